@@ -36,8 +36,8 @@ def definition(asked: FrequentItems, over: Over, *, grouped: bool) -> Definition
     return Definition("s", None, groups, (), WINDOWS, 0, ("item",), frequent=asked, over=over)
 
 
-def answered(asked: Definition, given_rows: list[list[Row]]) -> dict[Key, list[dict[str, object]]]:
-    """Return the answers by group, length and end, from the lists of each batch."""
+def answered(asked: Definition, *synopses: list[list[Row]]) -> dict[Key, list[dict[str, object]]]:
+    """Return the answers by group, length and end, from the lists of each batch of all synopses."""
     (need,) = needs(asked)
     due = [(window, end) for window, end in asked.due(0, SLOTS)]
     with in_memory(()) as connection:
@@ -45,12 +45,27 @@ def answered(asked: Definition, given_rows: list[list[Row]]) -> dict[Key, list[d
             "_text": [window.text for window, _ in due], "_first": [end - window.slots + 1 for window, end in due],
             "_end": [end for _, end in due], "_full": [True] * len(due), "_late": [0] * len(due),
         }))  # fmt: skip
-        connection.register("synopsis_0", lists(connection, need.synopsis, given_rows))
-        found = connection.sql(merged_items(asked, ends="make_timestamptz(_end)", epoch=3)).to_arrow_table().to_pylist()
+        for number, given_rows in enumerate(synopses):
+            connection.register(f"synopsis_{number}", lists(connection, need.synopsis, given_rows))
+        query = merged_items(asked, synopses=len(synopses), ends="make_timestamptz(_end)", epoch=3)
+        found = connection.sql(query).to_arrow_table().to_pylist()
     answers: dict[Key, list[dict[str, object]]] = {}
     for row in found:
         answers.setdefault((row.get("k"), row["window_length"], row["_end"]), []).append(row)
     return answers
+
+
+@settings(deadline=None, max_examples=15)
+@given(batches)
+def test_lists_of_several_conditions_add_up(given_rows: list[list[Row]]) -> None:
+    """Two synopses of rows of their own: where lists have every item, counts are those of all rows."""
+    asked = definition(FrequentItems("item", "string", 0.2, None, 9), "arrivals", grouped=False)
+    parts = [[[row for row in batch if (row[2] is None) == null] for batch in given_rows] for null in (True, False)]
+    found = {key: {row["item"]: row["at_least"] for row in rows_} for key, rows_ in answered(asked, *parts).items()}
+    for window, end in asked.due(0, SLOTS):
+        counts = Counter(row[3] for batch in given_rows for row in batch if end - window.slots < row[0] <= end)
+        frequent = {item: count for item, count in counts.items() if count * 5 > counts.total()}
+        assert found.get((None, window.text, end), {}) == frequent
 
 
 def lists(connection: object, synopsis: Synopsis, given_rows: list[list[Row]]) -> pa.Table:

@@ -90,7 +90,7 @@ class Definition:
     over columns of the stream (None: every row), ``keep`` how long an answer stays, in microseconds. ``over`` says which rows
     count: those that arrived in the window, or of these the ones that live on at its end. With ``frequent`` an answer has a row
     for each item, and no values. ``parts`` are the columns of a join that tell when the parts of a result arrived, where a window
-    has a length for each input.
+    has a length for each input. ``compared`` are the columns of a view, with their types, that ``where`` may compare.
     """
 
     source: str
@@ -104,6 +104,7 @@ class Definition:
     over: Over = "arrivals"
     computed: tuple[tuple[str, str], ...] = ()
     parts: tuple[str, str] | None = None
+    compared: tuple[tuple[str, str], ...] = ()
 
     @property
     def columns(self) -> tuple[tuple[str, str], ...]:

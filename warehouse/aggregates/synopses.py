@@ -291,7 +291,7 @@ def _cover_of(
     need: Need, states: tuple[State, ...], there: Sequence[Synopsis], kinds: Mapping[str, Kind], *, rows: bool
 ) -> list[Served]:
     own = need.synopsis
-    wanted = None if own.where is None or own.counted is not None else _atoms(own.where, kinds)
+    wanted = None if own.where is None else _atoms(own.where, kinds)
     if wanted is None:
         return []
     stored, serving = {}, {}
@@ -300,7 +300,7 @@ def _cover_of(
         atoms = _atoms(where or "", kinds)
         if atoms is not None and found and set(states) == {state for served in found for state in served.states}:
             stored[where or ""], serving[where or ""] = atoms, found
-    repeats = not (rows and need.rows) and all(state.function in _REPEATING for state in states)
+    repeats = own.counted is None and not (rows and need.rows) and all(state.function in _REPEATING for state in states)
     chosen = cover(wanted, stored, "duplicate-insensitive" if repeats else "additive") or ()
     return [replace(served, rows=served.rows and rows) for where in chosen for served in serving[where]]
 

@@ -125,7 +125,15 @@ def definition_of(draft: AggregateDraft) -> tuple[Definition | None, tuple[tuple
         over=section.over,
         computed=computed,
         parts=parts_of(section, draft.view),
+        compared=_compared(draft),
     ), ()
+
+
+def _compared(draft: AggregateDraft) -> tuple[tuple[str, str], ...]:
+    """The columns of a view that `where` may compare, as far as their types are known."""
+    where = (draft.section.where or "").lower()
+    types = {} if draft.view is None else draft.view.types
+    return tuple((name, canonical(kind)) for name, kind in types.items() if kind is not None and name.lower() in where)
 
 
 def _required(draft: AggregateDraft) -> _Faults:

@@ -62,10 +62,13 @@ class Followed:
         return tuple(cls(node.name, node.first, more, node.k0, arrives=True, view=True) for node in own)
 
 
-def compared(catalog: Catalog, source: str) -> Mapping[str, Kind] | None:
-    """Return how the columns of a stream are compared in conditions; None for a view, whose types only Spark knows."""
+def compared(catalog: Catalog, source: str) -> Mapping[str, Kind]:
+    """Return how the columns of a stream are compared in conditions; of a view, those whose types are known without Spark."""
     stream = catalog.stream(source)
-    return None if stream is None else kinds_of((column.name, column.type) for column in stream.columns)
+    if stream is not None:
+        return kinds_of((column.name, column.type) for column in stream.columns)
+    over = (each.definition for each in catalog.aggregates if each.definition.source == source)
+    return kinds_of(column for definition in over for column in definition.compared)
 
 
 def over_views(catalog: Catalog) -> tuple[str, ...]:

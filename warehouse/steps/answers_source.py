@@ -159,7 +159,7 @@ class AnswersSource:
             if own.definition.frequent is None:
                 query = merged(own.definition, own.reads, ends=ends, epoch=plan.epoch)
             else:
-                query = merged_items(own.definition, ends=ends, epoch=plan.epoch)
+                query = merged_items(own.definition, synopses=len(own.reads), ends=ends, epoch=plan.epoch)
             found = connection.sql(query).to_arrow_table()
         return self._counted(self._estimated(found), due)
 

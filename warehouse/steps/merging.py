@@ -41,14 +41,12 @@ def merged(definition: Definition, reads: Sequence[SynopsisRead], *, ends: str, 
 
     """
     groups = [quoted(name) for name, _ in definition.group_by]
-    counted = [number for number, read in enumerate(reads) if read.synopsis.counted is not None]
+    counted = [read.synopsis.counted for read in reads if read.synopsis.counted is not None]
     parts = [f"states AS ({_states(definition, reads, groups)})", f"merged AS ({_merged(definition, reads, groups)})"]
     joins, values = [], {value.name: _value(value) for value in definition.values}
-    for number in counted:
-        column = reads[number].synopsis.counted
-        own = [value for value in definition.values if counts_values(value)]
-        asked = [value for value in own if column is not None and value.column == column[0]]
-        parts.append(f"ranked_{number} AS ({_ranked(definition, number, groups)})")
+    for number, column in enumerate(dict.fromkeys(counted)):
+        asked = [value for value in definition.values if counts_values(value) and value.column == column[0]]
+        parts.append(f"ranked_{number} AS ({_ranked(definition, reads, column, groups)})")
         parts.append(f"counted_{number} AS ({_counted(number, asked, groups)})")
         same = [f"m.{name} IS NOT DISTINCT FROM c{number}.{name}" for name in ("_text", "_end", *groups)]
         joins.append(f"LEFT JOIN counted_{number} AS c{number} ON {' AND '.join(same)}")
@@ -152,11 +150,13 @@ def reached(definition: Definition) -> str:
     return " AND ".join(found)
 
 
-def _ranked(definition: Definition, number: int, groups: Sequence[str]) -> str:
-    """How often each value came in each due window and group, and how many rows there are up to it."""
+def _ranked(definition: Definition, reads: Sequence[SynopsisRead], column: tuple[str, str], groups: Sequence[str]) -> str:
+    """How often each value of a column came in each due window and group, and how many rows there are up to it."""
+    own = [number for number, read in enumerate(reads) if read.synopsis.counted == column]
+    counts = " UNION ALL BY NAME ".join(f"SELECT * FROM synopsis_{number}" for number in own)
     by = ", ".join(["d._text", "d._end", *(f"s.{name}" for name in groups)])
     rows = (
-        f"SELECT {by}, s.{VALUE}, sum(s.{ROWS}) AS n FROM due AS d JOIN synopsis_{number} AS s "
+        f"SELECT {by}, s.{VALUE}, sum(s.{ROWS}) AS n FROM due AS d JOIN ({counts}) AS s "
         f"ON {reached(definition)} GROUP BY {by}, s.{VALUE}"
     )
     part = ", ".join(["_text", "_end", *groups])

@@ -22,8 +22,8 @@ __all__ = ["merged_items"]
 _DUE = ("_text", "_end")
 
 
-def merged_items(definition: Definition, *, ends: str, epoch: int) -> str:
-    """Return the query for the frequent items of each due window and group; the table ``synopsis_0`` has the lists.
+def merged_items(definition: Definition, *, synopses: int = 1, ends: str, epoch: int) -> str:
+    """Return the query for the frequent items of each due window and group; the tables ``synopsis_0`` and so on have the lists.
 
     An item above a share is certain if its least count is above it, possible if its greatest is. One of the top n is certain if
     fewer than n others can occur as often, and left out if n others surely occur more often. An answer is complete if no item
@@ -33,6 +33,8 @@ def merged_items(definition: Definition, *, ends: str, epoch: int) -> str:
     ----------
     definition
         What is asked; it has ``frequent``.
+    synopses
+        How many tables there are, of rows of their own each: several conditions may together have those that are asked for.
     ends
         The SQL of the instant at which a window ends, by its last slot ``_end``.
     epoch
@@ -45,10 +47,11 @@ def merged_items(definition: Definition, *, ends: str, epoch: int) -> str:
     groups = [quoted(name) for name, _ in definition.group_by]
     by = ", ".join([*_DUE, *groups])
     own = ", ".join(f"s.{name}" for name in groups)
+    tables = " UNION ALL BY NAME ".join(f"SELECT *, {number} AS _table FROM synopsis_{number}" for number in range(synopses))
     lists = (
         f"SELECT d.*, {own + ', ' if own else ''}s.{VALUE}, s.{ROWS}, s.{FAILED}, s.{RANK}, "
         f"max(s.{AFTER}) OVER (PARTITION BY d._text, d._end, {_bag(definition)}) AS {AFTER} "
-        f"FROM due AS d JOIN synopsis_0 AS s ON {reached(definition)}"
+        f"FROM due AS d JOIN ({tables}) AS s ON {reached(definition)}"
     )
     whole = (
         f"SELECT {by}, any_value(_full) AND sum({FAILED}) = 0 AS sound, any_value(_late) AS late, sum({ROWS}) AS total, "
@@ -84,7 +87,7 @@ def _bag(definition: Definition) -> str:
     """The columns that identify a list: those that the rows of a synopsis have before their rank."""
     live = [UNTIL] if definition.over == "live" else []
     parts = PARTS if definition.parts else ()
-    names = [ARRIVED, *live, *parts, *(quoted(name) for name, _ in definition.group_by), BATCH]
+    names = ["_table", ARRIVED, *live, *parts, *(quoted(name) for name, _ in definition.group_by), BATCH]
     return ", ".join(f"s.{name}" for name in names)
 
 
