@@ -11,8 +11,8 @@ the rows of the whole batch.
 
 Over live rows a synopsis also separates rows by their expiration slot: rows whose slot is later than the end of a window are live
 at that end. Of a join it may also separate them by the slots in which both parts of a result arrived, which is exact for windows
-of any two lengths (section 12). A synopsis that is rewritten would need fewer numbers, the difference of these slots up to a bound
-(section 4.1); where rows are only added to slots there are as many either way: those of one part's slot with each of the other's.
+of any two lengths (section 12). A synopsis that is rewritten would need fewer numbers, the difference of these slots up to a
+bound (section 4.1); where rows are only added there are as many either way: those of one part's slot with each of the other's.
 """
 
 from __future__ import annotations
