@@ -49,6 +49,7 @@ NO_ADVICE = {
     '○ with vacuum = "manual"': "same",
     'a coalesced table with how = "lazy"': "same",
     'the view "○" with short_lived = "drop"': "same",
+    '○, with over = "arrivals"': "same",
     'false, or insertion = "staggered"': "the pairs of layout keys, which the tests of layouts go through",
     "--rebuild or --side-by-side": "two options of a command that is executed",
     'null_expiry = "never"': "says what a key would do",
