@@ -56,7 +56,8 @@ def spark() -> Iterator[SparkSession]:
         if "PYTEST_XDIST_WORKER" in os.environ:  # writing the classes of thousands of tests takes longer than it saves
             patch.setenv("STREAM_WH_CLASS_ARCHIVE", "read")
         session = spark_session((*SMALL_AND_SHORT, *delta_settings()))
-    for name, value in INTERPRETED.items():  # what tests ask Spark and Delta; the warehouse has sessions of its own
+    asked = {**INTERPRETED, "spark.sql.adaptive.enabled": "false"}
+    for name, value in asked.items():  # for what tests ask Spark and Delta of few rows; the warehouse has sessions of its own
         session.conf.set(name, value)
     yield session
     session.stop()

@@ -371,7 +371,7 @@ def test_large_units_are_cut_by_rows(tmp_path: Path, spark: SparkSession, monkey
     }
     project.views["whole"] = {key: value for key, value in project.views["few"].items() if key != "budget"}
     project.declare()
-    land(project, "1", "p" * 20, "p" * 15 + "q", 0.5, 4.5)
+    land(project, "1", "p" * 14, "p" * 10 + "q", 0.5, 4.5)
     project.update(1)
     assert (ledger(project, "few").made, ledger(project, "few").exact) == (7, None)
     monkeypatch.setattr(budgeted, "FEW", 0)

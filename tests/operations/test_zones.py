@@ -76,20 +76,25 @@ def _history(project: Project, spark: SparkSession, zones: dict[int, str]) -> di
     return found
 
 
+def _machine(directory: Path, spark: SparkSession, zones: dict[int, str]) -> dict[int, dict[str, object]]:
+    streams = {"a": stream(timezone="America/New_York", max_lifetime="2d")}
+    return _history(Project(directory, spark, streams, views=VIEWS), spark, zones)
+
+
+@pytest.fixture(scope="module")
+def utc(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> dict[int, dict[str, object]]:
+    """What a machine in UTC has at each update."""
+    return _machine(tmp_path_factory.mktemp("utc"), spark, UTC)
+
+
 @pytest.mark.parametrize("large", [False, True], ids=["few rows", "many rows"])
 def test_the_machines_zone_is_nowhere_in_the_tables(
-    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, *, large: bool
+    tmp_path: Path, spark: SparkSession, utc: dict[int, dict[str, object]], monkeypatch: pytest.MonkeyPatch, *, large: bool
 ) -> None:
     """Rows, views, what waits and what is asked: the same at each update, whichever engine served."""
     if large:
         monkeypatch.setattr(lookup, "LARGE", -1)
-
-    def history(name: str, zones: dict[int, str]) -> dict[int, dict[str, object]]:
-        streams = {"a": stream(timezone="America/New_York", max_lifetime="2d")}
-        return _history(Project(tmp_path / name, spark, streams, views=VIEWS), spark, zones)
-
-    moved, utc = history("moved", ZONES), history("utc", UTC)
-    assert moved == utc
+    assert _machine(tmp_path / "moved", spark, ZONES) == utc
     assert [each["verdicts"] for each in utc.values()] == [["same"] * len(VIEWS)] * len(ZONES)
     assert [each["faults"] for each in utc.values()] == [[]] * len(ZONES)
     assert utc[1662]["waiting"], "a row waits over the change"
