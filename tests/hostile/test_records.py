@@ -15,6 +15,7 @@ from tests.operations.projects import Project, StoppedError, stop_at
 from warehouse.aggregates.definition import Definition, Due
 from warehouse.checking.check import check
 from warehouse.epochs import journal
+from warehouse.epochs.following import AnswersRecord
 from warehouse.epochs.journal import (
     decode_record,
     encode_record,
@@ -27,7 +28,7 @@ from warehouse.epochs.journal import (
 )
 from warehouse.epochs.known import write_ledger
 from warehouse.epochs.points import Point
-from warehouse.epochs.records import AnswersRecord, Epoch
+from warehouse.epochs.records import Epoch
 from warehouse.errors import NewerFormatError, NoEpochError, RecordDamagedError, TornRecordError
 from warehouse.planning.steps import Plan
 from warehouse.serving import Reader

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from warehouse.aggregates.definition import Definition, Value, Window
 from warehouse.aggregates.synopses import Synopsis, assigned, counts_values, missing, needs
-from warehouse.planning.steps import SynopsisRead
+from warehouse.planning.following import SynopsisRead
 from warehouse.steps.local_states import calculable, local_states
 from warehouse.steps.merging import merged
 from warehouse.storage.duckdb_sql import in_memory

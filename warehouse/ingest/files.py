@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["LandingFile", "LeftOut", "ListedFile", "numbered", "unnumbered"]
+import msgspec
+
+__all__ = ["InputFiles", "LandingFile", "LeftOut", "ListedFile", "numbered", "unnumbered"]
 
 ListedFile = tuple[str, int, int]
 """A :class:`LandingFile` as a listing yields it: of a million files, most are known and become no object."""
@@ -34,6 +36,13 @@ class LeftOut:
     reason: str
     message: str
     reading: str = ""
+
+
+class InputFiles(msgspec.Struct, frozen=True):
+    """Landing files that have the same CSV header (``header`` is empty for other formats)."""
+
+    header: tuple[str, ...]
+    files: tuple[LandingFile, ...]
 
 
 def numbered(path: str, number: int) -> str:

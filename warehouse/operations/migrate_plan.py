@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.declaration import declaration
+from warehouse.planning.following import CoalescedPlan
 from warehouse.planning.keeping import keep_by_table
 from warehouse.planning.node_plans import MIGRATED, plan_nodes, rebuilt
 from warehouse.planning.plan import node_steps, waiting_steps
-from warehouse.planning.steps import AddColumns, CoalescedPlan, MigrateTable, Plan, StreamPlan
+from warehouse.planning.steps import AddColumns, MigrateTable, Plan, StreamPlan
 from warehouse.time import grid_slot
 
 if TYPE_CHECKING:

@@ -27,7 +27,8 @@ from warehouse.views.algebra import tables_read
 if TYPE_CHECKING:
     from warehouse.catalog.model import Catalog, Coalesced
     from warehouse.coalescing.definition import Definition
-    from warehouse.epochs.records import Epoch, LazyTable
+    from warehouse.epochs.following import LazyTable
+    from warehouse.epochs.records import Epoch
     from warehouse.serving.pin import Pin
 
 __all__ = ["switch", "switched_table"]

@@ -18,7 +18,8 @@ from warehouse.aggregates.predicates import kinds_of
 from warehouse.aggregates.synopses import ARRIVED, assigned, lengthened, missing, needs
 from warehouse.catalog.declaration import ColumnRecord, table_declaration
 from warehouse.layout import resolve
-from warehouse.planning.steps import AnswersPlan, StreamPlan, SynopsisPlan, SynopsisRead
+from warehouse.planning.following import AnswersPlan, SynopsisPlan, SynopsisRead
+from warehouse.planning.steps import StreamPlan
 from warehouse.time import at_slot
 
 if TYPE_CHECKING:
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
     from warehouse.aggregates.predicates import Kind
     from warehouse.aggregates.synopses import Need, Synopsis
     from warehouse.catalog.model import Aggregate, Catalog
-    from warehouse.epochs.records import AnswersRecord, Epoch, SynopsisRecord, TableState
-    from warehouse.planning.steps import InputFiles, NodePlan
+    from warehouse.epochs.following import AnswersRecord, SynopsisRecord
+    from warehouse.epochs.records import Epoch, TableState
+    from warehouse.ingest.files import InputFiles
+    from warehouse.planning.steps import NodePlan
 
 __all__ = ["Followed", "aggregate_plans", "compared", "over_views", "without_history"]
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from warehouse.catalog.declaration import ColumnRecord, table_declaration
 from warehouse.catalog.model import DEFAULT_PERIODS
 from warehouse.layout import keyed_layout
-from warehouse.planning.steps import AddColumns, CoalescedPlan, CreateTable, ReplaceTable, RewriteBuckets, StreamPlan
+from warehouse.planning.following import CoalescedPlan
+from warehouse.planning.steps import AddColumns, CreateTable, ReplaceTable, RewriteBuckets, StreamPlan
 from warehouse.storage.tables import schema_file
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Catalog, Coalesced
     from warehouse.coalescing.definition import Definition
     from warehouse.epochs.records import Epoch, TableState
-    from warehouse.planning.steps import InputFiles, Step
+    from warehouse.ingest.files import InputFiles
+    from warehouse.planning.steps import Step
 
 __all__ = [
     "coalesced_of",

@@ -12,14 +12,13 @@ from warehouse.epochs.known import known_files, known_of
 from warehouse.errors import LandingError
 from warehouse.ingest.columns import header_problem, ignoring_case
 from warehouse.ingest.dialect import is_delimited
-from warehouse.ingest.files import LeftOut
+from warehouse.ingest.files import InputFiles, LeftOut
 from warehouse.ingest.known import order, ranges_of
 from warehouse.ingest.landing import Arrived, arrived, arrived_since, headers, list_landing, listed_files, name_problem
 from warehouse.ingest.object_copies import copied, objects_at
 from warehouse.ingest.unknown import with_unknown
 from warehouse.limits import limits
 from warehouse.planning.plan import StreamInput
-from warehouse.planning.steps import InputFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from warehouse.epochs.records import LazyTable
+from warehouse.epochs.following import LazyTable
 
 if TYPE_CHECKING:
     from warehouse.catalog.model import Catalog, Coalesced

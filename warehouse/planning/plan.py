@@ -23,7 +23,6 @@ from warehouse.planning.steps import (
     AddColumns,
     CreateTable,
     EraseRows,
-    InputFiles,
     MoveDeferred,
     MoveRelation,
     MoveWindow,
@@ -47,8 +46,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from warehouse.catalog.model import Catalog, Stream
-    from warehouse.epochs.records import Epoch, LazyTable, SideTable, TableState
-    from warehouse.ingest.files import LeftOut
+    from warehouse.epochs.following import LazyTable
+    from warehouse.epochs.records import Epoch, SideTable, TableState
+    from warehouse.ingest.files import InputFiles, LeftOut
     from warehouse.layout import Layout, Seal
 
 __all__ = [

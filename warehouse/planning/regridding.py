@@ -13,7 +13,8 @@ from msgspec import structs
 
 from warehouse.aggregates.definition import Due
 from warehouse.layout import resolve
-from warehouse.planning.steps import AnswersPlan, MigrateTable, StreamPlan, SynopsisPlan
+from warehouse.planning.following import AnswersPlan, SynopsisPlan
+from warehouse.planning.steps import MigrateTable, StreamPlan
 from warehouse.time import at_slot, grid_slot
 from warehouse.time import slot as slot_of
 

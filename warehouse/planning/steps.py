@@ -10,26 +10,23 @@ from typing import Literal
 
 import msgspec
 
-from warehouse.aggregates.definition import Definition, Due
-from warehouse.aggregates.synopses import State, Synopsis
 from warehouse.coalescing.choosing import Choice
-from warehouse.coalescing.definition import Definition as CoalescedDefinition
-from warehouse.epochs.records import Cause, ColumnRecord, Declaration, Epoch, LandingFile, LazyTable, LeftOut, Loaded
+from warehouse.epochs.following import LazyTable
+from warehouse.epochs.records import Cause, ColumnRecord, Declaration, Epoch, LeftOut, Loaded
+from warehouse.ingest.files import InputFiles
 from warehouse.layout import Layout, Seal
+from warehouse.planning.following import AnswersPlan, CoalescedPlan, SynopsisPlan
 from warehouse.promise.units import BudgetPlan
 from warehouse.views.algebra import Node
 
 __all__ = [
     "AddColumns",
-    "AnswersPlan",
-    "CoalescedPlan",
     "CreateTable",
     "CutLog",
     "DropOverdue",
     "EraseRows",
     "Erasure",
     "FormerCells",
-    "InputFiles",
     "MigrateTable",
     "MoveDeferred",
     "MoveRelation",
@@ -47,8 +44,6 @@ __all__ = [
     "StoreRejected",
     "StoreRestored",
     "StreamPlan",
-    "SynopsisPlan",
-    "SynopsisRead",
 ]
 
 Role = Literal["rows", "deferred", "rejected", "restored"]
@@ -287,87 +282,11 @@ Step = (
 )
 
 
-class InputFiles(msgspec.Struct, frozen=True):
-    """Landing files that have the same CSV header (``header`` is empty for other formats)."""
-
-    header: tuple[str, ...]
-    files: tuple[LandingFile, ...]
-
-
 class RestoredFile(msgspec.Struct, frozen=True):
     """An archived landing file to move back: its place, relative to the landing directory, and its path in that directory."""
 
     source: str
     path: str
-
-
-class SynopsisPlan(msgspec.Struct, frozen=True):
-    """What an update does for a synopsis of a stream or a view; its rows stay for ``slots`` slots.
-
-    ``arrives`` tells whether the stream may get rows, ``opening`` whether it is in its own first build, so that no row of it can
-    have gone. With ``history`` what the ``landed`` files give that were loaded before, or what the stream and its archive hold,
-    is added, whichever is more; with ``carried`` the synopsis's own rows are written again, to stay longer. One that is
-    ``rebuilt`` is written again from what its stream holds: the stored rows tell all of those that are live. ``spare`` of the
-    slots are for answers that are given later than they are due. The windows that read it end with slot ``first_end`` or later;
-    of those that end before ``sure`` rows have gone. A migration of the grid of times gives the former one: anchor and interval.
-
-    One of a ``view`` follows its node. Where the view is built in this plan (``built``) all of its live rows come. Of these, and
-    of ``history``, only those count that arrived after the slot ``since``: up to that one the synopsis knows them.
-    """
-
-    synopsis: Synopsis
-    slots: int
-    arrives: bool
-    opening: bool
-    history: bool
-    carried: bool
-    landed: tuple[InputFiles, ...] = ()
-    rebuilt: bool = False
-    spare: int = 0
-    first_end: int | None = None
-    sure: int = 0
-    former_grid: tuple[int, int] | None = None
-    view: bool = False
-    built: bool = False
-    since: int | None = None
-
-
-class SynopsisRead(msgspec.Struct, frozen=True):
-    """What answers read of the synopsis in that table: states of columns, and with ``rows`` the number of rows."""
-
-    table: str
-    synopsis: Synopsis
-    states: tuple[State, ...]
-    rows: bool
-
-
-class AnswersPlan(msgspec.Struct, frozen=True):
-    """The answers that an update gives of an aggregate: what is due, and from which synopses.
-
-    After it windows are answered that end up to the slot ``through``, or with ``within`` (microseconds that all aggregates of the
-    update have together) those for which there was time. Ends before the slot ``sure`` may lack rows that were there at their
-    time.
-    """
-
-    definition: Definition
-    reads: tuple[SynopsisRead, ...]
-    due: tuple[Due, ...]
-    through: int
-    sure: int
-    within: int | None = None
-
-
-class CoalescedPlan(msgspec.Struct, frozen=True):
-    """What an update does for a coalesced table of a stream.
-
-    ``arrives``, ``opening``, ``history`` and ``landed`` are as in a :class:`SynopsisPlan`.
-    """
-
-    definition: CoalescedDefinition
-    arrives: bool
-    opening: bool
-    history: bool
-    landed: tuple[InputFiles, ...] = ()
 
 
 class StreamPlan(msgspec.Struct, frozen=True):

@@ -13,7 +13,8 @@ from warehouse.catalog.declaration import ColumnRecord, table_declaration
 from warehouse.catalog.model import DEFAULT_PERIODS
 from warehouse.coalescing.definition import HOLDS, STAMPS, neighbour_column, values_column
 from warehouse.coalescing.islands import AT, DUCKDB, Query
-from warehouse.epochs.records import CoalescedRecord, TableState
+from warehouse.epochs.following import CoalescedRecord
+from warehouse.epochs.records import TableState
 from warehouse.errors import UsageError
 from warehouse.layout import keyed_layout
 from warehouse.storage.duckdb_sql import quoted
@@ -21,7 +22,8 @@ from warehouse.storage.duckdb_sql import quoted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from warehouse.epochs.records import Epoch, LazyTable
+    from warehouse.epochs.following import LazyTable
+    from warehouse.epochs.records import Epoch
 
 __all__ = ["lazy_error", "lazy_rows", "lazy_states", "points_read"]
 

@@ -36,7 +36,8 @@ from warehouse.time import grid_slot, slot
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from warehouse.epochs.records import Epoch, LazyTable, SideTable, TableState
+    from warehouse.epochs.following import LazyTable
+    from warehouse.epochs.records import Epoch, SideTable, TableState
     from warehouse.serving.engine import Resources
     from warehouse.serving.guard import Query
     from warehouse.serving.hot import HotTables

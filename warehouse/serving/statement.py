@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from warehouse.epochs.records import LazyTable
+    from warehouse.epochs.following import LazyTable
 
 __all__ = [
     "RESTORED_COLUMNS",

@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from warehouse.epochs.records import Epoch
     from warehouse.ingest.files import LeftOut
     from warehouse.layout import Layout
-    from warehouse.planning.steps import AnswersPlan, Plan, StreamPlan, SynopsisRead
+    from warehouse.planning.following import AnswersPlan, SynopsisRead
+    from warehouse.planning.steps import Plan, StreamPlan
     from warehouse.storage.scan import TableFiles
 
 __all__ = ["ANSWERED", "AnswersInTime", "AnswersSource"]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from warehouse.planning.steps import SynopsisPlan
+    from warehouse.planning.following import SynopsisPlan
     from warehouse.views.maintenance.inputs import NodeTable
 
 __all__ = ["ArrivedResults"]

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from warehouse.ingest.batch import Batch
     from warehouse.ingest.files import LeftOut
     from warehouse.layout import Layout
-    from warehouse.planning.steps import CoalescedPlan, Plan, StreamPlan, SynopsisPlan
+    from warehouse.planning.following import CoalescedPlan, SynopsisPlan
+    from warehouse.planning.steps import Plan, StreamPlan
     from warehouse.steps.stream_source import StreamSource
     from warehouse.storage.scan import TableFiles
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.declaration import ColumnRecord
     from warehouse.coalescing.definition import Definition
-    from warehouse.planning.steps import CoalescedPlan
+    from warehouse.planning.following import CoalescedPlan
 
 __all__ = ["CoalescedSource"]
 

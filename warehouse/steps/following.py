@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from warehouse.epochs.records import AnswersRecord, CoalescedRecord, ShedRecord, SynopsisRecord
+from warehouse.epochs.following import AnswersRecord, CoalescedRecord, ShedRecord, SynopsisRecord
 from warehouse.promise.units import Ledger
 from warehouse.steps.answers_source import ANSWERED
 from warehouse.steps.node_source import OWED

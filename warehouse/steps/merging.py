@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from warehouse.aggregates.definition import Definition, Value
-    from warehouse.planning.steps import SynopsisRead
+    from warehouse.planning.following import SynopsisRead
 
 __all__ = ["FIRSTS", "merged", "reached"]
 

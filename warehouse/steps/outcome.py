@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from warehouse.coalescing.choosing import Choice
-    from warehouse.epochs.records import LazyTable, Partition, SideTable
+    from warehouse.epochs.following import LazyTable
+    from warehouse.epochs.records import Partition, SideTable
     from warehouse.planning.steps import Plan, StreamPlan
     from warehouse.storage.deltalog import Commit
     from warehouse.storage.own_commits import TableProgress

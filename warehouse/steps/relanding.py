@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 from warehouse.catalog.patterns import matches
 from warehouse.catalog.places import place_of
-from warehouse.ingest.files import LandingFile, numbered, unnumbered
+from warehouse.ingest.files import InputFiles, LandingFile, numbered, unnumbered
 from warehouse.ingest.landing import list_landing
 from warehouse.planning.inputs import grouped
-from warehouse.planning.steps import InputFiles, RestoredFile
+from warehouse.planning.steps import RestoredFile
 from warehouse.storage.beneath import restore_beneath
 
 if TYPE_CHECKING:

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.declaration import ColumnRecord
     from warehouse.epochs.records import Epoch
-    from warehouse.planning.steps import Plan, StreamPlan, SynopsisPlan
+    from warehouse.planning.following import SynopsisPlan
+    from warehouse.planning.steps import Plan, StreamPlan
     from warehouse.storage.deltalog import Commit
     from warehouse.views.maintenance.inputs import NodeTable
 

@@ -1,0 +1,93 @@
+"""What an epoch says of the tables that follow a stream or a view: synopses, answers and coalesced tables, stored or lazy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from warehouse.aggregates.definition import Definition, Due
+from warehouse.aggregates.synopses import Synopsis
+from warehouse.coalescing.definition import Definition as CoalescedDefinition
+
+__all__ = ["AnswersRecord", "CoalescedRecord", "LazyTable", "ShedRecord", "SynopsisRecord"]
+
+
+@dataclass(frozen=True)
+class SynopsisRecord:
+    """What a synopsis holds, for how many slots, and from which slot on it knows all that arrived.
+
+    One that is ``emptied``, in the base of a plan that goes back, has no row: what the stream holds then is added again. Of
+    windows that end before the slot ``sure`` rows may have gone, as they were to be answered before; None: the epoch's slot.
+    One of a view has the rows that the view had by the slot ``through``.
+    """
+
+    synopsis: Synopsis
+    slots: int
+    full_from: int
+    emptied: bool = False
+    sure: int | None = None
+    through: int | None = None
+
+
+@dataclass(frozen=True)
+class AnswersRecord:
+    """The definition of an aggregate at its last answers, and the slot up to which its due ends are answered.
+
+    The ``waiting`` ones are not answered: there was no time for them.
+    """
+
+    definition: Definition
+    through: int
+    waiting: tuple[Due, ...] = ()
+
+    @property
+    def late(self) -> int:
+        """How many updates ago the oldest waiting answer was due; 0 if that was the last update, or if none waits."""
+        return max((due.late for due in self.waiting), default=0)
+
+
+@dataclass(frozen=True)
+class ShedRecord:
+    """What shedding left of a coalesced table's window: how many members are kept and shed, and the accuracy, a share.
+
+    ``over`` members are more than the budget: open ones, or what the budget's accuracy keeps.
+    """
+
+    kept: int
+    shed: int
+    accuracy: float
+    over: int = 0
+
+
+@dataclass(frozen=True)
+class CoalescedRecord:
+    """What a coalesced table holds, and which points it did not take.
+
+    ``full_from`` is the instant (microseconds) from which on it has every point that arrived; None: from the first one of its
+    stream. Since its first build ``repeated`` points had the group and the stamp of another, ``late`` ones had left the window
+    before they were loaded. One that is ``emptied``, in the base of a plan that goes back, has no row. ``shed`` is None where
+    nothing was ever shed, and where the epoch wrote no row of the table: then its ledger has the figures. ``over`` is that of the
+    last update that wrote some.
+    """
+
+    definition: CoalescedDefinition
+    full_from: int | None
+    repeated: int = 0
+    late: int = 0
+    emptied: bool = False
+    shed: ShedRecord | None = None
+    over: int = 0
+
+
+@dataclass(frozen=True)
+class LazyTable:
+    """A coalesced table without files of its own: each read makes its rows of the points that its stream stores.
+
+    ``condition`` is ``same`` or ``of`` in DuckDB's SQL, which ``reads`` columns of the stream. ``full_from`` is the instant
+    (microseconds) from which on the stream has stored every point for the whole window; None: from its first one on.
+    """
+
+    name: str
+    definition: CoalescedDefinition
+    condition: str | None = None
+    reads: tuple[str, ...] = ()
+    full_from: int | None = None
