@@ -21,6 +21,7 @@ from warehouse.time import (
     parse_duration,
     parse_instant,
     slot,
+    superseded,
     to_datetime,
     to_micros,
 )
@@ -153,3 +154,15 @@ def test_offsets(moment: datetime, minutes: int) -> None:
     """An instant is the same with whatever offset it is written; a naive one is UTC."""
     there = moment.replace(tzinfo=UTC).astimezone(timezone(timedelta(minutes=minutes)))
     assert to_micros(there) == to_micros(moment)
+
+
+@given(st.lists(st.integers(0, 100), max_size=12), st.integers(0, 100), st.integers(0, 20))
+def test_what_a_clock_that_was_ahead_superseded(instants: list[int], now: int, retain: int) -> None:
+    """Each is over when the first later instant that is not ahead was long enough ago, and so is each one before it."""
+    expected = 0
+    for place in range(len(instants)):
+        known = [instant for instant in instants[place:] if instant <= now]
+        if not known or known[0] + retain > now:
+            break
+        expected += 1
+    assert superseded(iter(instants), retain, now) == expected

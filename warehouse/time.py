@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = [
     "DAY",
@@ -24,6 +28,7 @@ __all__ = [
     "parse_instant",
     "rough",
     "slot",
+    "superseded",
     "to_datetime",
     "to_micros",
 ]
@@ -146,3 +151,34 @@ def format_instant(instant: int) -> str:
     '1970-01-01T00:00:00Z'
     """
     return to_datetime(instant).replace(tzinfo=None).isoformat() + "Z"
+
+
+def superseded(successors: Iterable[int], retain: int, now: int) -> int:
+    """Return how many of some things that follow each other, the oldest first, were superseded ``retain`` or longer ago.
+
+    A successor whose instant is after ``now`` was made while the clock was ahead: its instant is taken to be that of the next one
+    whose instant is not, so that a clock that was wrong once keeps nothing until its time has come.
+
+    Parameters
+    ----------
+    successors
+        When the second one was made, the third one, and so on; no more of them are taken than needed.
+    retain, now
+        A duration and the clock's instant, in microseconds as all instants are.
+
+    Examples
+    --------
+    >>> superseded([10, 20, 30], retain=10, now=35), superseded([10, 900, 20, 30], retain=10, now=35)
+    (2, 3)
+
+    """
+    count = ahead = 0
+    for instant in successors:
+        if instant > now:
+            ahead += 1
+            continue
+        if instant + retain > now:
+            break
+        count += ahead + 1
+        ahead = 0
+    return count

@@ -12,7 +12,7 @@ from tests.cli.conftest import invoke  # noqa: F401 - the fixture
 from tests.operations.projects import Project, row, stream
 from warehouse import Warehouse
 from warehouse.epochs.points import Moment, Point
-from warehouse.epochs.view_findings import open_findings
+from warehouse.epochs.view_findings import last_verified, open_findings
 from warehouse.errors import UnknownNameError, ViewFailedError
 from warehouse.operations.verification import verdicts_of
 from warehouse.storage.session import jobs_run
@@ -189,6 +189,9 @@ def test_updates_verify_views_now_and_then(tmp_path: Path, spark: SparkSession) 
     assert len(warnings) == 1
     assert warnings[0].startswith('view "large" differs from its query: ')
     assert [each.view for each in open_findings(project.root, project.epoch)] == ["large"]
+    project.clock -= 400 * 24 * 3600 * 10**6  # it had been ahead, and is right again
+    project.update(4)
+    assert last_verified(project.root) == project.clock
 
 
 def test_a_proof_interrupted_is_made_again(tmp_path: Path, spark: SparkSession) -> None:

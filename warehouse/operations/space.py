@@ -8,7 +8,6 @@ files, so nothing is listed. :func:`sweep` lists, and also removes what crashes 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -24,6 +23,7 @@ from warehouse.storage.logcut import cut_log, trim_log
 from warehouse.storage.snapshot import stored_files
 from warehouse.storage.store import store_of
 from warehouse.storage.tables import FOLDERS
+from warehouse.time import superseded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Sequence
@@ -55,15 +55,12 @@ def retire(
 ) -> VacuumReport:
     """Retire the epochs whose successor was committed ``retain`` or longer ago; all in microseconds.
 
+    A successor that was committed while the clock was ahead counts as committed with the next one that was not.
     The caller holds the writer lock and has finished any open plan. ``retired`` is called when no reader can pin them any
     more and before their files go.
     """
     recorded = epoch_numbers(root)
-    out: list[int] = []
-    for number, successor in pairwise(recorded):
-        if read_epoch(root, successor).committed_at + retain > now:
-            break
-        out.append(number)
+    out = recorded[: superseded((read_epoch(root, number).committed_at for number in recorded[1:]), retain, now)]
     if not out:
         return VacuumReport()
     oldest = recorded[len(out)]

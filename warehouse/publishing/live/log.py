@@ -24,7 +24,7 @@ from warehouse.storage.replay import replay
 from warehouse.storage.store import store_of
 from warehouse.storage.table_commit import TableCommit, metadata_action
 from warehouse.storage.tables import table_properties
-from warehouse.time import format_instant
+from warehouse.time import format_instant, superseded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -307,12 +307,7 @@ def oldest_kept(table: Path, state: LiveState, retain: int, now: int) -> int:
 
     All but versions are microseconds.
     """
-    oldest = state.oldest
-    for commit in commits(table, oldest):
-        if commit.at + retain > now:
-            break
-        oldest = commit.version
-    return oldest
+    return state.oldest + superseded((commit.at for commit in commits(table, state.oldest)), retain, now)
 
 
 def delete_passed(table: Path, state: LiveState, oldest: int) -> None:

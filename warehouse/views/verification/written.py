@@ -144,13 +144,18 @@ def _looked_up(operator: AsOf, source: str, columns: tuple[str, ...]) -> str:
 
 
 def _joined(join: Join, inputs: list[str], columns: tuple[str, ...]) -> str:
-    if _is_intersection(join):  # Spark has one column for both
-        pairs = {each.left_column: each.right_column for each in join.equal}
-        either = {name: f"coalesce({quoted(name)}, {quoted(pairs[name])}) AS {quoted(name)}" for name in pairs}
-        return f"SELECT {', '.join(either.get(name, quoted(name)) for name in columns)} FROM {' CROSS JOIN '.join(inputs)}"
+    if _is_intersection(join):
+        return _intersection(join, inputs, columns)
     sign = "<=>" if join.null_safe else "="
     equal = [f"{quoted(each.left_column)} {sign} {quoted(each.right_column)}" for each in join.equal]
     return f"SELECT * FROM {' CROSS JOIN '.join(inputs)} WHERE {_all_hold([*equal, *_given(join.where)])}"
+
+
+def _intersection(join: Join, inputs: list[str], columns: tuple[str, ...]) -> str:
+    """INTERSECT has one column for both that are equal; here each has its name."""
+    own = {each.right_column: each.left_column for each in join.equal}
+    both = f"SELECT {_listed(own.values())} FROM {inputs[0]} INTERSECT SELECT {_listed(own)} FROM {inputs[1]}"
+    return f"SELECT {', '.join(f'{quoted(own.get(name, name))} AS {quoted(name)}' for name in columns)} FROM ({both})"
 
 
 def _is_intersection(join: Join) -> bool:
