@@ -211,7 +211,7 @@ def test_a_directory_swapped_for_a_link_leads_nowhere(tmp_path: Path, way: str) 
 
 
 def test_a_hard_link_is_a_file_like_any_other(project: Project) -> None:
-    """It is loaded under its name, and put away by its name: the file's other name stays, with its content."""
+    """It is loaded and archived under its name: the file's other name stays, with its content."""
     project.change(after_load="delete")
     other = project.directory / "kept.csv"
     other.hardlink_to(project.directory / "landing/a/1.csv")

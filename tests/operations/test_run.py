@@ -86,7 +86,7 @@ def test_updates_follow_the_grid() -> None:
 
 
 def test_what_passes_is_tried_again_soon_and_the_rest_at_the_next_grid_point() -> None:
-    """Pauses double up to a minute, and begin anew after a success; a fault that a person must mend waits for the grid."""
+    """Pauses double up to a minute, and begin again after a success; a fault that a person must mend waits for the grid."""
     busy, wrong = LockHeldError("x"), ConfigurationError([])
     failures: list[WarehouseError | None] = [None, busy, busy, busy, None, busy, wrong, None]
     clock, pending = Replayed(0, 241 * SECOND), iter(failures)

@@ -184,7 +184,7 @@ def test_a_killed_update_sheds_the_same(point: Point, begun: Project, tmp_path: 
 
 
 def test_going_back_takes_the_ledger_back(begun: Project, tmp_path: Path) -> None:
-    """A rollback has the ledger of that epoch; a restatement sheds anew; another interval of updates changes nothing."""
+    """A rollback has the ledger of that epoch; a restatement sheds again; another interval of updates changes nothing."""
     project = begun.copy(tmp_path / "copy")
     before = {name: stored(project, name) for name in SHED}
     project.update(5)

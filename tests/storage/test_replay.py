@@ -1,4 +1,4 @@
-"""A table's log replayed action by action, and tables put back by one commit; what delta-rs reads is the oracle."""
+"""A table's log replayed action by action, and tables restored by one commit; what delta-rs reads is the oracle."""
 
 from __future__ import annotations
 

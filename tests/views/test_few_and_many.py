@@ -1,4 +1,4 @@
-"""Rows that arrived are gathered when they are few, and else kept where they are; rows that ended stay in files for a while.
+"""Rows that arrived are collected when they are few, otherwise cached; rows that ended stay in files for a while.
 
 Blocks of six hours, so that what ends in the first hours is stored still when the last update reads its files::
 
@@ -91,17 +91,17 @@ def test_few_rows_and_many_make_the_same_answers(
     few: int,
     large: int,
 ) -> None:
-    """Gathered or not, looked up or not, null keys among them: each view is its query; no row meets one gone before it came."""
+    """Collected or not, looked up or not, null keys among them: each view is its query; no row meets one gone before it came."""
     for module in (join_inputs, cache, distinct, appended):
         monkeypatch.setattr(module, "FEW", few)
     if not few:
         set_limits(driver_rows=0, driver_bytes=NOTHING)
     monkeypatch.setattr(lookup, "LARGE", large)
-    at_hand: set[tuple[str, ...]] = set()
+    in_driver: set[tuple[str, ...]] = set()
 
     def watched(join: Join, inputs: JoinInputs, operator: Operator) -> pa.Table | None:
         found = local_results(join, inputs, operator)
-        at_hand.update([tuple(sorted(set(scanned(join))))] if found is not None else [])
+        in_driver.update([tuple(sorted(set(scanned(join))))] if found is not None else [])
         return found
 
     monkeypatch.setattr(appended, "local_results", watched)
@@ -115,7 +115,7 @@ def test_few_rows_and_many_make_the_same_answers(
             assert stored(project, name) == asked(project, same)
     assert restored(project, "joined", "k", "lv", "rv") == [("q610", 1.3, 1.8)]
     without_spark = {("a", "b"), ("a", "b", "c"), ("common.1", "common.2")} if few and large > 0 else set()
-    assert at_hand == without_spark
+    assert in_driver == without_spark
 
 
 WITHOUT_JOBS = {

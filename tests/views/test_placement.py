@@ -1,4 +1,4 @@
-"""Where rows of a view lie: placed by Spark and placed at hand, the same."""
+"""Where rows of a view lie: the same whether Spark or the driver places them."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def assert_sound(project: Project, spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("moved", [True, False])
 def test_a_column_comes(project: Project, spark: SparkSession, *, moved: bool) -> None:
-    """The results of before have null in it, whether the update that builds the view anew moves the window or not."""
+    """The results of before have null in it, whether the update that rebuilds the view moves the window or not."""
     declare(project, "l.k, l.v AS value, l.w AS word, r.v AS other")
     if not moved:
         project.update(1)
@@ -155,7 +155,7 @@ def test_types_that_do_not_convert(project: Project, spark: SparkSession) -> Non
 
 
 def test_the_columns_of_a_stream_are_migrated(project: Project, spark: SparkSession) -> None:
-    """A migration that gives a stream's column another type builds the view anew: its results stay."""
+    """A migration that gives a stream's column another type rebuilds the view: its results stay."""
     land(project, 2, {"a": [row("late", 1.5, 9) + ",1,w"]}, ",".join(COLUMNS))
     project.update(2)
     for name in "ab":

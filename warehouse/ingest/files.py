@@ -46,7 +46,7 @@ class InputFiles(msgspec.Struct, frozen=True):
 
 
 def numbered(path: str, number: int) -> str:
-    """Return the name that a file gets among put away files when others have its own; 0 is its own.
+    """Return the name that a file gets in the archive when others have its own name; 0 is its own.
 
     >>> numbered("sub/a.csv.gz", 1)
     'sub/a~1.csv.gz'
@@ -57,7 +57,7 @@ def numbered(path: str, number: int) -> str:
 
 
 def unnumbered(path: str) -> str:
-    """Return the name that a put away file had, if it was given a number.
+    """Return the name that an archived file had before it was given a number.
 
     >>> unnumbered("sub/a~1.csv.gz")
     'sub/a.csv.gz'
