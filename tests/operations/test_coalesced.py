@@ -196,6 +196,13 @@ def test_it_is_a_table_like_every_other(moved: Project) -> None:
     assert state is not None
     assert state.coalesced is not None
     assert (state.coalesced.late, state.coalesced.repeated, state.coalesced.full_from) == (1, 1, None)
+    assert state.declaration.label == "STR"
+    for name in SAME:
+        with Reader.open(moved.root) as reader:
+            rows = reader.scan(name, columns=["valid_from", "valid_to", "open", "_ts", "_exp"]).arrow().to_pylist()
+        assert all(row["_ts"] == row["valid_from"] for row in rows)
+        ended = {row["_exp"] and to_micros(row["_exp"]) - to_micros(row["valid_to"]) for row in rows if row["open"]}
+        assert ended == {None if name == "newest" else 4 * HOUR + 1}
 
 
 def test_open_rows_end_now_where_that_is_asked_for(moved: Project) -> None:

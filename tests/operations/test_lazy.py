@@ -266,27 +266,44 @@ def test_no_migration_forgets_points(tmp_path: Path, spark: SparkSession) -> Non
 
 
 def test_a_table_is_stored_again_once_its_former_files_are_gone(tmp_path: Path, spark: SparkSession) -> None:
-    """Epochs of before it was lazy have its directory: what the refusal says works."""
+    """Epochs of before it was lazy have its directory: what the refusal says works.
+
+    A point is loaded twice, first with the larger value; another interval of updates, which counts slots again, waits until it
+    is stored.
+    """
     lives = {"columns": COLUMNS, "expires": "ts + INTERVAL 9 HOURS", "max_lifetime": "9h"}
     table = {"from": "a", "group_by": "k", "values": ["v"], "window": "2h", "how": "eager"}
     project = Project(tmp_path, spark, {"a": stream(**lives)}, coalesced={"c": table})
-    project.land("1.csv", csv(f"p,1,1,{text(0.5)}", header="k,v,x,b"))
-    project.update(1)
-    for how in ("lazy", "eager"):
-        project.coalesced["c"]["how"] = how
+
+    def change(how: str, interval: str = "1h") -> None:
+        project.coalesced["c"]["how"], project.warehouse["update_interval"] = how, interval
         project.declare()
-        if how == "lazy":
-            project.updater().migrate("c", MigrationRequest())
+
+    project.land("1.csv", csv(f"p,2,1,{text(0.5)}", header="k,v,x,b"))
+    project.update(1)
+    change("lazy")
+    project.updater().migrate("c", MigrationRequest())
+    project.land("2.csv", csv(f"p,1,1,{text(0.5)}", header="k,v,x,b"))
+    project.update(2)
     with Reader.open(project.root) as reader:
         before = rows(reader, "c")
+    assert len(before) == 1
+    assert "'v': 2" in before[0]
+    change("lazy", "2h")
+    for dry_run in (True, False):
+        with pytest.raises(MigrationError, match=r'the first loaded counts.*how = "eager" in \[coalesced\.c\]'):
+            project.updater().migrate(None, MigrationRequest(), dry_run=dry_run)
+    change("eager")
     with pytest.raises(MigrationError, match=r"lower `retain` in warehouse\.toml and run `stream-wh vacuum` first"):
         project.updater().migrate("c", MigrationRequest())
     project.warehouse["retain"] = "0h"
     project.declare()
     project.updater().vacuum()
     assert project.updater().migrate("c", MigrationRequest()).switched == (("c", "eager"),)
+    change("eager", "2h")
+    project.updater().migrate(None, MigrationRequest())
     with Reader.open(project.root) as reader:
-        assert rows(reader, "c") == before != []
+        assert rows(reader, "c") == before
 
 
 @pytest.mark.parametrize(

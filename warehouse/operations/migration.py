@@ -20,6 +20,7 @@ from warehouse.epochs.records import FormerLayout
 from warehouse.errors import ChangedDeclarationError, MigrationError, Problem, UnknownNameError, UsageError
 from warehouse.layout import migrated, same_cells
 from warehouse.objects.path import parquet_source, path_of
+from warehouse.operations.load_order import require_no_load_order
 from warehouse.operations.migrate_plan import Target, migration_base, migration_plan
 from warehouse.planning.declared_nodes import nodes_above, with_columns
 from warehouse.planning.node_plans import unbuilt
@@ -125,6 +126,7 @@ class Migration:
         reslotted = any(each.kind == "time" for each in found)
         if reslotted:
             self._require_common_time(table, request)
+            require_no_load_order(self.catalog.root, self.last)
         streams = self._streams(table, request, found, everything=reslotted)
         for stream in streams:
             stopped = self._state(stream).stopped

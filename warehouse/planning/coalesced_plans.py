@@ -114,6 +114,7 @@ def _plan(
     definition, state = table.definition, last.table(table.name) if last else None
     first = unlike(definition, state)
     history = first and last is not None and last.table(stream.name) is not None
+    made = last is not None and last.lazy_table(table.name) is not None  # of what is stored, as reads made it
     sheds = definition.ledger or (not first and _has_ledger(state))
     definition = replace(definition, ledger=sheds)
     columns = tuple(ColumnRecord(name, kind) for name, kind in definition.columns)
@@ -131,7 +132,7 @@ def _plan(
             arrives=arrives,
             opening=stream.first and (state is None or first),
             history=history,
-            landed=landed if history else (),
+            landed=landed if history and not made else (),
         ),
     )
 

@@ -35,10 +35,14 @@ if TYPE_CHECKING:
     from warehouse.steps.stream_source import StreamSource
     from warehouse.storage.scan import TableFiles
 
-__all__ = ["ARRIVED_ROWS", "ArrivedRows", "FollowingSource"]
+__all__ = ["ARRIVED_ROWS", "LOADED", "ArrivedRows", "FollowingSource"]
 
 ARRIVED_ROWS = "_fate IN ('live', 'dead')"
 """Which rows of a batch arrived: deferred ones do when their slot comes, rejected ones never."""
+LOADED = "_loaded"
+"""The slot that loaded a row."""
+_BEFORE = -(2**62)
+"""In place of it for a row of an archive, which is there without it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +63,8 @@ class ArrivedRows:
         Gives a session, for a step without rows of the stream.
     live
         Whether of the stored rows only live ones count.
+    ordered
+        Whether rows say in ``LOADED`` by which slot they were loaded, as far as that is known.
     """
 
     plan: Plan
@@ -69,6 +75,7 @@ class ArrivedRows:
     below: Callable[[], StreamSource]
     anything: Callable[[], SparkSession]
     live: bool = False
+    ordered: bool = False
 
     @cached_property
     def session(self) -> SparkSession:
@@ -84,15 +91,19 @@ class ArrivedRows:
             declared = source.planned.declaration.columns
             batch = source.batch
             if batch.counts.live or batch.counts.dead:
-                yield _of_batch(batch, declared)
+                yield _of_batch(batch, declared, *self._loaded(f"{self.plan.slot + 1}L"))
         if not self.own.history or stream is None or self.last is None:
             return
         stored = [*self._stored(stream, declared)]
         landed = self._landed
         if landed is not None and landed.counts.live + landed.counts.dead >= sum(part.count() for part in stored):
-            yield _of_batch(landed, declared)
+            yield _of_batch(landed, declared, *self._loaded(f"{self.plan.slot}L"))
         else:
             yield from stored
+
+    def _loaded(self, slot: str) -> list[str]:
+        """The column with the slot that loaded a row, where that is asked for."""
+        return [f"{slot} AS {LOADED}"] if self.ordered else []
 
     @cached_property
     def _landed(self) -> Batch | None:
@@ -125,7 +136,8 @@ class ArrivedRows:
                 rows = rows.where(f"_exp_slot > {self.last.slot}L")
             missing = {column.name: F.lit(None).cast(column.type) for column in declared if column.name not in stored}
             slot = slot_sql("_ts", self.plan.anchor, self.plan.update_interval)
-            yield rows.withColumns(missing).selectExpr(*_own(declared), "_ts", "_exp", f"{slot} AS {ARRIVED}")
+            loaded = self._loaded("_load_slot" if table is stream else f"{_BEFORE}L")
+            yield rows.withColumns(missing).selectExpr(*_own(declared), "_ts", "_exp", f"{slot} AS {ARRIVED}", *loaded)
 
     def release(self) -> None:
         """Drop the cached rows of landing files."""
@@ -194,8 +206,8 @@ class FollowingSource:
             arrived.release()
 
 
-def _of_batch(batch: Batch, declared: tuple[ColumnRecord, ...]) -> DataFrame:
-    return batch.rows.where(ARRIVED_ROWS).selectExpr(*_own(declared), "_ts", "_exp", f"_arrival_slot AS {ARRIVED}")
+def _of_batch(batch: Batch, declared: tuple[ColumnRecord, ...], *more: str) -> DataFrame:
+    return batch.rows.where(ARRIVED_ROWS).selectExpr(*_own(declared), "_ts", "_exp", f"_arrival_slot AS {ARRIVED}", *more)
 
 
 def _own(columns: tuple[ColumnRecord, ...]) -> list[str]:

@@ -11,7 +11,7 @@ from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
@@ -20,7 +20,7 @@ from warehouse.coalescing.islands import AT, SPARK, Edge, coalesced, within
 from warehouse.ingest.guarded import guarded
 from warehouse.layout.columns import CELL
 from warehouse.limits import limits
-from warehouse.steps.arrived_rows import ArrivedRows, FollowingSource
+from warehouse.steps.arrived_rows import LOADED, ArrivedRows, FollowingSource
 from warehouse.steps.coalesced_in_driver import DriverReplacement, no_stored_rows
 from warehouse.steps.node_source import move_of
 from warehouse.steps.shedding import ShedReplacement, exact_rows
@@ -99,7 +99,10 @@ class CoalescedSource(FollowingSource):
     @cached_property
     def _arrived(self) -> ArrivedRows:
         own = self.own
-        return ArrivedRows(self.plan, own, own.definition.source, self.last, self.files, self.below, self.anything)
+        source = own.definition.source
+        return ArrivedRows(
+            self.plan, own, source, self.last, self.files, self.below, self.anything, ordered=own.history
+        )
 
     @cached_property
     def _points(self) -> DataFrame | None:
@@ -109,6 +112,9 @@ class CoalescedSource(FollowingSource):
         if not parts:
             return None
         rows = reduce(DataFrame.unionByName, parts)
+        if self.own.history:
+            first = F.min(LOADED).over(Window.partitionBy(*map(quoted, definition.groups), "_ts"))
+            rows = rows.withColumn("_first", first).where(f"{LOADED} = _first")
         if definition.of is not None:
             rows = rows.withColumn("_tried", guarded(self.session, definition.of)).withColumn(HOLDS, F.expr("_tried.v"))
         names = [quoted(name) for name in (*definition.groups, *definition.compared)]

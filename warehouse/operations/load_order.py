@@ -1,0 +1,64 @@
+"""Coalesced tables without files under another grid of times: of equal points the first loaded counts, as slots tell.
+
+Slots that are counted again are those of the points' own times, so points of one group and time get the same slot, and of these
+the smallest values count. A table whose rows would change by that has to be stored first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warehouse.errors import MigrationError
+from warehouse.serving import Reader
+from warehouse.serving.lazy import lazy_rows, points_read
+from warehouse.serving.pin import require
+from warehouse.serving.statement import select
+from warehouse.storage.duckdb_sql import quoted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from warehouse.epochs.following import LazyTable
+    from warehouse.epochs.records import Epoch
+    from warehouse.serving.pin import Pin
+
+__all__ = ["require_no_load_order"]
+
+
+def require_no_load_order(root: Path, last: Epoch) -> None:
+    """Refuse to count slots again where that would change the rows of a table without files.
+
+    Raises
+    ------
+    MigrationError
+        When updates loaded several points of one group and time for such a table, and the smallest was not the first.
+
+    """
+    if not last.lazy:
+        return
+    with Reader(root, last) as reader:
+        for table in last.lazy:
+            if reader.retrying(lambda pin: _rests_on_slots(pin, reader, table)):  # noqa: B023 - called at once
+                raise MigrationError(
+                    table.name,
+                    "of points of one group and time the first loaded counts, which its stream would no longer tell once slots "
+                    f'are counted again: put back anchor and update_interval, set how = "eager" in [coalesced.{table.name}] and '
+                    f"run `stream-wh migrate {table.name}` first",
+                )
+
+
+def _rests_on_slots(pin: Pin, reader: Reader, table: LazyTable) -> bool:
+    """Whether the rows are others when all points have the same slot."""
+    tau, stream = pin.epoch.window_time, pin.epoch.table(table.definition.source)
+    if stream is None:
+        return False
+    source = pin.live_source(stream, tau)
+    require((source.schema_file, *source.files))
+    points = select(source, [*points_read(table), "_ts", "_load_slot"])
+    shown = ", ".join(quoted(name) for name, _ in table.definition.columns)
+    now, after = (
+        f"SELECT {shown} FROM ({lazy_rows(table, text, tau)})"
+        for text in (points, f"SELECT * REPLACE (0 AS _load_slot) FROM ({points})")
+    )
+    query = f"SELECT count(*) FROM (({now} EXCEPT ALL {after}) UNION ALL ({after} EXCEPT ALL {now}))"
+    return bool(reader.connection.execute(query).fetchall()[0][0])
