@@ -271,6 +271,9 @@ def test_erasing_tells_what_an_aggregate_over_a_view_still_has(tmp_path: Path, s
 def test_a_coarser_grid_keeps_what_they_know(tmp_path: Path, spark: SparkSession) -> None:
     """Slots of a view's synopses merge as a stream's slots do."""
     project, draw = joined(tmp_path, spark, windows=["2h", "4h"], every="2h"), random.Random(11)  # noqa: S311 - rows of a test
+    lengths = {"windows": [["2h", "4h"], "2h"], "every": "2h", "over": "live"}
+    project.aggregates["alive"] = {**project.aggregates["met"], **lengths}
+    project.declare()
     for now in (2, 4, 6):
         land(project, draw, now - 1.99, now)
         project.update(now)
@@ -285,6 +288,12 @@ def test_a_coarser_grid_keeps_what_they_know(tmp_path: Path, spark: SparkSession
         slots = int(length.removesuffix("h"))
         assert n == sum(row[0] == key and end - slots < (to_micros(row[3]) - ANCHOR) / HOUR <= end for row in every)  # type: ignore[arg-type]
     assert {length for length, _, _ in newest} == {"2h", "4h"}
+    alive = {key: n for key, (n, _) in met(project, "alive").items() if key[1] == 8}
+    assert {length for length, _, _ in alive} == {"2h", "2h, 4h"}
+    for (length, end, key), n in alive.items():
+        one, two = (2, 4) if "," in length else (9, 9)
+        times = [list(map(hour, row[3:])) for row in every if row[0] == key]
+        assert n == sum(begins > end - 2 and ends > end and end - one < a and end - two < b for begins, ends, a, b in times)
     assert list(check(project.root).findings) == []
 
 
