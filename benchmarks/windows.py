@@ -42,8 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MEASURED", "Traffic", "main", "twenty"]
 
-_ANCHOR = "2040-01-01T00:00:00Z"
-"""Ahead of every real clock, so that no file is younger than the replayed one says."""
+_ANCHOR = "2024-01-01T00:00:00Z"
 _GROUPS = 1_000
 _PIECE = 1_000_000
 _WEEK = 168
