@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from warehouse.catalog.archives import EXPIRED_AT
 from warehouse.catalog.expression import expression_faults
 from warehouse.catalog.model import DEFAULT_PERIODS, LayoutSpec, label_of
-from warehouse.catalog.owned import headerless_fault, option_fault, twofold_options, value_fault
+from warehouse.catalog.owned import headerless_fault, multiline_fault, option_fault, twofold_options, value_fault
 from warehouse.catalog.patterns import split_landing
 from warehouse.catalog.spelling import FaultError, nearest
 from warehouse.catalog.types import Array, Atomic, Decimal, SqlType, Struct, canonical, is_key_type, parse_type, unusable_name
@@ -266,6 +266,8 @@ def _options(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
         yield "options", fault
     if fault := headerless_fault(draft.section.options):
         yield "options.names", fault
+    if fault := multiline_fault(draft.section.options):
+        yield "options.multiline", fault
 
 
 def _archive(draft: Draft) -> Iterator[tuple[str, FaultError]]:

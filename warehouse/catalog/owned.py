@@ -11,7 +11,7 @@ from warehouse.catalog.spelling import FaultError, as_written, nearest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["headerless_fault", "names_of", "option_fault", "spark_fault", "twofold_options", "value_fault"]
+__all__ = ["headerless_fault", "multiline_fault", "names_of", "option_fault", "spark_fault", "twofold_options", "value_fault"]
 
 _OPTIONS: dict[str, tuple[str, ...]] = {
     "csv": (
@@ -28,6 +28,7 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
         "ignoreTrailingWhiteSpace",
         "maxCharsPerColumn",
         "maxColumns",
+        "multiline",
         "names",
         "nullValue",
         "quote",
@@ -54,6 +55,7 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
 _TYPED_HERE = "not this one: the warehouse converts text as SQL casts do, and rejects the row that fails"
 _DECLARED = "not this one: [streams.NAME.columns] declares names and types"
 _ONE_LINE = "not this one: a record is a line, and a rejected row is named by its number"
+_OF_CSV = "not this one, which is of CSV: a record of JSON is a line, or an element of a file that is one array"
 _LISTED = "not this one: `landing` and `files` say which files are loaded, each once"
 _UNREADABLE = "not this one: an unreadable file is reported and not loaded, never skipped in silence"
 _OWNED_OPTIONS = {
@@ -72,7 +74,7 @@ _OWNED_OPTIONS = {
     "mode": "not this one: a record that does not fit is a rejected row (`stream-wh rejected NAME`)",
     "columnNameOfCorruptRecord": "not this one: rejected rows keep their text (`stream-wh rejected NAME`)",
     "timeZone": "the key `timezone` of the stream",
-    "multiLine": _ONE_LINE,
+    "multiLine": _OF_CSV,
     "lineSep": _ONE_LINE,
     "compression": "not this one: a name that ends in .gz is a compressed file",
     "pathGlobFilter": _LISTED,
@@ -90,6 +92,7 @@ _OWNED_OPTIONS = {
 }
 _ALIASES = {"sep": "delimiter", "charset": "encoding"}
 _ONE_SIGN = frozenset({"quote", "escape", "comment", "chartoescapequoteescaping"})
+_OTHER_QUOTES = ("charToEscapeQuoteEscaping", "unescapedQuoteHandling")
 _DECIMAL_SIGNS = (",", ".")
 _COUNTS = frozenset({"maxcolumns", "maxcharspercolumn"})
 _COUNT = re.compile(r"[1-9][0-9]{0,8}")
@@ -131,7 +134,7 @@ def option_fault(name: str, format_: str | None) -> FaultError | None:
 
     """
     owned = {each.lower(): reason for each, reason in _OWNED_OPTIONS.items()}
-    if name.lower() in owned:
+    if name.lower() in owned and (name.lower(), format_) != ("multiline", "csv"):
         return FaultError(f'the option "{name}"', owned[name.lower()])
     formats = [format_] if format_ in _OPTIONS else list(_OPTIONS)
     allowed = tuple(each for known in formats for each in _OPTIONS[known])
@@ -154,6 +157,8 @@ def value_fault(name: str, value: str) -> FaultError | None:
         return FaultError(as_written(value), '"," where numbers are written 1.234,5, or "." (the default)')
     if meant == "names":
         return _names_fault(value)
+    if meant == "multiline" and value.lower() not in ("true", "false"):
+        return FaultError(as_written(value), "true where a text in quotes may go over several lines, or false (the default)")
     if meant in _COUNTS and not (_COUNT.fullmatch(value) or (meant, value) == ("maxcharspercolumn", "-1")):
         return FaultError(as_written(value), "a whole number from 1")
     return None
@@ -176,6 +181,15 @@ def headerless_fault(options: Iterable[tuple[str, str]]) -> FaultError | None:
     if not names_of(given) or not wide:
         return None
     return FaultError("names with an encoding of UTF-16", "names of files in UTF-8, or a header in each file")
+
+
+def multiline_fault(options: Iterable[tuple[str, str]]) -> FaultError | None:
+    """Return why records of these options cannot go over several lines: another reading of quotes would end them elsewhere."""
+    given = {key.lower(): value for key, value in options}
+    other = next((name for name in _OTHER_QUOTES if name.lower() in given), None)
+    if given.get("multiline", "").lower() != "true" or other is None:
+        return None
+    return FaultError(f"multiline with {other}", f"one of them: without {other} it is certain where a record ends")
 
 
 def _names_fault(value: str) -> FaultError | None:

@@ -7,7 +7,6 @@ Numbers that are times since 1970 by their range and their name become times, wi
 from __future__ import annotations
 
 import re
-import shlex
 import zlib
 from dataclasses import replace
 from pathlib import Path
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["column_name", "is_amount", "sniff"]
 
 _SHAPES = {
-    "csv": "it should have a header and a record a line",
+    "csv": "it should have a header and records of fields",
     "json": "it should have one JSON object a line, or be one array of objects",
     "parquet": "it may be cut short",
     "orc": "it may be cut short",
@@ -53,6 +52,7 @@ _NEARLY_ALL = 0.95
 _HUNDREDTHS = [number / 100 for number in range(101)]
 _MOST_BIGINT = 1 << 63
 _CLOCK = r"\d{1,2}:\d\d(:\d\d([.,]\d+)?)?( ?[AaPp]\.?[Mm]\.?)?"
+_BREAKS = re.compile(r"[\r\n]")
 _NUMBERED = re.compile(r"(.+)_[0-9]+")
 
 
@@ -76,7 +76,7 @@ def sniff(source: Path) -> Found:
             if is_compressed(source.name) and source.suffix != ".gz":  # which DuckDB does not read
                 plain = plain_beginning(source, Path(folder) / "plain")
             connection.execute("SET TimeZone = 'UTC'")
-            # Each record is one line to the warehouse, so it is to the sniffer.
+            # Each record of JSON is one line to the warehouse, so it is to the sniffer.
             reader = {
                 "csv": "",
                 "json": f"SELECT * FROM read_json($file, format = '{_json_form(kind, source)}')",
@@ -175,7 +175,8 @@ def _csv_sample(connection: DuckDBPyConnection, source: Path, folder: Path) -> C
     dialect = csv_dialect(connection, source, folder)
     given = {"file": literal_path(dialect.path)}
     connection.execute(f"CREATE OR REPLACE TEMP TABLE sample AS {dialect.query} LIMIT {SAMPLE}", given)
-    _check_lines(connection, source)
+    if _goes_over_lines(connection):
+        dialect = replace(dialect, options=(*dialect.options, ("multiline", "true")))
     if texts := other_times(connection, dialect):
         types = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in texts)
         query = dialect.query.removesuffix(")") + f", types = {{{types}}})"
@@ -183,17 +184,13 @@ def _csv_sample(connection: DuckDBPyConnection, source: Path, folder: Path) -> C
     return dialect
 
 
-def _check_lines(connection: DuckDBPyConnection, source: Path) -> None:
-    """Raise an error if a text of the table ``sample`` goes over several lines: to updates a record is a line."""
-    described = connection.execute("SELECT column_name FROM (DESCRIBE sample) WHERE column_type = 'VARCHAR'").fetchall()
-    for (name,) in described:
-        (broken,) = _row(connection, f"SELECT count(*) FROM sample WHERE contains({quoted(name)}, chr(10))")
-        if broken:
-            target = f"{source.name.split('.')[0]}.parquet"
-            query = f"COPY (FROM {literal(str(source))}) TO {literal(target)}"
-            command = f"python -c {shlex.quote(f'import duckdb; duckdb.sql({query!r})')}"
-            said = f'{source}: {broken} records have a line break in "{" ".join(name.split())}", and a record is a line'
-            raise UsageError(f"{said}; `{command}` writes them as Parquet, for --from {target}")
+def _goes_over_lines(connection: DuckDBPyConnection) -> bool:
+    """Whether a name or a text of the table ``sample`` goes over several lines."""
+    described = connection.execute("SELECT column_name, column_type FROM (DESCRIBE sample)").fetchall()
+    if any(_BREAKS.search(name) for name, _ in described):
+        return True
+    found = [f"regexp_matches({quoted(name)}, '[\\r\\n]')" for name, kind in described if kind == "VARCHAR"]
+    return bool(found) and _row(connection, f"SELECT count(*) FROM sample WHERE {' OR '.join(found)}")[0] > 0
 
 
 def _columns(connection: DuckDBPyConnection, kind: Format, dialect: CsvDialect) -> tuple[SniffedColumn, ...]:

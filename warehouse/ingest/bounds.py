@@ -18,9 +18,10 @@ from warehouse.catalog.codecs import decompressed, is_compressed, most_expansion
 from warehouse.catalog.encodings import is_wide
 from warehouse.catalog.model import COLUMNAR
 from warehouse.errors import FileProblem
-from warehouse.ingest.dialect import text_encoding
+from warehouse.ingest.dialect import is_multiline, text_encoding
 from warehouse.ingest.json_arrays import array_problem, is_array
 from warehouse.ingest.landing import open_regular
+from warehouse.ingest.multiline import look
 from warehouse.limits import limits
 
 if TYPE_CHECKING:
@@ -58,18 +59,25 @@ def beyond_bounds(stream: Stream, files: Sequence[LandingFile]) -> list[FileProb
     suspects = [
         file for file in files if file.size and file.path not in arrays and not _surely_within(file, stream.max_record)
     ]
-    if not suspects:
-        return broken
+    if suspects:
+        broken += _beyond(stream, suspects)
+    if stream.format == "csv" and is_multiline(stream.options):
+        sound = {file.path for file in files} - {problem.path for problem in broken}
+        found = ((file.path, look(stream, file).problem) for file in files if file.size and file.path in sound)
+        broken += [FileProblem(path, *problem) for path, problem in found if problem]
+    return broken
 
+
+def _beyond(stream: Stream, suspects: Sequence[LandingFile]) -> list[FileProblem]:
     encoding = text_encoding(dict(stream.options)) if stream.format == "csv" else "utf-8"
 
-    def look(file: LandingFile) -> tuple[str, str] | None:
+    def bound(file: LandingFile) -> tuple[str, str] | None:
         wide = encoding if is_wide(encoding) else None
         return _found(stream.landing / file.path, file.size, file.mtime_ns, stream.max_record, stream.max_expansion, wide)
 
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:  # zlib lets other threads work
-        found = list(pool.map(look, suspects))
-    return broken + [FileProblem(file.path, *problem) for file, problem in zip(suspects, found, strict=True) if problem]
+        found = list(pool.map(bound, suspects))
+    return [FileProblem(file.path, *problem) for file, problem in zip(suspects, found, strict=True) if problem]
 
 
 def surely_few(form: str, files: Sequence[LandingFile]) -> bool:

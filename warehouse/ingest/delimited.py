@@ -10,8 +10,10 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from warehouse.catalog.encodings import java_name
 from warehouse.ingest.columns import Fields, inputs_of_records, matched
 from warehouse.ingest.conversion import from_text, from_zeek, is_number, says_what
-from warehouse.ingest.dialect import has_header_record, reader_options
+from warehouse.ingest.dialect import has_header_record, is_multiline, reader_options
 from warehouse.ingest.landing import file_encoding
+from warehouse.ingest.multiline import look
+from warehouse.ingest.quotes import has_doubtful_lines
 from warehouse.ingest.record_parts import PLACE_OF_RECORD, SHAPE, Delimited, Records, called_of, paths_of
 
 if TYPE_CHECKING:
@@ -27,29 +29,36 @@ __all__ = ["Delimited", "delimited_records", "typed_fields"]
 
 
 _OVER_LINES = (
-    "a quote that is open at the end of its line, or closes what the line before began: a record is one line. "
-    "`stream-wh init NEW --from FILE` gives the command that writes such a file as Parquet"
+    "a quote that is open at the end of its line, or closes what the line before began: a record is one line unless the table "
+    "declares options = { multiline = true }"
 )
+_OPEN = "_open"
+"""The column that says whether a record leaves a quote open."""
+_REST, _REST_SHAPE = "_rest", "_rest_shape"
+_MARK = "x"
 
 
 def delimited_records(
     session: SparkSession, stream: Stream, header: tuple[str, ...], files: Sequence[LandingFile]
 ) -> Iterator[Records]:
     """Yield the fields of files with that header as text, by how they are read."""
-    for wide, members in _by_encoding(stream, files).items():
-        shape = Delimited(header, wide)
-        yield Records(_fields(session, stream, shape, members), shape)
+    for shape, members in _by_shape(stream, header, files).items():
+        read = _asked if shape.doubtful else _fields
+        yield Records(read(session, stream, shape, members), shape)
 
 
-def _by_encoding(stream: Stream, files: Sequence[LandingFile]) -> dict[str | None, list[LandingFile]]:
-    """Return delimited files by which UTF-16 they are in, none where a sign of ASCII is one byte."""
-    groups: dict[str | None, list[LandingFile]] = {}
+def _by_shape(stream: Stream, header: tuple[str, ...], files: Sequence[LandingFile]) -> dict[Delimited, list[LandingFile]]:
+    """Return delimited files with that header by how they are read."""
+    groups: dict[Delimited, list[LandingFile]] = {}
+    multiline = is_multiline(stream.options)
     for file in files:
         try:
             wide = file_encoding(stream.landing / file.path, dict(stream.options))
         except (OSError, EOFError, zlib.error, ValueError):  # it was readable when it was planned: the read below fails too
             wide = "utf-16-le"
-        groups.setdefault(wide, []).append(file)
+        lines = look(stream, file).ends if multiline else None
+        shape = Delimited(header, wide, not multiline and has_doubtful_lines(stream, file), lines)
+        groups.setdefault(shape, []).append(file)
     return groups
 
 
@@ -70,32 +79,90 @@ def _physical(shape: Delimited) -> list[str]:
     return [f"_c{index}" for index in range(len(shape.header))]
 
 
+def _parsing(stream: Stream, shape: Delimited) -> dict[str, str]:
+    """Return the options of Spark's parser of lines."""
+    return {
+        # A quote inside quotes is written twice (RFC 4180); Spark's own default is a backslash before it.
+        "escape": _stamps(stream, shape.wide).get("quote", '"'),
+        "emptyValue": "",
+        # Any text that no file holds: so that only an unquoted empty field becomes null, not a quoted one.
+        "nullValue": "\u0000",
+        **_options(stream, shape.wide),
+        "enforceSchema": "true",
+        "mode": "PERMISSIVE",
+        **_of_lines(stream, shape),
+    }
+
+
+def _of_lines(stream: Stream, shape: Delimited) -> dict[str, str]:
+    """Return the options for records over several lines: what ends one, and the last bound on a field."""
+    if shape.ends is None:
+        return {}
+    bound = {} if "maxcharspercolumn" in _stamps(stream, shape.wide) else {"maxCharsPerColumn": str(stream.max_record)}
+    return {"multiLine": "true", "lineSep": shape.ends, **bound}
+
+
 def _fields(session: SparkSession, stream: Stream, shape: Delimited, files: Sequence[LandingFile]) -> DataFrame:
-    physical, quote = _physical(shape), _stamps(stream, shape.wide).get("quote", '"')
+    """Return the fields of each record as text, :data:`SHAPE`, :data:`_OPEN` and where it stands."""
+    rows = _read(session, stream, shape, _physical(shape), files).selectExpr("*", f"false AS {_OPEN}", *PLACE_OF_RECORD)
+    return rows if shape.ends is None else rows.where(f"{SHAPE} IS NULL OR trim({SHAPE}) != ''")
+
+
+def _read(
+    session: SparkSession, stream: Stream, shape: Delimited, physical: Sequence[str], files: Sequence[LandingFile]
+) -> DataFrame:
     reader = session.read.schema(", ".join(f"{name} string" for name in [*physical, SHAPE])).options(
         **{
-            # A quote inside quotes is written twice (RFC 4180); Spark's own default is a backslash before it.
-            "escape": quote,
-            "emptyValue": "",
-            # Any text that no file holds: so that only an unquoted empty field becomes null, not a quoted one.
-            "nullValue": "\u0000",
-            **_options(stream, shape.wide),
+            **_parsing(stream, shape),
             "header": "true" if has_header_record(stream) else "false",
-            "enforceSchema": "true",
-            "mode": "PERMISSIVE",
             "columnNameOfCorruptRecord": SHAPE,
             "recursiveFileLookup": "true",
             "__globPaths__": "false",
         },
     )
-    return reader.csv(paths_of(stream, files)).selectExpr("*", *PLACE_OF_RECORD)
+    return reader.csv(paths_of(stream, files))
+
+
+def _asked(session: SparkSession, stream: Stream, shape: Delimited, files: Sequence[LandingFile]) -> DataFrame:
+    """Return what :func:`_fields` returns; a record that leaves a quote open has not the shape of one.
+
+    A field more than there are is asked for, so that the reader gives the text of each record. That is parsed again with a mark
+    as one more field behind it: an open quote swallows the mark.
+    """
+    physical, stamps = _physical(shape), _stamps(stream, shape.wide)
+    delimiter = stamps.get("delimiter", stamps.get("sep", ",")).replace("\\t", "\t")
+    read = _read(session, stream, shape, [*physical, _REST], files).selectExpr("*", *PLACE_OF_RECORD)
+    schema = ", ".join(f"{name} string" for name in [*physical, _REST, _REST_SHAPE])
+    marked = F.concat(F.col(SHAPE), F.lit(delimiter + _MARK))
+    options = {**_parsing(stream, shape), "columnNameOfCorruptRecord": _REST_SHAPE}
+    rows = read.withColumn("_marked", F.from_csv(marked, schema, options))
+    parsed = {name: F.col(f"_marked.{name}") for name in physical}
+    last = F.coalesce(F.col(f"_marked.{_REST}"), *[parsed[name] for name in reversed(physical)])
+    sound = F.col(f"_marked.{_REST_SHAPE}").isNull() & (F.col(f"_marked.{_REST}") == _MARK)
+    written = _written(stamps)
+    whole = F.coalesce(SHAPE, F.to_csv(F.struct(*physical, _REST), written))
+    return rows.select(
+        *[F.when(sound, value).otherwise(F.col(name)).alias(name) for name, value in parsed.items()],
+        F.when(~F.coalesce(sound, F.lit(False)), whole).alias(SHAPE),  # noqa: FBT003 - a value
+        F.coalesce(last.endswith(F.lit(delimiter + _MARK)), F.lit(False)).alias(_OPEN),  # noqa: FBT003 - a value
+        "_file",
+        "_start",
+        "_position",
+        "_zero",
+    )
+
+
+def _written(stamps: Mapping[str, str]) -> dict[str, str]:
+    """Return the options by which fields are written as a record again."""
+    quote = stamps.get("quote", '"')
+    return {"sep": stamps.get("delimiter", stamps.get("sep", ",")), "quote": quote, "escape": stamps.get("escape", quote)}
 
 
 def typed_fields(rows: DataFrame, stream: Stream, shape: Delimited) -> DataFrame:
     """Return the values that are read of each record, and where it stands."""
     header, physical, stamps = shape.header, _physical(shape), _stamps(stream, shape.wide)
     inputs, quote = inputs_of_records(stream), stamps.get("quote", '"')
-    if shape.wide:
+    if shape.wide and shape.ends is None:
         rows = rows.withColumns({name: _without_return(name, stamps) for name in (*physical[-1:], SHAPE)})
     position = {source: header.index(path[0]) for source, path in matched(stream, header, _flat(header)).paths.items()}
     values, faults = [], []
@@ -108,16 +175,12 @@ def typed_fields(rows: DataFrame, stream: Stream, shape: Delimited) -> DataFrame
         values.append(value.alias(given.label))
         if failed is not None:
             faults.append((given, text, failed))
-    written = {
-        "sep": stamps.get("delimiter", stamps.get("sep", ",")),
-        "quote": quote,
-        "escape": stamps.get("escape", quote),
-    }
-    rebuilt = F.to_csv(F.struct(*physical), written) if physical else F.lit(None).cast("string")
+    rebuilt = F.to_csv(F.struct(*physical), _written(stamps)) if physical else F.lit(None).cast("string")
     misshapen = F.col(SHAPE).isNotNull()
     fault = F.when(misshapen, F.lit("malformed"))
-    quotes = F.length(SHAPE) - F.length(F.replace(F.col(SHAPE), F.lit(quote), F.lit(""))) if quote else F.lit(0)
-    message = F.when(quotes % 2 == 1, F.lit(_OVER_LINES))
+    counted = quote and shape.ends is None
+    quotes = F.length(SHAPE) - F.length(F.replace(F.col(SHAPE), F.lit(quote), F.lit(""))) if counted else F.lit(0)
+    message = F.when((quotes % 2 == 1) | F.col(_OPEN), F.lit(_OVER_LINES))
     message = message.when(misshapen, F.lit(f"the record does not have the {len(header)} fields of the header"))
     for given, text, failed in faults:
         comma = " with a decimal comma" if stamps.get("decimal") == "," and is_number(given.type) else ""

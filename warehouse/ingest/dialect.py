@@ -13,13 +13,14 @@ from warehouse.catalog.owned import names_of
 from warehouse.catalog.zeek import UNSET
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from warehouse.catalog.model import Stream
 
 __all__ = [
     "has_header_record",
     "is_delimited",
+    "is_multiline",
     "reader_options",
     "session_settings",
     "text_encoding",
@@ -28,13 +29,18 @@ __all__ = [
 
 _ZEEK = {"delimiter": "\t", "quote": "", "escape": "", "comment": "#", "nullValue": UNSET}
 _ENCODING = ("encoding", "charset")
-_OWN = ("decimal", "names")
+_OWN = ("decimal", "multiline", "names")
 _ORDERS = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
 def is_delimited(stream: Stream) -> bool:
     """Whether a stream's files are lines of fields, which a header names."""
     return stream.format in ("csv", "zeek")
+
+
+def is_multiline(options: Iterable[tuple[str, str]]) -> bool:
+    """Whether options of a reader say that a record may go over several lines."""
+    return any(key.lower() == "multiline" and value.lower() == "true" for key, value in options)
 
 
 def has_header_record(stream: Stream) -> bool:

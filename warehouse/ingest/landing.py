@@ -27,7 +27,7 @@ from warehouse.catalog.owned import names_of
 from warehouse.catalog.patterns import matches, may_hold
 from warehouse.catalog.zeek import zeek_fields
 from warehouse.errors import FileProblem, LandingError, StorageFailedError, StoreBusyError
-from warehouse.ingest.dialect import text_encoding, wide_encoding
+from warehouse.ingest.dialect import is_multiline, text_encoding, wide_encoding
 from warehouse.ingest.files import LandingFile, LeftOut, ListedFile
 from warehouse.ingest.known import Listing, order, ranges_of
 from warehouse.ingest.object_copies import object_time
@@ -286,18 +286,29 @@ def csv_header(path: Path, options: Mapping[str, str]) -> tuple[str, ...]:
     unmarked = lines[0].removeprefix("\ufeff")
     if wide and unmarked != lines[0] and (_comment(unmarked, chosen) or not unmarked.strip()):  # Spark would see no such line
         raise ValueError("its first line, behind the byte order mark, is not the header; save the file as UTF-8")
-    first = next((line for line in lines if line.strip() and not _comment(line, chosen)), "")
+    lines[0] = unmarked
+    multiline = is_multiline(options.items())
+    before = next((number for number, line in enumerate(lines) if line.strip() and not _comment(line, chosen)), len(lines))
+    if multiline and any(line and not line.strip() for line in lines[:before]):  # Spark would take it for the header
+        raise ValueError("a line of spaces stands before the header; remove it")
+    first = "\n".join(lines[before:] if multiline else lines[before : before + 1])
     quote = chosen.get("quote", '"') or None
     delimiter = _delimiter(chosen)
     one = delimiter if len(delimiter) == 1 else _SEPARATOR
-    reader = csv.reader(
-        [first.replace(delimiter, one)],
-        delimiter=one,
-        quotechar=quote,
-        quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
-    )
-    names = next(reader, [])
+    line = first.replace(delimiter, one)
+    quoting: Any = {"delimiter": one, "quotechar": quote, "quoting": csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE}
+    if not multiline:
+        _require_closed(line, quoting)
+    names = next(csv.reader(io.StringIO(line, newline="") if multiline else [line], **quoting), [])
     return tuple(name.replace(one, delimiter).strip().removeprefix("\ufeff") for name in names)
+
+
+def _require_closed(header: str, quoting: Mapping[str, Any]) -> None:
+    try:
+        next(csv.reader([header], strict=True, **quoting), [])
+    except csv.Error as error:
+        if "unexpected end" in str(error):
+            raise ValueError("it leaves a quote open at the end of its line; declare options = { multiline = true }") from error
 
 
 def file_encoding(path: Path, options: Mapping[str, str]) -> str | None:

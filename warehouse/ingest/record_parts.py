@@ -40,10 +40,16 @@ class Records:
 
 @dataclass(frozen=True)
 class Delimited:
-    """How lines of fields are read: the header's names, and which UTF-16 they are in (None: a sign of ASCII is one byte)."""
+    """How lines of fields are read: the header's names, and which UTF-16 they are in (None: a sign of ASCII is one byte).
+
+    ``doubtful``: some line may leave a quote open, so each is asked. ``ends``: what ends records that may go over several lines,
+    None where a record is a line.
+    """
 
     header: tuple[str, ...]
     wide: str | None
+    doubtful: bool = False
+    ends: str | None = None
 
 
 def paths_of(stream: Stream, files: Sequence[LandingFile]) -> list[str]:

@@ -31,7 +31,7 @@ from warehouse.errors import UsageError
 from warehouse.ingest.bounds import beyond_bounds
 from warehouse.ingest.columnar import beyond_columnar_bounds
 from warehouse.ingest.columns import path_of
-from warehouse.ingest.dialect import has_header_record, is_delimited, reader_options, text_encoding
+from warehouse.ingest.dialect import has_header_record, is_delimited, is_multiline, reader_options, text_encoding
 from warehouse.ingest.files import unnumbered
 from warehouse.ingest.json_arrays import elements
 from warehouse.ingest.landing import csv_header, file_encoding, list_landing, zeek_header
@@ -43,7 +43,7 @@ from warehouse.storage.duckdb_sql import literal, quoted
 from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from warehouse.catalog.model import Stream
     from warehouse.ingest.files import LandingFile
@@ -188,6 +188,9 @@ def _csv_records(stream: Stream, path: Path) -> Iterator[tuple[dict[str, str | N
     quote = options.get("quote", '"') or None
     null = options.get("nullvalue", "")
     encoding = file_encoding(path, dict(stream.options)) or text_encoding(options)
+    if is_multiline(stream.options):
+        yield from _records_over_lines(stream, path, encoding, header)
+        return
     with _opened(path, encoding) as lines:
         began = not has_header_record(stream)
         for line in lines:
@@ -199,6 +202,30 @@ def _csv_records(stream: Stream, path: Path) -> Iterator[tuple[dict[str, str | N
                 continue
             fields = _fields(text, delimiter, quote, options.get("escape"))
             if fields is None or len(fields) != len(header) or len(set(header)) < len(header):
+                yield None, text
+            else:
+                given = (None if field == null else field for field in fields)
+                yield dict(zip(header, given, strict=True)), text
+
+
+def _records_over_lines(
+    stream: Stream, path: Path, encoding: str, header: Sequence[str]
+) -> Iterator[tuple[dict[str, str | None] | None, str]]:
+    """Yield what :func:`_csv_records` yields; of records that this reader cannot tell each line."""
+    options = {name.lower(): value for name, value in reader_options(stream).items()}
+    delimiter, quote = options.get("delimiter", options.get("sep", ",")).replace("\\t", "\t"), options.get("quote", '"')
+    null, escape = options.get("nullvalue", ""), options.get("escape", quote)
+    with _opened(path, encoding, newline="") as lines:
+        if len(delimiter) != 1 or not quote or escape not in (quote, "\\") or options.get("comment"):
+            yield from ((None, line) for line in lines)
+            return
+        escaping: Any = {"escapechar": "\\", "doublequote": False} if escape != quote else {}
+        records = csv.reader(lines, delimiter=delimiter, quotechar=quote, strict=True, **escaping)
+        if has_header_record(stream):
+            next((record for record in records if record), None)
+        for fields in records:
+            text = delimiter.join(fields)
+            if len(fields) != len(header) or len(set(header)) < len(header):
                 yield None, text
             else:
                 given = (None if field == null else field for field in fields)
@@ -238,9 +265,9 @@ def _json_records(path: Path) -> Iterator[tuple[dict[str, Any] | None, str]]:
 
 
 @contextmanager
-def _opened(path: Path, encoding: str) -> Iterator[io.TextIOWrapper]:
+def _opened(path: Path, encoding: str, newline: str = "\n") -> Iterator[io.TextIOWrapper]:
     with path.open("rb") as raw, decompressed(raw, path.name) as content:
-        yield io.TextIOWrapper(content, encoding=encoding, errors="replace", newline="\n")
+        yield io.TextIOWrapper(content, encoding=encoding, errors="replace", newline=newline)
 
 
 def _columnar_holds(

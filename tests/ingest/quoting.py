@@ -1,0 +1,53 @@
+"""A model of how a line of CSV is told apart, a sign at a time, as Spark's parser does it; a quote is escaped by another one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["OPEN", "fields"]
+
+OPEN = "<open>"
+"""Stands for a field whose quote is still open at the end."""
+_ODD = None
+"""Stands for a field with signs behind its closing quote, of which the text is kept as it is."""
+
+
+def fields(line: str, delimiter: str = ",") -> list[str | None]:
+    """Return the fields of a line; the last is :data:`OPEN` if its quote is, and None stands for odd ones."""
+    return list(_fields(line, delimiter))
+
+
+def _fields(line: str, delimiter: str) -> Iterator[str | None]:
+    place = 0
+    while True:
+        value, place = _quoted(line, place, delimiter) if line[place : place + 1] == '"' else _plain(line, place, delimiter)
+        yield value
+        if place >= len(line):
+            return
+        place += len(delimiter)
+
+
+def _plain(line: str, place: int, delimiter: str) -> tuple[str | None, int]:
+    end = line.find(delimiter, place)
+    end = len(line) if end < 0 else end
+    return line[place:end] or None, end
+
+
+def _quoted(line: str, place: int, delimiter: str) -> tuple[str | None, int]:
+    text, at = "", place + 1
+    while at < len(line):
+        if line[at] != '"':
+            text, at = text + line[at], at + 1
+        elif line[at + 1 : at + 2] == '"':
+            text, at = text + '"', at + 2
+        else:
+            behind = at + 1
+            while behind < len(line) and line[behind] <= " " and not line.startswith(delimiter, behind):
+                behind += 1
+            if behind == len(line) or line.startswith(delimiter, behind):
+                return text, behind
+            return _ODD, _plain(line, behind, delimiter)[1]
+    return OPEN, len(line)

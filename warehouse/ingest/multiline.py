@@ -1,0 +1,233 @@
+"""CSV files whose records may go over several lines (``options = { multiline = true }``), looked through before Spark reads them.
+
+One task reads such a file, from record to record. So it must be certain where each ends, and none may be longer than
+``max_record``: a stray quote would swallow the records behind it. Spark also has to be told which sign ends a record, since it
+takes the first line break of the file for that, which may stand within quotes. Lines that :mod:`.quotes` finds sound are passed
+over at once; from others on a record is followed sign by sign, as Spark's parser does.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warehouse.ingest.quotes import Signs, doubtful_lines, pieces, signs_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from warehouse.catalog.model import Stream
+    from warehouse.ingest.files import LandingFile
+
+    _Text = NDArray[np.unsignedinteger[Any]]
+
+__all__ = ["Look", "look", "looked_through"]
+
+_KNOWN = 50_000
+_FEED, _RETURN = 10, 13
+_BREAK = re.compile(r"[\r\n]")
+
+
+@dataclass(frozen=True)
+class Look:
+    """What was seen of a file: the signs that end its records, and why it is not read, (reason, message), if it is not."""
+
+    ends: str
+    problem: tuple[str, str] | None = None
+
+
+def look(stream: Stream, file: LandingFile) -> Look:
+    """Look through a file; one that cannot be read has no problem yet, for reading it reports what is wrong."""
+    path = stream.landing / file.path
+    try:
+        return _looked(path, file.size, file.mtime_ns, stream.max_record, signs_of(stream, path))
+    except (OSError, EOFError, zlib.error, ValueError):
+        return Look("\n")
+
+
+@lru_cache(maxsize=_KNOWN)
+def _looked(path: Path, size: int, mtime_ns: int, longest: int, signs: Signs) -> Look:  # noqa: ARG001 - the file's identity
+    return looked_through(pieces(path, signs), signs, longest)
+
+
+def looked_through(texts: Iterator[_Text], signs: Signs, longest: int) -> Look:
+    """Return what is seen of a file that is given in pieces; no record may have more than ``longest`` bytes."""
+    walk = _Walk(signs, longest // (2 if signs.encoding.startswith("utf-16") else 1))
+    try:
+        for piece in texts:
+            walk.take(piece)
+        walk.finish()
+    except _RefusedError as refused:
+        return Look("\n", (refused.reason, refused.message))
+    return Look(walk.ends.pop() if walk.ends else "\n")
+
+
+class _RefusedError(Exception):
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason, self.message = reason, message
+
+
+class _Walk:
+    """A file as its pieces come: what stands behind the last whole record, and how lines have ended so far."""
+
+    def __init__(self, signs: Signs, longest: int) -> None:
+        self.ends: set[str] = set()
+        self._signs, self._longest = signs, longest
+        self._rest: _Text = np.empty(0, np.uint8)
+        self._lines = 1
+
+    def take(self, piece: _Text) -> None:
+        """Go on with the next piece.
+
+        Raises
+        ------
+        _RefusedError
+            When the file is not to be read.
+
+        """
+        if (piece == 0).any():
+            raise _RefusedError("unreadable", "it has a byte 0, which no record over several lines may have; remove it")
+        self._rest = np.concatenate((self._rest, piece)) if len(self._rest) else piece
+        self._go(last=False)
+        if len(self._rest) > self._longest + 1:
+            said = f"the record that begins in line {self._lines} is longer than max_record ({self._longest} bytes)"
+            raise _RefusedError("record_too_long", f"{said}; close its quote, or raise max_record")
+
+    def finish(self) -> None:
+        """Look at the end of the file; errors as of :meth:`take`."""
+        self._go(last=True)
+        if len(self._rest):
+            said = f"the quote of the record that begins in line {self._lines} is open until the end of the file"
+            raise _RefusedError("unreadable", f"{said}; close it")
+
+    def _go(self, *, last: bool) -> None:
+        text = self._rest
+        breaks = np.flatnonzero((text == _FEED) | (text == _RETURN))
+        if not last and len(text) and text[-1] == _RETURN:
+            breaks = breaks[:-1]  # a line feed may follow the carriage return
+        within = np.zeros(len(breaks), bool)
+        place = int(breaks[-1]) + 1 if len(breaks) else 0
+        content, done = _Content(text, self._signs, whole=last), 0
+        for doubtful in doubtful_lines(text, self._signs):
+            if doubtful < done:
+                continue
+            before = int(np.searchsorted(breaks, doubtful))
+            begin = int(breaks[before - 1]) + 1 if before else 0
+            line = self._lines + _counted(text[:begin])
+            end = content.end_of_record(begin, line)
+            if end is None or (end >= place and not last):  # it is followed again with what comes behind it
+                place = begin
+                break
+            if end - begin > self._longest:
+                said = f"the record that begins in line {line} is longer than max_record"
+                raise _RefusedError("record_too_long", f"{said} ({self._longest} bytes); cut it, or raise max_record")
+            within |= (breaks >= begin) & (breaks < end)
+            done = end
+        else:
+            place = len(text) if last else place
+        outside = breaks[~within & (breaks < place)]
+        self._note(text, outside)
+        self._lines += _counted(text[:place])
+        self._rest = text[place:]
+
+    def _note(self, text: _Text, breaks: NDArray[np.int64]) -> None:
+        """Note how lines end.
+
+        Raises
+        ------
+        _RefusedError
+            When they end in several ways.
+
+        """
+        feeds = breaks[text[breaks] == _FEED]
+        returns = breaks[text[breaks] == _RETURN]
+        paired = text[np.clip(returns + 1, 0, len(text) - 1)] == _FEED if len(returns) else np.zeros(0, bool)
+        alone = len(feeds) - int(np.count_nonzero(paired))
+        self.ends |= {"\r\n"} if paired.any() else set()
+        self.ends |= {"\n"} if alone else set()
+        self.ends |= {"\r"} if not paired.all() else set()
+        if len(self.ends) > 1:
+            ways = "its records end in several ways, with and without a carriage return"
+            raise _RefusedError("unreadable", f"{ways}; end all alike")
+
+
+class _Content:
+    """A part of a file, in which records are followed sign by sign; ``whole``: nothing comes behind it."""
+
+    def __init__(self, text: _Text, signs: Signs, *, whole: bool) -> None:
+        self._text, self._signs, self._whole = text, signs, whole
+        self._content: str | None = None
+        self._quotes = re.compile("|".join(re.escape(each) for each in {signs.quote, signs.escape} if each) or "(?!)")
+        self._field_end = re.compile(rf"[\r\n]|{re.escape(signs.delimiter)}")
+
+    def end_of_record(self, place: int, line: int) -> int | None:
+        """Return where the line end of a record is that begins at a place, None if it does not end here.
+
+        Raises
+        ------
+        _RefusedError
+            When that cannot be told.
+
+        """
+        if self._content is None:  # a sign a place, as in the array
+            raw = self._text.tobytes()
+            self._content = raw.decode("latin-1") if self._text.itemsize == 1 else raw.decode("utf-32-le", "surrogatepass")
+        content, signs = self._content, self._signs
+        if signs.comment and content.startswith(signs.comment, place):
+            return self._ended(_BREAK.search(content, place))
+        while True:
+            at = self._behind_spaces(place) if signs.spaced else place
+            if content.startswith(signs.quote, at):
+                behind = self._behind_quotes(at, line)
+                if behind is None:
+                    return None
+                at = behind
+            found = self._field_end.search(content, at)
+            if found is None or found[0] in "\r\n":
+                return self._ended(found)
+            place = found.end()
+
+    def _ended(self, found: re.Match[str] | None) -> int | None:
+        if found is not None:
+            return found.start()
+        return len(self._text) if self._whole else None
+
+    def _behind_spaces(self, place: int) -> int:
+        content = self._content or ""
+        while place < len(content) and content[place] <= " " and not self._field_end.match(content, place):
+            place += 1
+        return place
+
+    def _behind_quotes(self, begin: int, line: int) -> int | None:
+        """Return the place behind the closing quote of a field, and the spaces there; None if it is open."""
+        content, signs, at = self._content or "", self._signs, begin + 1
+        while (found := self._quotes.search(content, at)) is not None:
+            at = found.start()
+            twice = content[at + 1 : at + 2] == signs.quote
+            if content[at] == signs.escape and (signs.escape != signs.quote or twice):
+                at += 2
+                continue
+            behind = self._behind_spaces(at + 1)
+            if behind == len(content):
+                return behind if self._whole else None
+            if not self._field_end.match(content, behind) and _BREAK.search(content, begin, at):
+                raise _RefusedError(
+                    "unreadable",
+                    f"the record that begins in line {line} has a text over several lines, and something stands behind its "
+                    "quote: where it ends cannot be told; write each quote inside it twice, or close the quote before",
+                )
+            return behind
+        return None
+
+
+def _counted(text: _Text) -> int:
+    return int(np.count_nonzero(text == _FEED)) or int(np.count_nonzero(text == _RETURN))

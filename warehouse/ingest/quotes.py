@@ -1,0 +1,166 @@
+"""Whether a line of a delimited file leaves a quote open: whole files at once, as arrays of signs.
+
+Spark's reader takes what stands behind a quote that is open at the end of its line for the value, in the last field without a
+word. Most files have no such line, and most lines show at a glance that they are none: then nothing more is asked. A line is
+*plain* if no quote begins a field, *strict* if its quotes open behind a delimiter, close before one, and stand twice in between.
+Of other lines :mod:`.delimited` asks Spark's parser itself.
+"""
+
+from __future__ import annotations
+
+import codecs
+import zlib
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from warehouse.catalog.codecs import decompressed
+from warehouse.ingest.dialect import reader_options, text_encoding
+from warehouse.ingest.landing import file_encoding, open_regular
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from warehouse.catalog.model import Stream
+    from warehouse.ingest.files import LandingFile
+
+__all__ = ["Signs", "doubtful_lines", "has_doubtful_lines", "pieces", "signs_of"]
+
+_CHUNK = 4 << 20
+_KNOWN = 50_000
+_FEED, _RETURN, _SPACE = 10, 13, 32
+_OVERLAPPING = frozenset({"shift_jis", "cp932", "cp949", "gbk", "gb18030", "big5"})
+"""Encodings in which a byte of ASCII may be the second half of another sign."""
+
+
+@dataclass(frozen=True)
+class Signs:
+    """By which signs fields are told apart; an empty text: there is none. ``spaced``: spaces before a quote are passed over."""
+
+    quote: str
+    escape: str
+    delimiter: str
+    comment: str
+    spaced: bool
+    encoding: str
+
+    @property
+    def is_decoded(self) -> bool:
+        """Whether a sign can only be found in decoded text."""
+        ascii_signs = (self.quote + self.escape + self.delimiter + self.comment).isascii()
+        return self.encoding.startswith("utf-16") or self.encoding in _OVERLAPPING or not ascii_signs
+
+
+def signs_of(stream: Stream, path: Path) -> Signs:
+    """Return the signs of a file of a stream.
+
+    Raises
+    ------
+    OSError, EOFError, zlib.error, ValueError
+        When it is not told in which encoding the file is.
+
+    """
+    options = {key.lower(): value for key, value in reader_options(stream).items()}
+    quote = options.get("quote", '"')
+    delimiter = options.get("delimiter", options.get("sep", ",")).replace("\\t", "\t")
+    spaced = options.get("ignoreleadingwhitespace", "false").lower() == "true"
+    encoding = file_encoding(path, dict(stream.options)) or text_encoding(dict(stream.options))
+    return Signs(quote, options.get("escape", quote), delimiter, options.get("comment", ""), spaced, encoding)
+
+
+def has_doubtful_lines(stream: Stream, file: LandingFile) -> bool:
+    """Whether a file has a line that may leave a quote open; one that cannot be read has none."""
+    try:
+        signs = signs_of(stream, stream.landing / file.path)
+        return bool(signs.quote) and _has_doubtful_lines(stream.landing / file.path, file.size, file.mtime_ns, signs)
+    except (OSError, EOFError, zlib.error, ValueError):
+        return False  # reading the file reports what is wrong with it
+
+
+@lru_cache(maxsize=_KNOWN)
+def _has_doubtful_lines(path: Path, size: int, mtime_ns: int, signs: Signs) -> bool:  # noqa: ARG001 - the file's identity
+    rest: NDArray[np.unsignedinteger[Any]] = np.empty(0, np.uint8)
+    for piece in pieces(path, signs):
+        text = np.concatenate((rest, piece)) if len(rest) else piece
+        ends = np.flatnonzero((text == _FEED) | (text == _RETURN))
+        whole = int(ends[-1]) + 1 if len(ends) else 0
+        if doubtful_lines(text[:whole], signs).any():
+            return True
+        rest = text[whole:]
+    return bool(doubtful_lines(rest, signs).any())
+
+
+def pieces(path: Path, signs: Signs) -> Iterator[NDArray[np.unsignedinteger[Any]]]:
+    """Yield the signs of a file as numbers, a piece at a time: its bytes, or where it must be decoded its code points.
+
+    A mark at its beginning is none of them.
+    """
+    first = True
+    with open_regular(path) as raw:
+        content: IO[bytes] = decompressed(raw, path.name)
+        decode = codecs.getincrementaldecoder(signs.encoding)("replace").decode
+        while chunk := content.read(_CHUNK):
+            if signs.is_decoded:
+                text = decode(chunk)
+                text = text.removeprefix("\ufeff") if first else text
+                yield np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+            else:
+                yield np.frombuffer(chunk.removeprefix(codecs.BOM_UTF8) if first else chunk, np.uint8)
+            first = False
+
+
+def doubtful_lines(text: NDArray[np.unsignedinteger[Any]], signs: Signs) -> NDArray[np.int64]:
+    r"""Return where lines with quotes begin that are neither plain nor strict; the beginning is that of their first quote.
+
+    >>> signs = Signs('"', '"', ",", "", False, "utf-8")
+    >>> lines = '1,"a,b"\n5" x,y\n1,"open\n'
+    >>> [int(place) for place in doubtful_lines(np.frombuffer(lines.encode(), np.uint8), signs)]
+    [17]
+    """
+    places = np.flatnonzero(text == ord(signs.quote)) if len(text) else np.empty(0, np.int64)
+    if not len(places):
+        return places
+    ends = np.flatnonzero((text == _FEED) | (text == _RETURN))
+    lines = np.searchsorted(ends, places)
+    firsts = np.flatnonzero(np.concatenate(([True], lines[1:] != lines[:-1])))
+    counts = np.diff(np.concatenate((firsts, [len(places)])))
+    opens = (np.arange(len(places)) - np.repeat(firsts, counts)) % 2 == 0
+    begins = _is_end(text, places - 1) | _stands(text, places - len(signs.delimiter), signs.delimiter)
+    closes = _is_end(text, places + 1) | _stands(text, places + 1, signs.delimiter)
+    if signs.escape == signs.quote:
+        double = np.diff(places) == 1
+        sound = np.where(
+            opens,
+            begins | np.concatenate(([False], double)),
+            closes | np.concatenate((double, [False])),
+        )
+    else:
+        escaped = _stands(text, places - len(signs.escape), signs.escape) if signs.escape else np.zeros(len(places), bool)
+        sound = np.where(opens, begins, closes & ~escaped)
+    if signs.spaced:
+        begins |= text[np.maximum(places - 1, 0)] <= _SPACE
+    strict = np.logical_and.reduceat(sound, firsts) & (counts % 2 == 0)
+    plain = ~np.logical_or.reduceat(begins, firsts)
+    found: NDArray[np.int64] = places[firsts[~(strict | plain)]]
+    return found
+
+
+def _is_end(text: NDArray[np.unsignedinteger[Any]], places: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether a line ends at each place; outside the text it does."""
+    inside = (places >= 0) & (places < len(text))
+    there = text[np.clip(places, 0, len(text) - 1)]
+    found: NDArray[np.bool_] = ~inside | (there == _FEED) | (there == _RETURN)
+    return found
+
+
+def _stands(text: NDArray[np.unsignedinteger[Any]], places: NDArray[np.int64], signs: str) -> NDArray[np.bool_]:
+    """Whether signs stand at each place."""
+    found = (places >= 0) & (places + len(signs) <= len(text))
+    for number, sign in enumerate(signs):
+        found &= text[np.clip(places + number, 0, len(text) - 1)] == ord(sign)
+    return found
