@@ -166,6 +166,8 @@ def test_nothing_is_overwritten(small: Frozen, tmp_path: Path) -> None:
         back_up(small.root, configuration, small.root / "backup", now=1)
     with pytest.raises(BackupError, match="object store"):
         back_up(ObjectPath("s3://bucket/house"), configuration, target, now=1)
+    with pytest.raises(BackupError, match=r"no archive; name it without \.zip"):
+        back_up(small.root, configuration, tmp_path / "backup.zip", now=1)
     made = back_up(small.root, configuration, target, now=1, copy=True)
     with pytest.raises(BackupError, match="holds a backup already"):
         back_up(small.root, configuration, target, now=1)

@@ -194,11 +194,12 @@ def test_the_verdict_stands_on_top_with_what_helps(figures: Figures) -> None:
 
 
 def test_the_page_is_whole_and_fetches_nothing(figures: Figures) -> None:
-    """Every element is closed; there is no script, no address, no link but to places of the page; every table has its own."""
+    """Every element is closed; no address, no link but to places of the page; every table has its own. The script fetches nothing."""
     text = html_page(figures, "a <b> & 'c'", Health("ok", ()))
     page = _Page(text)
     assert page.open == []
-    assert not page.names & {"script", "link", "img", "iframe", "src", "onload", "onclick"}
+    assert text.count("<script") == text.count("<script>") == 1
+    assert not page.names & {"link", "img", "iframe", "src", "onload", "onclick"}
     sections = {f"table-{table.name}" for table in figures.tables} | {"all-tables", "all-what-ends-next", "all-what-reads-what"}
     sections.add("all-updates")
     assert (page.targets, page.places) == ({f"#{place}" for place in sections}, {"arrow", *sections})
@@ -209,6 +210,16 @@ def test_the_page_is_whole_and_fetches_nothing(figures: Figures) -> None:
         assert table.name in page.texts
     assert "prefers-color-scheme: dark" in text
     assert "@media print" in text
+
+
+def test_the_search_field_waits_for_its_script(figures: Figures) -> None:
+    """Without a script there is none, and nothing is hidden but it; each table has the row and the link that the script looks for."""
+    text = html_page(figures, "w", Health("ok", ()))
+    assert text.count(" hidden") == text.count('class="search" hidden') == 1
+    assert "<label>Search <input" in text
+    body = text.partition("<script>")[0]
+    for table in figures.tables:
+        assert (body.count(f'href="#table-{table.name}"') >= 2, body.count(f'<section id="table-{table.name}"')) == (True, 1)  # noqa: PLR2004 - a row and a link
 
 
 def test_a_view_that_stands_still_says_why_and_names_are_text(figures: Figures) -> None:

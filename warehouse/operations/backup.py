@@ -50,6 +50,8 @@ __all__ = ["Backup", "BackupFile", "back_up", "read_backup", "verify"]
 
 _CHUNK = 1 << 20
 _ATTEMPTS = 10
+_ARCHIVES = (".7z", ".bz2", ".gz", ".rar", ".tar", ".tgz", ".xz", ".zip", ".zst")
+"""Endings of files that a backup, a directory, is none of."""
 _RECORD, _BEGUN = "backup.json", "backup.begun"
 
 
@@ -119,7 +121,7 @@ def back_up(
     Raises
     ------
     BackupError
-        When the root is in an object store, or the directory is not empty.
+        When the root is in an object store, the directory is not empty, or its name ends like that of an archive.
         Or when a file of the newest epoch is missing or damaged.
     StoreBusyError
         When epochs went faster than they could be copied.
@@ -129,6 +131,8 @@ def back_up(
     """
     if not store_of(root).local_paths:
         raise BackupError(f"{root} is in an object store; copy its objects with the store's own tools, or keep versions there")
+    if target.suffix.lower() in _ARCHIVES:
+        raise BackupError(f"{target}: a backup is a directory, no archive; name it without {target.suffix}, and pack it when it is made")
     target = target.resolve()
     if target.is_relative_to(root.resolve()):
         raise BackupError(f"{target} is inside the warehouse; name a directory elsewhere, best on another disk")

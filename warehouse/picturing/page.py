@@ -10,6 +10,7 @@ from warehouse.picturing.charts import COLOURS, Axis, Series, legend, lines, sta
 from warehouse.picturing.graph import GraphNode, graph
 from warehouse.picturing.pieces import anchor, figure, rows_table, section
 from warehouse.picturing.scales import COUNT, seconds_scale, times
+from warehouse.picturing.searching import FIELD, SCRIPT
 from warehouse.picturing.style import STYLE
 from warehouse.picturing.table_section import table_parts
 from warehouse.planning.wording import step_text
@@ -52,7 +53,7 @@ def html_page(figures: Figures, name: str, health: Health) -> str:
         + _verdict(health, {table.name for table in figures.tables})
         + _contents(figures)
         + "\n".join(_sections(figures))
-        + "\n</body></html>\n"
+        + f"\n{SCRIPT}\n</body></html>\n"
     )
 
 
@@ -73,10 +74,10 @@ def _concern(concern: Concern, known: Collection[str]) -> str:
 
 
 def _contents(figures: Figures) -> str:
-    """Return links to the sections."""
+    """Return links to the sections, and the field by which they are searched."""
     titles = [(title, _place(title)) for title in _GENERAL] + [(table.name, anchor(table.name)) for table in figures.tables]
     links = "".join(f'<li><a href="#{place}">{escape(title)}</a></li>' for title, place in titles)
-    return f'<nav aria-label="Contents"><h2>Contents</h2><ul class="contents">{links}</ul></nav>\n'
+    return f'<nav aria-label="Contents"><h2>Contents</h2><ul class="contents">{links}</ul>{FIELD}</nav>\n'
 
 
 def _place(title: str) -> str:

@@ -54,6 +54,9 @@ text.name {{ font-weight: 600; }} a text.name {{ fill: var(--link); }}
 .verdict li.broken b {{ color: var(--dead); }}
 .contents {{ list-style: none; display: flex; flex-wrap: wrap; gap: .2rem 1.1rem; padding: 0; margin: .8rem 0; }}
 .contents li {{ min-width: 0; overflow-wrap: anywhere; }}
+.search input {{ font: inherit; width: min(20rem, 60vw); padding: .2rem .4rem; color: inherit; background: var(--cell);
+  border: 1px solid var(--faint); }} .search output {{ color: var(--faint); margin-left: .6rem; }}
+[hidden] {{ display: none !important; }}
 nav h2 {{ font-size: 1rem; margin: 1.2rem 0 0; }} nav .contents {{ margin-top: .2rem; }}
 @media screen and (max-width: 40rem) {{
   body {{ margin: .8rem auto; padding: 0 .9rem; }} h1 {{ font-size: 1.25rem; }} .contents a {{ line-height: 1.8; }}
