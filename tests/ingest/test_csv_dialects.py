@@ -70,6 +70,27 @@ def test_files_without_a_header(tmp_path: Path, spark: SparkSession) -> None:
     assert [shown[2][3], shown[5][3]] == ["malformed", "malformed"]
 
 
+def test_names_of_several_zones_are_no_time(tmp_path: Path, spark: SparkSession) -> None:
+    """Unless the format has the name in quotes and the column says which zone it is."""
+    moments = ["2024-07-10 08:00:00 BST", "2024-07-10 08:00:00 CEST", "2024-07-10T08:00:00 IST ", "2024-07-10 08:00:00 UTC"]
+    named = {"type": "timestamp", "format": "yyyy-MM-dd HH:mm:ss 'BST'", "timezone": "Europe/London"}
+    by_name = {"type": "timestamp", "format": "yyyy-MM-dd HH:mm:ss z"}
+    read_as = []
+    for number, given in enumerate(("timestamp", named, by_name)):
+        columns = {"k": "string", "b": given}
+        target = declared(tmp_path / str(number), columns=columns, expires=None, max_lifetime=None)
+        rows = read(spark, target, {"1.csv": "\n".join(["k,b", *(f"k,{moment}" for moment in moments), ""])})
+        read_as.append([None if "fault" in row else row["b"][11:19] for row in rows])
+        if number == 0:
+            assert "such a name means several zones" in rows[0]["why"]
+    hour, summer = "08:00:00", "06:00:00"
+    assert read_as == [[None, None, None, hour], ["07:00:00", None, None, None], [None, summer, None, hour]]
+    lines = {"1.jsonl": "".join(f'{{"k": "a", "b": "{moment}"}}\n' for moment in moments)}
+    columns = {"k": "string", "b": "timestamp"}
+    target = declared(tmp_path / "lines", format="json", columns=columns, expires=None, max_lifetime=None)
+    assert [row.get("fault") for row in read(spark, target, lines)] == ["mistyped", "mistyped", "mistyped", None]
+
+
 def test_java_knows_every_encoding(spark: SparkSession) -> None:
     """By the name that it is given."""
     charset = spark._jvm.java.nio.charset.Charset  # type: ignore[union-attr]

@@ -194,7 +194,7 @@ def test_the_verdict_stands_on_top_with_what_helps(figures: Figures) -> None:
 
 
 def test_the_page_is_whole_and_fetches_nothing(figures: Figures) -> None:
-    """Every element is closed; no address, no link but to places of the page; every table has its own. The script fetches nothing."""
+    """Every element is closed; no address, no link but to places of the page; each table has its own."""
     text = html_page(figures, "a <b> & 'c'", Health("ok", ()))
     page = _Page(text)
     assert page.open == []
@@ -213,13 +213,13 @@ def test_the_page_is_whole_and_fetches_nothing(figures: Figures) -> None:
 
 
 def test_the_search_field_waits_for_its_script(figures: Figures) -> None:
-    """Without a script there is none, and nothing is hidden but it; each table has the row and the link that the script looks for."""
+    """Without a script there is none, and nothing is hidden but it; each table has the row and link that it needs."""
     text = html_page(figures, "w", Health("ok", ()))
     assert text.count(" hidden") == text.count('class="search" hidden') == 1
     assert "<label>Search <input" in text
     body = text.partition("<script>")[0]
     for table in figures.tables:
-        assert (body.count(f'href="#table-{table.name}"') >= 2, body.count(f'<section id="table-{table.name}"')) == (True, 1)  # noqa: PLR2004 - a row and a link
+        assert (body.count(f'href="#table-{table.name}"') >= 2, body.count(f'<section id="table-{table.name}"')) == (True, 1)
 
 
 def test_a_view_that_stands_still_says_why_and_names_are_text(figures: Figures) -> None:

@@ -23,7 +23,18 @@ if TYPE_CHECKING:
 
     from warehouse.ingest.columns import Input
 
-__all__ = ["JUST_TIME", "from_text", "from_value", "from_zeek", "instant_of", "is_number", "local_instant", "says_what"]
+__all__ = [
+    "JUST_TIME",
+    "SEVERAL_ZONES",
+    "from_text",
+    "from_value",
+    "from_zeek",
+    "instant_of",
+    "is_number",
+    "local_instant",
+    "says_more",
+    "says_what",
+]
 
 JUST_TIME = r"^\s*T?[0-9]{1,2}:"
 """A time without a date, which Spark's cast would take for one of today."""
@@ -31,6 +42,10 @@ _DAYS_END = "([0-9][T ])24:00"
 """The end of a day as a time of that day."""
 _OFFSET = r"[0-9][T ]\s*[0-9][0-9:.]*\s*[A-Za-z+-]"
 """A time of day with something behind it: an offset, or the name of a zone."""
+SEVERAL_ZONES = (
+    r"[0-9]\s*(ACT|AET|AGT|ART|AST|BET|BST|CAT|CNT|CST|CTT|EAT|ECT|IET|IST|MIT|NET|NST|PLT|PNT|PRT|SST|VST)\s*$"
+)
+"""A time that ends with the name of several zones. Java takes one of them without a word: BST is Bangladesh's, AST Alaska's."""
 _WITH_COMMA = r"^[+-]?([0-9]{1,3}([.][0-9]{3})+|[0-9]*)(,[0-9]*)?([eE][+-]?[0-9]+)?$"
 """A number with a decimal comma; points stand between thousands."""
 _NUMBERS = frozenset({"tinyint", "smallint", "int", "bigint", "float", "double"})
@@ -112,6 +127,14 @@ def says_what(given: Input) -> str:
     return given.type + (f" of the format {' or '.join(given.formats)}" if given.formats else "")
 
 
+def says_more(text: SparkColumn, given: Input) -> SparkColumn:
+    """Return what else a message says of text that is no value: how a name of several zones is read."""
+    if given.type not in ("timestamp", "date"):
+        return F.lit("")
+    way = "; such a name means several zones: write it in quotes in `format` ('BST'), and declare `timezone`"
+    return F.when(text.rlike(SEVERAL_ZONES), F.lit(way)).otherwise(F.lit(""))
+
+
 def is_number(kind: str) -> bool:
     """Whether a Spark SQL type is one of numbers."""
     return kind in _NUMBERS or kind.startswith("decimal(")
@@ -125,7 +148,7 @@ def _with_point(text: SparkColumn) -> SparkColumn:
 
 def instant_of(text: SparkColumn) -> SparkColumn:
     """Return the instant of text as SQL's cast reads it, in the session's time zone where it has no offset."""
-    return F.when(~text.rlike(JUST_TIME), text.try_cast("timestamp"))
+    return F.when(~text.rlike(JUST_TIME) & ~text.rlike(SEVERAL_ZONES), text.try_cast("timestamp"))
 
 
 def local_instant(local: SparkColumn, timezone: str) -> SparkColumn:
@@ -154,7 +177,9 @@ def _formatted(text: SparkColumn, pattern: str, timezone: str | None) -> SparkCo
     if pattern in EPOCH_FORMATS:
         micros = F.floor(F.try_multiply(text.try_cast(_COUNT), F.lit(_RESULTS[pattern]).cast("decimal(10,3)")))
         return F.timestamp_micros(micros.try_cast("bigint"))
-    if timezone is None or _has_zone(pattern):
+    if _has_zone(pattern):
+        return F.try_to_timestamp(F.when(~text.rlike(SEVERAL_ZONES), F.trim(text)), F.lit(pattern))
+    if timezone is None:
         return F.try_to_timestamp(F.trim(text), F.lit(pattern))
     return F.try_to_timestamp(F.concat(F.trim(text), F.lit(f" {timezone}")), F.lit(f"{pattern} VV"))
 

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.encodings import java_name
 from warehouse.ingest.columns import Fields, inputs_of_records, matched
-from warehouse.ingest.conversion import from_text, from_zeek, is_number, says_what
+from warehouse.ingest.conversion import from_text, from_zeek, is_number, says_more, says_what
 from warehouse.ingest.dialect import has_header_record, is_multiline, reader_options
 from warehouse.ingest.landing import file_encoding
 from warehouse.ingest.multiline import look
@@ -188,7 +188,12 @@ def typed_fields(rows: DataFrame, stream: Stream, shape: Delimited) -> DataFrame
         fault = fault.when(failed, F.lit("mistyped"))
         message = message.when(
             failed,
-            F.concat(F.lit(f'column "{called_of(given)}": "'), F.substring(text, 1, 100), F.lit(f'" is no {meant}')),
+            F.concat(
+                F.lit(f'column "{called_of(given)}": "'),
+                F.substring(text, 1, 100),
+                F.lit(f'" is no {meant}'),
+                says_more(text, given),
+            ),
         )
     raw = F.when(misshapen, F.col(SHAPE)).when(fault.isNotNull(), rebuilt) if faults else F.col(SHAPE)
     return rows.select(

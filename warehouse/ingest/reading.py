@@ -22,7 +22,7 @@ from warehouse.catalog.model import COLUMNAR
 from warehouse.ingest.calculated import with_calculated
 from warehouse.ingest.columnar import read_columnar
 from warehouse.ingest.columns import inputs_of_records, known_names
-from warehouse.ingest.conversion import JUST_TIME, from_text, says_what
+from warehouse.ingest.conversion import JUST_TIME, SEVERAL_ZONES, from_text, says_more, says_what
 from warehouse.ingest.delimited import Delimited, delimited_records, typed_fields
 from warehouse.ingest.dialect import is_delimited
 from warehouse.ingest.folder_columns import with_folder_columns
@@ -163,19 +163,28 @@ def _json(lines: DataFrame, stream: Stream) -> DataFrame:
             if failed is not None:
                 text = F.substring(found[given.label], 1, 100)
                 fault = fault.when(failed, F.lit("mistyped"))
-                said = F.concat(F.lit(f'column "{called_of(given)}": "'), text, F.lit(f'" is no {says_what(given)}'))
+                said = F.concat(
+                    F.lit(f'column "{called_of(given)}": "'),
+                    text,
+                    F.lit(f'" is no {says_what(given)}'),
+                    says_more(found[given.label], given),
+                )
                 message = message.when(failed, said)
         values.append(value.alias(given.label))
     times = [given for given in inputs if given.type == "timestamp" and not seen_text(given)]
     if times and not any(key.lower() == "timestampformat" for key, _ in stream.options):
         # Lines that hold text like a time at all are few; only these are looked at by column.
         texts = [F.get_json_object("value", json_path((given.source,)) or "") for given in times]
-        timed = F.col("value").rlike(r'"\s*T?[0-9]{1,2}:') & reduce(
-            lambda left, right: left | right, [F.coalesce(each.rlike(JUST_TIME), F.expr("false")) for each in texts]
-        )
-        fault = fault.when(timed, F.lit("mistyped"))
         named = ", ".join(called_of(given) for given in times)
-        message = message.when(timed, F.lit(f"a time without a date in one of the columns {named}"))
+        for line, form, what in (
+            (r'"\s*T?[0-9]{1,2}:', JUST_TIME, "a time without a date"),
+            (SEVERAL_ZONES.replace("$", '"'), SEVERAL_ZONES, "a time with the name of several zones"),
+        ):
+            timed = F.col("value").rlike(line) & reduce(
+                lambda left, right: left | right, [F.coalesce(each.rlike(form), F.expr("false")) for each in texts]
+            )
+            fault = fault.when(timed, F.lit("mistyped"))
+            message = message.when(timed, F.lit(f"{what} in one of the columns {named}"))
     if stream.unknown_columns == "reject":
         strange = F.size(unknown) > 0
         fault = fault.when(strange, F.lit("unknown_columns"))

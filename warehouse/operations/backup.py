@@ -132,7 +132,8 @@ def back_up(
     if not store_of(root).local_paths:
         raise BackupError(f"{root} is in an object store; copy its objects with the store's own tools, or keep versions there")
     if target.suffix.lower() in _ARCHIVES:
-        raise BackupError(f"{target}: a backup is a directory, no archive; name it without {target.suffix}, and pack it when it is made")
+        without = f"name it without {target.suffix}, and pack it when it is made"
+        raise BackupError(f"{target}: a backup is a directory, no archive; {without}")
     target = target.resolve()
     if target.is_relative_to(root.resolve()):
         raise BackupError(f"{target} is inside the warehouse; name a directory elsewhere, best on another disk")

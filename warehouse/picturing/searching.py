@@ -1,6 +1,7 @@
 """The search field of the report: it hides the tables, and rows of tables, that have not all of the words.
 
-It is there only where the browser runs the script; without it the page is whole, and the browser's own search finds what is on it.
+It is there only where the browser runs the script; without it the page is whole, and the browser's own search finds
+what is on it.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 __all__ = ["FIELD", "SCRIPT"]
 
 FIELD = (
-    '<p class="search" hidden><label>Search <input type="search" autocomplete="off" spellcheck="false"></label> '
+    '<p class="search" hidden><label>Search <input type="search" autocomplete="off" spellcheck="false"/></label> '
     "<output></output></p>"
 )
 """The field, hidden until the script shows it; browsers read its output aloud when it changes."""
