@@ -10,9 +10,6 @@ The file is read-only: a tool that opened it for writing would lock out all othe
 
 from __future__ import annotations
 
-import os
-import threading
-from contextlib import contextmanager
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
@@ -22,14 +19,13 @@ from warehouse.epochs.journal import epoch_numbers, read_epoch
 from warehouse.epochs.points import Moment, Observer, Point, nobody
 from warehouse.errors import StorageFailedError
 from warehouse.publishing.contents import contents_of, fill
-from warehouse.serving.engine import Resources, connect
+from warehouse.serving.engine import Resources, kept_connection
 from warehouse.serving.history import EpochRow, epoch_row
 from warehouse.serving.pin import Pin
 from warehouse.storage.duckdb_sql import literal, quoted
 from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from warehouse.epochs.records import Epoch
@@ -43,6 +39,7 @@ DATABASE = "warehouse.duckdb"
 _STORAGE = "STORAGE_VERSION 'v1.0.0', BLOCK_SIZE 16384"
 """The oldest format that is still written, which every DuckDB since 1.0 reads; the smallest blocks: there is little to hold."""
 
+_ENGINE = Resources(threads=1)
 _NEW, _FORMER = "warehouse", "former"
 _MODE = 0o444
 _FAILURES = (duckdb.IOException, duckdb.FatalException, duckdb.PermissionException, duckdb.TransactionException)
@@ -98,7 +95,7 @@ def replace_if_needed(root: Path, newest: Epoch | None, *, observer: Observer = 
 
 def _is_current(root: Path, epoch: Epoch) -> bool:
     try:
-        with _engine() as connection:
+        with kept_connection(_ENGINE) as connection:
             attach(connection, root / DATABASE, _FORMER)
             query = f"SELECT (SELECT max(number) FROM {_FORMER}._epochs), {_FORMER}.main._root()"
             found = connection.execute(query).fetchone()
@@ -113,27 +110,9 @@ def attach(connection: duckdb.DuckDBPyConnection, path: Path, name: str) -> None
     connection.execute(f"ATTACH {literal(str(path))} AS {quoted(name)} (READ_ONLY)")
 
 
-_kept = threading.local()
-
-
-@contextmanager
-def _engine() -> Iterator[duckdb.DuckDBPyConnection]:
-    """Yield a cached connection with nothing attached, a new one after a failure: opening one costs as much as all the rest."""
-    pid, connection = getattr(_kept, "connection", (None, None))
-    _kept.connection = (None, None)
-    if connection is None or pid != os.getpid():
-        connection = connect(Resources(threads=1))
-    try:
-        yield connection
-    except BaseException:
-        connection.close()
-        raise
-    _kept.connection = (os.getpid(), connection)
-
-
 def make(made: Path, root: Path, epoch: Epoch, *, rebuild: bool) -> Contents:
     """Write the file of an epoch under another name, which must be free; parameters as for :func:`replace`."""
-    with _engine() as connection:
+    with kept_connection(_ENGINE) as connection:
         pin = Pin(root, epoch)
         contents = contents_of(pin, connection)
         numbers = [number for number in epoch_numbers(root) if number < epoch.number]

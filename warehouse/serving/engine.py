@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,9 +21,18 @@ from warehouse.storage.duckdb_sql import in_memory, literal
 from warehouse.storage.fingerprint import damaged_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-__all__ = ["FAILURES", "Resources", "connect", "damaged_error", "read_error", "sandbox_settings", "spill_prefix"]
+__all__ = [
+    "FAILURES",
+    "Resources",
+    "connect",
+    "damaged_error",
+    "kept_connection",
+    "read_error",
+    "sandbox_settings",
+    "spill_prefix",
+]
 
 
 @dataclass(frozen=True)
@@ -59,6 +70,30 @@ def connect(resources: Resources) -> duckdb.DuckDBPyConnection:
     spill = f"{spill_prefix()}{id(connection)}"
     connection.execute(f"SET GLOBAL temp_directory = {literal(spill)}")
     return connection
+
+
+_kept = threading.local()
+
+
+@contextmanager
+def kept_connection(resources: Resources) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a connection that this thread has used before, a new one after a failure: opening one costs as much as small work.
+
+    Whoever uses it leaves nothing attached, and no tables.
+    """
+    idle: dict[Resources, tuple[int, duckdb.DuckDBPyConnection]] = _kept.__dict__.setdefault("idle", {})
+    pid, connection = idle.pop(resources, (None, None))
+    if connection is None or pid != os.getpid():
+        connection = connect(resources)
+    try:
+        yield connection
+    except BaseException:
+        connection.close()
+        raise
+    if resources in idle:  # of work inside this one
+        connection.close()
+    else:
+        idle[resources] = os.getpid(), connection
 
 
 def spill_prefix() -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import uuid
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
@@ -32,7 +33,7 @@ from warehouse.publishing.live.log import (
     passed_files,
 )
 from warehouse.publishing.live.move import planned_move
-from warehouse.serving.engine import Resources, connect
+from warehouse.serving.engine import Resources, kept_connection
 from warehouse.serving.pin import Pin
 from warehouse.serving.visible_tables import is_user_column, visible
 from warehouse.storage.checkpoints import checkpoint
@@ -123,8 +124,9 @@ def publish(
     states = [state for state in live_states(epoch, rules.names) if state.view is None or state.view.failed is None]
     moved = []
     if states:
-        pin, connection = Pin(root, epoch), cache(lambda: connect(_ENGINE))
-        try:
+        with ExitStack() as opened:
+            pin = opened.enter_context(closing(Pin(root, epoch)))
+            connection = cache(lambda: opened.enter_context(kept_connection(_ENGINE)))
             for state in states:
                 try:
                     if _moved(pin, connection, state, rules, now, observer, rebuild=rebuild):
@@ -139,10 +141,6 @@ def publish(
                         raise
                     place = error.filename or root / LIVE / state.name
                     raise StorageFailedError(f"{place}: {error.strerror or error}") from error
-        finally:
-            if connection.cache_info().currsize:
-                connection().close()
-            pin.close()
     if rules.frees:
         _forget(root, epoch, rules, now)
     return tuple(moved)
