@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from fractions import Fraction
 
+    from warehouse.promise.units import Budget
     from warehouse.serving.explanation import Explanation, JoinOrder
     from warehouse.views.describe import Alternative, Line
 
@@ -51,12 +52,19 @@ def _tree(found: Explanation, lines: tuple[Line, ...]) -> list[str]:
     return rendered(replace(found.description, lines=lines, alternatives=(), warnings=())).splitlines()
 
 
+def _amount(budget: Budget) -> str:
+    if budget.seconds is not None:
+        return f"the results of {budget.seconds:g} seconds"
+    return f"{budget.pairs} results" if budget.rows is None else f"{budget.rows} joined rows"
+
+
 def _budget(found: Explanation) -> Iterator[str]:
     """What a budget does to the view, and what it lacks."""
     if (budget := found.budget) is not None:
         orders = {"desc": "most pairs first", "asc": "fewest pairs first", "weighted": "the same share of all"}
         rest = "the rest is owed" if budget.complete == "later" else "the rest is not made"
-        yield f"budget: at most {budget.pairs} results an epoch, {orders[budget.prefer]}; {rest}"
+        order = orders.get(budget.prefer, f"by {budget.prefer}")
+        yield f"budget: at most {_amount(budget)} an epoch, {order}; {rest}"
     for owed in found.owed:
         if owed.complete:
             yield f"  all {owed.made} results of the last epoch were within it, so that nothing was ranked: the plain plan"
@@ -65,6 +73,8 @@ def _budget(found: Explanation) -> Iterator[str]:
         if owed.exact:
             shares = f"{100 * owed.share_least:.1f} to {100 * owed.share_most:.1f} %"
             yield f"  it has {shares} of its results, and {owed.units} owed units"
+        if owed.units:
+            yield f"  {owed.cost}"
         if owed.lapsed:
             yield f"  {owed.lapsed} units ended before they were made"
 

@@ -361,11 +361,12 @@ def rebuilt(directory: Path, view: str, step: Step | None) -> Report:
     return of_rebuild(view, opened_to_work(directory).rebuild(view, observer=_observer(step)))
 
 
-def completed(directory: Path, view: str, step: Step | None, *, within: int | None) -> Report:
+def completed(directory: Path, view: str, step: Step | None, *, within: int | None, dry_run: bool = False) -> Report:
     """Make what a view owes by its budget."""
     from warehouse.cli.reports import of_completion
 
-    return of_completion(opened_to_work(directory).complete(view, within=within, observer=_observer(step)))
+    done = opened_to_work(directory).complete(view, within=within, dry_run=dry_run, observer=_observer(step))
+    return of_completion(done, dry_run=dry_run)
 
 
 def migrated(

@@ -9,6 +9,7 @@ import msgspec
 
 from warehouse.cli.outcome import Report
 from warehouse.planning.wording import table_text
+from warehouse.serving.owed import cost_of
 from warehouse.serving.visible_tables import counts_of, visible
 from warehouse.time import SECOND, format_duration, format_instant, rough
 from warehouse.units import counted, size_text
@@ -168,18 +169,23 @@ def of_rebuild(view: str, done: RebuildReport) -> Report:
     return Report(record, tuple(lines), exit_code=4 if failed else 0, warnings=(*told, *done.epoch.warnings))
 
 
-def of_completion(done: CompletionReport) -> Report:
+def of_completion(done: CompletionReport, *, dry_run: bool) -> Report:
     """Return what was made of what a view owed, and what is owed still; exit code 4 if a view stands still now."""
     failed, left = dict(done.failed_views), done.ledger
     lines = [line for epoch in done.epochs for line in _epoch_lines(epoch)]
     chunks = f" in {counted(len(done.epochs), 'epoch')}" if done.epochs else ""
-    lines.append(f"{counted(done.made, 'result')} of {done.view} made{chunks}")
+    if not dry_run:
+        lines.append(f"{counted(done.made, 'result')} of {done.view} made{chunks}")
     count = f"{left.most}" if left.least == left.most else f"{left.least} to {left.most}"
     lines.append(f"{count} results are owed: `stream-wh complete {done.view}` goes on" if left.ranges else "nothing is owed")
+    units = sum(1 for _ in left.units())
+    if units:
+        lines.append(f"  {cost_of(units, left.rows, left.incomplete)}")
     record = {
+        "dry_run": dry_run,
         "view": done.view,
         "made": done.made,
-        "owed": {"least": left.least, "most": left.most, "units": sum(1 for _ in left.units())},
+        "owed": {"least": left.least, "most": left.most, "units": units, "rows": left.rows, "incomplete": left.incomplete},
         "epochs": [_epoch_record(each) for each in done.epochs],
         "failed_views": failed,
         "completed": [_epoch_record(each) for each in done.finished],

@@ -76,6 +76,9 @@ class StatusRow:
     owed_least: int | None = None
     owed_most: int | None = None
     share_least: float | None = None
+    owed_units: int | None = None
+    owed_rows: int | None = None
+    incomplete_least: int | None = None
 
 
 @dataclass(frozen=True)
@@ -258,6 +261,9 @@ def _status_row(
         owed_least=None if found.owed is None else found.owed.least,
         owed_most=None if found.owed is None else found.owed.most,
         share_least=None if found.owed is None else found.owed.share_least,
+        owed_units=None if found.owed is None else found.owed.units,
+        owed_rows=None if found.owed is None else found.owed.rows,
+        incomplete_least=None if found.owed is None else found.owed.incomplete,
     )
 
 

@@ -219,11 +219,18 @@ class WritingProject(OpenProject):
         return rebuild(self._context(observer, spark), view)
 
     def complete(
-        self, view: str, *, within: int | str | None = None, observer: Observer = nobody, spark: SparkSession | None = None
+        self,
+        view: str,
+        *,
+        within: int | str | None = None,
+        dry_run: bool = False,
+        observer: Observer = nobody,
+        spark: SparkSession | None = None,
     ) -> CompletionReport:
         """Make the results that a view owes by its budget, until none is owed, or for about a time: microseconds, or ``"10m"``.
 
-        Each chunk is an epoch of its own; between two of them an update of another process can begin.
+        Each chunk is an epoch of its own; between two of them an update of another process can begin. A ``dry_run`` makes none,
+        and returns what is owed.
 
         Raises
         ------
@@ -231,8 +238,10 @@ class WritingProject(OpenProject):
             When there is no such view, it has no budget, or it cannot be maintained.
 
         """
-        from warehouse.operations.complete import complete  # noqa: PLC0415 - reading does without
+        from warehouse.operations.complete import complete, looked_at  # noqa: PLC0415 - reading does without
 
+        if dry_run:
+            return looked_at(self._context(observer, spark), view)
         time_left = time_given(within)
         end = None if time_left is None else time.monotonic_ns() // 1000 + time_left
         out_of_time = (lambda: False) if end is None else (lambda: time.monotonic_ns() // 1000 >= end)

@@ -89,16 +89,17 @@ def rebuild(directory: Path, view: str) -> Report:
 @command("complete", "Make what a view owes.", "stream-wh complete pairs --within 10m")
 @click.argument("view")
 @click.option("--within", type=DURATION, metavar="DURATION", help="End with the chunk in which so much time is over.")
+@click.option("--dry-run", is_flag=True, help="Tell what is owed and what making it takes, and make nothing.")
 @report_command
 @project
-def complete(directory: Path, view: str, *, within: int | None) -> Report:
+def complete(directory: Path, view: str, *, within: int | None, dry_run: bool) -> Report:
     """Make the results that VIEW owes by its budget, the preferred ones first, until none is owed.
 
     Results come in chunks; each is an epoch of the same window time, together with the views above, and between two chunks an
     update can begin. Pairs of which a row has ended are not owed any more. Nothing owed: exit code 0, and no epoch.
     """
     with progress() as step:
-        return library.completed(directory, view, step, within=within)
+        return library.completed(directory, view, step, within=within, dry_run=dry_run)
 
 
 @command("rollback", "Go back to an epoch's contents.", "stream-wh rollback --to-epoch 41")

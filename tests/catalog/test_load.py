@@ -301,9 +301,12 @@ BAD: list[tuple[dict[str, Any], str, str, str, str | None]] = [
     ({f"{STREAM}.layout": {"technique": "rebuild", "seal": True}}, f"{STREAM}.layout.seal", "true", "norebuild", None),
     ({"views.v": {**VIEW, "budget": {}}}, "views.v.budget.pairs", "nothing", "results such as 200_000", None),
     ({"views.v": {**VIEW, "budget": {"pairs": 0}}}, "views.v.budget.pairs", "0", "from 1", None),
-    ({"views.v": {**VIEW, "budget": {"pairs": 1, "prefer": "dsc"}}}, "views.v.budget.prefer", '"dsc"', "weighted", "desc"),
+    ({"views.v": {**VIEW, "budget": {"pairs": 1, "prefer": 2}}}, "views.v.budget.prefer", "2", "weighted", None),
     ({"views.v": {**VIEW, "budget": {"pairs": 1, "complete": "soon"}}}, "views.v.budget.complete", '"soon"', "later", None),
-    ({"views.v": {**VIEW, "budget": {"seconds": 9}}}, "views.v.budget.seconds", 'the unknown key "seconds"', "results", None),
+    ({"views.v": {**VIEW, "budget": {"seconds": 0}}}, "views.v.budget.seconds", "0", "above 0", None),
+    ({"views.v": {**VIEW, "budget": {"rows": 1}}}, "views.v.budget.rows", "1", "from 2", None),
+    ({"views.v": {**VIEW, "budget": {"rows": 9, "pairs": 9}}}, "views.v.budget.rows", "rows beside pairs", "one of", None),
+    ({"views.v": {**VIEW, "budget": {"bytes": 9}}}, "views.v.budget.bytes", 'the unknown key "bytes"', "results", None),
 ]
 
 

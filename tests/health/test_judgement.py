@@ -46,6 +46,7 @@ of("layout", "attention", replace(WELL, layouts=(("cars", "its layout no longer 
 of("lost", "attention", cars(last=Arrivals(1, rows=100, lost=1)))
 of("outsiders", "attention", replace(WELL, outsiders=('table "cars" was changed from outside',)))
 of("over_budget", "attention", cars(over_budget=2))
+of("lapsed", "attention", cars(lapsed=2))
 of("overdue", "attention", replace(WELL, now=NOON + 2 * HOUR + 1))
 of("rejected", "attention", cars(last=Arrivals(1, rows=100, rejected=2)))
 of("stale", "attention", cars(stale="its newest row is old"))

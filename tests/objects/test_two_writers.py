@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.operations.projects import csv, row
+from tests.operations import budgets
+from tests.operations.projects import StoppedError, csv, row, stop_at
 from warehouse.checking.check import check
 from warehouse.epochs.claim import CLAIM
 from warehouse.epochs.journal import numbers, plan_path
@@ -137,6 +138,28 @@ def test_both_may_carry_out_one_plan(project: StoreProject) -> None:
     assert (project.keys(), project.numbers) == ("x1 y1", [0])
     project.update(2)
     assert project.keys() == "x1 x2 y1 y2"
+    clean(project)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_results_under_a_budget_come_once(project: StoreProject) -> None:
+    """Whoever makes them, and wherever an update and a completion end; erased keys leave what is made and what is owed."""
+    budgets.declared(project, 5)
+    budgets.land(project, "1", "ppppqq", "pppqr", 0.5, 4.5)
+    project.update(1)
+    old = Held(project, 2, Point.STEP_COMMITTED)
+    project.update(2)
+    assert isinstance(old.go_on(), LockHeldError)
+    budgets.require_sound(project)
+    assert budgets.bag(project, "some").total() == 10
+    _, receipt = project.updater().erase("a", ["q"])
+    assert receipt is not None
+    budgets.require_sound(project)
+    with pytest.raises(StoppedError):
+        project.updater(stop_at(Point.STEP_COMMITTED, 0)).complete("some")
+    project.updater().complete("some")
+    budgets.require_sound(project)
+    assert budgets.bag(project, "some") == budgets.bag(project, "exact")
     clean(project)
 
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from warehouse import Warehouse
 from warehouse.catalog.model import LayoutSpec
-from warehouse.epochs.journal import read_epoch
+from warehouse.cli.reports import of_completion
 from warehouse.epochs.points import Point
 from warehouse.errors import UsageError
 from warehouse.limits import limited
@@ -23,6 +24,7 @@ from warehouse.promise.units import Ledger
 from warehouse.serving import Reader
 from warehouse.views.maintenance import budgeted
 
+from .budgets import SQL, bag, declared, land, ledger, require_sound
 from .outsiders import CHANGES
 from .projects import Project, StoppedError, at, csv, row, stop_at, stream, text
 
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
 
     from warehouse.epochs.points import Observer
 
-SQL = "SELECT a.k, a.x, c.y FROM a JOIN c ON a.k = c.k"
 SHAPES = (
     SQL,
     "SELECT l.k, l.x, r.x + 1 AS y FROM a l JOIN a r ON l.k = r.k",
@@ -45,72 +46,9 @@ SHAPES = (
 """Joins that may have a budget; `d` is a view."""
 
 
-def declare(directory: Path, spark: SparkSession, pairs: int = 5, sql: str = SQL, **budget: object) -> Project:
-    """A join of two streams, exact and under a budget, with a selection, a join and a union over the latter."""
-    project = Project(directory, spark)
-    columns = {"k": "string", "b": "timestamp", "e": "timestamp"}
-    project.streams = {
-        "a": stream(columns={**columns, "x": "int"}),
-        "c": stream(columns={**columns, "y": "int"}, landing="landing/c"),
-    }
-    project.views = {
-        "exact": {"sql": sql, "search_key": "k"},
-        "some": {"sql": sql, "search_key": "k", "budget": {"pairs": pairs, **budget}},
-        "chosen": {"sql": "SELECT k, x FROM some WHERE y > 2", "search_key": "k"},
-        "met": {"sql": "SELECT s.k, s.x, s.y, c.y AS z FROM some s JOIN c ON s.k = c.k", "search_key": "k"},
-        "both": {"sql": "SELECT k, x FROM some UNION ALL SELECT k, x FROM a", "search_key": "k"},
-    }
-    if "FROM d" in sql:
-        project.views["d"] = {"sql": "SELECT upper(k) AS k, x FROM a", "search_key": "k"}
-    project.declare()
-    return project
-
-
-def land(project: Project, name: str, left: str, right: str, begins: float, ends: float) -> None:
-    """Put down a file for each stream, with a row for each letter."""
-    for number, (stream_name, keys, column) in enumerate((("a", left, "x"), ("c", right, "y"))):
-        lines = [f"{key},{text(begins)},{text(ends)},{place + number}" for place, key in enumerate(keys)]
-        project.land(f"{name}.csv", csv(*lines, header=f"k,b,e,{column}"), landing=f"landing/{stream_name}")
-
-
-def bag(project: Project, table: str, number: int | None = None) -> Counter[tuple[object, ...]]:
-    """The live rows of a table, as a bag of what users see and their end."""
-    rows = project.live(table, number)
-    return Counter(tuple(value for name, value in sorted(row.items()) if name in "kxyz" or name == "_exp") for row in rows)
-
-
-def ledger(project: Project, table: str = "some", number: int | None = None) -> Ledger:
-    """What the view owes."""
-    epoch = project.epoch if number is None else read_epoch(project.root, number)
-    state = epoch.table(table)
-    assert state is not None
-    assert state.view is not None
-    assert state.view.ledger is not None
-    return state.view.ledger
-
-
-def require_sound(project: Project) -> None:
-    """Require that the view is a part of the exact one, and those above it are their queries over that part."""
-    some, exact = bag(project, "some"), bag(project, "exact")
-    assert some <= exact, "no result twice, none that is not one"
-    owed = ledger(project)
-    missing = (exact - some).total()
-    if owed.exact is not None:  # something came, or was owed
-        assert owed.exact == exact.total()
-        assert owed.least <= missing <= owed.most
-    if owed.complete:
-        assert not missing
-    rows = project.live("some")
-    assert bag(project, "chosen") == Counter((row["_exp"], row["k"], row["x"]) for row in rows if row["y"] > 2)
-    both = Counter((row["_exp"], row["k"], row["x"]) for row in (*rows, *project.live("a")))
-    assert bag(project, "both") == both
-    met = Counter(
-        (min(one["_exp"], other["_exp"]), one["k"], one["x"], one["y"], other["y"])
-        for one in rows
-        for other in project.live("c")
-        if one["k"] == other["k"]
-    )
-    assert bag(project, "met") == met
+def declare(directory: Path, spark: SparkSession, pairs: int | None = 5, sql: str = SQL, **budget: object) -> Project:
+    """A project with an exact join and one under a budget."""
+    return declared(Project(directory, spark), pairs, sql, **budget)
 
 
 def test_an_update_makes_its_budget_and_complete_the_rest(tmp_path: Path, spark: SparkSession) -> None:
@@ -169,8 +107,8 @@ class Drawn:
         before = self.project.epoch.number if self.project.numbers else -1
         self.project.update(self.now)
         if self.project.epoch.number > before:
-            assert ledger(self.project).made <= self.pairs
-            assert ledger(self.project).made or not ledger(self.project).ranges or self.pairs == 0
+            assert self.pairs is None or ledger(self.project).made <= self.pairs
+            assert ledger(self.project).made or not ledger(self.project).ranges
 
     def complete(self, chunk: int) -> None:
         """Complete in chunks, perhaps stopped in one of them."""
@@ -183,9 +121,10 @@ class Drawn:
             assert ledger(self.project).complete
 
     @property
-    def pairs(self) -> int:
-        """The budget."""
-        return int(self.project.views["some"]["budget"]["pairs"])  # type: ignore[index, call-overload]
+    def pairs(self) -> int | None:
+        """How many results the budget allows; None where it counts something else."""
+        found: int | None = self.project.views["some"]["budget"].get("pairs")  # type: ignore[attr-defined]
+        return found
 
 
 @contextmanager
@@ -201,8 +140,9 @@ def mock_chunk(results: int) -> Iterator[None]:
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 16))])
 def test_drawn_updates_and_completions(seed: int, tmp_path: Path, spark: SparkSession) -> None:
     """However updates and completions follow each other, stop and go on: a part of the exact view, and the rest when asked."""
-    pairs, prefer = [3, 1, 8, 40][seed % 4], ["weighted", "desc", "asc"][seed % 3]
-    drawn = Drawn(declare(tmp_path, spark, pairs, SHAPES[seed % len(SHAPES)], prefer=prefer), seed)
+    pairs, prefer = [3, 1, 8, 40, None][seed % 5], ["weighted", "desc", "asc", "left_count * pow(0.5, age)"][seed % 4]
+    rows = {} if pairs else {"rows": 7}
+    drawn = Drawn(declare(tmp_path, spark, pairs, SHAPES[seed % len(SHAPES)], prefer=prefer, **rows), seed)
     drawn.now = 1
     land(drawn.project, "first", "ppq", "pqq", 0.5, 3)
     drawn.project.update(1)
@@ -215,6 +155,34 @@ def test_drawn_updates_and_completions(seed: int, tmp_path: Path, spark: SparkSe
         require_sound(drawn.project)
     drawn.complete(4)
     require_sound(drawn.project)
+
+
+def test_budgets_of_rows_and_seconds(tmp_path: Path, spark: SparkSession) -> None:
+    """Rows that are joined and seconds bound an update as results do, and an expression says which come first."""
+    project = declare(tmp_path, spark, None, rows=6)
+    view = {"sql": SQL, "search_key": "k"}
+    project.views["timed"] = {**view, "budget": {"seconds": 0.00021}}  # 4 results, as long as nothing was measured
+    project.views["old"] = {**view, "budget": {"pairs": 3, "prefer": "CASE k WHEN 'r' THEN 100 ELSE right_count END + age"}}
+    project.declare()
+    land(project, "1", "ppppqq", "pppqr", 0.5, 5.5)
+    land(project, "r", "r", "", 0.5, 5.5)
+    project.update(1)
+    require_sound(project)
+    assert Counter(row["k"] for row in project.live("some")) == {"p": 9}, "three of its four rows on the left, all on the right"
+    assert (ledger(project).made, ledger(project).rows, ledger(project).incomplete) == (9, 12, 5)
+    assert (ledger(project, "timed").made, ledger(project, "timed").allowed) == (4, 4)
+    assert Counter(row["k"] for row in project.live("old")) == {"r": 1, "p": 2}
+    land(project, "2", "s", "s", 1.5, 5.5)
+    project.update(2)
+    assert ledger(project, "timed").allowed == 1, "it took much longer"
+    assert ledger(project, "timed").made == 1
+    assert Counter(row["k"] for row in project.live("old")) == {"r": 1, "p": 5}, "the older first"
+    require_sound(project)
+    for name in ("some", "timed", "old"):
+        project.updater().complete(name)
+        assert bag(project, name) == bag(project, "exact")
+    require_sound(project)
+    assert (ledger(project).rows, ledger(project).incomplete) == (0, 0)
 
 
 def test_other_verbs_take_the_ledger_along(tmp_path: Path, spark: SparkSession) -> None:
@@ -397,8 +365,21 @@ def test_check_and_answers_know_what_is_owed(tmp_path: Path, spark: SparkSession
         for table in ("some", "met"):
             told = reader.scan(table).metadata
             assert (told["stream_wh.owed"], float(told["stream_wh.share"])) == ("some", pytest.approx(5 / 14))
-        (row,) = reader.sql("SELECT owed_least, owed_most, share_least FROM _epochs").arrow().to_pylist()
-        assert [*row.values()] == [9, 9, pytest.approx(5 / 14)]
+            assert told["stream_wh.owed_rows"] == "10"
+        (row,) = reader.sql("SELECT owed_least, owed_most, share_least, owed_rows FROM _epochs").arrow().to_pylist()
+        assert [*row.values()] == [9, 9, pytest.approx(5 / 14), 10]
+    warehouse = Warehouse(project.directory, project.root)
+    gauges = warehouse.metrics().decode()
+    assert 'stream_wh_owed_results{bound="most",table="some"} 9.0' in gauges
+    assert 'stream_wh_incomplete_rows{bound="least",table="some"} 3.0' in gauges, "q is owed whole; of p some pairs are there"
+    assert 'table="exact"' not in "".join(line for line in gauges.splitlines() if "owed" in line)
+    assert warehouse.report().count("Results that are owed") == 1
+    looked_at = of_completion(warehouse.complete("some", dry_run=True), dry_run=True)
+    assert looked_at.lines == (
+        "9 results are owed: `stream-wh complete some` goes on",
+        "  completing joins up to 10 rows of 2 units; 3 to 10 rows lack a partner",
+    )
+    assert project.epoch.number == 0
     state = project.epoch.table("some")
     assert state is not None
     assert state.view is not None

@@ -7,16 +7,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warehouse.promise.units import BUCKETS, FIRST, LAST, Ledger, Position, Prefer, Unit, allotted, slice_end
+from warehouse.promise.allotment import Worth, allotted
+from warehouse.promise.units import (
+    BUCKETS,
+    FIRST,
+    LAST,
+    PREFERENCES,
+    RANGES,
+    Budget,
+    BudgetPlan,
+    Ledger,
+    Position,
+    Unit,
+    slice_end,
+)
 
-PREFERENCES: tuple[Prefer, ...] = ("desc", "asc", "weighted")
 COUNTS = st.dictionaries(st.builds(Unit, st.integers(0, 3), st.integers(0, BUCKETS - 1)), st.integers(0, 50), max_size=20)
 
 
 @given(COUNTS, st.integers(1, 200), st.sampled_from(PREFERENCES))
-def test_a_budget_is_used_and_never_exceeded(pairs: dict[Unit, int], budget: int, prefer: Prefer) -> None:
+def test_a_budget_is_used_and_never_exceeded(pairs: dict[Unit, int], budget: int, prefer: str) -> None:
     """All of it goes to units, as long as these have so many pairs; none gets more than it has."""
-    found = allotted(pairs, budget, prefer)
+    found = of_pairs(pairs, budget, prefer)
     assert sum(found.values()) == min(budget, sum(pairs.values()))
     assert all(0 < quota <= pairs[unit] for unit, quota in found.items())
 
@@ -24,10 +36,74 @@ def test_a_budget_is_used_and_never_exceeded(pairs: dict[Unit, int], budget: int
 def test_the_preferred_come_first() -> None:
     """Most pairs, fewest, or the same share of all (promising-tuples sheet, P3: largest remainders)."""
     pairs = {Unit(0, 1): 3569, Unit(0, 2): 3346, Unit(0, 3): 2855, Unit(0, 4): 2230}
-    assert [*allotted(pairs, 4000, "desc").values()] == [3569, 431]
-    assert [unit.bucket for unit in allotted(pairs, 4000, "asc")] == [4, 3]
-    assert [*allotted(pairs, 12, "weighted").values()] == [4, 3, 3, 2]
-    assert [*allotted({Unit(0, 5): 2, Unit(1, 9): 2}, 2, "desc")] == [Unit(1, 9)]
+    assert [*of_pairs(pairs, 4000, "desc").values()] == [3569, 431]
+    assert [unit.bucket for unit in of_pairs(pairs, 4000, "asc")] == [4, 3]
+    assert [*of_pairs(pairs, 12, "weighted").values()] == [4, 3, 3, 2]
+    assert [*of_pairs({Unit(0, 5): 2, Unit(1, 9): 2}, 2, "desc")] == [Unit(1, 9)]
+
+
+@given(
+    st.dictionaries(
+        st.builds(Unit, st.integers(0, 3), st.integers(0, BUCKETS - 1)),
+        st.tuples(st.integers(1, 9), st.integers(1, 9)).map(
+            lambda sides: Worth(sides[0] * sides[1], sum(sides), right=sides[1])
+        ),
+        min_size=1,
+        max_size=20,
+    ),
+    st.integers(2, 60),
+    st.sampled_from((*PREFERENCES, "left_count")),
+)
+def test_a_budget_of_rows_joins_no_more_and_something(units: dict[Unit, Worth], budget: int, prefer: str) -> None:
+    """A part of a unit counts its share of the first input's rows and all of the second's; there is always room for a pair."""
+    found = allotted(units, Budget(rows=budget, prefer=prefer), budget)
+    assert found
+    assert all(0 < quota <= units[unit].pairs for unit, quota in found.items())
+    assert sum(min(joined(units[unit], quota), 2 * quota) for unit, quota in found.items()) <= budget
+
+
+def joined(worth: Worth, quota: int) -> int:
+    """How many rows a part of a unit joins."""
+    return worth.right + -(-(worth.rows - worth.right) * quota // worth.pairs)
+
+
+def test_units_by_what_they_give_for_their_rows_and_by_an_expression() -> None:
+    """A budget of rows takes most pairs a row first; an expression's greatest value comes first, none at the end."""
+    units = {Unit(0, 1): Worth(100, 101, 3.0, 100), Unit(0, 2): Worth(100, 20, None, 10), Unit(0, 3): Worth(4, 4, 7.5, 2)}
+    assert [unit.bucket for unit in allotted(units, Budget(rows=200), 200)] == [2, 3, 1]
+    assert [unit.bucket for unit in allotted(units, Budget(rows=30), 30)] == [2, 3]
+    assert allotted(units, Budget(rows=15), 15) == {Unit(0, 2): 50}
+    assert allotted(units, Budget(rows=3), 3) == {Unit(0, 3): 2}, "a part of the one of which a part fits"
+    assert allotted(units, Budget(rows=2), 2) == {Unit(0, 2): 1}, "no part fits"
+    assert [unit.bucket for unit in allotted(units, Budget(pairs=999, prefer="age"), 999)] == [3, 1, 2]
+
+
+def of_pairs(pairs: dict[Unit, int], budget: int, prefer: str) -> dict[Unit, int]:
+    """What a budget of results allots to units of so many pairs."""
+    return allotted({unit: Worth(count, 0) for unit, count in pairs.items()}, Budget(budget, prefer), budget)
+
+
+def test_a_ledger_that_is_never_completed_stays_small() -> None:
+    """Where each update leaves something owed, new slots wait for others: ranges grow as the logarithm of the updates."""
+    ledger, opened = Ledger(), 0
+    for slot in range(20_000):
+        ledger = ledger.with_slots(slot)
+        newest = len(ledger.ranges) - 1
+        if ledger.waiting is None and ledger.ranges[newest].untouched:
+            ledger = ledger.with_positions({Unit(newest, 7): None, Unit(newest, 8): Position(1, 2, 3)})
+            opened = slot
+        assert slot - opened <= 1 + slot / RANGES
+    assert len(ledger.ranges) < 8 * RANGES
+    assert [each.above for each in ledger.ranges[1:]] == [each.upto for each in ledger.ranges[:-1]]
+
+
+def test_seconds_are_turned_into_results_once() -> None:
+    """A plan that is resumed makes what it was planned for; a chunk makes its own number."""
+    plan = BudgetPlan(Budget(seconds=2.5), Ledger(allowed=1234), 5)
+    assert plan.in_force.amount == 1234
+    assert BudgetPlan(Budget(rows=10), Ledger(), 5, chunk=77).in_force == Budget(pairs=77)
+    with pytest.raises(ValueError, match="before an update is planned"):
+        _ = Budget(seconds=2.5).amount
 
 
 @given(st.integers(FIRST, LAST), st.integers(1, 10**9), st.integers(1, 10**6), st.integers(1, 10**4))
@@ -41,7 +117,7 @@ def test_a_slice_goes_on(place: int, pairs: int, quota: int, slack: int) -> None
     st.lists(st.tuples(st.integers(1, 6), st.integers(1, 3), st.sampled_from(PREFERENCES)), min_size=1, max_size=4),
 )
 def test_ranges_and_positions_cover_each_pair_once(
-    rows: list[tuple[int, int]], moves: list[tuple[int, int, Prefer]]
+    rows: list[tuple[int, int]], moves: list[tuple[int, int, str]]
 ) -> None:
     """Pairs (slot, bucket) that are made in any order, whole or one by one, and those that are owed, are all pairs once."""
     ledger, slot, made = Ledger(), 0, []
@@ -51,7 +127,7 @@ def test_ranges_and_positions_cover_each_pair_once(
         owed = {unit: _of(ledger, unit, rows) for unit in ledger.units()}
         counts = {unit: len(pairs) - ledger.position(unit).made for unit, pairs in owed.items()}
         positions: dict[Unit, Position | None] = {unit: None for unit, count in counts.items() if not count}
-        for unit, quota in allotted(counts, budget, prefer).items():
+        for unit, quota in of_pairs(counts, budget, prefer).items():
             before = ledger.position(unit).made
             made += owed[unit][before : before + quota]
             positions[unit] = None if quota == counts[unit] else Position(0, 0, before + quota)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from warehouse.catalog.model import View
@@ -68,6 +70,29 @@ def test_what_may_be_above_a_part() -> None:
     tables = compiled(PAIRS, *above).view("united").tables  # type: ignore[union-attr]
     assert tables["chosen"].partial == "pairs"
     assert tables["calls"].partial is None
+
+
+@pytest.mark.parametrize(
+    ("prefer", "found", "nearest"),
+    [
+        ("dsc", 'the unknown column "dsc"', "desc"),
+        ("left_count * v", 'the unknown column "v"', None),
+        ("k", '"k", which gives a string', None),
+        ("rand()", "rand(), whose result depends on more than its arguments (the clock, chance or the session)", None),
+        ("sum(left_count)", "sum(), an aggregate", None),
+    ],
+)
+def test_preferences_that_are_none(prefer: str, found: str, nearest: str | None) -> None:
+    """An expression names key columns, counts and the age, and gives a number."""
+    (problem,) = problems(replace(PAIRS, budget=Budget(10, prefer)))
+    assert (problem.key, problem.found, problem.nearest) == ("views.pairs.budget.prefer", found, nearest)
+    assert problem.allowed == '"desc", "asc", "weighted", or an expression over left_count, right_count, age, k'
+
+
+@pytest.mark.parametrize("prefer", ["weighted", "left_count", "CASE k WHEN 'x' THEN 1 END", "pow(0.8, AGE) / right_count"])
+def test_preferences(prefer: str) -> None:
+    """A word, or a number that is computed for each key."""
+    assert not problems(replace(PAIRS, budget=Budget(10, prefer)))
 
 
 def test_one_budget_and_no_report() -> None:

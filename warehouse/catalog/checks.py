@@ -21,7 +21,7 @@ from warehouse.time import format_duration
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from warehouse.catalog.config import LayoutSection, RelationSection, StreamSection, ViewSection
+    from warehouse.catalog.config import LayoutSection, RelationSection, StreamSection, ViewBudgetSection, ViewSection
 
 __all__ = ["RELATION_RULES", "RULES", "Draft", "RelationDraft", "layout_spec", "layout_warnings", "view_faults"]
 
@@ -209,14 +209,22 @@ def _changes(draft: RelationDraft) -> Iterator[tuple[str, FaultError]]:
         yield "op", fault
 
 
+def _budget_faults(section: ViewBudgetSection) -> Iterator[tuple[str, FaultError]]:
+    given = [key for key in ("pairs", "rows", "seconds") if getattr(section, key) is not None]
+    if not given:
+        allowed = "a number of results such as 200_000, which an epoch makes at most; or rows, or seconds (required)"
+        yield "budget.pairs", FaultError("nothing", allowed)
+    for key in given[1:]:
+        yield f"budget.{key}", FaultError(f"{key} beside {given[0]}", "one of pairs, rows and seconds")
+
+
 def view_faults(section: ViewSection, faulty: frozenset[str]) -> Iterator[tuple[str, FaultError]]:
     """Yield what is missing or named twice in ``[views.NAME]``; its SQL is judged by :mod:`warehouse.views`."""
     for key in ("sql", "search_key"):
         if getattr(section, key) is None and key not in faulty:
             yield key, FaultError("nothing", f"{type(section).model_fields[key].description} (required)")
-    if section.budget is not None and section.budget.pairs is None and not any(key.startswith("budget") for key in faulty):
-        allowed = "a number of results such as 200_000, which an epoch makes at most (required)"
-        yield "budget.pairs", FaultError("nothing", allowed)
+    if section.budget is not None and not any(key.startswith("budget") for key in faulty):
+        yield from _budget_faults(section.budget)
     key_columns = [name.lower() for name in section.search_key or ()]
     for index, name in enumerate(section.search_key or ()):
         if name.lower() in key_columns[:index]:

@@ -230,7 +230,9 @@ class ViewBudgetSection(BaseModel):
     model_config = _STRICT
 
     pairs: int | None = Field(default=None, description="a number of results such as 200_000, from 1", ge=1, le=10**12)
-    prefer: Literal["desc", "weighted", "asc"] = Field(default="desc", description='"desc" | "weighted" | "asc"')
+    rows: int | None = Field(default=None, description="a number of rows such as 1_000_000, from 2", ge=2, le=10**12)
+    seconds: float | None = Field(default=None, description="a number of seconds such as 60, above 0", gt=0, le=10**6)
+    prefer: str = Field(default="desc", description='"desc" | "weighted" | "asc", or an expression')
     complete: Literal["later", "never"] = Field(default="later", description='"later" | "never"')
 
 
@@ -398,7 +400,7 @@ def _fault(kind: type[BaseModel], detail: ErrorDetails) -> tuple[tuple[str, ...]
         if owner is RelationSection and name in _VERSIONS_NEED_NO:
             return path, FaultError(f'the key "{name}"', _VERSIONS_NEED_NO[name])
         if owner is ViewBudgetSection:
-            allowed = f"{', '.join(fields)}: a budget counts results"
+            allowed = f"{', '.join(fields)}: a budget counts results, rows or seconds"
             return path, FaultError(f'the unknown key "{name}"', allowed, nearest(name, fields))
         return path, FaultError(f'the unknown key "{name}"', _home(name, fields), nearest(name, fields))
     allowed = fields[name].description or ""

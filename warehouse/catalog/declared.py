@@ -116,9 +116,9 @@ def declared_view(name: str, section: ViewSection, widest: int | None, whole: Wa
 
 
 def _budget(section: ViewBudgetSection | None) -> Budget | None:
-    if section is None or section.pairs is None:
+    if section is None:
         return None
-    return Budget(section.pairs, section.prefer, section.complete)
+    return Budget(section.pairs, section.prefer, section.complete, section.rows, section.seconds)
 
 
 def _kept(own: int | str | None, whole: WarehouseSection) -> int | None:

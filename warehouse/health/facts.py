@@ -32,7 +32,8 @@ class TableFacts:
     ``unreadable`` are landing files by path with the reason, ``changed`` paths, as commands call them, that changed after they
     were loaded, ``vanished`` the number of loaded files that are gone from an empty landing directory. ``answers_waiting`` are
     due windows of an aggregate that were not answered, the first of them since ``answers_late`` updates. Of a coalesced table
-    ``over_budget`` members are more than its budget. ``declared`` is false for a table whose declaration is gone.
+    ``over_budget`` members are more than its budget. Of a view under a budget ``lapsed`` units ended before they were made, since
+    the epoch before. ``declared`` is false for a table whose declaration is gone.
     """
 
     name: str
@@ -48,6 +49,7 @@ class TableFacts:
     answers_waiting: int = 0
     answers_late: int = 0
     over_budget: int = 0
+    lapsed: int = 0
     last: Arrivals = Arrivals()
     day: Arrivals = Arrivals()
 
@@ -102,6 +104,7 @@ Kind = Literal[
     "disk",
     "erasure_overdue",
     "landing",
+    "lapsed",
     "late",
     "layout",
     "lost",

@@ -172,6 +172,12 @@ def _answers(table: TableFacts, _: Thresholds) -> Iterator[Concern]:
             f"give `budget` of [coalesced.{name}] more"
         )
         yield Concern("attention", "over_budget", name, text)
+    if table.lapsed:
+        text = (
+            f"lost {counted(table.lapsed, 'unit')} of owed results with the last update, since their rows ended first; give "
+            f"`budget` of [views.{name}] more, or complete it oftener"
+        )
+        yield Concern("attention", "lapsed", name, text, f"stream-wh complete {name}")
     if not table.declared:
         text = "is no longer declared, and no update moves it; declare it again, or forget it"
         yield Concern("attention", "undeclared", name, text, f"stream-wh drop {name}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from warehouse.epochs.journal import newest_epoch
 from warehouse.errors import ConfigurationError, NoEpochError, Problem, UnknownNameError, UsageError
 from warehouse.operations.context import WriteContext, locked
 from warehouse.operations.execution import begin, finish, require_unchanged_declarations
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from warehouse.planning.steps import NodePlan, Plan
     from warehouse.promise.units import Ledger
 
-__all__ = ["CHUNK", "CompletionReport", "complete"]
+__all__ = ["CHUNK", "CompletionReport", "complete", "looked_at"]
 
 CHUNK = 1_000_000
 """Results of a chunk, where the view's own budget is not larger: between two chunks an update can begin."""
@@ -56,6 +57,20 @@ class CompletionReport:
         """The views that could not be maintained."""
         tables = self.epochs[-1].tables if self.epochs else ()
         return tuple({state.view.view: state.view.failed for state in tables if state.view and state.view.failed}.items())
+
+
+def looked_at(context: WriteContext, view: str) -> CompletionReport:
+    """Return what a view owes, and make nothing; without the writer lock.
+
+    Raises
+    ------
+    UnknownNameError, UsageError, ConfigurationError
+        As :func:`complete`.
+
+    """
+    state = _state(context, newest_epoch(context.root), view)
+    ledger = None if state.view is None else state.view.ledger
+    return CompletionReport(view, (), ledger) if ledger else _nothing_known(view)
 
 
 def complete(context: WriteContext, view: str, *, out_of_time: Callable[[], bool] = lambda: False) -> CompletionReport:
@@ -131,7 +146,7 @@ def _plan(context: WriteContext, last: Epoch, view: str) -> Plan:
 def _with_chunk(node: NodePlan) -> NodePlan:
     if node.budget is None:
         raise TypeError(f"{node.name} has no budget")
-    larger = replace(node.budget, chunk=max(CHUNK, node.budget.budget.pairs))
+    larger = replace(node.budget, chunk=max(CHUNK, node.budget.budget.pairs or 0))
     return msgspec.structs.replace(node, budget=larger)
 
 

@@ -119,6 +119,7 @@ def _tables(
             answers_waiting=len(state.answers.waiting) if state and state.answers else 0,
             answers_late=state.answers.late if state and state.answers else 0,
             over_budget=state.coalesced.over if state and state.coalesced and state.declared else 0,
+            lapsed=_lapsed(epochs, name),
             last=arrivals(epochs[-1:], epochs, name) if loads else Arrivals(),
             day=arrivals(of_a_day, epochs, name) if loads else Arrivals(),
         )
@@ -129,6 +130,13 @@ def _tables(
             changed=tuple(_called(catalog, name, file.path) for file in waits.changed),
             vanished=waits.vanished,
         )
+
+
+def _lapsed(epochs: Sequence[Epoch], name: str) -> int:
+    """How many owed units of a view ended with the newest epoch before they were made."""
+    states = [each.table(name) for each in epochs[-2:]]
+    found = [state.view.ledger.lapsed if state and state.view and state.view.ledger else 0 for state in states]
+    return max(0, found[-1] - found[0])
 
 
 def _called(catalog: Catalog, stream: str, path: str) -> str:

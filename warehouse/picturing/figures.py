@@ -13,6 +13,7 @@ from warehouse.picturing.latencies import Latencies, logged_probes, probed
 from warehouse.serving.catalogue import lazy_count
 from warehouse.serving.ending import HORIZONS, ending
 from warehouse.serving.measured import retained
+from warehouse.serving.owed import owed_of
 from warehouse.serving.pin import require
 from warehouse.serving.pruning import all_live, any_live
 from warehouse.serving.statement import instant, select
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from warehouse.epochs.records import Epoch, TableState
     from warehouse.layout.layout import Label
     from warehouse.serving.ending import Ending
+    from warehouse.serving.owed import Owed
     from warehouse.serving.pin import Pin
     from warehouse.serving.reader import Reader
     from warehouse.storage.snapshot import DataFile
@@ -79,6 +81,7 @@ class TableFigures:
     probed: Latencies | None
     logged: Latencies | None
     failed: str | None
+    owed: Owed | None = None
 
     @property
     def files(self) -> int:
@@ -106,7 +109,10 @@ class StepFigures:
 
 @dataclass(frozen=True)
 class EpochFigures:
-    """One epoch: microseconds of its window time and commit, seconds by step, files and bytes of each table."""
+    """One epoch: microseconds of its window time and commit, seconds by step, files and bytes of each table.
+
+    ``owed`` are views under a budget with at most how many results they lacked.
+    """
 
     number: int
     window_time: int
@@ -114,6 +120,7 @@ class EpochFigures:
     cause: str
     steps: tuple[StepFigures, ...]
     sizes: tuple[tuple[str, int, int], ...]
+    owed: tuple[tuple[str, int], ...] = ()
 
     @property
     def lag(self) -> float:
@@ -197,6 +204,7 @@ def _table(reader: Reader, pin: Pin, state: TableState, logged: Latencies | None
         probed=probed(reader, pin, state) if failed is None else None,
         logged=logged,
         failed=failed or stopped,
+        owed=owed_of(state),
     )
 
 
@@ -253,4 +261,5 @@ def _epoch(epoch: Epoch) -> EpochFigures:
         (state.name, sum(part.files for part in state.partitions), sum(part.bytes for part in state.partitions))
         for state in visible(epoch)
     )
-    return EpochFigures(epoch.number, epoch.window_time, epoch.committed_at, epoch.cause, tuple(steps), sizes)
+    owed = tuple((state.name, found.most) for state in visible(epoch) if (found := owed_of(state)) is not None)
+    return EpochFigures(epoch.number, epoch.window_time, epoch.committed_at, epoch.cause, tuple(steps), sizes, owed)

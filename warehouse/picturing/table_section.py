@@ -36,7 +36,8 @@ def table_parts(table: TableFigures, epochs: Sequence[EpochFigures]) -> Iterator
         f"{_TECHNIQUES[table.technique]}. {counted(table.live_rows, 'live row')} in {counted(table.files, 'file')}: "
         f"{size_text(table.live_bytes)} live, {size_text(table.dead_bytes)} expired.</p>"
     )
-    shown = [_grid(table), *_sizes(table.name, epochs), _lifetimes(table.lifetimes, table.live_rows), _latencies(table)]
+    over_time = [*_sizes(table.name, epochs), *_owed(table, epochs)]
+    shown = [_grid(table), *over_time, _lifetimes(table.lifetimes, table.live_rows), _latencies(table)]
     yield f'<div class="figures">{"".join(shown)}</div>'
 
 
@@ -84,6 +85,19 @@ def _sizes(name: str, epochs: Sequence[EpochFigures]) -> Iterator[str]:
     files = Series("files", tuple(float(each) for _, each, _ in own))
     yield figure("Bytes over time", lines(axis, [size], bytes_scale(max(size.values, default=0.0))), "Of live and expired rows.")
     yield figure("Files over time", lines(axis, [files], COUNT, "files"), "A look-up opens those that may hold its key.")
+
+
+def _owed(table: TableFigures, epochs: Sequence[EpochFigures]) -> Iterator[str]:
+    """What a view under a budget lacks, over epochs."""
+    if table.owed is None:
+        return
+    own = [(epoch.window_time, float(count)) for epoch in epochs for name, count in epoch.owed if name == table.name]
+    along = times([window_time for window_time, _ in own], "window time")
+    picture = lines(Axis(along.labels, along.axis), [Series("owed", tuple(count for _, count in own))], COUNT, "results")
+    told = "It has all results of its query." if table.owed.complete else f"{table.owed.text}. "
+    if table.owed.units:
+        told += f"It has {table.owed.share_least:.0%} of its results or more; {table.owed.cost}."
+    yield figure("Results that are owed", picture, told)
 
 
 # --- lifetimes ---

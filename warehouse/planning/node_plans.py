@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from warehouse.catalog.model import LayoutSpec
 from warehouse.layout import BUCKETS, Layout, keyed_layout, resolve
 from warehouse.planning.restoring import REBUILT
 from warehouse.planning.steps import NodePlan
+from warehouse.promise.allotment import allowed_in
 from warehouse.promise.units import Budget, BudgetPlan, Ledger
 from warehouse.storage.tables import schema_file
 from warehouse.time import NEVER, slot
@@ -143,12 +144,21 @@ def _budget(
     if given.budget is None:
         return None
     if first or last is None or state is None or state.view is None:
-        return BudgetPlan(given.budget, Ledger(), upto)
+        return BudgetPlan(given.budget, _with_allowed(given.budget, Ledger(), ()), upto)
+    seconds = [each.seconds for each in last.seconds if each.step.partition(":")[0] == f"tables/{state.name}"]
     if state.view.ledger is not None:
-        return BudgetPlan(given.budget, state.view.ledger, upto)
+        return BudgetPlan(given.budget, _with_allowed(given.budget, state.view.ledger, seconds), upto)
     if upto == last.slot or any(entry.more for entry in last.files):
         return None  # of the slots up to the last one some rows are still to come, or come now
-    return BudgetPlan(given.budget, Ledger(through=last.slot), upto)
+    return BudgetPlan(given.budget, _with_allowed(given.budget, Ledger(through=last.slot), ()), upto)
+
+
+def _with_allowed(budget: Budget, ledger: Ledger, took: Sequence[float]) -> Ledger:
+    """Return the ledger with how many results the seconds of a budget stand for, by what the last epoch took for how many."""
+    if budget.seconds is None:
+        return replace(ledger, allowed=None)
+    spent = sum(took) if took else None
+    return replace(ledger, allowed=allowed_in(budget.seconds, before=ledger.allowed, made=ledger.made, took=spent))
 
 
 def overtaken(

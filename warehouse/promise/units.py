@@ -10,7 +10,7 @@ as bags, without a pair on both sides. The pairs of a unit have an order that is
 of the left row's key, times and load slot), then ``row`` (a hash of the result). Equal results end at the same instant, so a
 :class:`Position` (place, row, and how many results of just that place and row are made) stays true while rows expire.
 
-Source: approximate-joins sheet, 9.3 to 9.5 (unit ledger, batch run, completion); promising-tuples sheet, 5.1 (preferences), 11.
+Source: approximate-joins sheet, 9.3 to 9.5 (unit ledger, batch run, completion).
 """
 
 from __future__ import annotations
@@ -27,35 +27,57 @@ __all__ = [
     "BUCKETS",
     "FIRST",
     "LAST",
+    "PREFERENCES",
+    "RANGES",
     "Begun",
     "Budget",
     "BudgetPlan",
     "Ledger",
     "OwedRange",
     "Position",
-    "Prefer",
     "Unit",
-    "allotted",
     "slice_end",
 ]
 
-Prefer = Literal["desc", "weighted", "asc"]
-
+PREFERENCES = ("desc", "asc", "weighted")
+"""The words that a budget may prefer results by; any other text is an expression."""
 BUCKETS = 256
 """Buckets of a join key. It is part of the format: an owed unit is named by the number of its bucket."""
+_EVERY = (1 << BUCKETS) - 1
 FIRST, LAST = -(1 << 63), (1 << 63) - 1
 """The first and the last place, and row: hashes are whole numbers of 64 bits."""
+RANGES = 32
+"""Ranges of a ledger above which a new range waits for others until it is a 32nd of what the ledger goes back."""
 _SMALL = 10_000
 """Pairs more than the quota that are rather made and left out again than found out to be so many."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """``[views.NAME.budget]``: at most ``pairs`` results an epoch, the preferred first; whether the rest is owed."""
+    """``[views.NAME.budget]``: what an epoch makes at most, the preferred results first; whether the rest is owed.
 
-    pairs: int
-    prefer: Prefer = "desc"
+    One of ``pairs`` (results), ``rows`` (that are joined) and ``seconds`` is set. ``prefer`` is one of ``PREFERENCES``, or an
+    expression: units of greater values come first.
+    """
+
+    pairs: int | None = None
+    prefer: str = "desc"
     complete: Literal["later", "never"] = "later"
+    rows: int | None = None
+    seconds: float | None = None
+
+    @property
+    def expression(self) -> str | None:
+        """The expression by which results are preferred, if there is one."""
+        return None if self.prefer in PREFERENCES else self.prefer
+
+    @property
+    def amount(self) -> int:
+        """How much of what it counts an epoch may make: results or rows; one of seconds is turned into results before."""
+        found = self.rows if self.pairs is None else self.pairs
+        if found is None:
+            raise ValueError("a budget of seconds is no number of results before an update is planned")
+        return found
 
 
 class Unit(NamedTuple):
@@ -101,6 +123,11 @@ class OwedRange:
     begun: tuple[Begun, ...] = ()
 
     @property
+    def untouched(self) -> bool:
+        """Whether all of its units are owed, none made in part."""
+        return int(self.buckets, 16) == _EVERY and not self.begun
+
+    @property
     def owed(self) -> Iterator[int]:
         """The owed buckets."""
         bits = int(self.buckets, 16)
@@ -119,6 +146,8 @@ class Ledger:
     (None: they were not counted, or a condition decides) at least ``least`` and at most ``most`` were missing then. ``lapsed``
     units ended since the first build before they were made, ``given_up`` ones were not made, as ``complete = "never"`` says.
     ``later`` pairs have a later slot than ``through``: some rows of it are still to come, and then they are in a unit.
+    ``rows`` are those of the owed units, a row once for each unit: what completing joins, and the most that lack a partner; at
+    least ``incomplete`` rows lack one. ``allowed`` results were what the seconds of the budget were turned into.
     """
 
     through: int | None = None
@@ -130,6 +159,9 @@ class Ledger:
     lapsed: int = 0
     given_up: int = 0
     later: int = 0
+    rows: int = 0
+    incomplete: int = 0
+    allowed: int | None = None
 
     @property
     def complete(self) -> bool:
@@ -158,8 +190,25 @@ class Ledger:
         """
         if upto is None or (self.through is not None and upto <= self.through):
             return self
-        every = OwedRange(self.through, upto, f"{(1 << BUCKETS) - 1:x}")
+        if self.waiting is not None:
+            *older, last = self.ranges
+            return replace(self, through=upto, ranges=(*older, replace(last, upto=upto)))
+        every = OwedRange(self.through, upto, f"{_EVERY:x}")
         return replace(self, through=upto, ranges=(*self.ranges, every))
+
+    @property
+    def waiting(self) -> int | None:
+        """The number of the newest range, if it waits for later slots; None: all ranges may be made.
+
+        Rows that never end owe for good, so that without this each update of a view that is never completed adds a range. With
+        it a range is at least a 32nd of what the ledger goes back, and the ranges grow as the logarithm of that.
+        """
+        if self.through is None or len(self.ranges) <= RANGES:
+            return None
+        first, last = self.ranges[0], self.ranges[-1]
+        back = self.through - first.upto
+        short = last.above is not None and (last.upto - last.above) * RANGES < back
+        return len(self.ranges) - 1 if short and last.untouched else None
 
     def units(self) -> Iterator[Unit]:
         """Yield the owed units."""
@@ -210,44 +259,12 @@ class BudgetPlan:
 
     @property
     def in_force(self) -> Budget:
-        """The budget of this plan."""
-        return self.budget if self.chunk is None else replace(self.budget, pairs=self.chunk)
-
-
-def allotted(pairs: Mapping[Unit, int], budget: int, prefer: Prefer) -> dict[Unit, int]:
-    """Return how many pairs each unit may make, in the order of preference: together at most the budget, none of 0 pairs.
-
-    ``pairs`` are upper bounds. Of equal units the later ones come first: their results live longest.
-
-    >>> pairs = {Unit(0, 1): 6, Unit(0, 2): 1, Unit(1, 1): 3, Unit(1, 2): 0}
-    >>> [(*unit, count) for unit, count in allotted(pairs, 8, "desc").items()]
-    [(0, 1, 6), (1, 1, 2)]
-    >>> [(*unit, count) for unit, count in allotted(pairs, 5, "weighted").items()]
-    [(0, 1, 3), (1, 1, 2)]
-    """
-    units = [unit for unit, count in pairs.items() if count > 0]
-    if prefer == "weighted":
-        return _shared(pairs, sorted(units, key=lambda unit: (-pairs[unit], -unit.range, unit.bucket)), budget)
-    sign = 1 if prefer == "asc" else -1
-    found, left = {}, budget
-    for unit in sorted(units, key=lambda unit: (sign * pairs[unit], -unit.range, unit.bucket)):
-        if left <= 0:
-            break
-        found[unit] = min(left, pairs[unit])
-        left -= found[unit]
-    return found
-
-
-def _shared(pairs: Mapping[Unit, int], units: list[Unit], budget: int) -> dict[Unit, int]:
-    """Shares that are proportional to the pairs, rounded by the largest remainder."""
-    total = sum(pairs[unit] for unit in units)
-    if total <= budget:
-        return {unit: pairs[unit] for unit in units}
-    shares = {unit: budget * pairs[unit] // total for unit in units}
-    rest = budget - sum(shares.values())
-    for unit in sorted(units, key=lambda unit: -(budget * pairs[unit] % total))[:rest]:
-        shares[unit] += 1
-    return {unit: share for unit, share in shares.items() if share}
+        """The budget of this plan, as results or rows."""
+        if self.chunk is not None:
+            return replace(self.budget, pairs=self.chunk, rows=None, seconds=None)
+        if self.budget.seconds is not None:
+            return replace(self.budget, pairs=self.ledger.allowed, seconds=None)
+        return self.budget
 
 
 def slice_end(position: Position, pairs: int, quota: int, slack: int) -> int:

@@ -28,7 +28,8 @@ class EpochRow:
     Fields are as in :class:`warehouse.epochs.records.Counts`, summed over streams and relations; ``results`` were
     inserted into views, ``rewritten`` and ``bytes_written`` are those of all tables, operators' state included. ``cause`` is
     the verb that made it. Of views under a budget, ``owed_least`` to ``owed_most`` results were owed then, and the one that had
-    the least had ``share_least`` of its own at least.
+    the least had ``share_least`` of its own at least. Completing them joined at most ``owed_rows`` rows; at least
+    ``incomplete_least`` rows lacked a partner.
     """
 
     number: int
@@ -55,6 +56,8 @@ class EpochRow:
     owed_least: int | None = None
     owed_most: int | None = None
     share_least: float | None = None
+    owed_rows: int | None = None
+    incomplete_least: int | None = None
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,8 @@ def epoch_row(epoch: Epoch) -> EpochRow:
         owed_least=sum(each.least for each in owed) if owed else None,
         owed_most=sum(each.most for each in owed) if owed else None,
         share_least=min((each.share_least for each in owed), default=None),
+        owed_rows=sum(each.rows for each in owed) if owed else None,
+        incomplete_least=sum(each.incomplete for each in owed) if owed else None,
         **sums,
     )
 

@@ -97,6 +97,16 @@ def _table(gauges: _Gauges, table: TableStatus) -> None:
     if table.late is not None:
         gauges.set("answers_waiting", "due windows that the last update had no time to answer", table.waiting, table=name)
         gauges.set("answers_late_updates", "how many updates ago the first of these was due", table.late, table=name)
+    if (owed := table.owed) is not None:
+        for bound, value in (("least", owed.least), ("most", owed.most)):
+            text = "results that a view under a budget lacks, at least and at most"
+            gauges.set("owed_results", text, value, table=name, bound=bound)
+        gauges.set("owed_share", "the least share of its results that a view under a budget has", owed.share_least, table=name)
+        gauges.set("owed_rows", "rows that completing a view under a budget joins at most", owed.rows, table=name)
+        for bound, value in (("least", owed.incomplete), ("most", owed.rows)):
+            text = "rows that lack a partner in a view under a budget (the Archive-metric), at least and at most"
+            gauges.set("incomplete_rows", text, value, table=name, bound=bound)
+        gauges.set("lapsed_units", "units that ended before a view under a budget made them", owed.lapsed, table=name)
     if table.newest is not None:
         gauges.set("table_newest_seconds", "ts of the newest row that ever came, since 1970", table.newest / _SECOND, table=name)
 

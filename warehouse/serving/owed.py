@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warehouse.serving.visible_tables import stands_on
+from warehouse.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from warehouse.epochs.records import Epoch, TableState
     from warehouse.promise.units import Budget
 
-__all__ = ["Owed", "facts_of", "owed_by", "owed_of"]
+__all__ = ["Owed", "cost_of", "facts_of", "owed_by", "owed_of"]
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,8 @@ class Owed:
     ``exact`` are the results of its query; None: they were not counted, since nothing came, or a condition decides.
     The view has between ``share_least`` and ``share_most`` of them. ``made`` came in the last epoch, ``units`` are owed;
     ``lapsed`` ones ended before they were made, ``given_up`` ones are not made. ``later`` results come with the next update.
+    Completing joins at most ``rows`` rows, a row once for each unit. The Archive-metric, how many rows lack a partner, is at
+    least ``incomplete`` and at most ``rows``; of what was given up it is not known.
     """
 
     view: str
@@ -37,6 +40,13 @@ class Owed:
     lapsed: int
     given_up: int
     later: int
+    rows: int
+    incomplete: int
+
+    @property
+    def cost(self) -> str:
+        """What completing takes, and how many rows lack a partner."""
+        return cost_of(self.units, self.rows, self.incomplete)
 
     @property
     def text(self) -> str:
@@ -55,12 +65,23 @@ class Owed:
         return not self.units and not self.given_up and not self.later
 
 
+def cost_of(units: int, rows: int, incomplete: int) -> str:
+    """Return in words what completing so many units takes, and how many rows lack a partner.
+
+    >>> cost_of(12, 4000, 3500)
+    'completing joins up to 4,000 rows of 12 units; 3,500 to 4,000 rows lack a partner'
+    """
+    lacking = f"{rows:,}" if rows == incomplete else f"{incomplete:,} to {rows:,}"
+    return f"completing joins up to {rows:,} rows of {counted(units, 'unit')}; {lacking} rows lack a partner"
+
+
 def facts_of(owed: Sequence[Owed]) -> dict[str, str]:
-    """Return what an answer's metadata says of the views that owe results: their names, and the least share that one has."""
+    """Return what an answer's metadata says of the views that owe results: their names, the least share, the work left."""
     if not owed:
         return {}
     share = min(each.share_least for each in owed)
-    return {"stream_wh.owed": ", ".join(each.view for each in owed), "stream_wh.share": repr(share)}
+    names, rows = ", ".join(each.view for each in owed), sum(each.rows for each in owed)
+    return {"stream_wh.owed": names, "stream_wh.share": repr(share), "stream_wh.owed_rows": str(rows)}
 
 
 def owed_of(state: TableState) -> Owed | None:
@@ -72,7 +93,7 @@ def owed_of(state: TableState) -> Owed | None:
     units = sum(1 for _ in ledger.units())
     return Owed(
         state.name, state.view.budget, ledger.made, ledger.exact, ledger.least, ledger.most, least, most, units,
-        ledger.lapsed, ledger.given_up, ledger.later,
+        ledger.lapsed, ledger.given_up, ledger.later, ledger.rows, ledger.incomplete,
     )  # fmt: skip
 
 

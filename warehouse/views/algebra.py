@@ -163,6 +163,26 @@ class Join(msgspec.Struct, frozen=True, tag="join"):
     null_safe: bool = False
 
 
+def key_names(join: Join) -> tuple[tuple[str, ...], ...]:
+    """Return by what names users know the equal columns of a join of two inputs: the left one's first; expressions have none.
+
+    >>> equal = (Equality(0, "c.k", 1, "e.q"), Equality(0, "c.v", 1, "e.#1"))
+    >>> key_names(Join((Scan("calls"), Scan("events")), equal))
+    (('k', 'q'), ('v',))
+    """
+    left = [each.left_column if each.left == 0 else each.right_column for each in join.equal]
+    right = [each.right_column if each.left == 0 else each.left_column for each in join.equal]
+    taken: set[str] = set()
+    found: list[list[str]] = [[] for _ in left]
+    for columns in (left, right):
+        for place, column in enumerate(columns):
+            name = column.partition(".")[2]
+            if name and not name.startswith("#") and name.lower() not in taken:
+                taken.add(name.lower())
+                found[place].append(name)
+    return tuple(map(tuple, found))
+
+
 class Distinct(msgspec.Struct, frozen=True, tag="distinct"):
     """One row for each live combination of values of all columns."""
 

@@ -7,8 +7,13 @@ be wrong.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from warehouse.catalog.expression import expression_faults
+from warehouse.catalog.identifiers import quoted
+from warehouse.catalog.spelling import nearest
+from warehouse.catalog.types import Atomic, SqlType, parse_type
+from warehouse.promise.units import PREFERENCES
 from warehouse.views.algebra import (
     AntiJoin,
     AsOf,
@@ -27,6 +32,7 @@ from warehouse.views.algebra import (
     Top,
     UnionAll,
     inputs_of,
+    key_names,
     scanned,
     stateful_of,
 )
@@ -42,6 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = ["budget_faults", "partial_below"]
 
+_COUNTED = ("left_count", "right_count", "age")
 _SHAPE = "a join of two streams or views on equal columns, with filters and projections"
 _WORDS: dict[type, str] = {
     Group: "GROUP BY or aggregates",
@@ -64,7 +71,10 @@ def budget_faults(view: View, nodes: Sequence[Node], tables: Mapping[str, Table]
     """
     below = partial_below(nodes, tables)
     if view.budget is not None:
-        yield from (("budget", Fault(found, allowed)) for found, allowed in _unfit(nodes, tables))
+        unfit = list(_unfit(nodes, tables))
+        yield from (("budget", Fault(found, allowed)) for found, allowed in unfit)
+        if view.budget.expression is not None and not unfit:
+            yield from (("budget.prefer", fault) for fault in _preference_faults(view.budget.expression, nodes, tables))
         if below is not None:
             yield "budget", Fault(f'a budget over "{below}", which has one', f"one budget: of {below}, or of this view")
     elif below is not None:
@@ -106,6 +116,31 @@ def _unfit(nodes: Sequence[Node], tables: Mapping[str, Table]) -> Iterator[tuple
                 yield f'a budget for a join with the {table.kind} "{table.name}": {why}', _SHAPE
         elif not isinstance(operator, Scan | Filter | Project | TimeWindow | UnionAll):
             yield f"a budget for a join over {_WORDS.get(type(operator), 'such a query')}", _SHAPE
+
+
+def _preference_faults(text: str, nodes: Sequence[Node], tables: Mapping[str, Table]) -> Iterator[Fault]:
+    """What is wrong with an expression over the key columns and the counts of a join."""
+    join = cast("Join", stateful_of(nodes[-1].operator))
+    columns: dict[str, SqlType | None] = {name: Atomic("bigint") for name in _COUNTED}
+    for each, names in zip(join.equal, key_names(join), strict=True):
+        kind = _type_of(join.inputs[each.left], each.left_column, tables)
+        columns |= {name: kind for name in names if name.lower() not in _COUNTED}
+    allowed = f'"desc", "asc", "weighted", or an expression over {", ".join(columns)}'
+    for fault in expression_faults(text, columns, ts=False, gives=Atomic("double"), what="the join's key columns and counts"):
+        yield Fault(fault.found, allowed, nearest(text, PREFERENCES) if text.isalpha() else None)
+
+
+def _type_of(operator: Operator, column: str, tables: Mapping[str, Table]) -> SqlType | None:
+    """The type of an input's column; None where it is computed."""
+    if isinstance(operator, Scan):
+        kind = tables[operator.table].columns.get(column) if operator.table in tables else None
+        return None if kind is None else parse_type(kind)
+    if isinstance(operator, Project):
+        named = next((each.sql for each in operator.columns if each.name == column), None)
+        plain = named is not None and named == quoted(named.strip("`"))
+        return _type_of(operator.input, cast("str", named).strip("`"), tables) if plain else None
+    inputs = list(inputs_of(operator))
+    return _type_of(inputs[0], column, tables) if inputs else None
 
 
 def _every(operator: Operator) -> Iterator[Operator]:

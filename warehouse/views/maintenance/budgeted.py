@@ -16,9 +16,10 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
-from warehouse.promise.units import BUCKETS, FIRST, LAST, Position, Unit, allotted, slice_end
+from warehouse.promise.allotment import Worth, allotted, spent
+from warehouse.promise.units import BUCKETS, FIRST, LAST, Position, Unit, slice_end
 from warehouse.storage.arrow_types import can_be_collected, frame_of
-from warehouse.views.algebra import Filter, Join
+from warehouse.views.algebra import Filter, Join, key_names
 from warehouse.views.maintenance.cache import FEW
 from warehouse.views.maintenance.feeds import CARRIED, LOADED, PLACE, UNIT, over, relation
 from warehouse.views.maintenance.inputs import NodeTable, user_columns
@@ -59,6 +60,11 @@ class _Part:
     quota: int
     whole: bool
 
+    @property
+    def share(self) -> float:
+        """The share of the unit's places that is looked at."""
+        return (self.end - self.begin.place + 1) / (LAST - FIRST + 1)
+
 
 @dataclass(frozen=True)
 class _Stopped:
@@ -85,59 +91,81 @@ def made_within(inputs: NodeInputs, budget: Budget, before: Ledger, upto: int | 
 
     """
     ledger = before.with_slots(upto)
-    join = _Join(inputs, ledger)
-    pairs, later, exact = join.counted()
-    counts = {unit: pairs.get(unit, 0) for unit in ledger.units()}
-    positions: dict[Unit, Position | None] = {unit: None for unit, count in counts.items() if not count}
-    lapsed = sum(1 for unit in positions if unit.range < len(before.ranges))
-    todo = {unit: count for unit, count in counts.items() if count}
+    join = _Join(inputs, ledger, budget.expression)
+    counts = join.counted()
+    todo = {unit: worth for unit in ledger.units() if (worth := counts.units.get(unit)) is not None}
+    positions: dict[Unit, Position | None] = {}
     made: Counter[Unit] = Counter()
     rows: list[DataFrame | pa.Table] = []
-    left, slack = budget.pairs, 2
-    while left > 0 and todo:
-        parts = _parts(ledger, positions, todo, allotted(todo, left, budget.prefer), slack)
+    left, slack = budget.amount, 2
+    while left > 0 and (ready := _ready(todo, ledger.waiting)):
+        parts = _parts(ledger, positions, ready, allotted(ready, budget, left), slack)
+        if not parts:
+            break
         found, stopped = join.made(parts)
         rows.append(found)
         for part in parts:
             came = stopped.get(part.unit, _Stopped(0, 0, part.begin))
             positions[part.unit] = _position(part, came)
             made[part.unit] += came.made
-            left -= came.made
+            left -= spent(todo[part.unit], budget, came.made, part.share)
             if positions[part.unit] is None:
                 del todo[part.unit]
         slack *= _MORE
-    missing = {unit: count - made[unit] for unit, count in todo.items()}
-    fresh = [count for unit, count in missing.items() if join.bare and ledger.position(unit) == Position()]
-    least, most = sum(fresh) + (later if join.bare else 0), sum(missing.values()) + later
-    if before.given_up:  # no unit has those pairs any more
-        most = exact - made.total() - inputs.own.now().count()
-        least = most if join.bare else 0
+    waits = None if len(_ready(todo, ledger.waiting)) == len(todo) else ledger.waiting
+    lapsed = [unit for unit in ledger.units() if unit not in counts.units and unit.range != waits]
+    positions.update(dict.fromkeys(lapsed))
+    known = len(before.ranges) if before.waiting is None else before.waiting
     after = replace(
         ledger.with_positions(positions),
         made=made.total(),
-        exact=exact if join.bare else None,
-        least=least,
-        most=most,
-        lapsed=before.lapsed + lapsed,
-        later=later,
+        exact=counts.exact if join.bare else None,
+        lapsed=before.lapsed + sum(1 for unit in lapsed if unit.range < known),
+        later=counts.later.pairs,
     )
+    after = _with_missing(after, counts, {unit: worth.pairs - made[unit] for unit, worth in todo.items()}, bare=join.bare)
+    if before.given_up:  # no unit has those pairs any more
+        most = counts.exact - made.total() - inputs.own.now().count()
+        after = replace(after, most=most, least=most if join.bare else 0)
     if budget.complete == "never":
-        after = replace(after, ranges=(), given_up=before.given_up + len(todo))
+        after = replace(after, ranges=(), given_up=before.given_up + len(todo), rows=0, incomplete=0)
     return Made(_united(rows, inputs), after.without_empty())
+
+
+def _ready(todo: Mapping[Unit, Worth], waiting: int | None) -> dict[Unit, Worth]:
+    """The units that may be made now: those of the range that waits only where no other is owed."""
+    ready = {unit: worth for unit, worth in todo.items() if unit.range != waiting}
+    return ready or dict(todo)
+
+
+def _with_missing(ledger: Ledger, counts: _Counts, missing: Mapping[Unit, int], *, bare: bool) -> Ledger:
+    """Return the ledger with the bounds of what is missing: pairs, and rows that lack a partner."""
+    fresh = [unit for unit in missing if bare and ledger.position(unit) == Position()]
+    incomplete: dict[int, int] = {}
+    for unit in fresh:  # a row may be in several units of its bucket
+        incomplete[unit.bucket] = max(incomplete.get(unit.bucket, 0), counts.units[unit].rows)
+    return replace(
+        ledger,
+        least=sum(missing[unit] for unit in fresh) + (counts.later.pairs if bare else 0),
+        most=sum(missing.values()) + counts.later.pairs,
+        rows=sum(counts.units[unit].rows for unit in missing) + counts.later.rows,
+        incomplete=sum(incomplete.values()),
+    )
 
 
 def _parts(
     ledger: Ledger,
     positions: Mapping[Unit, Position | None],
-    todo: Mapping[Unit, int],
+    todo: Mapping[Unit, Worth],
     quotas: Mapping[Unit, int],
     slack: int,
 ) -> list[_Part]:
     found = []
     for unit, quota in quotas.items():
         begin = positions.get(unit) or ledger.position(unit)
-        end = LAST if quota >= todo[unit] else slice_end(begin, todo[unit], quota, slack)
-        found.append(_Part(unit, begin, end, quota, begin == Position() and quota >= todo[unit]))
+        pairs = todo[unit].pairs
+        end = LAST if quota >= pairs else slice_end(begin, pairs, quota, slack)
+        found.append(_Part(unit, begin, end, quota, begin == Position() and quota >= pairs))
     return found
 
 
@@ -176,12 +204,22 @@ def _united(rows: Sequence[DataFrame | pa.Table], inputs: NodeInputs) -> DataFra
     return first
 
 
+@dataclass(frozen=True)
+class _Counts:
+    """What the units of a join hold, pairs that belong to a slot later than the ledger's, and how many pairs there are."""
+
+    units: Mapping[Unit, Worth]
+    later: Worth
+    exact: int
+
+
 @dataclass(frozen=True, eq=False)
 class _Join:
-    """A node's join, cut into the units of a ledger."""
+    """A node's join, cut into the units of a ledger, and the expression by which they are preferred."""
 
     inputs: NodeInputs
     ledger: Ledger
+    expression: str | None = None
 
     @property
     def ranges(self) -> Sequence[OwedRange]:
@@ -223,25 +261,60 @@ class _Join:
         rows = relation(self.core.inputs[number], self.inputs.tables, NodeTable.loaded)
         return rows.where(f"_exp > _ts AND unix_micros(_exp) > {self.inputs.move.now}L")
 
-    def counted(self) -> tuple[dict[Unit, int], int, int]:
-        """Return the pairs of each unit, those of later slots, and all pairs, those that are not owed among them."""
-        left = self._by_key(self.left, [name for name, _ in self.on], LOADED, [_BUCKET])
-        right = self._by_key(self.right, [name for _, name in self.on], f"{LOADED}_right", [])
-        right = right.selectExpr(*[f"{name} AS {name}_right" for name in right.columns])
-        equal = " AND ".join(f"_key_{place} = _key_{place}_right" for place in range(len(self.on)))
-        pairs = left.join(right, F.expr(equal)).selectExpr(
-            _BUCKET, "greatest(_class, _class_right) AS _class", "_rows * _rows_right AS _pairs"
+    def counted(self) -> _Counts:
+        """Return what each unit holds; units without a pair are left out."""
+        keys = [f"_key_{place}" for place in range(len(self.on))]
+        left = self._by_key(self.left, [name for name, _ in self.on], LOADED, "left_count", [_BUCKET])
+        right = self._by_key(self.right, [name for _, name in self.on], f"{LOADED}_right", "right_count", [])
+        renamed = {"_class": "_class_right", "_rows": "_rows_right", **{key: f"{key}_right" for key in keys}}
+        right = right.withColumnsRenamed(renamed)
+        equal = " AND ".join(f"{key} = {key}_right" for key in keys)
+        pairs = left.join(right, F.expr(equal)).withColumn("_unit", F.expr("greatest(_class, _class_right)"))
+        by_key = pairs.groupBy(*keys, _BUCKET, "_unit").agg(
+            F.expr("sum(_rows * _rows_right) AS _pairs"),
+            F.expr(f"{_distinct('_class', '_rows')} AS _left"),
+            F.expr(f"{_distinct('_class_right', '_rows_right')} AS _right"),
+            F.expr("max(left_count) AS left_count"),
+            F.expr("max(right_count) AS right_count"),
         )
-        summed = pairs.groupBy("_class", _BUCKET).agg(F.expr("sum(_pairs)")).collect()
-        owed = {Unit(each // 2, bucket): count for each, bucket, count in summed if each % 2}
-        later = sum(count for each, _, count in summed if each == self._later)
-        return owed, later, sum(count for _, _, count in summed)
+        summed = self._value(by_key, keys).groupBy("_unit", _BUCKET).agg(
+            F.expr("sum(_pairs)"), F.expr("sum(_left)"), F.expr("sum(_right)"), F.expr("sum(_value * _pairs) / sum(_pairs)")
+        )
+        found = [
+            (unit, bucket, Worth(pairs, left + right, value, right))
+            for unit, bucket, pairs, left, right, value in summed.collect()
+        ]
+        later = [worth for each, _, worth in found if each == self._later]
+        return _Counts(
+            {Unit(each // 2, bucket): worth for each, bucket, worth in found if each % 2},
+            Worth(sum(worth.pairs for worth in later), sum(worth.rows for worth in later)),
+            sum(worth.pairs for _, _, worth in found),
+        )
 
-    def _by_key(self, rows: DataFrame, key: Sequence[str], slot: str, more: Sequence[str]) -> DataFrame:
+    def _value(self, by_key: DataFrame, keys: Sequence[str]) -> DataFrame:
+        """The counts of each key and unit, with the value of the expression."""
+        if self.expression is None:
+            return by_key.withColumn("_value", F.expr("CAST(NULL AS DOUBLE)"))
+        through = self.ledger.through or 0
+        ages = " ".join(f"WHEN {2 * number + 1} THEN {through - each.upto}L" for number, each in enumerate(self.ranges))
+        age = f"CASE _unit {ages} ELSE 0L END" if ages else "0L"
+        named = [
+            f"{key} AS {quoted(name)}"
+            for key, names in zip(keys, key_names(self.core), strict=True)
+            for name in names
+        ]
+        counted = ("_unit", _BUCKET, "_pairs", "_left", "_right", "left_count", "right_count")
+        there = by_key.selectExpr(*counted, f"{age} AS age", *named)
+        return there.withColumn("_value", F.expr(f"CAST(({self.expression}) AS DOUBLE)"))
+
+    def _by_key(self, rows: DataFrame, key: Sequence[str], slot: str, count: str, more: Sequence[str]) -> DataFrame:
+        """How many rows have which key and load slot, and as ``count`` how many have the key."""
         named = [f"{quoted(name)} AS _key_{place}" for place, name in enumerate(key)]
         own = [f"_key_{place}" for place in range(len(key))]
         classed = rows.selectExpr(*named, *more, f"{self._class_of(slot)} AS _class")
-        return classed.groupBy(*own, *more, "_class").agg(F.expr("count(*) AS _rows"))
+        counted = classed.groupBy(*own, *more, "_class").agg(F.expr("count(*) AS _rows"))
+        every = "0L" if self.expression is None else f"sum(_rows) OVER (PARTITION BY {', '.join(own)})"
+        return counted.withColumn(count, F.expr(every))
 
     def _class_of(self, slot: str) -> str:
         """Where a load slot lies: 2n + 1 in range n, 2n below it, the greatest number later than the ledger knows.
@@ -367,6 +440,11 @@ class _Join:
     def _frame(self, columns: Mapping[str, Iterable[int]]) -> DataFrame:
         typed = {name: each if isinstance(each, pa.Array) else pa.array(each, pa.int64()) for name, each in columns.items()}
         return frame_of(self.inputs.session, pa.table(typed))
+
+
+def _distinct(own: str, rows: str) -> str:
+    """How many rows of one input a key has in a unit: those of each class once."""
+    return f"aggregate(collect_set(struct({own} AS c, {rows} AS n)), 0L, (sum, each) -> sum + each.n)"
 
 
 def _above(operator: Operator) -> Iterator[Operator]:

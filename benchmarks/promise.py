@@ -1,0 +1,218 @@
+"""Key summaries and answers within a time, ``python -m benchmarks.promise``: what they save, what they cost, whether bounds hold.
+
+Two warehouses load the same rows, 20 a key and each key in few files; one writes key summaries, the other none. Readers are
+opened in turn. Of one run it prints ratios: a reader's first probe, warm probes, updates, bytes, and how far over their time
+random queries were answered, with how many bounds were wrong.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from random import Random
+from statistics import quantiles
+from typing import TYPE_CHECKING, Any
+
+import click
+import duckdb
+
+from benchmarks.ratio import Ratio, Sample, ratio, value
+from benchmarks.report import table
+from benchmarks.turns import in_turn
+from warehouse import Warehouse
+from warehouse.catalog.load import load_catalog
+from warehouse.limits import limited
+from warehouse.storage.session import spark_session
+from warehouse.time import HOUR, format_instant, parse_instant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+__all__ = ["Summed", "main"]
+
+_ANCHOR = parse_instant("2024-01-01T00:00:00Z")
+_ROWS_OF_A_KEY = 20
+_LIFETIME = 1_000
+_NAME = "promise"
+_TOML = f"""\
+[warehouse]
+root = "data"
+anchor = "2024-01-01T00:00:00Z"
+update_interval = "1h"
+
+[streams.s]
+landing = "landing"
+format = "parquet"
+search_key = "k"
+arrival = "at"
+expires = "until"
+max_lifetime = "{_LIFETIME}h"
+layout = {{ grid = [25, 4], seal = false }}
+
+[streams.s.columns]
+k = "string"
+at = "timestamp"
+until = "timestamp"
+v = "bigint"
+w = "double"
+"""
+
+
+@dataclass(frozen=True)
+class Summed:
+    """A warehouse whose updates bring new keys; with a ``share`` of 0 it writes no key summary."""
+
+    directory: Path
+    rows: int
+    share: float
+
+    def declare(self) -> None:
+        """Write ``warehouse.toml`` and make the landing directory."""
+        (self.directory / "landing").mkdir(parents=True)
+        (self.directory / "warehouse.toml").write_text(_TOML)
+
+    def land(self, slot: int) -> None:
+        """Let the rows of an hour arrive; the same ones whenever it is asked."""
+        end = _ANCHOR + slot * HOUR
+        path = self.directory / "landing" / f"{slot:05d}.parquet"
+        query = f"""
+            SELECT {_key("n", slot)} AS k, make_timestamptz({end} - 1 - n * 7919 % {HOUR}) AS at,
+                make_timestamptz({end} + {_LIFETIME // 2} * {HOUR}) AS until,
+                (n * 7919 + {slot}) % 1000 AS v, (n * 104729 + {slot}) % 100000 / 100000 AS w
+            FROM range({self.rows}) t(n)
+        """
+        with duckdb.connect() as engine:
+            engine.execute(f"COPY ({query}) TO '{path}' (FORMAT parquet)")
+        os.utime(path, ns=(end * 1000, end * 1000))
+
+    def update(self, slot: int, spark: SparkSession) -> float:
+        """Move the window to an hour, and return the seconds."""
+        begin = time.perf_counter()
+        with self.in_force():
+            Warehouse.open(self.directory).update(format_instant(_ANCHOR + slot * HOUR), spark=spark)
+        return time.perf_counter() - begin
+
+    @contextmanager
+    def in_force(self) -> Iterator[None]:
+        """Write summaries as this warehouse does."""
+        with limited(summary_share=self.share):
+            yield
+
+    def bytes(self) -> int:
+        """The bytes of its data files and of their summaries."""
+        return sum(file.stat().st_size for pattern in ("*.parquet", ".*.keys") for file in self.tables.rglob(pattern))
+
+    @property
+    def tables(self) -> Path:
+        """Where its table is."""
+        return self.directory / "data" / "tables" / "s"
+
+
+def _key(number: str, slot: int) -> str:
+    """A key of an hour, in SQL: hashed, so that keys of all hours lie in the bounds of all files."""
+    return f"substr(md5('{slot}-' || {number} // {_ROWS_OF_A_KEY}), 1, 16)"
+
+
+def _probes(project: Summed, keys: list[str], *, first: bool) -> float:
+    """Seconds of probes: each the first one of its reader, or warm ones of one reader."""
+    taken = []
+    with Warehouse.open(project.directory) as warm:
+        for key in keys if first else [*keys, *keys]:
+            with Warehouse.open(project.directory) as fresh:
+                reader = fresh if first else warm
+                begin = time.perf_counter()
+                found = reader.probe("s", key).all()
+                taken.append(time.perf_counter() - begin)
+            if len(found) != _ROWS_OF_A_KEY:
+                raise click.ClickException(f"{key}: {len(found)} rows")
+    return sum(taken[-len(keys) :])
+
+
+def _compared(summed: Summed, plain: Summed, keys: list[str], repeat: int) -> Iterator[Ratio]:
+    for first, text, target in ((True, "a reader's first probe", 0.5), (False, "a warm probe", 1.0)):
+        one, other = in_turn([partial(_probes, project, keys, first=first) for project in (summed, plain)], repeat)
+        of = f"{text} with summaries / without, keys in few of {len(list(plain.tables.rglob('*.parquet')))} files"
+        yield ratio(_NAME, of, Sample("with", "s", one), Sample("without", "s", other), target=target)
+    size = [Sample(name, "bytes", (float(each.bytes()),)) for name, each in (("with", summed), ("without", plain))]
+    yield ratio(_NAME, "bytes with summaries / without", *size, target=1.03)
+
+
+def _query(random: Random) -> str:
+    what = random.choice(["count(*)", "sum(v)", "avg(w)", "median(v)", "count(*), sum(w)"])
+    where = random.choice(["", f" WHERE v < {random.randrange(1000)}", f" WHERE k > '{random.randrange(10)}'"])
+    return f"SELECT {what} FROM s{where}"
+
+
+def _within(project: Summed, queries: int, milliseconds: int) -> Iterator[Ratio]:
+    """How long answers within a time took, and whether the truth is within their bounds."""
+    random, taken, wrong, exact = Random(7), [], 0, 0  # noqa: S311 - queries, not secrets
+    with Warehouse.open(project.directory) as warehouse:
+        for _ in range(queries):
+            query = _query(random)
+            begin = time.perf_counter()
+            answer = warehouse.sql(query, within=milliseconds * 1000)
+            (found,) = answer.all()
+            taken.append((time.perf_counter() - begin) * 1000 / milliseconds)
+            exact += answer.within is not None and answer.within.exact
+            (truth,) = warehouse.sql(query).all()
+            wrong += not _holds(found, truth)
+    last = quantiles(taken, n=100)[98] if queries > 1 else taken[0]
+    yield value(_NAME, f"99th percentile of {queries} queries / the time they were given ({milliseconds} ms)", [last], target=1.1)
+    yield value(_NAME, f"queries whose bounds are wrong ({exact} of {queries} were exact)", [float(wrong)], target=0.0)
+
+
+def _holds(found: tuple[Any, ...], truth: tuple[Any, ...]) -> bool:
+    for true, low, high in zip(truth, found[1::3], found[2::3], strict=True):
+        rounding = abs(true) * 1e-9  # of the plain query's own sum
+        if (low is not None and low > true + rounding) or (high is not None and true > high + rounding):
+            return False
+    return True
+
+
+@click.command()
+@click.option("--rows", type=int, default=1_000_000, help="Live rows in all.")
+@click.option("--updates", type=int, default=100, help="Updates that bring them: at least as many files.")
+@click.option("--keys", type=int, default=20, help="Keys that are probed.")
+@click.option("--repeat", type=int, default=7, help="Turns of probes.")
+@click.option("--queries", type=int, default=1_000, help="Queries within a time.")
+@click.option("--milliseconds", type=int, default=200, help="The time they are given.")
+@click.option("--work", type=click.Path(path_type=Path), help="Where the warehouses are made; a temporary directory by default.")
+def main(rows: int, updates: int, keys: int, repeat: int, queries: int, milliseconds: int, work: Path | None) -> None:
+    """Print the ratios of one run."""
+    with tempfile.TemporaryDirectory(dir=work) as place:
+        click.echo(table(_measured(Path(place), rows // updates, updates, keys, repeat, queries, milliseconds)))
+
+
+def _measured(
+    place: Path, rows: int, updates: int, keys: int, repeat: int, queries: int, milliseconds: int
+) -> list[Ratio]:
+    summed, plain = Summed(place / "summed", rows, 0.03), Summed(place / "plain", rows, 0.0)
+    for project in (summed, plain):
+        project.declare()
+    session = spark_session(load_catalog(summed.directory).spark)
+    pairs = []
+    for slot in range(1, updates + 1):
+        for project in (summed, plain):
+            project.land(slot)
+        order = (summed, plain) if slot % 2 else (plain, summed)
+        done = {project.share: project.update(slot, session) for project in order}
+        pairs.append((done[summed.share], done[plain.share]))
+    one, other = zip(*pairs[len(pairs) // 10 :], strict=True)
+    text = "update with summaries / without"
+    found = [ratio(_NAME, text, Sample("with", "s", one), Sample("without", "s", other), target=1.05)]
+    random = Random(3)  # noqa: S311 - keys, not secrets
+    with duckdb.connect() as engine:
+        chosen = [(random.randrange(rows), random.randrange(1, updates + 1)) for _ in range(keys)]
+        names = [str(engine.execute(f"SELECT {_key(str(number), slot)}").fetchall()[0][0]) for number, slot in chosen]
+    return [*found, *_compared(summed, plain, names, repeat), *_within(summed, queries, milliseconds)]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""How a budget is allotted to the units of a join: which of them are made, in which order, and how much of each.
+
+Source: promising-tuples sheet, 5.1 (preferences, shares), 6 and 8.2 (promise for the work); approximate-joins sheet, 9.4.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from warehouse.promise.units import Budget, Unit
+
+__all__ = ["Worth", "allotted", "allowed_in", "spent"]
+
+_FIRST_RATE = 20_000
+"""Results a second, as long as no update of the view was measured."""
+_STEP = 4
+"""How many times as much, or as little, the seconds of a budget may allow than before."""
+
+
+class Worth(NamedTuple):
+    """What a unit would give: at most so many pairs, of so many rows of both inputs, and the value of an expression.
+
+    ``right`` of the rows are of the second input. A unit is cut along the rows of the first one: a part joins its share of these
+    with all of the second one's.
+    """
+
+    pairs: int
+    rows: int
+    value: float | None = None
+    right: int = 0
+
+    def pairs_within(self, rows: int) -> int:
+        """Return how many pairs so many rows give.
+
+        >>> [Worth(400, 40, right=20).pairs_within(rows) for rows in (40, 30, 21, 20)]
+        [400, 200, 20, 0]
+        """
+        if rows >= self.rows:
+            return self.pairs
+        return max(0, self.pairs * (rows - self.right) // (self.rows - self.right))
+
+
+def allotted(units: Mapping[Unit, Worth], budget: Budget, left: int) -> dict[Unit, int]:
+    """Return how many pairs each unit may make, in the order of preference: together at most what is ``left`` of a budget.
+
+    Of equal units the later ones come first: their results live longest. A budget of rows takes whole units, and a part of the
+    first one that does not fit. Where not even a part of one fits, pairs of the preferred one count two rows each.
+
+    >>> from warehouse.promise.units import Budget, Unit
+    >>> units = {Unit(0, 1): Worth(6, 5), Unit(0, 2): Worth(1, 2), Unit(1, 1): Worth(3, 4), Unit(1, 2): Worth(0, 0)}
+    >>> [(*unit, count) for unit, count in allotted(units, Budget(pairs=8), 8).items()]
+    [(0, 1, 6), (1, 1, 2)]
+    >>> [(*unit, count) for unit, count in allotted(units, Budget(pairs=5, prefer="weighted"), 5).items()]
+    [(0, 1, 3), (1, 1, 2)]
+    >>> [(*unit, count) for unit, count in allotted(units, Budget(rows=8), 8).items()]
+    [(0, 1, 6), (1, 1, 2)]
+    """
+    todo = {unit: worth for unit, worth in units.items() if worth.pairs > 0}
+    if budget.prefer == "weighted":
+        return _shared(todo, budget, left)
+    order = sorted(todo, key=lambda unit: (_rank(todo[unit], budget), -unit.range, unit.bucket))
+    return _of_pairs(todo, order, left) if budget.rows is None else _of_rows(todo, order, left)
+
+
+def _rank(worth: Worth, budget: Budget) -> float:
+    """The smaller, the earlier."""
+    if budget.expression is not None:
+        value = worth.value
+        return math.inf if value is None or math.isnan(value) else -value
+    if budget.prefer == "asc":
+        return worth.pairs
+    return -worth.pairs if budget.rows is None else -worth.pairs / max(worth.rows, 1)
+
+
+def _of_pairs(units: Mapping[Unit, Worth], order: list[Unit], left: int) -> dict[Unit, int]:
+    found = {}
+    for unit in order:
+        if left <= 0:
+            break
+        found[unit] = min(left, units[unit].pairs)
+        left -= found[unit]
+    return found
+
+
+def _of_rows(units: Mapping[Unit, Worth], order: list[Unit], left: int) -> dict[Unit, int]:
+    found, rest = {}, left
+    for unit in order:
+        quota = units[unit].pairs_within(rest)
+        if quota:
+            found[unit] = quota
+            rest -= units[unit].rows
+        if rest <= 0:
+            break
+    if not found and order and left > 1:
+        found[order[0]] = min(left // 2, units[order[0]].pairs)
+    return found
+
+
+def _shared(units: Mapping[Unit, Worth], budget: Budget, left: int) -> dict[Unit, int]:
+    """Shares that are proportional to the pairs, rounded by the largest remainder."""
+    order = sorted(units, key=lambda unit: (-units[unit].pairs, -unit.range, unit.bucket))
+    total = sum(worth.pairs for worth in units.values())
+    if budget.rows is not None and sum(worth.rows for worth in units.values()) <= left:
+        return {unit: units[unit].pairs for unit in order}
+    whole = Worth(total, sum(worth.rows for worth in units.values()), right=sum(worth.right for worth in units.values()))
+    rounded = 2 * len(order)  # a share is at most two rows more
+    quota = left if budget.rows is None else max(left // 2, whole.pairs_within(left - rounded))
+    if total <= quota:
+        return {unit: units[unit].pairs for unit in order}
+    shares = {unit: quota * units[unit].pairs // total for unit in order}
+    rest = quota - sum(shares.values())
+    for unit in sorted(order, key=lambda unit: -(quota * units[unit].pairs % total))[:rest]:
+        shares[unit] += 1
+    return {unit: share for unit, share in shares.items() if share}
+
+
+def spent(worth: Worth, budget: Budget, made: int, looked_at: float) -> int:
+    """Return what of a budget a round took of a unit that made so many results and looked at a share of its places.
+
+    >>> from warehouse.promise.units import Budget
+    >>> spent(Worth(100, 40), Budget(pairs=10), 7, 0.5), spent(Worth(100, 40), Budget(rows=10), 7, 0.5)
+    (7, 20)
+    """
+    if budget.rows is None:
+        return made
+    return max(1, min(worth.rows, max(2 * made, math.ceil(worth.rows * looked_at))))
+
+
+def allowed_in(seconds: float, *, before: int | None, made: int, took: float | None) -> int:
+    """Return how many results a budget of seconds allows an update, at least one.
+
+    Parameters
+    ----------
+    seconds
+        The budget.
+    before
+        What it allowed the last update; None: there was none under it.
+    made, took
+        How many results that update made, and in how many seconds; None: they are not known.
+
+    Examples
+    --------
+    >>> allowed_in(2.0, before=None, made=0, took=None)
+    40000
+    >>> [allowed_in(2.0, before=1000, made=1000, took=took) for took in (1.0, 4.0, 0.1)]
+    [2000, 500, 4000]
+    >>> [allowed_in(2.0, before=1000, made=10, took=took) for took in (1.0, 4.0)]
+    [1000, 250]
+
+    """
+    if before is None:
+        return max(1, int(seconds * _FIRST_RATE))
+    if took is None or not took or (made < before and took <= seconds):
+        return before
+    fitting = int(made * seconds / took)
+    return max(1, before // _STEP, min(fitting, before * _STEP))
