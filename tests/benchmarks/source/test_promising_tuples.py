@@ -60,7 +60,7 @@ def test_orders_and_factors_are_those_of_the_sheet() -> None:
         assert found["desc", budget].share == pytest.approx(desc, abs=0.04)
         assert found["desc by cost", budget].share >= found["desc", budget].share - 0.005
     bent = {**found, ("desc", 0.1): Outcome(0.1, 0, 0, 0, 0)}
-    assert [holds for _, holds, _ in claims(bent, faded)] == [False, True, True, True]
+    assert [holds for _, holds, _ in claims(bent, faded)] == [False, True, True, True, True]
 
 
 def test_the_page_is_written(tmp_path: Path) -> None:
