@@ -128,7 +128,7 @@ def _probes(project: Summed, keys: list[str], *, first: bool) -> float:
             with Warehouse.open(project.directory) as fresh:
                 reader = fresh if first else warm
                 begin = time.perf_counter()
-                found = reader.probe("s", key).all()
+                found = reader.probe("s", [key]).all()
                 taken.append(time.perf_counter() - begin)
             if len(found) != _ROWS_OF_A_KEY:
                 raise click.ClickException(f"{key}: {len(found)} rows")

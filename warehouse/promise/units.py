@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BUCKETS",
+    "COUNTED",
     "FIRST",
     "LAST",
     "PREFERENCES",
@@ -39,6 +40,8 @@ __all__ = [
     "slice_end",
 ]
 
+COUNTED = ("left_count", "right_count", "age")
+"""What an expression may name beside the columns of the key, whatever these are called."""
 PREFERENCES = ("desc", "asc", "weighted")
 """The words that a budget may prefer results by; any other text is an expression."""
 BUCKETS = 256

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.promise.allotment import Worth, allotted, spent
-from warehouse.promise.units import BUCKETS, FIRST, LAST, Position, Unit, slice_end
+from warehouse.promise.units import BUCKETS, COUNTED, FIRST, LAST, Position, Unit, slice_end
 from warehouse.storage.arrow_types import can_be_collected, frame_of
 from warehouse.views.algebra import Filter, Join, key_names
 from warehouse.views.maintenance.cache import FEW
@@ -302,6 +302,7 @@ class _Join:
             f"{key} AS {quoted(name)}"
             for key, names in zip(keys, key_names(self.core), strict=True)
             for name in names
+            if name.lower() not in COUNTED
         ]
         counted = ("_unit", _BUCKET, "_pairs", "_left", "_right", "left_count", "right_count")
         there = by_key.selectExpr(*counted, f"{age} AS age", *named)
