@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from fractions import Fraction
 
-    from warehouse.promise.units import Budget
     from warehouse.serving.explanation import Explanation, JoinOrder
     from warehouse.views.describe import Alternative, Line
 
@@ -52,10 +51,10 @@ def _tree(found: Explanation, lines: tuple[Line, ...]) -> list[str]:
     return rendered(replace(found.description, lines=lines, alternatives=(), warnings=())).splitlines()
 
 
-def _amount(budget: Budget) -> str:
-    if budget.seconds is not None:
-        return f"the results of {budget.seconds:g} seconds"
-    return f"{budget.pairs} results" if budget.rows is None else f"{budget.rows} joined rows"
+def _amount(pairs: int | None, rows: int | None, seconds: float | None) -> str:
+    if seconds is not None:
+        return f"the results of {seconds:g} seconds"
+    return f"{pairs} results" if rows is None else f"{rows} joined rows"
 
 
 def _budget(found: Explanation) -> Iterator[str]:
@@ -64,7 +63,7 @@ def _budget(found: Explanation) -> Iterator[str]:
         orders = {"desc": "most pairs first", "asc": "fewest pairs first", "weighted": "the same share of all"}
         rest = "the rest is owed" if budget.complete == "later" else "the rest is not made"
         order = orders.get(budget.prefer, f"by {budget.prefer}")
-        yield f"budget: at most {_amount(budget)} an epoch, {order}; {rest}"
+        yield f"budget: at most {_amount(budget.pairs, budget.rows, budget.seconds)} an epoch, {order}; {rest}"
     for owed in found.owed:
         if owed.complete:
             yield f"  all {owed.made} results of the last epoch were within it, so that nothing was ranked: the plain plan"
