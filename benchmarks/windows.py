@@ -194,7 +194,7 @@ def week(work: Path, spark: SparkSession, rows: int, updates: int) -> Iterator[L
         refreshes[size] = statistics.median(taken)
         files = f"read_parquet('{traffic.landing}/*.parquet')"
         low, high = instant(traffic.hour - _WEEK), instant(traffic.hour)
-        query = _ANSWER.format(table=f"(FROM {files} WHERE epoch_us(at) > {low} AND epoch_us(at) <= {high})")
+        query = _ANSWER.format(table=f'(FROM {files} WHERE epoch_us("at") > {low} AND epoch_us("at") <= {high})')
         expected = sorted(_asked(query))
         with Warehouse.open(traffic.directory) as warehouse:
             stored = warehouse.sql(f"SELECT k, n, total, most FROM week WHERE epoch_us(window_end) = {high}", now=high).all()
@@ -272,13 +272,13 @@ def _duckdb(place: Path, files: Mapping[int, list[Path]], last: int) -> Found:
     """A table that gets every row, aggregated when it is asked."""
     place.mkdir()
     connection, upkeep = duckdb.connect(str(place / "rows.duckdb")), []
-    connection.execute("CREATE TABLE s (k VARCHAR, at TIMESTAMPTZ, until TIMESTAMPTZ, v BIGINT)")
+    connection.execute('CREATE TABLE s (k VARCHAR, "at" TIMESTAMPTZ, until TIMESTAMPTZ, v BIGINT)')
     for paths in files.values():
         begun = time.perf_counter()
-        connection.execute(f"INSERT INTO s SELECT k, at, until, v FROM read_parquet({[str(path) for path in paths]})")
+        connection.execute(f'INSERT INTO s SELECT k, "at", until, v FROM read_parquet({[str(path) for path in paths]})')
         upkeep.append(time.perf_counter() - begun)
     low, high = instant(last - _DAY), instant(last)
-    query = _ANSWER.format(table=f"(FROM s WHERE epoch_us(at) > {low} AND epoch_us(at) <= {high})")
+    query = _ANSWER.format(table=f'(FROM s WHERE epoch_us("at") > {low} AND epoch_us("at") <= {high})')
     found, seconds = connection.execute(query).fetchall(), timed(lambda: connection.execute(query).fetchall())
     connection.close()
     return upkeep, found, seconds, _bytes(place)
