@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-import msgspec
-
 __all__ = ["InputFiles", "LandingFile", "LeftOut", "ListedFile", "numbered", "unnumbered"]
 
 ListedFile = tuple[str, int, int]
@@ -38,7 +36,8 @@ class LeftOut:
     reading: str = ""
 
 
-class InputFiles(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class InputFiles:
     """Landing files that have the same CSV header (``header`` is empty for other formats)."""
 
     header: tuple[str, ...]
