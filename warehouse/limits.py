@@ -43,6 +43,8 @@ class Limits:
         Records of epochs that can no longer be read, after which they are removed together.
     driver_rows, driver_bytes
         Rows, and bytes of files that hold them, which the driver takes from Spark at most, to write them itself.
+    known_files
+        Files of tables of which a process keeps in memory what the logs say, about a kilobyte each.
     partial_bytes
         Bytes of partial results of queries that an open reader keeps in memory.
     summary_share
@@ -60,6 +62,7 @@ class Limits:
     past_records: int = 64
     driver_rows: int = 20_000
     driver_bytes: int = 2 << 20
+    known_files: int = 32_768
     partial_bytes: int = 64 << 20
     summary_share: float = 0.03
     read_log_bytes: int = 1_000_000

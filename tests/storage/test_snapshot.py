@@ -10,6 +10,7 @@ import pytest
 from deltalake import write_deltalake
 
 from warehouse.errors import EpochVacuumedError, MissingPartError, PlatformError
+from warehouse.limits import limited
 from warehouse.storage import snapshot
 from warehouse.storage.snapshot import Bounds, Snapshot, read_snapshot
 
@@ -136,6 +137,10 @@ def test_a_version_is_read_once_until_its_log_changes(tmp_path: Path, monkeypatc
     assert len(read_snapshot(tmp_path, "tables/t", 1, ()).files) == 2
     assert read_snapshot(tmp_path, "tables/t", 0, ("k",)).files == first.files
     assert read == [0, 1, 0]
+    with limited(known_files=2):
+        read_snapshot(tmp_path, "tables/t", 1, ())
+    read_snapshot(tmp_path, "tables/t", 1, ())
+    assert read == [0, 1, 0, 1]  # with its two files it was more than may be kept
     shutil.rmtree(tmp_path / "tables/t")
     other = written(tmp_path, table(k=[3], v=[7]))
     assert other.table_id != first.table_id

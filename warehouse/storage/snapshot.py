@@ -21,6 +21,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from warehouse.errors import RESTORE_TABLE, EpochVacuumedError, MissingPartError, PlatformError
+from warehouse.limits import limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,8 +49,6 @@ _DECIMAL_SLACK = Decimal(2) ** -50
 
 _MILLISECOND = 1000
 _PARTITION = "partition."
-_KNOWN_VERSIONS, _KNOWN_FILES = 512, 4096
-"""Versions that a process keeps in memory, and the most files of one."""
 _known: dict[tuple[str | int, ...], tuple[str, Any]] = {}
 _reading = Lock()
 _ORDINAL_OF_1970 = date(1970, 1, 1).toordinal()
@@ -163,11 +162,11 @@ def _read(location: str, version: int) -> tuple[str, Any]:
         found = _known.pop(key, None)
     if found is None:
         found = _read_again(location, version)
-    if found[1].num_rows <= _KNOWN_FILES:
-        with _reading:
-            _known[key] = found
-            while len(_known) > _KNOWN_VERSIONS:
-                _known.pop(next(iter(_known)))
+    with _reading:
+        _known[key] = found
+        files = sum(actions.num_rows + 1 for _, actions in _known.values())
+        while files > limits().known_files:
+            files -= _known.pop(next(iter(_known)))[1].num_rows + 1
     return found
 
 
