@@ -27,7 +27,7 @@ from warehouse.views.maintenance.join_inputs import connecting
 from warehouse.views.maintenance.joins import joined
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
@@ -123,7 +123,9 @@ def made_within(inputs: NodeInputs, budget: Budget, before: Ledger, upto: int | 
         lapsed=before.lapsed + sum(1 for unit in lapsed if unit.range < known),
         later=counts.later.pairs,
     )
-    after = _with_missing(after, counts, {unit: worth.pairs - made[unit] for unit, worth in todo.items()}, bare=join.bare)
+    missing = {unit: worth.pairs - made[unit] for unit, worth in todo.items()}
+    begun = {unit for unit in missing if ledger.position(unit) != Position()}  # their pairs of before are not counted
+    after = _with_missing(after, counts, missing, begun, bare=join.bare)
     if before.given_up:  # no unit has those pairs any more
         most = counts.exact - made.total() - inputs.own.now().count()
         after = replace(after, most=most, least=most if join.bare else 0)
@@ -138,15 +140,17 @@ def _ready(todo: Mapping[Unit, Worth], waiting: int | None) -> dict[Unit, Worth]
     return ready or dict(todo)
 
 
-def _with_missing(ledger: Ledger, counts: _Counts, missing: Mapping[Unit, int], *, bare: bool) -> Ledger:
+def _with_missing(
+    ledger: Ledger, counts: _Counts, missing: Mapping[Unit, int], begun: Collection[Unit], *, bare: bool
+) -> Ledger:
     """Return the ledger with the bounds of what is missing: pairs, and rows that lack a partner."""
-    fresh = [unit for unit in missing if bare and ledger.position(unit) == Position()]
+    untouched = [unit for unit in missing if bare and ledger.position(unit) == Position()]
     incomplete: dict[int, int] = {}
-    for unit in fresh:  # a row may be in several units of its bucket
+    for unit in untouched:  # a row may be in several units of its bucket
         incomplete[unit.bucket] = max(incomplete.get(unit.bucket, 0), counts.units[unit].rows)
     return replace(
         ledger,
-        least=sum(missing[unit] for unit in fresh) + (counts.later.pairs if bare else 0),
+        least=sum(missing[unit] for unit in missing if unit not in begun) + counts.later.pairs if bare else 0,
         most=sum(missing.values()) + counts.later.pairs,
         rows=sum(counts.units[unit].rows for unit in missing) + counts.later.rows,
         incomplete=sum(incomplete.values()),
