@@ -28,6 +28,7 @@ DRY_RUNS: dict[str, tuple[tuple[str, ...], ...]] = {
     "migrate": ((), ("a", "--grid", "1x2", "--rebuild"), ("a", "--grid", "1x2", "--side-by-side")),
     "vacuum": ((),),
     "erase": (("a", "--key", "x0"), ("--expired",)),
+    "complete": (("pairs",),),
     "repair": (("--undo-foreign",), ("a", "--undo-foreign")),
 }
 
