@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from warehouse.aggregates.definition import Definition, FrequentItems, Value, Window
 from warehouse.aggregates.synopses import assigned, missing, needs
-from warehouse.planning.steps import SynopsisRead
+from warehouse.planning.following import SynopsisRead
 from warehouse.steps.local_states import local_states
 from warehouse.steps.merging import FIRSTS, merged
 from warehouse.steps.merging_items import merged_items
