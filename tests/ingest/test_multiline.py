@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -86,6 +87,18 @@ def test_what_looks_open_and_is_not() -> None:
     assert looked('a,b\n#,"note\n5" x,"y\n# z" \n1,"""\n"\n', signs=signs) == Look("\n")
     assert looked('a,b\n1,"x\\"\n,y"\n', signs=replace(SIGNS, escape="\\")) == Look("\n")
     assert looked('a,b\n1,"x"y,"z"\n') == Look("\n")
+
+
+def test_twice_as_many_records_take_twice_as_long() -> None:
+    """A file in which each record goes over lines is looked through once, not once for each of them."""
+
+    def taken(records: int) -> float:
+        content, begin = "a,b\n" + '1,"x\ny"\n' * records, time.process_time()
+        assert looked(content, size=len(content)) == Look("\n")
+        return time.process_time() - begin
+
+    few, many = (min(taken(records) for _ in range(3)) for records in (10_000, 80_000))
+    assert many < 24 * few
 
 
 def written(rows: list[list[Any]], end: str) -> str:

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from tests.ingest.quoting import OPEN, fields
 from tests.ingest.records import declared, left_out, read
-from warehouse.ingest.quotes import Signs, doubtful_lines
+from warehouse.ingest.landing import list_landing
+from warehouse.ingest.quotes import Signs, doubtful_lines, has_doubtful_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,6 +57,16 @@ def test_quotes_inside_plain_fields_are_not_doubtful() -> None:
     assert doubtful(text) == 0
     spaced = Signs('"', '"', ",", "", spaced=True, encoding="utf-8")
     assert len(doubtful_lines(np.frombuffer(text.encode(), np.uint8), spaced)) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "names"), [('k,b,note\n"a","1","x"\n"b","2","cut o', None), ('"a","1","x\ny"\n"b","2","z"\n', "k,b,note")]
+)
+def test_a_quote_at_the_very_beginning(tmp_path: Path, content: str, names: str | None) -> None:
+    """Of a last line that no line break ends, as of a file that was cut off; of the first line where there is no header."""
+    target = declared(tmp_path, **KEYS, options={"names": names} if names else {})
+    (target.landing / "1.csv").write_text(content, encoding="utf-8")
+    assert [has_doubtful_lines(target, file) for file in list_landing(target.landing, "*")] == [True]
 
 
 @pytest.mark.parametrize("encoding", ["UTF-8", "UTF-16"])

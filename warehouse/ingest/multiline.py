@@ -114,7 +114,7 @@ class _Walk:
         breaks = np.flatnonzero((text == _FEED) | (text == _RETURN))
         if not last and len(text) and text[-1] == _RETURN:
             breaks = breaks[:-1]  # a line feed may follow the carriage return
-        within = np.zeros(len(breaks), bool)
+        within, ended = np.zeros(len(breaks), bool), _line_ends(text)
         place = int(breaks[-1]) + 1 if len(breaks) else 0
         content, done = _Content(text, self._signs, whole=last), 0
         for doubtful in doubtful_lines(text, self._signs):
@@ -122,7 +122,7 @@ class _Walk:
                 continue
             before = int(np.searchsorted(breaks, doubtful))
             begin = int(breaks[before - 1]) + 1 if before else 0
-            line = self._lines + _counted(text[:begin])
+            line = self._lines + int(np.searchsorted(ended, begin))
             end = content.end_of_record(begin, line)
             if end is None or (end >= place and not last):  # it is followed again with what comes behind it
                 place = begin
@@ -130,13 +130,13 @@ class _Walk:
             if end - begin > self._longest:
                 said = f"the record that begins in line {line} is longer than max_record"
                 raise _RefusedError("record_too_long", f"{said} ({self._longest} bytes); cut it, or raise max_record")
-            within |= (breaks >= begin) & (breaks < end)
+            within[before : np.searchsorted(breaks, end)] = True
             done = end
         else:
             place = len(text) if last else place
         outside = breaks[~within & (breaks < place)]
         self._note(text, outside)
-        self._lines += _counted(text[:place])
+        self._lines += int(np.searchsorted(ended, place))
         self._rest = text[place:]
 
     def _note(self, text: _Text, breaks: NDArray[np.int64]) -> None:
@@ -229,5 +229,7 @@ class _Content:
         return None
 
 
-def _counted(text: _Text) -> int:
-    return int(np.count_nonzero(text == _FEED)) or int(np.count_nonzero(text == _RETURN))
+def _line_ends(text: _Text) -> NDArray[np.int64]:
+    """Return where lines end, as they are counted: with line feeds, or where there is none with carriage returns."""
+    feeds: NDArray[np.int64] = np.flatnonzero(text == _FEED)
+    return feeds if len(feeds) else np.flatnonzero(text == _RETURN)

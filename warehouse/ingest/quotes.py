@@ -89,10 +89,10 @@ def _has_doubtful_lines(path: Path, size: int, mtime_ns: int, signs: Signs) -> b
         text = np.concatenate((rest, piece)) if len(rest) else piece
         ends = np.flatnonzero((text == _FEED) | (text == _RETURN))
         whole = int(ends[-1]) + 1 if len(ends) else 0
-        if doubtful_lines(text[:whole], signs).any():
+        if len(doubtful_lines(text[:whole], signs)):
             return True
         rest = text[whole:]
-    return bool(doubtful_lines(rest, signs).any())
+    return len(doubtful_lines(rest, signs)) > 0
 
 
 def pieces(path: Path, signs: Signs) -> Iterator[NDArray[np.unsignedinteger[Any]]]:
