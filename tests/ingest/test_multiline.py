@@ -52,6 +52,13 @@ def test_what_is_written_as_csv_is_read(rows: list[list[str]], end: str, size: i
         assert looked(text.getvalue(), size=size) == Look(end)
 
 
+@pytest.mark.parametrize("size", range(1, 12))
+def test_a_delimiter_of_two_signs_may_be_cut(size: int) -> None:
+    """Where one piece ends with its first sign, the next one begins with its second."""
+    signs = replace(SIGNS, delimiter="||")
+    assert looked('a||b\n"x\ny"||"z"\n"x\n"||"|\n|"\n', size=size, signs=signs) == Look("\n")
+
+
 @given(st.lists(st.text('"",x\n', max_size=20), min_size=1, max_size=3), st.integers(1, 7))
 def test_pieces_do_not_matter(parts: list[str], size: int) -> None:
     """What is said of any text is said of it in pieces; what is not refused has as many records as Python finds."""

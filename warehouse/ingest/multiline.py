@@ -217,8 +217,10 @@ class _Content:
                 at += 2
                 continue
             behind = self._behind_spaces(at + 1)
+            if not self._whole and len(content) - behind < len(signs.delimiter):  # which may go on in what comes behind it
+                return None
             if behind == len(content):
-                return behind if self._whole else None
+                return behind
             if not self._field_end.match(content, behind) and _BREAK.search(content, begin, at):
                 raise _RefusedError(
                     "unreadable",
