@@ -91,6 +91,17 @@ def test_names_of_several_zones_are_no_time(tmp_path: Path, spark: SparkSession)
     assert [row.get("fault") for row in read(spark, target, lines)] == ["mistyped", "mistyped", "mistyped", None]
 
 
+def test_names_of_several_zones_in_the_middle_of_a_time(tmp_path: Path, spark: SparkSession) -> None:
+    """As the command `date` writes it, in any case; an offset or the name of one zone beside it is read."""
+    columns = {"k": "string", "b": {"type": "timestamp", "format": ["MMM dd HH:mm:ss z yyyy", "yyyy HH:mm:ss XXX 'BST' MM dd"]}}
+    target = declared(tmp_path, columns=columns, expires=None, max_lifetime=None)
+    refused = ["Jul 10 08:00:00 BST 2024", "Jul 10 08:00:00gst 2024"]
+    sound = ["Jul 10 08:00:00 CEST 2024", "2024 08:00:00 +02:00 BST 07 10"]
+    rows = read(spark, target, {"1.csv": "\n".join(["k,b", *(f"k,{each}" for each in (*refused, *sound)), ""])})
+    assert [row.get("b") for row in rows] == [None, None, *["2024-07-10 06:00:00.000000"] * 2]
+    assert ["such a name means several zones" in (row.get("why") or "") for row in rows] == [True, True, False, False]
+
+
 def test_java_knows_every_encoding(spark: SparkSession) -> None:
     """By the name that it is given."""
     charset = spark._jvm.java.nio.charset.Charset  # type: ignore[union-attr]

@@ -17,7 +17,7 @@ from warehouse.catalog.durations import DURATION, FORMS
 from warehouse.catalog.source_columns import EPOCH_FORMATS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from pyspark.sql import Column as SparkColumn
 
@@ -42,10 +42,11 @@ _DAYS_END = "([0-9][T ])24:00"
 """The end of a day as a time of that day."""
 _OFFSET = r"[0-9][T ]\s*[0-9][0-9:.]*\s*[A-Za-z+-]"
 """A time of day with something behind it: an offset, or the name of a zone."""
-SEVERAL_ZONES = (
-    r"[0-9]\s*(ACT|AET|AGT|ART|AST|BET|BST|CAT|CNT|CST|CTT|EAT|ECT|IET|IST|MIT|NET|NST|PLT|PNT|PRT|SST|VST)\s*$"
-)
+_SEVERAL = "ACT|AET|AGT|AMT|ART|AST|BET|BST|CAT|CNT|CST|CTT|EAT|ECT|GST|IET|IST|MIT|NET|NST|PLT|PNT|PRT|SST|VST|WST"
+SEVERAL_ZONES = rf"[0-9]\s*({_SEVERAL})\s*$"
 """A time that ends with the name of several zones. Java takes one of them without a word: BST is Bangladesh's, AST Alaska's."""
+_SEVERAL_INSIDE = rf"(?i)(?<![A-Z/])({_SEVERAL})(?![A-Z0-9])"
+"""The same of a time in a format that says where the name stands; its case does not matter there, and BST is Bougainville's."""
 _WITH_COMMA = r"^[+-]?([0-9]{1,3}([.][0-9]{3})+|[0-9]*)(,[0-9]*)?([eE][+-]?[0-9]+)?$"
 """A number with a decimal comma; points stand between thousands."""
 _NUMBERS = frozenset({"tinyint", "smallint", "int", "bigint", "float", "double"})
@@ -132,7 +133,8 @@ def says_more(text: SparkColumn, given: Input) -> SparkColumn:
     if given.type not in ("timestamp", "date"):
         return F.lit("")
     way = "; such a name means several zones: write it in quotes in `format` ('BST'), and declare `timezone`"
-    return F.when(text.rlike(SEVERAL_ZONES), F.lit(way)).otherwise(F.lit(""))
+    named = any(_has_zone(each, "z") for each in given.formats)
+    return F.when(text.rlike(_SEVERAL_INSIDE if named else SEVERAL_ZONES), F.lit(way)).otherwise(F.lit(""))
 
 
 def is_number(kind: str) -> bool:
@@ -178,7 +180,8 @@ def _formatted(text: SparkColumn, pattern: str, timezone: str | None) -> SparkCo
         micros = F.floor(F.try_multiply(text.try_cast(_COUNT), F.lit(_RESULTS[pattern]).cast("decimal(10,3)")))
         return F.timestamp_micros(micros.try_cast("bigint"))
     if _has_zone(pattern):
-        return F.try_to_timestamp(F.when(~text.rlike(SEVERAL_ZONES), F.trim(text)), F.lit(pattern))
+        certain = F.when(~text.rlike(_SEVERAL_INSIDE), F.trim(text)) if _has_zone(pattern, "z") else F.trim(text)
+        return F.try_to_timestamp(certain, F.lit(pattern))
     if timezone is None:
         return F.try_to_timestamp(F.trim(text), F.lit(pattern))
     return F.try_to_timestamp(F.concat(F.trim(text), F.lit(f" {timezone}")), F.lit(f"{pattern} VV"))
@@ -198,6 +201,6 @@ def _seconds(text: SparkColumn, kind: str) -> SparkColumn:
     return F.when(small.rlike("[0-9]") & whole, total).try_cast(kind)
 
 
-def _has_zone(pattern: str) -> bool:
+def _has_zone(pattern: str, letters: Iterable[str] = _ZONE_LETTERS) -> bool:
     plain = "".join(pattern.split("'")[::2])
-    return not _ZONE_LETTERS.isdisjoint(plain)
+    return any(letter in plain for letter in letters)
