@@ -56,6 +56,15 @@ def test_large_files_and_wide_rows_are_not_kept(tmp_path: Path) -> None:
     assert RecentRows().of(str(wide), SMALL + 1) is None
 
 
+def test_a_part_of_more_rows_does_not_keep_the_others() -> None:
+    """What a step writes is cut into files: one of them that is still asked for keeps neither memory nor rows of the others."""
+    every, kept = pa.table({"k": range(100_000), "v": ["x" * 20] * 100_000}), RecentRows()
+    kept.keep("/t/a.parquet", every.slice(7, 3))
+    rows = kept.of("/t/a.parquet", 1)
+    assert rows == every.slice(7, 3)
+    assert rows.get_total_buffer_size() < 1_000
+
+
 def test_bytes_that_are_no_text_are_left_to_the_engine_that_refuses_them(tmp_path: Path) -> None:
     """Of a row in memory as of one in a file."""
     broken, path = pa.table({"k": pa.array([b"\xff"]).view(pa.string())}), tmp_path / "broken.parquet"
@@ -69,17 +78,20 @@ def test_bytes_that_are_no_text_are_left_to_the_engine_that_refuses_them(tmp_pat
 
 
 def test_files_with_other_columns_are_looked_up_together(tmp_path: Path) -> None:
-    """A column that a file lacks is null there, whatever the letters' case; each row can say which file has it."""
-    parts = [pa.table({"K": [1, 2]}), pa.table({"k": [3], "v": ["x"]})]
+    """A column that a file lacks is null there, whatever the letters' case; each row can say which file has it.
+
+    DuckDB knows the case of ASCII letters only.
+    """
+    parts = [pa.table({"K": [1, 2]}), pa.table({"k": [3], "v": ["x"], "Ähre": [5]})]
     files = []
     for number, part in enumerate(parts):
         path = tmp_path / f"{number}.parquet"
         pq.write_table(part, path)
         files.append(DataFile(str(path), path.stat().st_size, part.num_rows, 1, 0, {}))
-    schema = StructType([StructField("k", LongType()), StructField("V", StringType())])
+    schema = StructType([StructField("k", LongType()), StructField("V", StringType()), StructField("Ähre", LongType())])
     found = looked_up(files, schema, pa.table({"k": pa.array([2, 3], pa.int64())}), with_file=True)
     assert found is not None
     assert sorted(found.to_pylist(), key=str) == [
-        {"k": 2, "V": None, FILE: files[0].path},
-        {"k": 3, "V": "x", FILE: files[1].path},
+        {"k": 2, "V": None, "Ähre": None, FILE: files[0].path},
+        {"k": 3, "V": "x", "Ähre": 5, FILE: files[1].path},
     ]

@@ -79,21 +79,35 @@ _kept = threading.local()
 def kept_connection(resources: Resources) -> Iterator[duckdb.DuckDBPyConnection]:
     """Yield a connection that this thread has used before, a new one after a failure: opening one costs as much as small work.
 
-    Whoever uses it leaves nothing attached, and no tables.
+    Whoever uses it leaves nothing attached, and no tables. It remembers no footers of files: each work reads others.
     """
-    idle: dict[Resources, tuple[int, duckdb.DuckDBPyConnection]] = _kept.__dict__.setdefault("idle", {})
-    pid, connection = idle.pop(resources, (None, None))
-    if connection is None or pid != os.getpid():
-        connection = connect(resources)
+    idle: dict[tuple[int, Resources], duckdb.DuckDBPyConnection] = _kept.__dict__.setdefault("idle", {})
+    place = os.getpid(), resources  # a fork leaves those of its parent alone: to close one waits for threads that it has not
+    connection = idle.pop(place, None) or _forgetful(resources)
     try:
         yield connection
     except BaseException:
         connection.close()
         raise
-    if resources in idle:  # of work inside this one
+    if place in idle or not _answers(connection):  # in the first case it was of work inside this one
         connection.close()
     else:
-        idle[resources] = os.getpid(), connection
+        idle[place] = connection
+
+
+def _forgetful(resources: Resources) -> duckdb.DuckDBPyConnection:
+    connection = connect(resources)
+    connection.execute("SET GLOBAL parquet_metadata_cache = false")
+    return connection
+
+
+def _answers(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether a connection can be used again, whatever its user made of an error: after a fatal one it refuses all."""
+    try:
+        connection.execute("SELECT 1")
+    except duckdb.Error:
+        return False
+    return True
 
 
 def spill_prefix() -> str:

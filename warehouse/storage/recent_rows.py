@@ -7,6 +7,7 @@ next but one begins: neither memory nor erased rows outlive the files for long.
 
 from __future__ import annotations
 
+import string
 from dataclasses import dataclass, field
 from functools import cache
 from threading import Lock
@@ -22,11 +23,13 @@ _WIDE = 4 * 1024**2
 """Bytes of the rows of one file: compressed texts may be many times as long as the file."""
 _ALL = 96 * 1024**2
 _BATCH_ROWS = 512
+_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+"""DuckDB takes no other letters for their capitals."""
 
 
 @dataclass
 class RecentRows:
-    """Rows by the path of their file, with all columns, whose names are in lower case."""
+    """Rows by the path of their file, with all columns, whose names are in lower case as far as DuckDB knows it."""
 
     _rows: dict[str, tuple[int, pa.Table]] = field(default_factory=dict)
     _update: int = 0
@@ -51,7 +54,7 @@ class RecentRows:
             return
         with self._lock:
             if rows.nbytes <= _WIDE and self._bytes + rows.nbytes <= _ALL and path not in self._rows:
-                self._rows[path] = self._update, rows.rename_columns([name.lower() for name in rows.column_names])
+                self._rows[path] = self._update, _in_lower_case(_of_its_own(rows))
                 self._bytes += rows.nbytes
 
     def of(self, path: str, size: int) -> pa.Table | None:
@@ -71,7 +74,16 @@ class RecentRows:
         rows = _read(path) if size <= SMALL else None
         if rows is not None:
             self.keep(path, rows)
-        return None if rows is None else rows.rename_columns([name.lower() for name in rows.column_names])
+        return None if rows is None else _in_lower_case(rows)
+
+
+def _in_lower_case(rows: pa.Table) -> pa.Table:
+    return rows.rename_columns([name.translate(_LOWER) for name in rows.column_names])
+
+
+def _of_its_own(rows: pa.Table) -> pa.Table:
+    """Copy rows that are a part of others: they would keep all of these in memory, those of files that are gone too."""
+    return rows.take(pa.array(range(rows.num_rows), pa.int64())) if rows.get_total_buffer_size() > rows.nbytes else rows
 
 
 def _read(path: str) -> pa.Table | None:
