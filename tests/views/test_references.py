@@ -227,6 +227,7 @@ KEPT = (
     f"{_KEPT} AND rn.q > a.n",
     f"{_KEPT} AND 1 = 0",
     f"{_KEPT} AND rn.k = a.o AND rn.model <> a.o WHERE rn.q IS NULL",
+    "SELECT a.k, rn.q FROM a LEFT JOIN rn ON rn.k = 'x' AND 'y' = rn.k AND rn.k = a.k",
     "SELECT a.k, a.m FROM rn RIGHT JOIN a ON a.k = rn.k AND a.n < 5",
     "SELECT k, coalesce(rn.q, a.n) AS v, rn.model FROM a LEFT JOIN rn USING (k) WHERE a.m > 1",
     "SELECT a.k, max(rn.q) AS v FROM a LEFT JOIN rn ON rn.k = upper(a.k) AND rn.q > a.st.x GROUP BY a.k",

@@ -312,20 +312,27 @@ class _Reading:
         return scan if scan[0] in self.lookups else None
 
     def _key_equalities(self, parts: Sequence[_Tree], scan: _Scan, known: _Known) -> list[_Tree]:
-        """The first equality of an ON with each column of a relation's key: those by which its version is found."""
-        found: dict[str, _Tree] = {}
+        """The first equality of an ON of each column of a relation's key with other inputs: those by which its version is found.
+
+        One with a constant finds none. Of several equalities the first may be of a conversion, which the text may or may not say.
+        """
+        found: dict[str, list[tuple[_Tree, bool]]] = {}
         for part in parts:
             if part.kind != "EqualTo":
                 continue
             sides = [self._value(each, known) for each in part.children]
             own = [any((each.table, each.scan) == scan for each in side.sources) for side in sides]
-            if own.count(True) == 1:
-                column = _column_of(part.children[own.index(True)], known)
-                if column in self.lookups[scan[0]]:
-                    found.setdefault(column, part)
+            if own.count(True) != 1 or not all(side.sources for side in sides):
+                continue
+            side = part.children[own.index(True)]
+            column = _column_of(side, known)
+            if column in self.lookups[scan[0]]:
+                found.setdefault(column, []).append((part, side.kind == "Cast"))
         if len(found) < len(self.lookups[scan[0]]):
             raise UnknownPlanError(f"{scan[0]} is looked up by something else than its key")
-        return list(found.values())
+        if any(len(each) > 1 and each[0][1] for each in found.values()):
+            raise UnknownPlanError(f"{scan[0]} is looked up by one of several equalities")
+        return [each[0][0] for each in found.values()]
 
     def _table(self, view: _Tree) -> _Columns:
         table = str(view.fields["desc"]["identifier"]["table"]).lower()
