@@ -25,6 +25,8 @@ def test_a_connection_is_used_again_until_something_fails() -> None:
         assert second is not first
     with kept_connection(small) as again:
         assert again is second
+        again.register("rows", pa.table({"k": [1]}))  # which needs a connection without an unfinished result
+        again.unregister("rows")
     with kept_connection(other) as apart:
         assert apart is not second
     with pytest.raises(duckdb.Error), kept_connection(small) as failed:

@@ -104,7 +104,7 @@ def _forgetful(resources: Resources) -> duckdb.DuckDBPyConnection:
 def _answers(connection: duckdb.DuckDBPyConnection) -> bool:
     """Whether a connection can be used again, whatever its user made of an error: after a fatal one it refuses all."""
     try:
-        connection.execute("SELECT 1")
+        connection.execute("SELECT 1").fetchall()
     except duckdb.Error:
         return False
     return True
