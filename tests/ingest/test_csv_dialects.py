@@ -102,6 +102,13 @@ def test_names_of_several_zones_in_the_middle_of_a_time(tmp_path: Path, spark: S
     assert ["such a name means several zones" in (row.get("why") or "") for row in rows] == [True, True, False, False]
 
 
+def test_a_header_in_another_encoding(tmp_path: Path) -> None:
+    """A name that is no UTF-8 is none of the declared ones: then the encoding is what to declare."""
+    given = declared(tmp_path, columns={"k": "string", "b": "timestamp", "Größe": "int"}, expires=None, max_lifetime=None)
+    found = left_out(given, {"1.csv": "k,b,Größe\nx,2024-07-10 08:00:00,1\n".encode("cp1252"), "2.csv": "k,b,More\n"})
+    assert {name: 'encoding = "windows-1252"' in why for name, (_, why) in found.items()} == {"1.csv": True, "2.csv": False}
+
+
 def test_java_knows_every_encoding(spark: SparkSession) -> None:
     """By the name that it is given."""
     charset = spark._jvm.java.nio.charset.Charset  # type: ignore[union-attr]

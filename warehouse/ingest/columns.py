@@ -181,9 +181,10 @@ def header_problem(stream: Stream, names: tuple[str, ...], fields: Fields | None
         why = f'its columns "{pair}" and "{twin}" differ in case only; rename one, or give each to a column with `from`'
         return "header", why
     if strange and stream.unknown_columns == "reject":
-        return "unknown_columns", (
-            f"it has undeclared columns {', '.join(strange)}; declare them, or set unknown_columns = \"ignore\" or \"add\""
-        )
+        way = 'declare them, or set unknown_columns = "ignore" or "add"'
+        if stream.format == "csv" and "\ufffd" in "".join(strange):
+            way = f'if it is in another encoding, such as options = {{ encoding = "windows-1252" }}, declare that; else {way}'
+        return "unknown_columns", f"it has undeclared columns {', '.join(strange)}; {way}"
     columns = {column.name: column for column in stream.columns}
     own = [name for name in stream.search_key if name not in stream.partitions]
     missing = [columns[name].source_name for name in own if columns[name].expr is None]
