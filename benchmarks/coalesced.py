@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from benchmarks import data
 from benchmarks.plain import measured
+from benchmarks.project import moved
 from benchmarks.ratio import Ratio, Sample, ratio
 from benchmarks.source.coalescing import islands_query
 from benchmarks.turns import in_turn, timed
@@ -99,7 +100,7 @@ class Drawn:
         self.last = np.zeros(self.groups, np.int64)
 
     def points(self, slot: int, count: int, span: int = 1) -> pa.Table:
-        """Return points of the ``span`` slots that end with ``slot``; those of later calls come after them."""
+        """Return points of the ``span`` slots that end with ``slot``. Later calls return later points."""
         rng = np.random.default_rng([self.seed, slot])
         until = at_slot(slot, _ANCHOR, HOUR)
         groups, at = rng.integers(0, self.groups, count), until - rng.integers(0, span * HOUR, count)
@@ -136,10 +137,8 @@ class _Watched:
 
     def update(self, spark: SparkSession) -> Epoch:
         """Move the windows to the next slot."""
-        with Warehouse.open(self.directory) as warehouse:
-            report = warehouse.update(at=at_slot(self.slot, _ANCHOR, HOUR), spark=spark, future=True)
         self.slot += 1
-        return report.epochs[-1]
+        return moved(self.directory, at_slot(self.slot - 1, _ANCHOR, HOUR), spark)
 
     @property
     def now(self) -> int:
@@ -226,7 +225,7 @@ class _Reads:
         return format_instant(self.watched.now - _WINDOW * HOUR)
 
     def ratios(self) -> list[Ratio]:
-        """Return those of all rows, then those of a probe."""
+        """Return the ratios of all rows, then the ratios of a probe."""
         self.bench.say("all rows of the window, beside gaps-and-islands over its points")
         with Warehouse.open(self.watched.directory) as warehouse:
             return [*self._all(warehouse), self._probe(warehouse)]

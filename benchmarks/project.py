@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from warehouse.epochs.points import Moment
     from warehouse.epochs.records import Epoch
 
-__all__ = ["FIRST_SLOT", "LIFETIME", "TABLE", "Project", "instant", "shape_of"]
+__all__ = ["FIRST_SLOT", "LIFETIME", "TABLE", "Project", "instant", "moved", "shape_of"]
 
 TABLE = "s"
 FIRST_SLOT = 42
@@ -58,6 +58,12 @@ max_lifetime = "{periods}h"
 def instant(slot: int) -> int:
     """Return the window time of a slot in microseconds."""
     return at_slot(slot, parse_instant(_ANCHOR), HOUR)
+
+
+def moved(directory: Path, at: int, spark: SparkSession) -> Epoch:
+    """Move the windows of a project to an instant in microseconds, and return the last epoch of that."""
+    with Warehouse.open(directory) as warehouse:
+        return warehouse.update(at=at, spark=spark, future=True).epochs[-1]
 
 
 def shape_of(settings: Settings) -> data.Shape:

@@ -20,6 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from benchmarks import data
 from benchmarks.plain import measured
+from benchmarks.project import moved
 from benchmarks.ratio import Ratio, Sample, ratio
 from warehouse import Warehouse
 from warehouse.time import HOUR, at_slot, parse_instant
@@ -118,10 +119,8 @@ class _Windows:
 
     def update(self, spark: SparkSession) -> Epoch:
         """Move the windows to the next slot."""
-        with Warehouse.open(self.directory) as warehouse:
-            report = warehouse.update(at=at_slot(self.slot, _ANCHOR, HOUR), spark=spark, future=True)
         self.slot += 1
-        return report.epochs[-1]
+        return moved(self.directory, at_slot(self.slot - 1, _ANCHOR, HOUR), spark)
 
     def start(self, spark: SparkSession) -> Epoch:
         """Fill the windows."""

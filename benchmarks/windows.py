@@ -129,7 +129,7 @@ class Traffic:
         return paths
 
     def update(self, spark: SparkSession, hour: int, of: str = "") -> tuple[float, float]:
-        """Move to an hour; return the seconds of the update, and those of the steps of a table."""
+        """Move to an hour; return the seconds of the update, and how many of them the steps of a table took."""
         own, last = 0.0, time.perf_counter()
 
         def observer(moment: Moment) -> None:

@@ -319,11 +319,11 @@ def reloaded(directory: Path, file: str, step: Step | None) -> Report:
 
     del step
     made = opened_to_work(directory).reload(file)
-    stream = next(entry.stream for entry in made.files if entry.reload)
+    restated = " and ".join(f"`stream-wh restate {entry.stream} --since first`" for entry in made.files if entry.reload)
     return of_epoch(
         made,
         f"{file} will be loaded by the next update that moves the window. Rows that it gave before stay in the table, too: "
-        f"`stream-wh restate {stream} --since first` after that update reads each file once",
+        f"{restated} after that update reads each file once",
     )
 
 

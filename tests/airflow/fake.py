@@ -26,8 +26,8 @@ print(answer["out"], flush=True)
 if answer["holds"]:
     if answer["holds"] == "deaf":
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    (place / "holding").write_text(str(os.getpid()))
     try:
+        (place / "holding").write_text(str(os.getpid()))  # whoever sees it may interrupt at once
         time.sleep(600)
     except KeyboardInterrupt:
         sys.exit(130)

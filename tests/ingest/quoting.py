@@ -1,4 +1,4 @@
-"""A model of how a line of CSV is told apart, a sign at a time, as Spark's parser does it; a quote is escaped by another one."""
+"""A model of how Spark's parser splits a line of CSV into fields, character by character; a second quote escapes a quote."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["OPEN", "fields"]
 OPEN = "<open>"
 """Stands for a field whose quote is still open at the end."""
 _ODD = None
-"""Stands for a field with signs behind its closing quote, of which the text is kept as it is."""
+"""Stands for a field with characters behind its closing quote, whose text is kept as it is."""
 
 
 def fields(line: str, delimiter: str = ",") -> list[str | None]:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tests.catalog.project import problems
 from tests.ingest.records import declared, read
-from tests.ingest.test_quotes import COLUMNS, KEYS, SIGNS
+from tests.ingest.test_quotes import COLUMNS, KEYS, SYNTAX
 from warehouse.ingest.bounds import beyond_bounds
 from warehouse.ingest.landing import csv_header, list_landing
 from warehouse.ingest.multiline import Look, looked_through
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from warehouse.ingest.quotes import Signs
+    from warehouse.ingest.quotes import FieldSyntax
 
 FIELD = st.text('",x\n\r #\\', max_size=5)
 OPTIONS = {"multiline": "true"}
 
 
-def looked(content: str, *, size: int = 1 << 20, longest: int = 1000, signs: Signs = SIGNS) -> Look:
+def looked(content: str, *, size: int = 1 << 20, longest: int = 1000, syntax: FieldSyntax = SYNTAX) -> Look:
     """Look through a text that comes in pieces."""
     text = np.frombuffer(content.encode(), np.uint8)
-    return looked_through((text[place : place + size] for place in range(0, len(text), size)), signs, longest)
+    return looked_through((text[place : place + size] for place in range(0, len(text), size)), syntax, longest)
 
 
 @given(
@@ -54,9 +54,9 @@ def test_what_is_written_as_csv_is_read(rows: list[list[str]], end: str, size: i
 
 @pytest.mark.parametrize("size", range(1, 12))
 def test_a_delimiter_of_two_signs_may_be_cut(size: int) -> None:
-    """Where one piece ends with its first sign, the next one begins with its second."""
-    signs = replace(SIGNS, delimiter="||")
-    assert looked('a||b\n"x\ny"||"z"\n"x\n"||"|\n|"\n', size=size, signs=signs) == Look("\n")
+    """Where one piece ends with its first character, the next one begins with its second."""
+    syntax = replace(SYNTAX, delimiter="||")
+    assert looked('a||b\n"x\ny"||"z"\n"x\n"||"|\n|"\n', size=size, syntax=syntax) == Look("\n")
 
 
 @given(st.lists(st.text('"",x\n', max_size=20), min_size=1, max_size=3), st.integers(1, 7))
@@ -89,10 +89,10 @@ def test_what_is_not_certain_is_refused(content: str, words: tuple[str, ...]) ->
 
 def test_what_looks_open_and_is_not() -> None:
     """Quotes in comment lines and in plain fields, spaces behind a quote, a backslash that escapes one."""
-    signs = replace(SIGNS, comment="#")
-    assert looked('a,b\n#,"note\n5" x,"y\n# z" \n1,"""\n', signs=signs).problem is not None
-    assert looked('a,b\n#,"note\n5" x,"y\n# z" \n1,"""\n"\n', signs=signs) == Look("\n")
-    assert looked('a,b\n1,"x\\"\n,y"\n', signs=replace(SIGNS, escape="\\")) == Look("\n")
+    syntax = replace(SYNTAX, comment="#")
+    assert looked('a,b\n#,"note\n5" x,"y\n# z" \n1,"""\n', syntax=syntax).problem is not None
+    assert looked('a,b\n#,"note\n5" x,"y\n# z" \n1,"""\n"\n', syntax=syntax) == Look("\n")
+    assert looked('a,b\n1,"x\\"\n,y"\n', syntax=replace(SYNTAX, escape="\\")) == Look("\n")
     assert looked('a,b\n1,"x"y,"z"\n') == Look("\n")
 
 

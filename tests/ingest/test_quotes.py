@@ -15,21 +15,21 @@ from hypothesis import strategies as st
 from tests.ingest.quoting import OPEN, fields
 from tests.ingest.records import declared, left_out, read
 from warehouse.ingest.landing import list_landing
-from warehouse.ingest.quotes import Signs, doubtful_lines, has_doubtful_lines
+from warehouse.ingest.quotes import FieldSyntax, doubtful_lines, has_doubtful_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-SIGNS = Signs('"', '"', ",", "", spaced=False, encoding="utf-8")
+SYNTAX = FieldSyntax('"', '"', ",", "", spaced=False, encoding="utf-8")
 COLUMNS = {"k": "string", "b": {"type": "timestamp", "format": "epoch_seconds"}, "note": "string"}
 KEYS = {"columns": COLUMNS, "expires": None, "max_lifetime": None, "null_expiry": None}
 
 
 def doubtful(text: str) -> int:
     """Return how many lines of a text are doubtful."""
-    return len(doubtful_lines(np.frombuffer(text.encode(), np.uint8), SIGNS))
+    return len(doubtful_lines(np.frombuffer(text.encode(), np.uint8), SYNTAX))
 
 
 @given(st.lists(st.text('",x \t', max_size=12), max_size=5))
@@ -55,7 +55,7 @@ def test_quotes_inside_plain_fields_are_not_doubtful() -> None:
     """As in measures; behind a space they begin no field, unless spaces are passed over."""
     text = 'a,b\n5" x, "y\n'
     assert doubtful(text) == 0
-    spaced = Signs('"', '"', ",", "", spaced=True, encoding="utf-8")
+    spaced = FieldSyntax('"', '"', ",", "", spaced=True, encoding="utf-8")
     assert len(doubtful_lines(np.frombuffer(text.encode(), np.uint8), spaced)) == 1
 
 

@@ -58,7 +58,7 @@ def answered(asked: Definition, *synopses: list[list[Row]]) -> dict[Key, list[di
 @settings(deadline=None, max_examples=15)
 @given(batches)
 def test_lists_of_several_conditions_add_up(given_rows: list[list[Row]]) -> None:
-    """Two synopses of rows of their own: where lists have every item, counts are those of all rows."""
+    """Two synopses have different rows: if their lists have every item, the answer counts all rows."""
     asked = definition(FrequentItems("item", "string", 0.2, None, 9), "arrivals", grouped=False)
     parts = [[[row for row in batch if (row[2] is None) == null] for batch in given_rows] for null in (True, False)]
     found = {key: {row["item"]: row["at_least"] for row in rows_} for key, rows_ in answered(asked, *parts).items()}

@@ -102,7 +102,7 @@ batched = st.lists(st.tuples(parts, parts), min_size=1, max_size=3)
 
 
 def joined(given_parts: list[tuple[list[Part], list[Part]]], lifetimes: tuple[float, float]) -> list[list[dict[str, object]]]:
-    """What each batch adds: its parts meet each other and those of the batches before, whichever arrived first."""
+    """What each batch adds: its parts meet each other and the parts of earlier batches, whichever arrived first."""
     batches, left, right = [], [], []
     for one, two in given_parts:
         batches.append(met(one, [*right, *two], lifetimes) + met(left, two, lifetimes))
@@ -115,7 +115,7 @@ def joined(given_parts: list[tuple[list[Part], list[Part]]], lifetimes: tuple[fl
 def test_any_two_lengths_equal_brute_force(
     given_parts: list[tuple[list[Part], list[Part]]], lifetimes: tuple[float, float]
 ) -> None:
-    """Also of inputs whose rows live for other times than those of the other; another aggregate shares its synopses."""
+    """The rows of one input may live longer than the rows of the other; another aggregate shares the synopses."""
     batches = joined(given_parts, lifetimes)
     plain = replace(PAIRED, windows=(Window("2h", 2, 1),), parts=None)
     assert len(missing([*needs(plain), *needs(PAIRED)], ())) == len(needs(PAIRED))

@@ -34,7 +34,7 @@ class Before(Earlier):
         object.__setattr__(self, "held", rows)
 
     def looked_up(self, columns: Sequence[str], keys: pa.Table, wanted: AbstractSet[str] | None) -> pa.Table | None:
-        """Return all of them: others than those of the keys may be among them."""
+        """Return all rows: a lookup may also return rows of other keys."""
         del columns, keys, wanted
         return self.held  # type: ignore[attr-defined]
 
@@ -75,7 +75,7 @@ def _inputs(before: Sequence[pa.Table], arrived: Sequence[pa.Table]) -> JoinInpu
 @pytest.mark.parametrize("inputs", [2, 3])
 @pytest.mark.parametrize("null_safe", [False, True])
 def test_new_results_complete_the_join(inputs: int, *, null_safe: bool) -> None:
-    """Results of all rows are those of the rows from before and the new ones, with equal results as often as they come."""
+    """The earlier and the new results together are the results of all rows, equal ones as often as they occur."""
     join, rng = _join(inputs, null_safe=null_safe), np.random.default_rng(11)
     before = [_rows(name, 30, 0, rng) for name in "abc"[:inputs]]
     before = [rows.filter(pa.compute.greater(rows["_exp"].cast(pa.int64()), SINCE)) for rows in before]

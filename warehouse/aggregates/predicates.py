@@ -3,9 +3,9 @@
 A predicate here is a disjunction of atoms `attribute op constant` with one of the operators =, <>, < and >, as a set of atoms.
 Conjunctions, ranges that overlap and everything else need a synopsis of their own.
 
-The sheet also subtracts: the rows of one predicate are those of a wider one minus those of others. That requires synopses that
-know the same rows. Ours may not: they have different lengths, begin at different times and may lack rows. A sum over parts never
-exceeds what arrived; a difference could be too large, or negative.
+The sheet also subtracts: the rows of one predicate are the rows of a wider one minus the rows of others. That requires synopses
+that know the same rows. Ours may not: they have different lengths, begin at different times and may lack rows. A sum over parts
+never exceeds what arrived; a difference could be too large, or negative.
 """
 
 from __future__ import annotations

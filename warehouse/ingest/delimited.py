@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from warehouse.catalog.encodings import java_name
 from warehouse.ingest.columns import Fields, inputs_of_records, matched
 from warehouse.ingest.conversion import from_text, from_zeek, is_number, says_more, says_what
-from warehouse.ingest.dialect import has_header_record, is_multiline, reader_options
+from warehouse.ingest.dialect import delimiter_of, has_header_record, is_multiline, reader_options
 from warehouse.ingest.landing import file_encoding
 from warehouse.ingest.multiline import look
 from warehouse.ingest.quotes import has_doubtful_lines
@@ -130,7 +130,7 @@ def _asked(session: SparkSession, stream: Stream, shape: Delimited, files: Seque
     as one more field behind it: an open quote swallows the mark.
     """
     physical, stamps = _physical(shape), _stamps(stream, shape.wide)
-    delimiter = stamps.get("delimiter", stamps.get("sep", ",")).replace("\\t", "\t")
+    delimiter = delimiter_of(stamps)
     read = _read(session, stream, shape, [*physical, _REST], files).selectExpr("*", *PLACE_OF_RECORD)
     schema = ", ".join(f"{name} string" for name in [*physical, _REST, _REST_SHAPE])
     marked = F.concat(F.col(SHAPE), F.lit(delimiter + _MARK))
@@ -155,7 +155,7 @@ def _asked(session: SparkSession, stream: Stream, shape: Delimited, files: Seque
 def _written(stamps: Mapping[str, str]) -> dict[str, str]:
     """Return the options by which fields are written as a record again."""
     quote = stamps.get("quote", '"')
-    return {"sep": stamps.get("delimiter", stamps.get("sep", ",")), "quote": quote, "escape": stamps.get("escape", quote)}
+    return {"sep": delimiter_of(stamps), "quote": quote, "escape": stamps.get("escape", quote)}
 
 
 def typed_fields(rows: DataFrame, stream: Stream, shape: Delimited) -> DataFrame:

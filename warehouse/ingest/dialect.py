@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Stream
 
 __all__ = [
+    "delimiter_of",
     "has_header_record",
     "is_delimited",
     "is_multiline",
@@ -36,6 +37,15 @@ _ORDERS = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 def is_delimited(stream: Stream) -> bool:
     """Whether a stream's files are lines of fields, which a header names."""
     return stream.format in ("csv", "zeek")
+
+
+def delimiter_of(options: Mapping[str, str]) -> str:
+    r"""Return the delimiter of fields, by options of Spark's reader with their names in lower case.
+
+    >>> delimiter_of({"sep": "\\t"}), delimiter_of({})
+    ('\t', ',')
+    """
+    return options.get("delimiter", options.get("sep", ",")).replace("\\t", "\t")
 
 
 def is_multiline(options: Iterable[tuple[str, str]]) -> bool:

@@ -27,7 +27,7 @@ from warehouse.catalog.owned import names_of
 from warehouse.catalog.patterns import matches, may_hold
 from warehouse.catalog.zeek import zeek_fields
 from warehouse.errors import FileProblem, LandingError, StorageFailedError, StoreBusyError
-from warehouse.ingest.dialect import is_multiline, text_encoding, wide_encoding
+from warehouse.ingest.dialect import delimiter_of, is_multiline, text_encoding, wide_encoding
 from warehouse.ingest.files import LandingFile, LeftOut, ListedFile
 from warehouse.ingest.known import Listing, order, ranges_of
 from warehouse.ingest.object_copies import object_time
@@ -293,7 +293,7 @@ def csv_header(path: Path, options: Mapping[str, str]) -> tuple[str, ...]:
         raise ValueError("a line of spaces stands before the header; remove it")
     first = "\n".join(lines[before:] if multiline else lines[before : before + 1])
     quote = chosen.get("quote", '"') or None
-    delimiter = _delimiter(chosen)
+    delimiter = delimiter_of(chosen)
     one = delimiter if len(delimiter) == 1 else _SEPARATOR
     line = first.replace(delimiter, one)
     quoting: Any = {"delimiter": one, "quotechar": quote, "quoting": csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE}
@@ -359,10 +359,6 @@ def open_regular(path: Path) -> io.BufferedReader:
         stream.close()
         raise OSError(errno.EINVAL, "it is no regular file")
     return stream
-
-
-def _delimiter(options: Mapping[str, str]) -> str:
-    return options.get("delimiter", options.get("sep", ",")).replace("\\t", "\t")
 
 
 def _comment(line: str, options: Mapping[str, str]) -> bool:

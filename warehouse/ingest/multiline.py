@@ -1,9 +1,9 @@
 """CSV files whose records may go over several lines (``options = { multiline = true }``), looked through before Spark reads them.
 
 One task reads such a file, from record to record. So it must be certain where each ends, and none may be longer than
-``max_record``: a stray quote would swallow the records behind it. Spark also has to be told which sign ends a record, since it
-takes the first line break of the file for that, which may stand within quotes. Lines that :mod:`.quotes` finds sound are passed
-over at once; from others on a record is followed sign by sign, as Spark's parser does.
+``max_record``: a stray quote would swallow the records behind it. Spark also has to be told which characters end a record: it
+would take the first line break of the file, which may stand within quotes. Lines that :mod:`.quotes` finds sound are skipped;
+from other lines on a record is followed character by character, as Spark's parser does.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warehouse.ingest.quotes import Signs, doubtful_lines, pieces, signs_of
+from warehouse.ingest.quotes import FieldSyntax, doubtful_lines, pieces, syntax_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +38,7 @@ _BREAK = re.compile(r"[\r\n]")
 
 @dataclass(frozen=True)
 class Look:
-    """What was seen of a file: the signs that end its records, and why it is not read, (reason, message), if it is not."""
+    """What was seen of a file: the characters that end its records, and why it is not read, (reason, message), if it is not."""
 
     ends: str
     problem: tuple[str, str] | None = None
@@ -48,19 +48,19 @@ def look(stream: Stream, file: LandingFile) -> Look:
     """Look through a file; one that cannot be read has no problem yet, for reading it reports what is wrong."""
     path = stream.landing / file.path
     try:
-        return _looked(path, file.size, file.mtime_ns, stream.max_record, signs_of(stream, path))
+        return _looked(path, file.size, file.mtime_ns, stream.max_record, syntax_of(stream, path))
     except (OSError, EOFError, zlib.error, ValueError):
         return Look("\n")
 
 
 @lru_cache(maxsize=_KNOWN)
-def _looked(path: Path, size: int, mtime_ns: int, longest: int, signs: Signs) -> Look:  # noqa: ARG001 - the file's identity
-    return looked_through(pieces(path, signs), signs, longest)
+def _looked(path: Path, size: int, mtime_ns: int, longest: int, syntax: FieldSyntax) -> Look:  # noqa: ARG001 - the file's identity
+    return looked_through(pieces(path, syntax), syntax, longest)
 
 
-def looked_through(texts: Iterator[_Text], signs: Signs, longest: int) -> Look:
+def looked_through(texts: Iterator[_Text], syntax: FieldSyntax, longest: int) -> Look:
     """Return what is seen of a file that is given in pieces; no record may have more than ``longest`` bytes."""
-    walk = _Walk(signs, longest // (2 if signs.encoding.startswith("utf-16") else 1))
+    walk = _Walk(syntax, longest // (2 if syntax.encoding.startswith("utf-16") else 1))
     try:
         for piece in texts:
             walk.take(piece)
@@ -79,9 +79,9 @@ class _RefusedError(Exception):
 class _Walk:
     """A file as its pieces come: what stands behind the last whole record, and how lines have ended so far."""
 
-    def __init__(self, signs: Signs, longest: int) -> None:
+    def __init__(self, syntax: FieldSyntax, longest: int) -> None:
         self.ends: set[str] = set()
-        self._signs, self._longest = signs, longest
+        self._syntax, self._longest = syntax, longest
         self._rest: _Text = np.empty(0, np.uint8)
         self._lines = 1
 
@@ -116,8 +116,8 @@ class _Walk:
             breaks = breaks[:-1]  # a line feed may follow the carriage return
         within, ended = np.zeros(len(breaks), bool), _line_ends(text)
         place = int(breaks[-1]) + 1 if len(breaks) else 0
-        content, done = _Content(text, self._signs, whole=last), 0
-        for doubtful in doubtful_lines(text, self._signs):
+        content, done = _Content(text, self._syntax, whole=last), 0
+        for doubtful in doubtful_lines(text, self._syntax):
             if doubtful < done:
                 continue
             before = int(np.searchsorted(breaks, doubtful))
@@ -161,13 +161,13 @@ class _Walk:
 
 
 class _Content:
-    """A part of a file, in which records are followed sign by sign; ``whole``: nothing comes behind it."""
+    """A part of a file, in which records are followed character by character; ``whole``: nothing comes behind it."""
 
-    def __init__(self, text: _Text, signs: Signs, *, whole: bool) -> None:
-        self._text, self._signs, self._whole = text, signs, whole
+    def __init__(self, text: _Text, syntax: FieldSyntax, *, whole: bool) -> None:
+        self._text, self._syntax, self._whole = text, syntax, whole
         self._content: str | None = None
-        self._quotes = re.compile("|".join(re.escape(each) for each in {signs.quote, signs.escape} if each) or "(?!)")
-        self._field_end = re.compile(rf"[\r\n]|{re.escape(signs.delimiter)}")
+        self._quotes = re.compile("|".join(re.escape(each) for each in {syntax.quote, syntax.escape} if each) or "(?!)")
+        self._field_end = re.compile(rf"[\r\n]|{re.escape(syntax.delimiter)}")
 
     def end_of_record(self, place: int, line: int) -> int | None:
         """Return where the line end of a record is that begins at a place, None if it does not end here.
@@ -178,15 +178,15 @@ class _Content:
             When that cannot be told.
 
         """
-        if self._content is None:  # a sign a place, as in the array
+        if self._content is None:  # a character for each place of the array
             raw = self._text.tobytes()
             self._content = raw.decode("latin-1") if self._text.itemsize == 1 else raw.decode("utf-32-le", "surrogatepass")
-        content, signs = self._content, self._signs
-        if signs.comment and content.startswith(signs.comment, place):
+        content, syntax = self._content, self._syntax
+        if syntax.comment and content.startswith(syntax.comment, place):
             return self._ended(_BREAK.search(content, place))
         while True:
-            at = self._behind_spaces(place) if signs.spaced else place
-            if content.startswith(signs.quote, at):
+            at = self._behind_spaces(place) if syntax.spaced else place
+            if content.startswith(syntax.quote, at):
                 behind = self._behind_quotes(at, line)
                 if behind is None:
                     return None
@@ -209,15 +209,15 @@ class _Content:
 
     def _behind_quotes(self, begin: int, line: int) -> int | None:
         """Return the place behind the closing quote of a field, and the spaces there; None if it is open."""
-        content, signs, at = self._content or "", self._signs, begin + 1
+        content, syntax, at = self._content or "", self._syntax, begin + 1
         while (found := self._quotes.search(content, at)) is not None:
             at = found.start()
-            twice = content[at + 1 : at + 2] == signs.quote
-            if content[at] == signs.escape and (signs.escape != signs.quote or twice):
+            twice = content[at + 1 : at + 2] == syntax.quote
+            if content[at] == syntax.escape and (syntax.escape != syntax.quote or twice):
                 at += 2
                 continue
             behind = self._behind_spaces(at + 1)
-            if not self._whole and len(content) - behind < len(signs.delimiter):  # which may go on in what comes behind it
+            if not self._whole and len(content) - behind < len(syntax.delimiter):  # which may go on in what comes behind it
                 return None
             if behind == len(content):
                 return behind

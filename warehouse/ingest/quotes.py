@@ -1,4 +1,4 @@
-"""Whether a line of a delimited file leaves a quote open: whole files at once, as arrays of signs.
+"""Whether a line of a delimited file leaves a quote open: whole files at once, as arrays of characters.
 
 Spark's reader takes what stands behind a quote that is open at the end of its line for the value, in the last field without a
 word. Most files have no such line, and most lines show at a glance that they are none: then nothing more is asked. A line is
@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from warehouse.catalog.codecs import decompressed
-from warehouse.ingest.dialect import reader_options, text_encoding
+from warehouse.ingest.dialect import delimiter_of, reader_options, text_encoding
 from warehouse.ingest.landing import file_encoding, open_regular
 
 if TYPE_CHECKING:
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Stream
     from warehouse.ingest.files import LandingFile
 
-__all__ = ["Signs", "doubtful_lines", "has_doubtful_lines", "pieces", "signs_of"]
+__all__ = ["FieldSyntax", "doubtful_lines", "has_doubtful_lines", "pieces", "syntax_of"]
 
 _CHUNK = 4 << 20
 _KNOWN = 50_000
 _FEED, _RETURN, _SPACE = 10, 13, 32
 _OVERLAPPING = frozenset({"shift_jis", "cp932", "cp949", "gbk", "gb18030", "big5"})
-"""Encodings in which a byte of ASCII may be the second half of another sign."""
+"""Encodings in which a byte of ASCII may be the second half of another character."""
 
 
 @dataclass(frozen=True)
-class Signs:
-    """By which signs fields are told apart; an empty text: there is none. ``spaced``: spaces before a quote are passed over."""
+class FieldSyntax:
+    """The characters that separate and quote fields; an empty text means none. ``spaced``: spaces before a quote are skipped."""
 
     quote: str
     escape: str
@@ -51,61 +51,60 @@ class Signs:
 
     @property
     def is_decoded(self) -> bool:
-        """Whether a sign can only be found in decoded text."""
+        """Whether these characters can only be found in decoded text."""
         ascii_signs = (self.quote + self.escape + self.delimiter + self.comment).isascii()
         return self.encoding.startswith("utf-16") or self.encoding in _OVERLAPPING or not ascii_signs
 
 
-def signs_of(stream: Stream, path: Path) -> Signs:
-    """Return the signs of a file of a stream.
+def syntax_of(stream: Stream, path: Path) -> FieldSyntax:
+    """Return the syntax of a file of a stream.
 
     Raises
     ------
     OSError, EOFError, zlib.error, ValueError
-        When it is not told in which encoding the file is.
+        When the encoding of the file cannot be determined.
 
     """
     options = {key.lower(): value for key, value in reader_options(stream).items()}
     quote = options.get("quote", '"')
-    delimiter = options.get("delimiter", options.get("sep", ",")).replace("\\t", "\t")
     spaced = options.get("ignoreleadingwhitespace", "false").lower() == "true"
     encoding = file_encoding(path, dict(stream.options)) or text_encoding(dict(stream.options))
-    return Signs(quote, options.get("escape", quote), delimiter, options.get("comment", ""), spaced, encoding)
+    return FieldSyntax(quote, options.get("escape", quote), delimiter_of(options), options.get("comment", ""), spaced, encoding)
 
 
 def has_doubtful_lines(stream: Stream, file: LandingFile) -> bool:
     """Whether a file has a line that may leave a quote open; one that cannot be read has none."""
     try:
-        signs = signs_of(stream, stream.landing / file.path)
-        return bool(signs.quote) and _has_doubtful_lines(stream.landing / file.path, file.size, file.mtime_ns, signs)
+        syntax = syntax_of(stream, stream.landing / file.path)
+        return bool(syntax.quote) and _has_doubtful_lines(stream.landing / file.path, file.size, file.mtime_ns, syntax)
     except (OSError, EOFError, zlib.error, ValueError):
         return False  # reading the file reports what is wrong with it
 
 
 @lru_cache(maxsize=_KNOWN)
-def _has_doubtful_lines(path: Path, size: int, mtime_ns: int, signs: Signs) -> bool:  # noqa: ARG001 - the file's identity
+def _has_doubtful_lines(path: Path, size: int, mtime_ns: int, syntax: FieldSyntax) -> bool:  # noqa: ARG001 - the file's identity
     rest: NDArray[np.unsignedinteger[Any]] = np.empty(0, np.uint8)
-    for piece in pieces(path, signs):
+    for piece in pieces(path, syntax):
         text = np.concatenate((rest, piece)) if len(rest) else piece
         ends = np.flatnonzero((text == _FEED) | (text == _RETURN))
         whole = int(ends[-1]) + 1 if len(ends) else 0
-        if len(doubtful_lines(text[:whole], signs)):
+        if len(doubtful_lines(text[:whole], syntax)):
             return True
         rest = text[whole:]
-    return len(doubtful_lines(rest, signs)) > 0
+    return len(doubtful_lines(rest, syntax)) > 0
 
 
-def pieces(path: Path, signs: Signs) -> Iterator[NDArray[np.unsignedinteger[Any]]]:
-    """Yield the signs of a file as numbers, a piece at a time: its bytes, or where it must be decoded its code points.
+def pieces(path: Path, syntax: FieldSyntax) -> Iterator[NDArray[np.unsignedinteger[Any]]]:
+    """Yield a file as numbers, a piece at a time: its bytes, or its code points where it must be decoded.
 
-    A mark at its beginning is none of them.
+    A byte order mark is left out.
     """
     first = True
     with open_regular(path) as raw:
         content: IO[bytes] = decompressed(raw, path.name)
-        decode = codecs.getincrementaldecoder(signs.encoding)("replace").decode
+        decode = codecs.getincrementaldecoder(syntax.encoding)("replace").decode
         while chunk := content.read(_CHUNK):
-            if signs.is_decoded:
+            if syntax.is_decoded:
                 text = decode(chunk)
                 text = text.removeprefix("\ufeff") if first else text
                 yield np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
@@ -114,15 +113,15 @@ def pieces(path: Path, signs: Signs) -> Iterator[NDArray[np.unsignedinteger[Any]
             first = False
 
 
-def doubtful_lines(text: NDArray[np.unsignedinteger[Any]], signs: Signs) -> NDArray[np.int64]:
+def doubtful_lines(text: NDArray[np.unsignedinteger[Any]], syntax: FieldSyntax) -> NDArray[np.int64]:
     r"""Return where lines with quotes begin that are neither plain nor strict; the beginning is that of their first quote.
 
-    >>> signs = Signs('"', '"', ",", "", False, "utf-8")
+    >>> syntax = FieldSyntax('"', '"', ",", "", False, "utf-8")
     >>> lines = '1,"a,b"\n5" x,y\n1,"open\n'
-    >>> [int(place) for place in doubtful_lines(np.frombuffer(lines.encode(), np.uint8), signs)]
+    >>> [int(place) for place in doubtful_lines(np.frombuffer(lines.encode(), np.uint8), syntax)]
     [17]
     """
-    places = np.flatnonzero(text == ord(signs.quote)) if len(text) else np.empty(0, np.int64)
+    places = np.flatnonzero(text == ord(syntax.quote)) if len(text) else np.empty(0, np.int64)
     if not len(places):
         return places
     ends = np.flatnonzero((text == _FEED) | (text == _RETURN))
@@ -130,9 +129,9 @@ def doubtful_lines(text: NDArray[np.unsignedinteger[Any]], signs: Signs) -> NDAr
     firsts = np.flatnonzero(np.concatenate(([True], lines[1:] != lines[:-1])))
     counts = np.diff(np.concatenate((firsts, [len(places)])))
     opens = (np.arange(len(places)) - np.repeat(firsts, counts)) % 2 == 0
-    begins = _is_end(text, places - 1) | _stands(text, places - len(signs.delimiter), signs.delimiter)
-    closes = _is_end(text, places + 1) | _stands(text, places + 1, signs.delimiter)
-    if signs.escape == signs.quote:
+    begins = _is_end(text, places - 1) | _stands(text, places - len(syntax.delimiter), syntax.delimiter)
+    closes = _is_end(text, places + 1) | _stands(text, places + 1, syntax.delimiter)
+    if syntax.escape == syntax.quote:
         double = np.diff(places) == 1
         sound = np.where(
             opens,
@@ -140,9 +139,9 @@ def doubtful_lines(text: NDArray[np.unsignedinteger[Any]], signs: Signs) -> NDAr
             closes | np.concatenate((double, [False])),
         )
     else:
-        escaped = _stands(text, places - len(signs.escape), signs.escape) if signs.escape else np.zeros(len(places), bool)
+        escaped = _stands(text, places - len(syntax.escape), syntax.escape) if syntax.escape else np.zeros(len(places), bool)
         sound = np.where(opens, begins, closes & ~escaped)
-    if signs.spaced:
+    if syntax.spaced:
         begins |= text[np.maximum(places - 1, 0)] <= _SPACE
     strict = np.logical_and.reduceat(sound, firsts) & (counts % 2 == 0)
     plain = ~np.logical_or.reduceat(begins, firsts)
@@ -158,9 +157,9 @@ def _is_end(text: NDArray[np.unsignedinteger[Any]], places: NDArray[np.int64]) -
     return found
 
 
-def _stands(text: NDArray[np.unsignedinteger[Any]], places: NDArray[np.int64], signs: str) -> NDArray[np.bool_]:
-    """Whether signs stand at each place."""
-    found = (places >= 0) & (places + len(signs) <= len(text))
-    for number, sign in enumerate(signs):
-        found &= text[np.clip(places + number, 0, len(text) - 1)] == ord(sign)
+def _stands(text: NDArray[np.unsignedinteger[Any]], places: NDArray[np.int64], characters: str) -> NDArray[np.bool_]:
+    """Whether characters stand at each place."""
+    found = (places >= 0) & (places + len(characters) <= len(text))
+    for number, each in enumerate(characters):
+        found &= text[np.clip(places + number, 0, len(text) - 1)] == ord(each)
     return found

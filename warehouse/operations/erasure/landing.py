@@ -31,7 +31,7 @@ from warehouse.errors import UsageError
 from warehouse.ingest.bounds import beyond_bounds
 from warehouse.ingest.columnar import beyond_columnar_bounds
 from warehouse.ingest.columns import path_of
-from warehouse.ingest.dialect import has_header_record, is_delimited, is_multiline, reader_options, text_encoding
+from warehouse.ingest.dialect import delimiter_of, has_header_record, is_delimited, is_multiline, reader_options, text_encoding
 from warehouse.ingest.files import unnumbered
 from warehouse.ingest.json_arrays import elements
 from warehouse.ingest.landing import csv_header, file_encoding, list_landing, zeek_header
@@ -184,7 +184,7 @@ def _csv_records(stream: Stream, path: Path) -> Iterator[tuple[dict[str, str | N
     options = {name.lower(): value for name, value in reader_options(stream).items()}
     names = zeek_header(path) if stream.format == "zeek" else csv_header(path, dict(stream.options))
     header = [name.lower() for name in names]
-    delimiter = options.get("delimiter", options.get("sep", ",")).replace("\\t", "\t")
+    delimiter = delimiter_of(options)
     quote = options.get("quote", '"') or None
     null = options.get("nullvalue", "")
     encoding = file_encoding(path, dict(stream.options)) or text_encoding(options)
@@ -213,7 +213,7 @@ def _records_over_lines(
 ) -> Iterator[tuple[dict[str, str | None] | None, str]]:
     """Yield what :func:`_csv_records` yields; of records that this reader cannot tell each line."""
     options = {name.lower(): value for name, value in reader_options(stream).items()}
-    delimiter, quote = options.get("delimiter", options.get("sep", ",")).replace("\\t", "\t"), options.get("quote", '"')
+    delimiter, quote = delimiter_of(options), options.get("quote", '"')
     null, escape = options.get("nullvalue", ""), options.get("escape", quote)
     with _opened(path, encoding, newline="") as lines:
         if len(delimiter) != 1 or not quote or escape not in (quote, "\\") or options.get("comment"):
