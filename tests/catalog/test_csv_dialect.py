@@ -11,6 +11,7 @@ from tests.catalog.test_initialise import proposed
 from tests.hostile.test_bounds import COMPRESS
 from warehouse.catalog.encodings import encoding_fault
 from warehouse.catalog.owned import value_fault
+from warehouse.catalog.sniff import sniff
 from warehouse.errors import UsageError
 
 if TYPE_CHECKING:
@@ -119,3 +120,21 @@ def test_a_word_for_what_is_missing(tmp_path: Path, word: str) -> None:
     (tmp_path / "project" / "warehouse.toml").rename(tmp_path / "before.toml")
     (tmp_path / "project" / "landing" / "gusts" / "gusts.csv").unlink()
     assert proposed(source).streams[0].options == ()
+
+
+def test_lines_that_end_in_several_ways(tmp_path: Path) -> None:
+    """As those of a file whose last line was added by another program; DuckDB's strict reader refuses them."""
+    source = tmp_path / "mixed.csv"
+    source.write_bytes(b"k,at,n\r\n" + b"x,2026-01-01 00:00:00,5\r\n" * 3 + b"y,2026-01-01 00:01:00,6\n")
+    stream = proposed(source).streams[0]
+    assert [(column.name, column.type) for column in stream.columns] == [("k", "string"), ("at", "timestamp"), ("n", "bigint")]
+
+
+def test_records_that_do_not_fit_are_counted(tmp_path: Path) -> None:
+    """A word far behind the beginning does not make a column of numbers one of text, but it is no number."""
+    source = tmp_path / "readings.csv"
+    rows = [f"s{number % 7},2026-01-01 00:00:{number % 60:02},{number / 8}" for number in range(30_000)]
+    source.write_text("\n".join(["k,at,v", *rows, *["s1,2026-01-01 01:00:00,nil"] * 4, "s2,2026-01-01 02:00:00,"]))
+    assert sniff(source).unfit == (4, "v", "nil")
+    source.write_text("\n".join(["k,at,v", *rows]))
+    assert sniff(source).unfit == (0, "", "")

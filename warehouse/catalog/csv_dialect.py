@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection
 
-__all__ = ["PATTERN_PARTS", "SAMPLE", "CsvDialect", "csv_dialect", "literal_path", "other_times"]
+__all__ = ["PATTERN_PARTS", "SAMPLE", "CsvDialect", "csv_dialect", "literal_path", "misfits", "other_times"]
 
 SAMPLE = 100_000
 """Rows that are looked at."""
@@ -34,6 +34,7 @@ _WINDOWS = re.compile(rb"[\x80-\x9f]")
 """Bytes that are letters and quotes in windows-1252, and signs of control in ISO-8859-1."""
 _MISSING = ("NA", "N/A", "NULL", "null", "\\N", "-", "NaT", "nan", "None", "n/a", "#N/A", "0000-00-00 00:00:00", "0000-00-00")
 """Words for a missing value. Where they stand among texts only, they may be values: NA is Namibia."""
+_NUMBERS = frozenset({"BIGINT", "DOUBLE", "HUGEINT"})
 _BETWEEN = re.compile(r"[,;\t|]")
 _COMMENT_SIGNS = "#%!*;"
 _WITH_COMMA = r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?([eE][+-]?\d+)?"
@@ -89,8 +90,8 @@ class CsvDialect:
         return f"SELECT {quoted(column)} AS text FROM ({read}) WHERE {quoted(column)} IS NOT NULL LIMIT {SAMPLE}"
 
 
-def csv_dialect(connection: DuckDBPyConnection, source: Path, folder: Path) -> CsvDialect:
-    """Return how a file is written; ``folder`` is for a copy of it.
+def csv_dialect(connection: DuckDBPyConnection, source: Path, folder: Path, *, strict: bool = True) -> CsvDialect:
+    """Return how a file is written; ``folder`` is for a copy of it. Not ``strict``: DuckDB takes lines that end in several ways.
 
     Raises
     ------
@@ -103,7 +104,8 @@ def csv_dialect(connection: DuckDBPyConnection, source: Path, folder: Path) -> C
     given = {"file": literal_path(path)}
     lines = _head(path).decode(errors="replace").splitlines()
     comment = _leading_comment(lines)
-    arguments = f", comment = {literal(comment)}" if comment else ""
+    arguments = "" if strict else ", strict_mode = false"
+    arguments += f", comment = {literal(comment)}" if comment else ""
     known = spaced(lines, comment)
     arguments += known.arguments if known else ""
     missing = "-" if known and known.names else _missing_word(connection, given, lines, arguments)
@@ -180,6 +182,24 @@ def _missing_word(connection: DuckDBPyConnection, given: dict[str, str], lines: 
 
     words = [word for word in _MISSING if word in fields]
     return next((word for word in words if texts(f", nullstr = ['', {literal(word)}]") < texts("")), None)
+
+
+def misfits(connection: DuckDBPyConnection, dialect: CsvDialect) -> tuple[int, str, str]:
+    """Return how many records at the beginning of a file have text where the table ``sample`` has numbers, and lack there.
+
+    Then one such column, and its text; both are empty if there is none.
+    """
+    described = connection.execute("SELECT column_name, column_type FROM (DESCRIBE sample)").fetchall()
+    unfit = {name: f"TRY_CAST({quoted(name)} AS {kind}) IS NULL AND {quoted(name)} IS NOT NULL"
+             for name, kind in described if kind in _NUMBERS}  # fmt: skip
+    if not unfit or "decimal" in dict(dialect.options):
+        return 0, "", ""
+    examples = [f"CASE WHEN {bad} THEN [{literal(name)}, {quoted(name)}] END" for name, bad in unfit.items()]
+    read = f"({dialect.query.removesuffix(')')}, all_varchar = true) LIMIT {SAMPLE})"
+    query = f"SELECT count(*), first(coalesce({', '.join(examples)})) FROM {read} WHERE {' OR '.join(unfit.values())}"
+    count, example = connection.execute(query, dialect.given).fetchone() or (0, None)
+    column, text = example or ("", "")
+    return count, column, text
 
 
 def other_times(connection: DuckDBPyConnection, dialect: CsvDialect) -> list[str]:

@@ -25,6 +25,7 @@ from warehouse.catalog.values import name_fault
 from warehouse.catalog.wishes import NEVER, Wishes, column_called
 from warehouse.errors import UsageError
 from warehouse.time import DAY, HOUR, MINUTE, SECOND, format_duration, format_instant, rough
+from warehouse.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -258,6 +259,10 @@ def _summary(parts: _Parts) -> Iterator[str]:
     for column in found.columns:
         called = f" (in the file {_text(column.source)})" if column.source is not None else ""
         yield f"  {' '.join(column.name.split())}{called}: {column.type or 'not usable'}, about {column.distinct} values"
+    count, column_name, text = found.unfit
+    if count:
+        yield f"{counted(count, 'other record')} would be rejected: {column_name} is no number there, but {_text(text[:40])}."
+        yield "  If that stands for a missing value, declare it as nullValue in options; else declare the column as string."
     of_key = next(column for column in found.columns if column.name == key.columns[0])
     each = f"{of_key.distinct} values, {found.rows / max(1, of_key.distinct):.1f} rows of each on average"
     yield f"Proposes the key {', '.join(key.columns)}: {each}."

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from warehouse.catalog.codecs import decompressed, is_compressed, plain_beginning
-from warehouse.catalog.csv_dialect import SAMPLE, CsvDialect, csv_dialect, literal_path, other_times
+from warehouse.catalog.csv_dialect import SAMPLE, CsvDialect, csv_dialect, literal_path, misfits, other_times
 from warehouse.catalog.duck_sql import literal, quoted
 from warehouse.catalog.duck_types import spark_type
 from warehouse.catalog.first_look import format_of, spread_objects
@@ -84,12 +84,14 @@ def sniff(source: Path) -> Found:
                 "orc": "",
                 "zeek": "",
             }[kind] or (_zeek_query(plain, source) if kind == "zeek" else "")
+            unfit = (0, "", "")
             if kind == "orc":
                 dialect = CsvDialect((), frozenset(), plain, "")
                 connection.register("landed", _orc_rows(plain))
                 connection.execute("CREATE TEMP TABLE sample AS FROM landed")
             elif kind == "csv":
                 dialect = _csv_sample(connection, plain, Path(folder))
+                unfit = misfits(connection, dialect)
             else:
                 given = {"file": literal_path(plain)}
                 connection.execute(f"CREATE TEMP TABLE sample AS {reader} LIMIT {SAMPLE}", given)
@@ -106,7 +108,7 @@ def sniff(source: Path) -> Found:
             gaps = _gaps(connection, (*columns, *made))
             (rows,) = _row(connection, "SELECT count(*) FROM sample")
             sample = _taken_along(connection, (*columns, *made))
-            return Found(kind, endings, dialect.options, columns, gaps, rows, dialect.guessed, sample, made)
+            return Found(kind, endings, dialect.options, columns, gaps, rows, dialect.guessed, sample, made, unfit)
     except (duckdb.Error, OSError, EOFError, zlib.error) as error:
         if kind == "json" and (command := line_maker(source)) is not None:
             said = f"{source} has records that go over several lines"
@@ -172,15 +174,26 @@ def _names_in_objects(connection: DuckDBPyConnection, given: dict[str, str], for
 
 def _csv_sample(connection: DuckDBPyConnection, source: Path, folder: Path) -> CsvDialect:
     """Make the sample of a CSV file, and return how it is written; ``folder`` is for a copy of it."""
-    dialect = csv_dialect(connection, source, folder)
+    import duckdb  # noqa: PLC0415 - only this command looks at a file
+
+    try:
+        dialect = _read_as(connection, csv_dialect(connection, source, folder))
+    except duckdb.InvalidInputException:
+        dialect = _read_as(connection, csv_dialect(connection, source, folder, strict=False))
     given = {"file": literal_path(dialect.path)}
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE sample AS {dialect.query} LIMIT {SAMPLE}", given)
     if _goes_over_lines(connection):
         dialect = replace(dialect, options=(*dialect.options, ("multiline", "true")))
     if texts := other_times(connection, dialect):
         types = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in texts)
         query = dialect.query.removesuffix(")") + f", types = {{{types}}})"
         connection.execute(f"CREATE OR REPLACE TEMP TABLE sample AS {query} LIMIT {SAMPLE}", given)
+    return dialect
+
+
+def _read_as(connection: DuckDBPyConnection, dialect: CsvDialect) -> CsvDialect:
+    """Make the table ``sample`` of a CSV file, and return its dialect."""
+    query = f"CREATE OR REPLACE TEMP TABLE sample AS {dialect.query} LIMIT {SAMPLE}"
+    connection.execute(query, {"file": literal_path(dialect.path)})
     return dialect
 
 

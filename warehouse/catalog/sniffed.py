@@ -48,7 +48,8 @@ class Found:
     ``gaps`` gives for (earlier column, later column) of times the quantiles of the difference in microseconds, in hundredths,
     for pairs that are in this order in nearly every sampled row; a date as the later one lasts until its day ends. ``rows`` were
     sampled. Of ``guessed`` options nobody can be sure. ``sample`` are the sampled rows, by the names of the columns, for what is
-    computed from them. ``made`` are times that are put together of columns.
+    computed from them. ``made`` are times that are put together of columns. ``unfit`` records are not in the sample, since they
+    have text where others have numbers: how many, one such column, and its text.
     """
 
     format: Format
@@ -60,3 +61,4 @@ class Found:
     guessed: tuple[str, ...] = ()
     sample: Any = None
     made: tuple[SniffedColumn, ...] = ()
+    unfit: tuple[int, str, str] = (0, "", "")
