@@ -164,11 +164,19 @@ def test_budgets_of_rows_and_seconds(tmp_path: Path, spark: SparkSession) -> Non
     view = {"sql": SQL, "search_key": "k"}
     project.views["timed"] = {**view, "budget": {"seconds": 0.00021}}  # 4 results, as long as nothing was measured
     project.views["old"] = {**view, "budget": {"pairs": 3, "prefer": "CASE k WHEN 'r' THEN 100 ELSE right_count END + age"}}
+    project.views["odd"] = {**view, "budget": {"pairs": 3, "prefer": "right_count / CASE k WHEN 'p' THEN 0 ELSE 1 END"}}
+    project.views["broken"] = {**view, "budget": {"pairs": 3, "prefer": "CAST(k AS INT)"}}
     project.declare()
     land(project, "1", "ppppqq", "pppqr", 0.5, 5.5)
     land(project, "r", "r", "", 0.5, 5.5)
-    project.update(1)
+    report = project.update(1)
     require_sound(project)
+    assert Counter(row["k"] for row in project.live("odd")) == {"q": 2, "r": 1}, "what divides by zero comes last"
+    ((failed, why),) = report.failed_views
+    assert failed == "broken"
+    assert why.startswith('views.broken.budget.prefer = "CAST(k AS INT)" fails for a key, change it: [CAST_INVALID_INPUT]')
+    del project.views["odd"], project.views["broken"]
+    project.declare()
     assert Counter(row["k"] for row in project.live("some")) == {"p": 9}, "three of its four rows on the left, all on the right"
     assert (ledger(project).made, ledger(project).rows, ledger(project).incomplete) == (9, 12, 5)
     assert (ledger(project, "timed").made, ledger(project, "timed").allowed) == (4, 4)

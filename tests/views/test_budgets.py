@@ -12,6 +12,7 @@ from warehouse.promise.units import Budget
 from .catalogs import compiled, problems
 
 BUDGET = Budget(pairs=10)
+RELATION = "a budget for a join with the relation"
 PAIRS = View("pairs", "SELECT c.k, c.v, e.v AS w FROM calls c JOIN events e ON c.k = e.k WHERE c.v > e.v", ("k",), budget=BUDGET)
 
 
@@ -26,8 +27,9 @@ PAIRS = View("pairs", "SELECT c.k, c.v, e.v AS w FROM calls c JOIN events e ON c
         ("SELECT a.k FROM calls a JOIN calls b ON a.k = b.k JOIN events e ON a.k = e.k", "a budget for a join of 3 inputs"),
         ("SELECT c.k FROM calls c JOIN events e ON c.k <=> e.k", "a budget for a join over queries that keep state"),
         ("SELECT c.k, n FROM calls c JOIN (SELECT k, count(*) AS n FROM events GROUP BY k) e ON c.k = e.k", "a budget for"),
-        ("SELECT f.tail AS k FROM flights f JOIN cities c ON f.origin = c.code", "a budget for"),
-        ("SELECT f.tail AS k FROM flights f JOIN planes p ON f.tail = p.tail", "a budget for"),
+        ("SELECT f.tail AS k FROM flights f JOIN cities c ON f.origin = c.code", f'{RELATION} "cities", whose changes take'),
+        ("SELECT f.tail AS k FROM flights f JOIN planes p ON f.tail = p.tail", f'{RELATION} "planes", of which each row'),
+        ("SELECT f.tail AS k FROM flights f JOIN flights g ON f.tail = g.tail JOIN planes p ON f.tail = p.tail", RELATION),
     ],
 )
 def test_shapes_that_have_no_budget(sql: str, found: str) -> None:
@@ -60,11 +62,13 @@ def test_what_would_be_wrong_above_a_part(sql: str, found: str) -> None:
 
 
 def test_what_may_be_above_a_part() -> None:
-    """Selections, joins and unions miss what is owed, and have nothing that is wrong."""
+    """Selections, joins, also with relations, and unions miss what is owed, and have nothing that is wrong."""
     above = [
         View("chosen", "SELECT k, v + 1 AS v FROM pairs WHERE w > 2", ("k",)),
         View("joined", "SELECT p.k, c.v FROM pairs p JOIN calls c ON p.k = c.k JOIN events e ON e.k = c.k", ("k",)),
         View("united", "SELECT k, v FROM chosen UNION ALL SELECT k, v FROM calls", ("k",)),
+        View("named", "SELECT p.k, c.name FROM pairs p JOIN cities c ON p.k = c.code", ("k",)),
+        View("built", "SELECT p.k, a.model FROM pairs p JOIN planes a ON p.k = a.tail", ("k",)),
     ]
     assert not problems(PAIRS, *above)
     tables = compiled(PAIRS, *above).view("united").tables  # type: ignore[union-attr]

@@ -22,6 +22,7 @@ from warehouse.steps.stream_source import stream_source
 from warehouse.steps.synopsis_source import SynopsisSource, lacks_files
 from warehouse.storage.collecting import Together
 from warehouse.storage.deltalog import commits_after
+from warehouse.storage.failures import first_line
 from warehouse.storage.recent_rows import recent_rows
 from warehouse.storage.scan import TableFiles
 from warehouse.storage.session import INTERPRETED, lazily
@@ -304,8 +305,7 @@ class Sources:
 
     def give_up(self, name: str, error: Exception) -> None:
         """Mark a view that cannot be maintained as standing still, so that the other tables keep moving."""
-        lines = [line for line in str(error).splitlines() if line.strip() and "An error occurred" not in line]
-        self.given_up[name] = lines[0].strip(": ") if lines else type(error).__name__
+        self.given_up[name] = first_line(error)
 
     def is_given_up(self, name: str) -> bool:
         """Whether a table is a view's that failed, or that reads one that did, or follows such a view."""

@@ -20,7 +20,7 @@ from warehouse.errors import NotSharedError, SparkLostError, StorageFailedError,
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["passing_failure"]
+__all__ = ["first_line", "passing_failure"]
 
 _ERRORS = frozenset(
     (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ENOTDIR, errno.EISDIR)
@@ -42,6 +42,16 @@ _OF_SPARK = re.compile(r"org\.apache\.spark\.Spark(SQL|IllegalState|)Exception|j
 _STOPPED = frozenset(
     ("org.apache.spark.TaskKilledException", "java.lang.InterruptedException", "java.nio.channels.ClosedByInterruptException")
 )
+
+
+def first_line(error: BaseException) -> str:
+    r"""Return the first line of an error that says something; Py4J's own comes before Java's.
+
+    >>> first_line(ValueError("An error occurred while calling o1.collect.\n: no such column\n  at ..."))
+    'no such column'
+    """
+    lines = [line for line in str(error).splitlines() if line.strip() and "An error occurred" not in line]
+    return lines[0].strip(": ") if lines else type(error).__name__
 
 
 def passing_failure(error: BaseException) -> WarehouseError | None:

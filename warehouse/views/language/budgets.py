@@ -35,6 +35,7 @@ from warehouse.views.algebra import (
     key_names,
     scanned,
     stateful_of,
+    tables_read,
 )
 from warehouse.views.labels import STR
 from warehouse.views.language.faults import Fault
@@ -97,6 +98,12 @@ def partial_below(nodes: Sequence[Node], tables: Mapping[str, Table]) -> str | N
 def _unfit(nodes: Sequence[Node], tables: Mapping[str, Table]) -> Iterator[tuple[str, str]]:
     """What of a view a budget does not go with, and what is allowed."""
     core = stateful_of(nodes[-1].operator)
+    relation = _relation(nodes, tables)
+    if relation is not None:
+        why = "whose changes take results back" if relation.retroactive else "of which each row has one version at most"
+        found = f'a budget for a join with the relation "{relation.name}", {why}'
+        yield found, f"{_SHAPE}; join the relation in a view over this one"
+        return
     if not isinstance(core, Join):
         yield f"a budget for {_WORDS.get(type(core), 'a query without a join')}", _SHAPE
         return
@@ -115,6 +122,16 @@ def _unfit(nodes: Sequence[Node], tables: Mapping[str, Table]) -> Iterator[tuple
                 yield f'a budget for a join with the {table.kind} "{table.name}": {why}', _SHAPE
         elif not isinstance(operator, Scan | Filter | Project | TimeWindow | UnionAll):
             yield f"a budget for a join over {_WORDS.get(type(operator), 'such a query')}", _SHAPE
+
+
+def _relation(nodes: Sequence[Node], tables: Mapping[str, Table]) -> Table | None:
+    """A relation that a view reads.
+
+    Results with one that is retroactive leave before their own end (label STR). One that is not gives each row a version at most:
+    there is no product of which a part could be left for later.
+    """
+    read = (tables[name] for node in nodes for name in tables_read(node.operator) if name in tables)
+    return next((table for table in read if table.kind == "relation"), None)
 
 
 def _preference_faults(text: str, nodes: Sequence[Node], tables: Mapping[str, Table]) -> Iterator[Fault]:

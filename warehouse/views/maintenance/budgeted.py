@@ -13,13 +13,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.promise.allotment import Worth, allotted, spent
 from warehouse.promise.units import BUCKETS, COUNTED, FIRST, LAST, Position, Unit, slice_end
 from warehouse.storage.arrow_types import can_be_collected, frame_of
+from warehouse.storage.failures import first_line
 from warehouse.views.algebra import Filter, Join, key_names
+from warehouse.views.language.preferences import without_failures
 from warehouse.views.maintenance.cache import FEW
 from warehouse.views.maintenance.feeds import CARRIED, LOADED, PLACE, UNIT, over, relation
 from warehouse.views.maintenance.inputs import NodeTable, user_columns
@@ -29,7 +33,7 @@ from warehouse.views.maintenance.joins import joined
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, Row
 
     from warehouse.promise.units import Budget, Ledger, OwedRange
     from warehouse.views.algebra import Operator
@@ -281,12 +285,9 @@ class _Join:
             F.expr("max(left_count) AS left_count"),
             F.expr("max(right_count) AS right_count"),
         )
-        summed = self._value(by_key, keys).groupBy("_unit", _BUCKET).agg(
-            F.expr("sum(_pairs)"), F.expr("sum(_left)"), F.expr("sum(_right)"), F.expr("sum(_value * _pairs) / sum(_pairs)")
-        )
         found = [
             (unit, bucket, Worth(pairs, left + right, value, right))
-            for unit, bucket, pairs, left, right, value in summed.collect()
+            for unit, bucket, pairs, left, right, value in self._summed(by_key, keys)
         ]
         later = [worth for each, _, worth in found if each == self._later]
         return _Counts(
@@ -295,9 +296,34 @@ class _Join:
             sum(worth.pairs for _, _, worth in found),
         )
 
-    def _value(self, by_key: DataFrame, keys: Sequence[str]) -> DataFrame:
-        """The counts of each key and unit, with the value of the expression."""
+    def _summed(self, by_key: DataFrame, keys: Sequence[str]) -> list[Row]:
+        """The sums of each unit, and the mean of the expression's values.
+
+        Raises
+        ------
+        PySparkRuntimeError
+            When the expression fails for a key: the error names it.
+
+        """
+        summed = self._sums(self._value(by_key, keys, self.expression))
         if self.expression is None:
+            return summed.collect()
+        try:
+            return summed.collect()
+        except (PySparkException, Py4JJavaError) as error:
+            self._sums(self._value(by_key, keys, None)).collect()  # raises what the expression is not to blame for
+            key = f'views.{self.inputs.node.table}.budget.prefer = "{self.expression}"'
+            raise PySparkRuntimeError(f"{key} fails for a key, change it: {first_line(error)}") from error
+
+    @staticmethod
+    def _sums(counts: DataFrame) -> DataFrame:
+        return counts.groupBy("_unit", _BUCKET).agg(
+            F.expr("sum(_pairs)"), F.expr("sum(_left)"), F.expr("sum(_right)"), F.expr("sum(_value * _pairs) / sum(_pairs)")
+        )
+
+    def _value(self, by_key: DataFrame, keys: Sequence[str], expression: str | None) -> DataFrame:
+        """The counts of each key and unit, with the value of the expression."""
+        if expression is None:
             return by_key.withColumn("_value", F.expr("CAST(NULL AS DOUBLE)"))
         through = self.ledger.through or 0
         ages = " ".join(f"WHEN {2 * number + 1} THEN {through - each.upto}L" for number, each in enumerate(self.ranges))
@@ -310,7 +336,7 @@ class _Join:
         ]
         counted = ("_unit", _BUCKET, "_pairs", "_left", "_right", "left_count", "right_count")
         there = by_key.selectExpr(*counted, f"{age} AS age", *named)
-        return there.withColumn("_value", F.expr(f"CAST(({self.expression}) AS DOUBLE)"))
+        return there.withColumn("_value", F.expr(f"CAST(({without_failures(expression)}) AS DOUBLE)"))
 
     def _by_key(self, rows: DataFrame, key: Sequence[str], slot: str, count: str, more: Sequence[str]) -> DataFrame:
         """How many rows have which key and load slot, and as ``count`` how many have the key."""

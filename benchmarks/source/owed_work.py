@@ -1,0 +1,187 @@
+"""What a window join owes after it could not keep or look at everything, and how that is made later without a pair twice.
+
+No warehouse: rows of two streams with their residence (approximate-joins sheet, 2, 3 and 9.2). A row that was *seen* took part in
+the join until a position; one that was dropped unseen owes its older partners, one that left early its younger ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import combinations, product
+from typing import TYPE_CHECKING, NamedTuple
+
+from benchmarks.source.join_shedding import exact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+__all__ = ["Archive", "KeyRun", "Measures", "independent", "kept_runs", "metric_by_formula", "most_kept", "position"]
+
+Row = tuple[int, int]
+"""A row: its stream (0 or 1), and when it arrived."""
+Pair = tuple[int, int]
+"""When the rows of the first and of the second stream arrived."""
+
+
+def position(row: Row) -> int:
+    """Return the place of a row in the order of all arrivals: of one time the first stream's comes first."""
+    return 2 * row[1] + row[0]
+
+
+@dataclass
+class Archive:
+    """Rows with their residence: ``until`` which position each took part; ``unseen`` are those whose older partners are owed.
+
+    The invariant: each pair is delivered, or one of its rows owes it, never both and never two.
+    """
+
+    streams: tuple[Sequence[int], Sequence[int]]
+    window: int
+    until: dict[Row, int]
+    dropped: frozenset[Row] = frozenset()
+    unseen: set[Row] = field(default_factory=set)
+
+    @classmethod
+    def of(
+        cls,
+        streams: tuple[Sequence[int], Sequence[int]],
+        window: int,
+        evicted: Mapping[Row, int] | None = None,
+        dropped: Iterable[Row] = (),
+    ) -> Archive:
+        """Return the archive after rows were evicted at a time, or dropped unseen; all others lived to their natural end."""
+        unseen = frozenset(dropped)
+        until = {}
+        for row in ((stream, place) for stream in (0, 1) for place in range(len(streams[stream]))):
+            last = row[1] + window - 1 if evicted is None or row not in evicted else evicted[row]
+            until[row] = position(row) if row in unseen else 2 * last + 1
+        return cls(streams, window, until, unseen, set(unseen))
+
+    def pairs(self) -> list[Pair]:
+        """Return the exact answer."""
+        return exact(self.streams, self.window)
+
+    def _older(self, pair: Pair) -> tuple[Row, Row]:
+        one, other = sorted(((0, pair[0]), (1, pair[1])), key=position)
+        return one, other
+
+    def delivered(self) -> list[Pair]:
+        """Return the pairs that were made in time: the younger row was seen, the older one still there."""
+        return [pair for pair in self.pairs() if self._owner(pair) is None]
+
+    def _owner(self, pair: Pair) -> Row | None:
+        older, younger = self._older(pair)
+        if younger in self.dropped:
+            return younger if younger in self.unseen else None
+        return older if self.until[older] < position(younger) else None
+
+    def owed(self) -> dict[Row, list[Pair]]:
+        """Return what each row owes."""
+        found: dict[Row, list[Pair]] = {}
+        for pair in self.pairs():
+            owner = self._owner(pair)
+            if owner is not None:
+                found.setdefault(owner, []).append(pair)
+        return found
+
+    def backward(self, row: Row) -> list[Pair]:
+        """Make the pairs of a row that was dropped unseen with its older partners."""
+        found = [pair for pair in self.pairs() if row in self.unseen and self._older(pair)[1] == row]
+        self.unseen.discard(row)
+        return found
+
+    def forward(self, row: Row, upto: int) -> list[Pair]:
+        """Make the pairs of a row with younger partners that were seen, up to a position."""
+        found = []
+        for pair in self.pairs():
+            older, younger = self._older(pair)
+            if older == row and younger not in self.dropped and self.until[row] < position(younger) <= upto:
+                found.append(pair)
+        self.until[row] = max(self.until[row], upto)
+        return found
+
+
+def metric_by_formula(
+    streams: tuple[Sequence[int], Sequence[int]], window: int, last: tuple[Sequence[int], Sequence[int]]
+) -> int:
+    """Return how many rows miss a partner, by the source's formula with the sheet's brackets (section 2.1).
+
+    ``last`` is when each row took part in the join for the last time.
+    """
+    incomplete = 0
+    for stream in (0, 1):
+        own, others = streams[stream], streams[1 - stream]
+        for place, value in enumerate(own):
+            partners = [other for other, theirs in enumerate(others) if theirs == value and abs(other - place) < window]
+            later = max((other for other in partners if other >= place), default=place)
+            earlier = [other for other in partners if other < place]
+            complete = last[stream][place] >= later and all(last[1 - stream][other] >= place for other in earlier)
+            incomplete += not complete
+    return incomplete
+
+
+class Measures(NamedTuple):
+    """How like its exact answer a delivered one is, as bags (section 2)."""
+
+    missing: int
+    matching: int
+    dice: float
+    jaccard: float
+    cosine: float
+    overlap: float
+
+    @classmethod
+    def of(cls, delivered: Counter[object], answer: Counter[object]) -> Measures:
+        """Return the measures of two bags with a row in each."""
+        both, one, other = (delivered & answer).total(), delivered.total(), answer.total()
+        apart = ((delivered - answer) + (answer - delivered)).total()
+        union = (delivered | answer).total()
+        return cls(apart, both, 2 * both / (one + other), both / union, both / math.sqrt(one * other), both / min(one, other))
+
+
+class KeyRun(NamedTuple):
+    """Rows of one key that came with one batch of a stream: to a policy by priorities they are the same (section 9.1)."""
+
+    stream: str
+    key: str
+    batch: int
+    rows: int
+    priority: float
+
+
+def kept_runs(runs: Sequence[KeyRun], capacity: int) -> dict[KeyRun, int]:
+    """Return the runs that a memory keeps, and how many rows of each: the last one is cut, and its later rows stay."""
+    kept = {}
+    for run in sorted(runs, key=lambda run: (-run.priority, -run.batch)):
+        if rows := min(run.rows, capacity):
+            kept[run] = rows
+            capacity -= rows
+    return kept
+
+
+# --- joins of more relations ---
+
+
+def independent(results: Sequence[tuple[int, ...]], sizes: Sequence[int], drops: Sequence[int]) -> tuple[list[int], int]:
+    """Return what dropping the rows with the fewest results costs: for each relation alone, and for all together (section 3).
+
+    ``results`` are the numbers of the joined rows, one of each relation.
+    """
+    alone, gone = [], []
+    for relation, (size, dropped) in enumerate(zip(sizes, drops, strict=True)):
+        counts = Counter(result[relation] for result in results)
+        chosen = sorted(range(size), key=lambda row: (counts[row], row))[:dropped]
+        gone.append(set(chosen))
+        alone.append(sum(counts[row] for row in chosen))
+    lost = sum(any(row in gone[relation] for relation, row in enumerate(result)) for result in results)
+    return alone, lost
+
+
+def most_kept(results: Sequence[tuple[int, ...]], sizes: Sequence[int], drops: Sequence[int]) -> int:
+    """Return the most results that are left after so many rows of each relation were dropped, by trying all choices."""
+    choices = [combinations(range(size), size - dropped) for size, dropped in zip(sizes, drops, strict=True)]
+    return max(
+        sum(all(row in held for row, held in zip(result, kept, strict=True)) for result in results) for kept in product(*choices)
+    )
