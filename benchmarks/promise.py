@@ -186,6 +186,8 @@ def _holds(found: tuple[Any, ...], truth: tuple[Any, ...]) -> bool:
 @click.option("--work", type=click.Path(path_type=Path), help="Where the warehouses are made; a temporary directory by default.")
 def main(rows: int, updates: int, keys: int, repeat: int, queries: int, milliseconds: int, work: Path | None) -> None:
     """Print the ratios of one run."""
+    if work is not None:
+        work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=work) as place:
         click.echo(table(_measured(Path(place), rows // updates, updates, keys, repeat, queries, milliseconds)))
 
