@@ -76,7 +76,7 @@ def test_a_log_of_whatever_age_is_not_cut_by_a_commit(tmp_path: Path) -> None:
         for path in (table / "_delta_log").iterdir():
             os.utime(path, (LONG_AGO, LONG_AGO))
         commit(table, entry_at(table, version), statistics=[], leaving=None, facts=CommitFacts({}))
-        if checkpoints.checkpoint_due(version, version + 1):
+        if checkpoints.checkpoint_due(table, version, version + 1):
             checkpoints.checkpoint(table, version + 1)
     assert all(entry_path(table, version).exists() for version in range(31))
     now = pa.array([None], pa.timestamp("us", "UTC"))

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from warehouse.storage.checkpoints import checkpoint, drop_torn_checkpoints
+from warehouse.storage.checkpoints import checkpoint, checkpoint_due, drop_torn_checkpoints
 from warehouse.storage.entries import entry_path
 from warehouse.storage.local_disk import watching
 from warehouse.storage.replay import checkpoints, replay
@@ -111,6 +111,22 @@ def test_a_checkpoint_has_its_name_when_it_is_on_the_disk(table: Path, nth: int)
     checkpoint(table, 6)
     assert sorted(checkpoints(table / "_delta_log")) == [6]
     assert keys(table) == [2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(("size", "made"), [(400, [10, 20, 30, 40]), (10_000, [10, 30, 50]), (10**6, [10, 110, 210])])
+def test_a_large_checkpoint_stands_for_more_commits(tmp_path: Path, size: int, made: list[int]) -> None:
+    """The next one waits until the entries since are a fair part of it, a hundred commits at the most."""
+    log = tmp_path / "_delta_log"
+    log.mkdir()
+    found = []
+    for version in range(211):
+        entry_path(tmp_path, version).write_bytes(b"x" * 150)
+        if checkpoint_due(tmp_path, version - 1, version):
+            found.append(version)
+            (log / f"{version:020d}.checkpoint.parquet").write_bytes(b"x" * size)
+    assert found[: len(made)] == made
+    entry_path(tmp_path, found[-1] - 3).unlink()
+    assert checkpoint_due(tmp_path, found[-1] - 1, found[-1] + 10)
 
 
 def test_a_torn_checkpoint_goes_where_the_log_reaches_without_it(table: Path) -> None:

@@ -248,7 +248,7 @@ def _require_files(sources: Sources, step: Step, error: Exception) -> None:
 def _checkpoint_due(root: Path, done: Mapping[str, TableProgress]) -> None:
     """Make the checkpoints that were due, at the versions that the epoch names."""
     for table in done.values():
-        if checkpoint_due(table.base_version, table.version):
+        if checkpoint_due(root / table.path, table.base_version, table.version):
             checkpoint(root / table.path, table.version)
 
 

@@ -10,6 +10,9 @@ A checkpoint also names files that have left the table, so that a VACUUM spares 
 within ``delta.deletedFileRetentionDuration``, a week at least. Entries of files that
 our vacuum has already deleted are of no use. They are taken out as soon as they are a tenth of a checkpoint, so that checkpoints
 do not grow with the number of updates.
+
+Where many epochs are readable such entries are most of a checkpoint, and one for every ten commits would be most of the table's
+bytes. So the next one waits until the entries since are a fair part of it, for a hundred commits at the most.
 """
 
 from __future__ import annotations
@@ -37,16 +40,44 @@ __all__ = ["checkpoint", "checkpoint_due", "drop_torn_checkpoints"]
 
 _WORTH = 10
 """A checkpoint is written again without deleted files when these are at least one row in this many."""
+_TIMES = 4
+"""The next checkpoint waits while the last one has more than so many times the bytes of the entries since ..."""
+_INTERVALS = 10
+"""... and for fewer than so many intervals."""
 
 
-def checkpoint_due(before: int, version: int) -> bool:
-    """Whether commits above version ``before`` up to ``version`` make a checkpoint due.
+def checkpoint_due(table: Path, before: int, version: int) -> bool:
+    """Whether commits above version ``before`` up to ``version`` make a checkpoint due."""
+    return _interval_passed(before, version) and not _can_wait(table, version)
 
-    >>> [checkpoint_due(before, version) for before, version in ((-1, 3), (8, 9), (9, 10), (7, 12), (10, 19))]
+
+def _interval_passed(before: int, version: int) -> bool:
+    """Whether a multiple of the interval is above version ``before`` and not above ``version``.
+
+    >>> [_interval_passed(before, version) for before, version in ((-1, 3), (8, 9), (9, 10), (7, 12), (10, 19))]
     [False, False, True, True, False]
     """
     interval = limits().checkpoint_interval
     return version // interval > max(before, 0) // interval
+
+
+def _can_wait(table: Path, version: int) -> bool:
+    """Whether readers of a version have little more to read without a further checkpoint.
+
+    In an object store each entry that they read is a request, so there none waits.
+    """
+    if not store_of(table).local_paths:
+        return False
+    log = table / "_delta_log"
+    try:
+        held = checkpoints(log)
+        last = max((each for each in held if each <= version), default=-1)
+        if last < 0 or version - last >= _INTERVALS * limits().checkpoint_interval:
+            return False
+        since = (entry_path(table, number) for number in range(last + 1, version + 1))
+        return sum((log / name).stat().st_size for name in held[last]) > _TIMES * sum(entry.stat().st_size for entry in since)
+    except OSError:  # whoever makes a checkpoint copes with a disk that fails, and with files that somebody removes
+        return False
 
 
 def checkpoint(table: Path, version: int) -> None:

@@ -36,12 +36,12 @@ from warehouse.publishing.live.move import planned_move
 from warehouse.serving.engine import Resources, kept_connection
 from warehouse.serving.pin import Pin
 from warehouse.serving.visible_tables import is_user_column, visible
-from warehouse.storage.checkpoints import checkpoint
+from warehouse.storage.checkpoints import checkpoint, checkpoint_due
 from warehouse.storage.fingerprint import require_whole
 from warehouse.storage.local_disk import undone_on_failure
 from warehouse.storage.logcut import cut_log, trim_log
 from warehouse.storage.store import store_of
-from warehouse.storage.tables import CHECKPOINT_INTERVAL, key_types, live_schema, statistics_columns
+from warehouse.storage.tables import key_types, live_schema, statistics_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -223,7 +223,7 @@ def _move(
         now=now,
     )
     observer(Moment(Point.LIVE_MOVED, epoch.number, text=state.name))
-    if version % CHECKPOINT_INTERVAL == 0 and version:
+    if checkpoint_due(table, version - 1, version):
         checkpoint(table, version)
         if rules.frees:
             trim_log(table, oldest)
