@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from deltalake import DeltaTable
+
+from warehouse.storage.replay import replay
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
 
     from .tables import Stored
 
-__all__ = ["alter", "clone", "optimize", "reopened", "vacuum"]
+__all__ = ["alter", "clone", "optimize", "reopened", "vacuum", "vacuum_by_delta_rs"]
 
 
 def clone(spark: SparkSession, stored: Stored, target: Path) -> None:
@@ -35,12 +38,18 @@ def optimize(spark: SparkSession, table: Path) -> None:
 
 
 def vacuum(spark: SparkSession, table: Path) -> None:
-    """Delete what no version needs."""
+    """Delete what the newest version does not need."""
     spark.sql("SET spark.databricks.delta.retentionDurationCheck.enabled = false")
     spark.sql(f"VACUUM delta.`{table}` RETAIN 0 HOURS")
     spark.sql("RESET spark.databricks.delta.retentionDurationCheck.enabled")
 
 
+def vacuum_by_delta_rs(_: SparkSession, table: Path) -> None:
+    """Do the same by the other writer."""
+    DeltaTable(str(table)).vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False)
+
+
 def reopened(stored: Stored, copy: Path) -> Stored:
     """Return a table's copy at its newest version."""
-    return replace(stored, path=copy, version=DeltaTable(str(copy)).version())
+    version = DeltaTable(str(copy)).version()
+    return replace(stored, path=copy, version=version, files=tuple(copy / unquote(file) for file in replay(copy, version).files))

@@ -8,6 +8,7 @@ Each change comes at each moment of an update; afterwards all tables and views a
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -78,6 +79,12 @@ def _begun(history: Project, directory: Path, point: Point) -> Project:
     return project
 
 
+@pytest.fixture(scope="module")
+def killed(history: Project, tmp_path_factory: pytest.TempPathFactory) -> Callable[[Point], Project]:
+    """Warehouses whose update was killed at a point, each of which is made once; tests take copies."""
+    return cache(lambda point: _begun(history, tmp_path_factory.mktemp("killed") / "project", point))
+
+
 def _cases() -> list[object]:
     every = [
         (name, point, verb)
@@ -91,10 +98,10 @@ def _cases() -> list[object]:
 
 @pytest.mark.parametrize(("name", "point", "verb"), _cases())
 def test_an_unfinished_update_is_finished_whatever_outsiders_committed(
-    history: Project, tmp_path: Path, model: dict[str, list[str]], name: str, point: Point, verb: str
+    killed: Callable[[Point], Project], tmp_path: Path, model: dict[str, list[str]], name: str, point: Point, verb: str
 ) -> None:
     """What changes no row is taken back by itself; anything else stops the table alone, until its command takes it back."""
-    project = _begun(history, tmp_path / "project", point)
+    project = killed(point).copy(tmp_path / "project")
     ALL[name](table_of(project))
     if verb == "undo":
         if name in CHANGES and name not in ("lying optimize", "torn"):
