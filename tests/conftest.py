@@ -47,7 +47,7 @@ def set_limits() -> Iterator[Callable[..., object]]:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """Return the session, stopped after the last test; it has Delta too, which tests read and write tables with as others do."""
+    """Return the session, stopped after the last test; it has Delta too, by which tests read and write as others do, and Avro."""
     from benchmarks.delta import delta_settings  # noqa: PLC0415 - same
     from warehouse.storage.session import INTERPRETED, spark_session  # noqa: PLC0415 - pure tests never import Spark
 
@@ -55,7 +55,7 @@ def spark() -> Iterator[SparkSession]:
         patch.setenv("PYSPARK_PYTHON", "no-python-on-executors")
         if "PYTEST_XDIST_WORKER" in os.environ:  # writing the classes of thousands of tests takes longer than it saves
             patch.setenv("STREAM_WH_CLASS_ARCHIVE", "read")
-        session = spark_session((*SMALL_AND_SHORT, *delta_settings()))
+        session = spark_session((*SMALL_AND_SHORT, *delta_settings()), formats=("avro",))
     asked = {**INTERPRETED, "spark.sql.adaptive.enabled": "false"}
     for name, value in asked.items():  # for what tests ask Spark and Delta of few rows; the warehouse has sessions of its own
         session.conf.set(name, value)

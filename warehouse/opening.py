@@ -163,9 +163,10 @@ class OpenProject:
         from warehouse.storage.session import spark_session  # noqa: PLC0415 - reading does without
 
         catalog = self.catalog
+        formats = {each.format for each in catalog.streams} | {each.format for each in catalog.relations}
 
         def session(work: int) -> SparkSession:
-            return spark or spark_session(catalog.spark, small=work < SMALL_WORK, root=catalog.root)
+            return spark or spark_session(catalog.spark, small=work < SMALL_WORK, root=catalog.root, formats=formats)
 
         return WriteContext(catalog, session, clock_now, announced(catalog.root, logged(shown_in_notebooks(observer))))
 

@@ -66,7 +66,7 @@ def test_other_names_are_no_settings() -> None:
         ("inferSchema", "csv", "declares names and types", None),
         ("schema", "json", "declares names and types", None),
         ("enforceSchema", "csv", "names in the header", None),
-        ("multiLine", "json", "which is of CSV: a record of JSON is a line", None),
+        ("multiLine", "parquet", "which is of CSV and JSON", None),
         ("lineSep", "csv", "a record is a line", None),
         ("pathGlobFilter", "csv", "`files`", None),
         ("ignoreCorruptFiles", "parquet", "never skipped", None),

@@ -205,6 +205,10 @@ FILES = {
         lambda path: _csv(path, "Entity,Year,Deaths", lambda row: f"{'Flood' if row % 2 else 'Drought'},{1960 + row // 2},{row}"),
         "Entity", "Year", None, (("Year", "timestamp"),),
     ),
+    "pretty.json": Odd(
+        lambda path: path.write_text("".join(f'{{\n "host": "h{row % 9}",\n "at": "{_at(row)}"\n}}\n' for row in range(_ROWS))),
+        "host", "at",
+    ),
     "server.log": Odd(_w3c, "c-ip", CLOCK.format("`date`", "trim(`time`)")),
     "frame.parquet": Odd(_frame, "sensor", "measured_at", "timestampadd(MICROSECOND, CAST(round(ttl * 0.001) AS bigint), ts)"),
 }  # fmt: skip
@@ -262,7 +266,6 @@ def test_the_first_probe_answers(tmp_path: Path, spark: SparkSession, name: str)
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
-        ("pretty.json", '{\n "id": "a"\n}\n{\n "id": "b"\n}\n', ("several lines", "jq -c . ", "--from rows.jsonl")),
         ("quakes.json", '{"type": "x",\n"features": [\n{"id": "a"}]}', ("several lines", "jq -c '.\"features\"[]'")),
         ("frame.feather", "ARROW1", ("pyarrow.parquet.write_table", "--from frame.parquet")),
     ],

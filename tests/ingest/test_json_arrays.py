@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import gzip
 import json
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,27 @@ def test_arrays_beside_lines(tmp_path: Path, spark: SparkSession) -> None:
     assert kept == {("pretty.json", 2): "mistyped", ("lines.json", 2): "malformed"}
 
 
+def test_objects_over_several_lines(tmp_path: Path, spark: SparkSession) -> None:
+    """With `multiline`: each is a record, lines and arrays too; a file that is broken anywhere is left out as a whole."""
+    columns = {"k": "string", "b": "timestamp", "e": "timestamp", "t": "string"}
+    project = Project(tmp_path, spark, {"a": stream(format="json", columns=columns, options={"multiline": True})})
+    objects = [{"k": "a", **GOOD, "t": "} {"}, {"k": "b", **GOOD, "t": '}\n{"'}, {"k": "c", "b": "soon", "e": None}]
+    pretty = "\n".join(json.dumps(each, indent=2) for each in objects)
+    project.land("pretty.json", "\ufeff" + pretty.replace("\n", "\r\n") + "\n\n")
+    project.land("lines.json.gz", gzip.compress("".join(json.dumps({"k": key, **GOOD}) + "\n" for key in "de").encode()))
+    project.land("array.json", json.dumps([{"k": "f", **GOOD}], indent=1))
+    project.land("blank.json", "\n \n")
+    project.land("cut.json", pretty[:-3])
+    project.land("beside.json", '{"k": "x"} {"k": "y"}')
+    left = {entry.file.path: entry.message for _, entry in project.update(1).left_out}
+    assert left.keys() == {"beside.json", "cut.json"}
+    assert all(message.startswith("it begins as JSON over several lines, and is none: ") for message in left.values())
+    assert sorted((row["k"], row["t"]) for row in project.live()) == [
+        ("a", "} {"), ("b", '}\n{"'), ("d", None), ("e", None), ("f", None),
+    ]  # fmt: skip
+    assert {(row["file"], row["record"]): row["reason"] for row in project.rejected()} == {("pretty.json", 3): "mistyped"}
+
+
 def test_arrays_that_are_left_out(tmp_path: Path) -> None:
     """Larger than a record may be, with other things than objects, numbers that Spark would change."""
     columns = {"k": "string", "b": "timestamp", "e": "timestamp", "n": "decimal(30,20)"}
@@ -61,10 +83,23 @@ def test_arrays_that_are_left_out(tmp_path: Path) -> None:
     assert "element 2 is no object" in found["mixed"].message
 
 
+def test_a_file_over_several_lines_is_bounded(tmp_path: Path) -> None:
+    """A task reads it whole, so it may have no more bytes than a record; what makes lines of it is told."""
+    given = declared(tmp_path, format="json", max_record="1KB", options={"multiline": True})
+    (given.landing / "x.json").write_text('{\n"k": "a"\n}\n' * 100)
+    (found,) = beyond_bounds(given, list(list_landing(given.landing, "*")))
+    assert (found.reason, found.message) == (
+        "record_too_long",
+        "it is JSON over several lines of more than max_record (1000 bytes); `jq -c .` makes lines of it, or raise max_record",
+    )
+
+
 def test_keys_in_arrays_are_found(tmp_path: Path) -> None:
     """By what erases them, though they stand on one line with others."""
     files = {"held.json": b'[{"tailnum":"N2"},\n{"tailnum":"N1"}]', "other.json": b'[{"tailnum":"N2"}, {"x":"N1"}]'}
     assert _found(tmp_path, files, format="json") == ["held.json"]
+    pretty = {"held.json": b'{\n"tailnum":"N2"\n}\n{\n"tailnum":"N1"\n}\n', "other.json": b'{\n"x":"N1"\n}'}
+    assert _found(tmp_path / "over", pretty, format="json", options={"multiline": True}) == ["held.json"]
 
 
 def test_numbers_in_arrays_stay_as_they_are(tmp_path: Path, spark: SparkSession) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from warehouse.errors import PlatformError
 from warehouse.objects.path import ObjectPath
-from warehouse.storage import hadoop
+from warehouse.storage import packages
 from warehouse.storage.hadoop import PACKAGES, store_settings
 
 ROOT = ObjectPath("s3://bucket/house")
@@ -21,7 +21,7 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Say nothing of a store, and have the jars."""
     for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AWS_REGION", "AWS_DEFAULT_REGION"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(hadoop, "_jars", lambda _: ["/jars/one.jar", "/jars/two.jar"])
+    monkeypatch.setattr(packages, "jars_of", lambda *_: ["/jars/one.jar", "/jars/two.jar"])
 
 
 def test_a_local_root_needs_nothing() -> None:

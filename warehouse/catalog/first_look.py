@@ -7,6 +7,7 @@ import shlex
 import zlib
 from typing import TYPE_CHECKING, Any
 
+from warehouse.catalog.avro_files import is_avro
 from warehouse.catalog.codecs import CODECS, decompressed, is_compressed
 from warehouse.catalog.duck_sql import quoted
 from warehouse.catalog.json_arrays import begins_array
@@ -36,6 +37,7 @@ _ENDINGS: dict[str, Format] = {
     ".parq": "parquet",
     ".pq": "parquet",
     ".orc": "orc",
+    ".avro": "avro",
 }
 _CONVERTED = {
     ".pkl": "write its rows as Parquet or CSV",
@@ -51,7 +53,6 @@ _CONVERTED = {
 }
 """What is not read, with the way on."""
 _AS_PARQUET = {
-    ".avro": "import polars; polars.read_avro({source!r}).write_parquet({target!r})",
     ".feather": "import pyarrow.feather, pyarrow.parquet; "
     "pyarrow.parquet.write_table(pyarrow.feather.read_table({source!r}), {target!r})",
 }
@@ -60,7 +61,7 @@ _AS_PARQUET[".arrow"] = (
     "opened = pyarrow.ipc.open_file if file.read(6) == b'ARROW1' else pyarrow.ipc.open_stream; file.seek(0); "
     "pyarrow.parquet.write_table(opened(file).read_all(), {target!r})"
 )
-"""Programs that write as Parquet what is not read; that of Avro needs polars, and Arrow has files and streams."""
+"""Programs that write as Parquet what is not read; Arrow has files and streams."""
 _BEGINNING = 1 << 16
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 """Bytes of no text; in UTF-16 half of them are zeros."""
@@ -85,8 +86,7 @@ def format_of(source: Path) -> tuple[Format, str]:
     if first in _AS_PARQUET:
         target = f"{source.name.split('.')[0]}.parquet"
         command = f"python -c {shlex.quote(_AS_PARQUET[first].format(source=str(source), target=target))}"
-        needed = " (it needs polars: pip install polars)" if first == ".avro" else ""
-        raise UsageError(f"{source} cannot be read as it is; `{command}`{needed} writes it as Parquet, for --from {target}")
+        raise UsageError(f"{source} cannot be read as it is; `{command}` writes it as Parquet, for --from {target}")
     if first in _CONVERTED:
         raise UsageError(f"{source} cannot be read as it is: {_CONVERTED[first]}")
     if kind is None or (kind in COLUMNAR and len(suffixes) > 1):
@@ -105,6 +105,8 @@ def _by_beginning(source: Path) -> Format:
         raise UsageError(f"{source} cannot be read ({error}): it is damaged, or not compressed as its name says") from error
     if beginning.startswith(b"PAR1"):
         return "parquet"
+    if is_avro(beginning):
+        return "avro"
     if _CONTROL.search(beginning) and not beginning.startswith(_WIDE_MARKS):
         known = f"{', '.join(_ENDINGS)}, or text compressed by {', '.join(CODECS)}"
         raise UsageError(f"{source} is no text, and its name does not end as those of files that are read: {known}; convert it")

@@ -1,4 +1,8 @@
-"""JSON files that have no object a line: arrays of objects, which are read whole, and others, of which `jq` makes lines."""
+"""JSON files that have no object a line: arrays of objects, and objects over several lines; `jq` makes lines of others.
+
+Objects over several lines, as programs print them to be read by people, are made an array by a comma where one ends and the next
+begins on another line: within an object a comma stands there already, and no text has a line end in it.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +17,12 @@ from warehouse.catalog.codecs import decompressed
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["LINES_OF_IT", "begins_array", "is_array_file", "line_maker"]
+__all__ = ["SEAM", "as_array", "begins_array", "is_array_file", "is_over_lines", "line_maker", "lines_of"]
 
-LINES_OF_IT = "`jq -c '.[]'` makes lines of it"
-"""What to do with an array that cannot be read as one."""
+SEAM = r"\}[ \t\r]*\n[ \t\r\n]*\{"
+"""Where an object ends and the next begins on another line, for Python and Java."""
+_SEAM = re.compile(SEAM.encode())
+_MARK = b"\xef\xbb\xbf"
 _BEGINNING = 1 << 16
 _LOOKED_AT = 64 << 20
 _ARRAY = re.compile(rb"(\xef\xbb\xbf)?\s*\[\s*(\{|\]\s*$)")
@@ -31,6 +37,21 @@ def begins_array(beginning: bytes) -> bool:
     return _ARRAY.match(beginning) is not None
 
 
+def as_array(content: bytes) -> bytes:
+    r"""Return the content of a file that is read whole as one array, whatever it is.
+
+    >>> as_array(b'{\n"a": 1\n}\n\n{"a": 2}'), as_array(b'[{"a": 1}]')
+    (b'[{\n"a": 1\n},{"a": 2}]', b'[{"a": 1}]')
+    """
+    return content if begins_array(content) else b"[" + _SEAM.sub(b"},{", content.removeprefix(_MARK)) + b"]"
+
+
+def lines_of(content: bytes) -> str:
+    """Return what to do with a file that begins so and cannot be read whole."""
+    way = "'.[]'" if begins_array(content) else "."
+    return f"`jq -c {way}` makes lines of it"
+
+
 def is_array_file(path: Path) -> bool:
     """Whether a file is one array of objects.
 
@@ -42,6 +63,32 @@ def is_array_file(path: Path) -> bool:
     """
     with path.open("rb") as raw:
         return begins_array(decompressed(raw, path.name).read(_BEGINNING))
+
+
+def is_over_lines(source: Path) -> bool:
+    """Whether a file is objects over several lines, each a record: a single one that holds a list of objects is none of these.
+
+    Raises
+    ------
+    OSError, EOFError, zlib.error
+        When it cannot be read.
+
+    """
+    with source.open("rb") as raw:
+        text = decompressed(raw, source.name).read(_LOOKED_AT).decode("utf-8-sig", "replace").lstrip()
+    if not text.startswith("{"):
+        return False
+    try:
+        json.loads(text.partition("\n")[0])
+    except (ValueError, RecursionError):
+        pass
+    else:
+        return False
+    try:
+        first, end = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        return False
+    return bool(text[end:].strip()) or not any(map(_is_rows, first.values()))
 
 
 def line_maker(source: Path) -> str | None:

@@ -47,8 +47,8 @@ __all__ = [
     "label_of",
 ]
 
-Format = Literal["csv", "json", "parquet", "orc", "zeek"]
-COLUMNAR = ("parquet", "orc")
+Format = Literal["csv", "json", "parquet", "orc", "avro", "zeek"]
+COLUMNAR = ("parquet", "orc", "avro")
 """Formats whose files name and type their columns."""
 How = Literal["eager", "lazy", "auto"]
 """The words of ``how``."""

@@ -46,8 +46,10 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
         "allowUnquotedFieldNames",
         "dateFormat",
         "locale",
+        "multiline",
         "timestampFormat",
     ),
+    "avro": (),
     "orc": (),
     "parquet": (),
     "zeek": (),
@@ -55,7 +57,8 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
 _TYPED_HERE = "not this one: the warehouse converts text as SQL casts do, and rejects the row that fails"
 _DECLARED = "not this one: [streams.NAME.columns] declares names and types"
 _ONE_LINE = "not this one: a record is a line, and a rejected row is named by its number"
-_OF_CSV = "not this one, which is of CSV: a record of JSON is a line, or an element of a file that is one array"
+_OF_CSV = "not this one, which is of CSV and JSON"
+_OVER_LINES = (("multiline", "csv"), ("multiline", "json"))
 _LISTED = "not this one: `landing` and `files` say which files are loaded, each once"
 _UNREADABLE = "not this one: an unreadable file is reported and not loaded, never skipped in silence"
 _OWNED_OPTIONS = {
@@ -134,7 +137,7 @@ def option_fault(name: str, format_: str | None) -> FaultError | None:
 
     """
     owned = {each.lower(): reason for each, reason in _OWNED_OPTIONS.items()}
-    if name.lower() in owned and (name.lower(), format_) != ("multiline", "csv"):
+    if name.lower() in owned and (name.lower(), format_) not in _OVER_LINES:
         return FaultError(f'the option "{name}"', owned[name.lower()])
     formats = [format_] if format_ in _OPTIONS else list(_OPTIONS)
     allowed = tuple(each for known in formats for each in _OPTIONS[known])
@@ -158,7 +161,7 @@ def value_fault(name: str, value: str) -> FaultError | None:
     if meant == "names":
         return _names_fault(value)
     if meant == "multiline" and value.lower() not in ("true", "false"):
-        return FaultError(as_written(value), "true where a text in quotes may go over several lines, or false (the default)")
+        return FaultError(as_written(value), "true where a text in quotes, or a JSON object, may go over several lines, or false")
     if meant in _COUNTS and not (_COUNT.fullmatch(value) or (meant, value) == ("maxcharspercolumn", "-1")):
         return FaultError(as_written(value), "a whole number from 1")
     return None

@@ -211,7 +211,8 @@ def _document(parts: _Parts, wishes: Wishes) -> str:
     ]
     if found.options:
         guessed = f" # (?) {' and '.join(found.guessed)}: the sample does not tell" if found.guessed else ""
-        lines.append("options = { " + ", ".join(f"{option} = {_text(value)}" for option, value in found.options) + " }" + guessed)
+        options = ", ".join(f"{option} = {_option(value)}" for option, value in found.options)
+        lines.append(f"options = {{ {options} }}{guessed}")
     lines += [
         *([] if found.format == "zeek" else [_line('timezone = "UTC"', "of timestamps without an offset")]),
         *_key_lines(key, wishes),
@@ -341,6 +342,10 @@ def _line(text: str, comment: str) -> str:
 def _text(value: str | list[str]) -> str:
     # A JSON string is a TOML string.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
+
+
+def _option(value: str) -> str:
+    return value if value in ("true", "false") else _text(value)
 
 
 def _list(names: Iterable[str]) -> str:

@@ -13,12 +13,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from warehouse.catalog.avro_files import avro_batches, avro_schema
 from warehouse.catalog.codecs import decompressed, is_compressed, plain_beginning
 from warehouse.catalog.csv_dialect import SAMPLE, CsvDialect, csv_dialect, literal_path, misfits, other_times
 from warehouse.catalog.duck_sql import literal, quoted
 from warehouse.catalog.duck_types import spark_type
 from warehouse.catalog.first_look import format_of, spread_objects
-from warehouse.catalog.json_arrays import LINES_OF_IT, is_array_file, line_maker
+from warehouse.catalog.json_arrays import is_array_file, is_over_lines, line_maker, lines_of
 from warehouse.catalog.log_lines import way_of_log
 from warehouse.catalog.made_times import made_times
 from warehouse.catalog.model import COLUMNAR, MAX_RECORD
@@ -45,6 +46,7 @@ _SHAPES = {
     "json": "it should have one JSON object a line, or be one array of objects",
     "parquet": "it may be cut short",
     "orc": "it may be cut short",
+    "avro": "it may be cut short",
     "zeek": "it may be cut short",
 }
 _TEXTS = ("csv", "json")
@@ -82,12 +84,13 @@ def sniff(source: Path) -> Found:
                 "json": f"SELECT * FROM read_json($file, format = '{_json_form(kind, source)}')",
                 "parquet": "SELECT * FROM read_parquet($file)",
                 "orc": "",
+                "avro": "",
                 "zeek": "",
             }[kind] or (_zeek_query(plain, source) if kind == "zeek" else "")
             unfit = (0, "", "")
-            if kind == "orc":
+            if kind in ("orc", "avro"):
                 dialect = CsvDialect((), frozenset(), plain, "")
-                connection.register("landed", _orc_rows(plain))
+                connection.register("landed", _orc_rows(plain) if kind == "orc" else _avro_rows(plain))
                 connection.execute("CREATE TEMP TABLE sample AS FROM landed")
             elif kind == "csv":
                 dialect = _csv_sample(connection, plain, Path(folder))
@@ -96,7 +99,8 @@ def sniff(source: Path) -> Found:
                 given = {"file": literal_path(plain)}
                 connection.execute(f"CREATE TEMP TABLE sample AS {reader} LIMIT {SAMPLE}", given)
                 named = _names_in_objects(connection, given, _json_form(kind, source)) if kind == "json" else {}
-                dialect = CsvDialect((), frozenset(), plain, reader, named=named)
+                options = (("multiline", "true"),) if kind == "json" and is_over_lines(source) else ()
+                dialect = CsvDialect(options, frozenset(), plain, reader, named=named)
             if kind in ("json", *COLUMNAR):
                 spread_objects(connection)
             columns = _columns(connection, kind, dialect)
@@ -128,11 +132,32 @@ def _orc_rows(source: Path) -> Any:  # noqa: ANN401 - a table of Arrow
     import pyarrow.dataset as ds  # noqa: PLC0415 - same
 
     try:
-        rows = ds.dataset(source, format="orc").head(SAMPLE)
-        kinds = [pa.timestamp("us", field.type.tz) if pa.types.is_timestamp(field.type) else field.type for field in rows.schema]
-        return rows.cast(pa.schema(list(zip(rows.column_names, kinds, strict=True))), safe=False)
+        return _in_microseconds(ds.dataset(source, format="orc").head(SAMPLE))
     except (pa.ArrowException, OSError) as error:
         raise UsageError(f"{source} cannot be read as orc ({str(error).splitlines()[0]}); {_SHAPES['orc']}") from error
+
+
+def _avro_rows(source: Path) -> Any:  # noqa: ANN401 - a table of Arrow
+    import pyarrow as pa  # noqa: PLC0415 - only Avro files need it
+
+    try:
+        batches, rows = [], 0
+        for batch in avro_batches(source):
+            batches.append(batch)
+            rows += batch.num_rows
+            if rows >= SAMPLE:
+                break
+        return _in_microseconds(pa.Table.from_batches(batches, None if batches else avro_schema(source)))
+    except (pa.ArrowException, ValueError) as error:
+        raise UsageError(f"{source} cannot be read as avro ({str(error).splitlines()[0]}); {_SHAPES['avro']}") from error
+
+
+def _in_microseconds(rows: Any) -> Any:  # noqa: ANN401 - a table of Arrow
+    """Return rows whose times are in the unit that tables have."""
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
+    kinds = [pa.timestamp("us", field.type.tz) if pa.types.is_timestamp(field.type) else field.type for field in rows.schema]
+    return rows.cast(pa.schema(list(zip(rows.column_names, kinds, strict=True))), safe=False)
 
 
 def _with_steps(columns: tuple[SniffedColumn, ...], plain: Path) -> tuple[SniffedColumn, ...]:
@@ -153,12 +178,14 @@ def _zeek_query(plain: Path, source: Path) -> str:
 
 def _json_form(kind: Format, source: Path) -> str:
     """Return how objects stand in a JSON file, in DuckDB's words."""
-    if kind != "json" or not is_array_file(source):
+    if kind != "json" or not (is_array_file(source) or is_over_lines(source)):
         return "newline_delimited"
     with source.open("rb") as raw:
-        if len(decompressed(raw, source.name).read(MAX_RECORD + 1)) > MAX_RECORD:
-            raise UsageError(f"{source} is one array of more than {MAX_RECORD} bytes, which no task reads whole; {LINES_OF_IT}")
-    return f"array', maximum_object_size = '{MAX_RECORD}"
+        content = decompressed(raw, source.name).read(MAX_RECORD + 1)
+    if len(content) > MAX_RECORD:
+        more = f"more than {MAX_RECORD} bytes, which no task reads whole"
+        raise UsageError(f"{source} has no object a line, and {more}; {lines_of(content)}")
+    return f"{'array' if is_array_file(source) else 'unstructured'}', maximum_object_size = '{MAX_RECORD}"
 
 
 def _names_in_objects(connection: DuckDBPyConnection, given: dict[str, str], form: str) -> dict[int, str]:

@@ -19,7 +19,7 @@ from warehouse.catalog.encodings import is_wide
 from warehouse.catalog.model import COLUMNAR
 from warehouse.errors import FileProblem
 from warehouse.ingest.dialect import is_multiline, text_encoding
-from warehouse.ingest.json_arrays import array_problem, is_array
+from warehouse.ingest.json_arrays import is_whole, whole_problem
 from warehouse.ingest.landing import open_regular
 from warehouse.ingest.multiline import look
 from warehouse.limits import limits
@@ -54,10 +54,10 @@ def beyond_bounds(stream: Stream, files: Sequence[LandingFile]) -> list[FileProb
     """Return a problem for each CSV or JSON file that breaks a bound of its stream; of others :mod:`.columnar` tells."""
     if stream.format in COLUMNAR:
         return []
-    arrays = {file.path: array_problem(stream, file) for file in files if is_array(stream, file)}
-    broken = [FileProblem(path, *problem) for path, problem in arrays.items() if problem]
+    wholes = {file.path: whole_problem(stream, file) for file in files if is_whole(stream, file)}
+    broken = [FileProblem(path, *problem) for path, problem in wholes.items() if problem]
     suspects = [
-        file for file in files if file.size and file.path not in arrays and not _surely_within(file, stream.max_record)
+        file for file in files if file.size and file.path not in wholes and not _surely_within(file, stream.max_record)
     ]
     if suspects:
         broken += _beyond(stream, suspects)

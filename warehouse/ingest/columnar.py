@@ -1,4 +1,4 @@
-"""Files that name and type their columns, Parquet and ORC, as Spark data frames of typed rows (see :mod:`.reading`)."""
+"""Files that name and type their columns, Parquet, ORC and Avro, as Spark data frames of typed rows (see :mod:`.reading`)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
+from warehouse.catalog.avro_files import avro_schema
 from warehouse.catalog.identifiers import quoted
-from warehouse.errors import FileProblem, UnreadableFilesError
+from warehouse.errors import FileProblem, PlatformError, UnreadableFilesError
+from warehouse.ingest.avro_bounds import beyond_avro_bounds
 from warehouse.ingest.columns import Fields, header_problem, inputs_of_records, matched
 from warehouse.ingest.conversion import from_value, says_what
 from warehouse.ingest.orc import beyond_orc_bounds, is_local_time, orc_schema
 from warehouse.ingest.parquet_bounds import beyond_parquet_bounds
 from warehouse.ingest.record_parts import called_of, paths_of, place_of_record
+from warehouse.storage.packages import require_avro
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -57,6 +60,8 @@ def schema_of(path: Path, form: str) -> Any:  # noqa: ANN401 - Arrow's
     """
     if form == "orc":
         return orc_schema(path)
+    if form == "avro":
+        return avro_schema(path)
     import pyarrow.parquet  # noqa: PLC0415 - only such landings need it
 
     return pyarrow.parquet.read_schema(path)
@@ -71,7 +76,7 @@ def beyond_columnar_bounds(stream: Stream, file: LandingFile) -> tuple[str, str]
         Whatever a damaged footer makes its reader raise.
 
     """
-    look = beyond_orc_bounds if stream.format == "orc" else beyond_parquet_bounds
+    look = {"orc": beyond_orc_bounds, "avro": beyond_avro_bounds}.get(stream.format, beyond_parquet_bounds)
     return look(stream.landing / file.path, file.size, file.mtime_ns, stream.max_record, stream.max_expansion)
 
 
@@ -82,14 +87,18 @@ def _by_schema(stream: Stream, files: Sequence[LandingFile]) -> dict[str, tuple[
         try:
             schema = schema_of(stream.landing / file.path, stream.format)
             bomb = beyond_columnar_bounds(stream, file)
+        except PlatformError:
+            raise
         except Exception as error:  # noqa: BLE001 - whatever a damaged footer makes its reader raise is the finding
-            problems.append(FileProblem(file.path, "unreadable", f"its footer cannot be read: {error}"))
+            part = "it" if stream.format == "avro" else "its footer"
+            problems.append(FileProblem(file.path, "unreadable", f"{part} cannot be read: {error}"))
             continue
         problem = bomb or header_problem(stream, tuple(schema.names), _fields(schema))
         if problem:
             problems.append(FileProblem(file.path, *problem))
             continue
-        key = json.dumps([(field.name, str(field.type)) for field in schema])
+        written = (schema.metadata or {}).get(b"avro", b"").decode()  # Spark may read two of these that Arrow takes for the same
+        key = json.dumps([written, *[(field.name, str(field.type)) for field in schema]])
         groups.setdefault(key, (schema, []))[1].append(file)
     if problems:
         raise UnreadableFilesError(stream.name, problems)
@@ -148,9 +157,11 @@ def _group(session: SparkSession, stream: Stream, schema: Any, files: Sequence[L
 def _rows(session: SparkSession, stream: Stream, files: Sequence[LandingFile], schema: Any) -> DataFrame:  # noqa: ANN401 - Arrow's
     """Return all columns of files that Spark knows, and where each row stands."""
     reader = session.read.options(recursiveFileLookup="true", __globPaths__="false")
-    if stream.format == "orc":
+    if stream.format in ("orc", "avro"):
         where = place_of_record()
-        return reader.orc(paths_of(stream, files)).select(
+        if stream.format == "avro":
+            require_avro(session)
+        return reader.format(stream.format).load(paths_of(stream, files)).select(
             "*", *[each.alias(name) for each, name in zip(where, (_FILE, _START, _POSITION, _ZERO), strict=True)]
         )
     known = _known_to_spark(schema, stream, files)

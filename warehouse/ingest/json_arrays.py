@@ -1,7 +1,7 @@
-"""Landing files that are one JSON array of objects, each of which is a record: one task reads such a file whole.
+"""Landing files of JSON that a task reads whole: an array of objects, or objects over several lines, each of which is a record.
 
-So it may hold no more bytes than a record, ``max_record``, and it is looked at before Spark reads it: Spark takes an array with a
-fault anywhere for no array at all. Spark hands the decimals of an array on by way of double precision; where that would change
+So one may hold no more bytes than a record, ``max_record``, and it is looked at before Spark reads it: Spark takes an array with
+a fault anywhere for no array at all. Spark hands the decimals of an array on by way of double precision; where that would change
 one, it reads the array as a value of type `variant`, which has 38 digits, sorts the names of objects, and takes none twice.
 """
 
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from warehouse.catalog.codecs import decompressed
-from warehouse.catalog.json_arrays import LINES_OF_IT, is_array_file
+from warehouse.catalog.json_arrays import as_array, begins_array, is_array_file, lines_of
+from warehouse.ingest.dialect import is_multiline
 from warehouse.ingest.json_numbers import BEYOND_VARIANT, LONG_DECIMAL
 from warehouse.ingest.landing import open_regular
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Stream
     from warehouse.ingest.files import LandingFile
 
-__all__ = ["array_problem", "elements", "is_array", "is_exact"]
+__all__ = ["elements", "is_exact", "is_whole", "whole_problem"]
 
 _KNOWN = 50_000
 _MARK = b"\xef\xbb\xbf"
@@ -35,9 +36,11 @@ _LONG_DECIMAL = re.compile(LONG_DECIMAL.encode())
 _NO_VARIANT = re.compile(BEYOND_VARIANT.encode())
 
 
-def is_array(stream: Stream, file: LandingFile) -> bool:
-    """Whether a file of a stream is one array; one that cannot be read is none."""
-    return stream.format == "json" and bool(file.size) and _is_array(stream.landing / file.path, file.size, file.mtime_ns)
+def is_whole(stream: Stream, file: LandingFile) -> bool:
+    """Whether a file of a stream is read whole; an array that cannot be read is not."""
+    if stream.format != "json" or not file.size:
+        return False
+    return is_multiline(stream.options) or _is_array(stream.landing / file.path, file.size, file.mtime_ns)
 
 
 @lru_cache(maxsize=_KNOWN)
@@ -49,7 +52,7 @@ def _is_array(path: Path, size: int, mtime_ns: int) -> bool:  # noqa: ARG001 - t
 
 
 def is_exact(stream: Stream, file: LandingFile) -> bool:
-    """Whether an array has decimals that double precision would change, for columns that would show it."""
+    """Whether a file that is read whole has decimals that double precision would change, for columns that would show it."""
     identity = (stream.landing / file.path, file.size, file.mtime_ns)
     if _shows(stream, "decimal"):
         return _has_long_decimal(*identity)
@@ -68,12 +71,13 @@ def _has_long_decimal(path: Path, size: int, mtime_ns: int) -> bool:  # noqa: AR
         return False
 
 
-def array_problem(stream: Stream, file: LandingFile) -> tuple[str, str] | None:
-    """Return why a file that is one array is not read, (reason, message), or nothing."""
+def whole_problem(stream: Stream, file: LandingFile) -> tuple[str, str] | None:
+    """Return why a file that would be read whole is not read, (reason, message), or nothing."""
     problem = _problem(stream.landing / file.path, file.size, file.mtime_ns, stream.max_record)
     identity = (stream.landing / file.path, file.size, file.mtime_ns)
     if problem is None and _shows(stream, "decimal") and _has_long_decimal(*identity) and _is_beyond_variant(*identity):
-        return "unreadable", f"it is a JSON array with decimals of more than 38 digits; {LINES_OF_IT}"
+        content = _content(identity[0], -1)
+        return "unreadable", f"it is {_called(content)} with decimals of more than 38 digits; {lines_of(content)}"
     return problem
 
 
@@ -92,22 +96,26 @@ def _problem(path: Path, size: int, mtime_ns: int, most: int) -> tuple[str, str]
     except (OSError, EOFError, zlib.error):
         return None
     if len(content) > most:
-        larger = f"it is one JSON array of more than max_record ({most} bytes)"
-        return "record_too_long", f"{larger}; {LINES_OF_IT}, or raise max_record"
+        larger = f"it is {_called(content)} of more than max_record ({most} bytes)"
+        return "record_too_long", f"{larger}; {lines_of(content)}, or raise max_record"
     try:
-        parts = msgspec.json.decode(content, type=list[msgspec.Raw])
+        parts = msgspec.json.decode(as_array(content), type=list[msgspec.Raw])
     except (msgspec.DecodeError, RecursionError) as error:
-        return "unreadable", f"it begins as a JSON array of objects, and is none: {error}"
+        return "unreadable", f"it begins as {_called(content)}, and is none: {error}"
     other = next((number for number, part in enumerate(parts, 1) if bytes(memoryview(part)[:1]) != b"{"), None)
     if other is not None:
-        return "unreadable", f"it is a JSON array of which element {other} is no object"
+        return "unreadable", f"it is {_called(content)} of which element {other} is no object"
     if _TOO_LARGE.search(content):
-        return "unreadable", f"it is a JSON array with numbers that do not fit in double precision; {LINES_OF_IT}"
+        return "unreadable", f"it is {_called(content)} with numbers that do not fit in double precision; {lines_of(content)}"
     return None
 
 
+def _called(content: bytes) -> str:
+    return "one JSON array" if begins_array(content) else "JSON over several lines"
+
+
 def elements(path: Path) -> list[bytes]:
-    """Return the text of each element of a file that is one array; the file is within its bound.
+    """Return the text of each object of a file that is read whole; the file is within its bound.
 
     Raises
     ------
@@ -115,7 +123,7 @@ def elements(path: Path) -> list[bytes]:
         When it cannot be read.
 
     """
-    return [bytes(part) for part in msgspec.json.decode(_content(path, -1), type=list[msgspec.Raw])]
+    return [bytes(part) for part in msgspec.json.decode(as_array(_content(path, -1)), type=list[msgspec.Raw])]
 
 
 def _content(path: Path, most: int) -> bytes:

@@ -18,15 +18,16 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
+from warehouse.catalog.json_arrays import SEAM
 from warehouse.catalog.model import COLUMNAR
 from warehouse.ingest.calculated import with_calculated
 from warehouse.ingest.columnar import read_columnar
 from warehouse.ingest.columns import inputs_of_records, known_names
 from warehouse.ingest.conversion import JUST_TIME, SEVERAL_ZONES, from_text, says_more, says_what
 from warehouse.ingest.delimited import Delimited, delimited_records, typed_fields
-from warehouse.ingest.dialect import is_delimited
+from warehouse.ingest.dialect import is_delimited, is_multiline
 from warehouse.ingest.folder_columns import with_folder_columns
-from warehouse.ingest.json_arrays import is_array, is_exact
+from warehouse.ingest.json_arrays import is_exact, is_whole
 from warehouse.ingest.json_fields import Parsed, exact_text, json_path, parsed, seen_text
 from warehouse.ingest.local import local_frame
 from warehouse.ingest.record_parts import PLACE_OF_RECORD, SHAPE, Records, called_of, paths_of
@@ -117,7 +118,7 @@ def _json(lines: DataFrame, stream: Stream) -> DataFrame:
     inputs = inputs_of_records(stream)
     options = {
         "timeZone": stream.timezone,
-        **dict(stream.options),
+        **{key: value for key, value in stream.options if key.lower() != "multiline"},
         "mode": "PERMISSIVE",
         "columnNameOfCorruptRecord": SHAPE,
     }
@@ -202,18 +203,21 @@ def _json(lines: DataFrame, stream: Stream) -> DataFrame:
 
 
 def _lines(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -> DataFrame:
-    """Return the text of each record: a line, or an element of a file that is one array."""
+    """Return the text of each record: a line, or an object of a file that is read whole."""
     texts = session.read.option("recursiveFileLookup", "true").option("__globPaths__", "false")
-    arrays = [file for file in files if is_array(stream, file)]
-    plain = [file for file in files if file not in arrays] if arrays else files
+    wholes = [file for file in files if is_whole(stream, file)]
+    plain = [file for file in files if file not in wholes] if wholes else files
     parts = []
     if plain:  # a blank line is no record, so it is passed over before the rows are numbered
         parts.append(texts.text(paths_of(stream, plain)).selectExpr("value", "_metadata").where("trim(value) != ''"))
-    exact = [file for file in arrays if is_exact(stream, file)]
-    unmarked = F.regexp_replace("value", "^\ufeff", "")
-    elements = F.try_parse_json(unmarked).try_cast("array<variant>")
+    exact = [file for file in wholes if is_exact(stream, file)]
+    text = F.regexp_replace("value", "^\ufeff", "")
+    if is_multiline(stream.options):
+        joined = F.concat(F.lit("["), F.regexp_replace(text, SEAM, "},{"), F.lit("]"))
+        text = F.when(text.rlike(r"^\s*\["), text).otherwise(joined)
+    elements = F.try_parse_json(text).try_cast("array<variant>")
     ways = (
-        ([file for file in arrays if file not in exact], F.from_json(unmarked, "array<string>")),
+        ([file for file in wholes if file not in exact], F.from_json(text, "array<string>")),
         (exact, F.transform(elements, _as_json)),
     )
     for members, objects in ways:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from warehouse.catalog.codecs import decompressed
-from warehouse.catalog.json_arrays import is_array_file
 from warehouse.catalog.model import Column
 from warehouse.catalog.types import unusable_name
 from warehouse.errors import FileProblem
@@ -23,7 +22,7 @@ from warehouse.ingest.bounds import beyond_bounds
 from warehouse.ingest.columnar import schema_of
 from warehouse.ingest.columns import known_names
 from warehouse.ingest.dialect import is_delimited
-from warehouse.ingest.json_arrays import elements
+from warehouse.ingest.json_arrays import elements, is_whole
 from warehouse.ingest.landing import open_regular
 from warehouse.layout.columns import is_reserved
 
@@ -100,23 +99,25 @@ def _columns(
             for file in files:
                 yield file, dict.fromkeys(header, "string")
         elif stream.format == "json":
-            beyond = {problem.path for problem in beyond_bounds(replace(stream, landing=landing), files)}
+            there = replace(stream, landing=landing)
+            beyond = {problem.path for problem in beyond_bounds(there, files)}
             for file in files:
                 if file.size and file.path not in beyond:
-                    yield file, dict.fromkeys(_fields(landing / file.path, file.size, file.mtime_ns), "string")
+                    found = _fields(landing / file.path, file.size, file.mtime_ns, whole=is_whole(there, file))
+                    yield file, dict.fromkeys(found, "string")
         else:
             for file in files:
                 yield file, _footer(landing / file.path, stream.format)
 
 
 @lru_cache(maxsize=_KNOWN)
-def _fields(path: Path, size: int, mtime_ns: int) -> tuple[str, ...]:  # noqa: ARG001 - the file's identity: it is looked at once
+def _fields(path: Path, size: int, mtime_ns: int, *, whole: bool) -> tuple[str, ...]:  # noqa: ARG001 - the file's identity
     """Return the fields of the objects in a file, in the order in which they come."""
     found: dict[str, None] = {}
     decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
     try:
         with open_regular(path) as raw:
-            for line in elements(path) if is_array_file(path) else decompressed(raw, path.name):
+            for line in elements(path) if whole else decompressed(raw, path.name):
                 if line.strip() and len(found) <= 2 * MOST_ADDED:
                     try:
                         found.update(dict.fromkeys(decoder.decode(line)))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+from warehouse.catalog.avro_files import avro_batches
 from warehouse.catalog.codecs import decompressed
 from warehouse.errors import FileProblem, NotSharedError
 from warehouse.ingest.landing import unchanged
@@ -91,10 +92,10 @@ def _is_of_no_file(error: BaseException) -> bool:
 
 
 def _file_problem(path: Path, file: LandingFile, form: str) -> FileProblem | None:
-    """Return what is wrong with the bytes of a file: a truncated or damaged compressed, Parquet or ORC file, or nothing."""
+    """Return what is wrong with the bytes of a file: a truncated or damaged compressed, Parquet, ORC or Avro file, or nothing."""
     try:
-        if form == "orc":
-            for _ in orc_batches(path):
+        if form in ("orc", "avro"):
+            for _ in orc_batches(path) if form == "orc" else avro_batches(path):
                 pass
         elif form == "parquet":
             import pyarrow.parquet  # noqa: PLC0415 - only when an input has failed

@@ -1,25 +1,21 @@
 """What Spark needs to read and write a root in an object store: Hadoop's file system, with the settings that obstore has.
 
-The jars are resolved once by Spark's own resolver into the cache directory, without the 500 MB bundle of all of Amazon's
-services. They are not resolved if ``spark.jars``, ``spark.jars.packages`` or the class path already has ``hadoop-aws``.
+The jars are resolved without the 500 MB bundle of all of Amazon's services.
 Credentials come from Hadoop's default chain, which takes them from the same environment and never from a command line.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warehouse.errors import PlatformError
-from warehouse.objects.client import cache_directory
 from warehouse.objects.path import ObjectPath
+from warehouse.storage.packages import Needed, jar_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 __all__ = ["PACKAGES", "store_settings"]
 
@@ -37,9 +33,7 @@ _EXCLUDED = (
     "commons-codec:commons-codec",
     "io.netty:*",
 )
-_TIMEOUT = 600
-_WHERE_FROM = ("spark.jars.ivySettings", "spark.jars.repositories")
-_GIVEN = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPath", "spark.executor.extraClassPath")
+_NEEDED = Needed(PACKAGES, _EXCLUDED, "hadoop-aws", f"s3-3.5.0-{_SDK}", "reaches an object store")
 
 
 def store_settings(root: Path, given: Mapping[str, str], *, launched: bool = False) -> dict[str, str]:
@@ -82,56 +76,4 @@ def store_settings(root: Path, given: Mapping[str, str], *, launched: bool = Fal
     if region:
         settings["spark.hadoop.fs.s3a.endpoint.region"] = region
     settings = {key: value for key, value in settings.items() if key not in given}
-    if not launched and not any("hadoop-aws" in given.get(key, "") for key in _GIVEN):
-        jars = _jars(given)
-        if given.get("spark.master", "local[*]").startswith("local"):
-            before = given.get("spark.driver.extraClassPath")
-            settings["spark.driver.extraClassPath"] = os.pathsep.join([*([before] if before else []), *jars])
-        else:
-            settings["spark.jars"] = ",".join([*filter(None, [given.get("spark.jars")]), *jars])
-    return settings
-
-
-def _jars(given: Mapping[str, str]) -> list[str]:
-    """Return the jars, resolved into the cache directory if they are not there."""
-    target = cache_directory() / "jars" / "-".join(("s3", PACKAGES[0].rpartition(":")[2], _SDK))
-    if not target.is_dir():
-        _resolve(target, given)
-    return sorted(str(jar) for jar in target.glob("*.jar"))
-
-
-def _resolve(target: Path, given: Mapping[str, str]) -> None:
-    import pyspark  # noqa: PLC0415 - reading commands never import Spark
-
-    home = Path(pyspark.__file__).parent
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="stream-wh-jars-", dir=target.parent) as scratch:
-        nothing = Path(scratch) / "nothing.py"
-        nothing.write_text("pass\n")
-        command = [
-            str(home / "bin" / "spark-submit"), "--packages", ",".join(PACKAGES), "--exclude-packages", ",".join(_EXCLUDED),
-            "--conf", f"spark.jars.ivy={scratch}/ivy",
-            *(part for key in _WHERE_FROM if key in given for part in ("--conf", f"{key}={given[key]}")),
-            str(nothing),
-        ]  # fmt: skip
-        try:
-            done = subprocess.run(  # noqa: S603 - Spark's own command, with names of packages that stand above
-                command, env={**os.environ, "SPARK_HOME": str(home)}, capture_output=True, text=True, check=False,
-                stdin=subprocess.DEVNULL, timeout=_TIMEOUT,
-            )  # fmt: skip
-            told = done.stderr
-        except subprocess.TimeoutExpired:
-            told = f"no answer in {_TIMEOUT} s"
-        found = sorted(Path(scratch).glob("ivy/jars/*.jar"))
-        if not any("hadoop-aws" in jar.name for jar in found):
-            reason = next((line for line in reversed(told.splitlines()) if line.strip()), "no answer")
-            raise PlatformError(
-                f"the jars with which Spark reaches an object store cannot be resolved ({reason.strip()[:200]}); give them to "
-                f"it by `spark.jars.packages` in [spark], or with spark-submit"
-            )
-        complete = Path(scratch) / "complete"
-        complete.mkdir()
-        for jar in found:
-            shutil.move(jar, complete / jar.name)
-        if not target.is_dir():
-            complete.replace(target)
+    return settings if launched else settings | jar_settings(_NEEDED, given)

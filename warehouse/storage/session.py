@@ -25,10 +25,11 @@ from warehouse.errors import LockHeldError, PlatformError
 from warehouse.storage.cluster import cores
 from warehouse.storage.hadoop import store_settings
 from warehouse.storage.jvm import ClassArchive, class_archive, java_options
+from warehouse.storage.packages import AVRO, jar_settings
 from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from pyspark.sql import SparkSession
 
@@ -103,8 +104,12 @@ def owned_settings() -> frozenset[str]:
     return frozenset(_OWNED)
 
 
-def spark_session(settings: Iterable[tuple[str, str]] = (), *, small: bool = False, root: Path | None = None) -> SparkSession:
-    """Return the active Spark session, or start one with ``settings``; ``small`` for little data, ``root`` where tables are.
+def spark_session(
+    settings: Iterable[tuple[str, str]] = (), *, small: bool = False, root: Path | None = None, formats: Collection[str] = ()
+) -> SparkSession:
+    """Return the active Spark session, or start one with ``settings``.
+
+    ``small`` is for little data, ``root`` where tables are, ``formats`` those of the files that are to be read.
 
     Raises
     ------
@@ -127,6 +132,8 @@ def spark_session(settings: Iterable[tuple[str, str]] = (), *, small: bool = Fal
         given.pop("spark.master", None)
     if root is not None and not store_of(root).local_paths:
         given |= store_settings(root, given, launched=under_submit)
+    if "avro" in formats and not under_submit:
+        given |= jar_settings(AVRO, given)
     if not under_submit:
         archive = _with_jvm_settings(given, small=small)
     builder = SparkSession.builder

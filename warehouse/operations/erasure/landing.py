@@ -20,10 +20,12 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 import duckdb
+import pyarrow as pa
 import pyarrow.dataset as ds
 
+from warehouse.catalog.avro_files import avro_batches, avro_schema
+from warehouse.catalog.avro_schemas import has_choice
 from warehouse.catalog.codecs import decompressed
-from warehouse.catalog.json_arrays import is_array_file
 from warehouse.catalog.model import COLUMNAR
 from warehouse.catalog.patterns import matches
 from warehouse.catalog.places import folder_values
@@ -33,7 +35,7 @@ from warehouse.ingest.columnar import beyond_columnar_bounds
 from warehouse.ingest.columns import path_of
 from warehouse.ingest.dialect import delimiter_of, has_header_record, is_delimited, is_multiline, reader_options, text_encoding
 from warehouse.ingest.files import unnumbered
-from warehouse.ingest.json_arrays import elements
+from warehouse.ingest.json_arrays import elements, is_whole
 from warehouse.ingest.landing import csv_header, file_encoding, list_landing, zeek_header
 from warehouse.ingest.object_copies import copied
 from warehouse.operations.erasure.key_matcher import shows
@@ -118,12 +120,12 @@ def _holds(stream: Stream, file: LandingFile, keys: ErasedKeys) -> bool:
         return True  # a part of the key should be on its path, and is not
     sources = {column.name.lower(): column.source_name for column in of_key}
     moved = any(column.source_name != column.name for column in of_key)  # an older file may have the key under another name
-    if stream.format == "orc" and any(column.type == "timestamp" for column in of_key):
+    if stream.format in ("orc", "avro") and any(column.type == "timestamp" for column in of_key):
         return True  # what reads the file here does not know all times
     if stream.format in COLUMNAR:
         return _columnar_holds(stream, path, keys, sources, folders, moved=moved)
     test = shows(keys)
-    records = _csv_records(stream, path) if is_delimited(stream) else _json_records(path)
+    records = _csv_records(stream, path) if is_delimited(stream) else _json_records(path, whole=is_whole(stream, file))
     on_path = " ".join(filter(None, folders.values()))
     for values, record in records:
         text = f"{on_path} {record}" if folders else record
@@ -252,9 +254,9 @@ def _fields(line: str, delimiter: str, quote: str | None, escape: str | None) ->
         return None
 
 
-def _json_records(path: Path) -> Iterator[tuple[dict[str, Any] | None, str]]:
+def _json_records(path: Path, *, whole: bool) -> Iterator[tuple[dict[str, Any] | None, str]]:
     with _opened(path, "utf-8-sig") as file:
-        lines = (each.decode(errors="replace") for each in elements(path)) if is_array_file(path) else iter(file)
+        lines = (each.decode(errors="replace") for each in elements(path)) if whole else iter(file)
         for line in lines:
             try:
                 record = json.loads(line)
@@ -279,6 +281,9 @@ def _columnar_holds(
         if stream.format == "orc":
             landed = "landed"
             connection.register(landed, ds.dataset(path, format="orc"))
+        elif stream.format == "avro":
+            landed = "landed"
+            connection.register(landed, pa.RecordBatchReader.from_batches(avro_schema(path), avro_batches(path)))
         described = connection.execute(f"DESCRIBE FROM {landed}").fetchall()
         there = {str(row[0]).lower() for row in described}
         own = [column for column in keys.columns if column.name.lower() not in folders]
@@ -286,6 +291,8 @@ def _columnar_holds(
         ways = {name: (source,) if source.lower() in there else path_of(source) or (source,) for name, source in names.items()}
         if {way[0].lower() for way in ways.values()} - there:
             return moved
+        if stream.format == "avro" and any(has_choice(avro_schema(path).field(way[0]).type) for way in ways.values()):
+            return True  # of a value of several types nothing is told here
         places = {name: ".".join(map(quoted, way)) for name, way in ways.items()}
         given = ((column.name, folders[column.name.lower()]) for column in keys.columns if column.name.lower() in folders)
         places |= {name: "NULL" if value is None else literal(value) for name, value in given}

@@ -1,0 +1,260 @@
+"""Avro files without Spark: their schema, their blocks and their rows as Arrow has them.
+
+The library fastavro, an extra, reads headers and records. Blocks are found and decompressed here, each within a bound. A file
+that ends within a block is refused: Avro's own reader for Java passes over it in silence where a block's first bytes are cut.
+"""
+
+from __future__ import annotations
+
+import bz2
+import io
+import lzma
+import os
+import zlib
+from dataclasses import dataclass
+from itertools import islice
+from typing import IO, TYPE_CHECKING, Any
+
+from warehouse.catalog.avro_schemas import arrow_schema, has_choice, without_meaning
+from warehouse.errors import PlatformError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["LARGEST_BLOCK", "AvroFile", "Block", "avro_batches", "avro_schema", "is_avro", "opened_avro"]
+
+LARGEST_BLOCK = 256 << 20
+"""Bytes that a block may hold: a task reads it at once."""
+_MAGIC = b"Obj\x01"
+_MARKER = 16
+_ROWS_AT_ONCE = 1024
+_CODECS = ("null", "deflate", "snappy", "zstandard", "bzip2", "xz")
+_LONGEST_NUMBER = 10
+_CHECKSUM = 4
+
+
+def is_avro(beginning: bytes) -> bool:
+    """Whether a file that begins so is one of Avro."""
+    return beginning.startswith(_MAGIC)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of a file: its number from 1, how many records it says it has, and where its bytes are."""
+
+    number: int
+    count: int
+    place: int
+    length: int
+
+
+@dataclass(frozen=True)
+class AvroFile:
+    """An open file: its schema as written, how its blocks are compressed, what stands behind each, and where the first begins."""
+
+    raw: IO[bytes]
+    schema: Any
+    codec: str
+    marker: bytes
+    begin: int
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the blocks, without reading them.
+
+        Raises
+        ------
+        ValueError
+            When the file ends within one, or is damaged between two.
+
+        """
+        size = os.fstat(self.raw.fileno()).st_size
+        place, number = self.begin, 0
+        while place < size:
+            number += 1
+            self.raw.seek(place)
+            count, length = _number(self.raw, number), _number(self.raw, number)
+            place = self.raw.tell()
+            if count < 0 or length < 0:
+                raise ValueError(f"the beginning of its block {number} is damaged")
+            if place + length + _MARKER > size:
+                raise ValueError(f"it ends within its block {number}: it is cut")
+            self.raw.seek(place + length)
+            if self.raw.read(_MARKER) != self.marker:
+                raise ValueError(f"its block {number} is damaged: the marker behind it is another")
+            yield Block(number, count, place, length)
+            place += length + _MARKER
+
+    def content(self, block: Block) -> bytes:
+        """Return what a block holds.
+
+        Raises
+        ------
+        ValueError
+            When it is damaged, or holds more than the bound.
+
+        """
+        self.raw.seek(block.place)
+        try:
+            content = _decompressed(self.raw.read(block.length), self.codec)
+        except (OSError, EOFError, zlib.error, lzma.LZMAError, ValueError) as error:
+            raise ValueError(f"its block {block.number} is damaged: {error}") from error
+        if len(content) > LARGEST_BLOCK:
+            raise ValueError(
+                f"its block {block.number} holds more than {LARGEST_BLOCK} bytes, which a task would read at once; "
+                "let what writes it make smaller blocks"
+            )
+        return content
+
+    def records(self, block: Block, content: bytes, schema: Any) -> Iterator[Any]:  # noqa: ANN401 - of Avro
+        """Yield the records of a block, read by ``schema``: that of the file, without some meanings.
+
+        Raises
+        ------
+        ValueError
+            When the block is damaged.
+
+        """
+        stream, library = io.BytesIO(content), _library()
+        parsed = library.parse_schema(schema)
+        try:
+            for _ in range(block.count):
+                yield library.schemaless_reader(stream, parsed, None)
+        except (EOFError, IndexError, ValueError, ArithmeticError, KeyError, TypeError) as error:
+            raise ValueError(f"its block {block.number} is damaged: {type(error).__name__} {error}".rstrip()) from error
+        if stream.tell() < len(content):
+            raise ValueError(f"its block {block.number} is damaged: it holds more than its {block.count} records")
+
+
+def opened_avro(raw: IO[bytes]) -> AvroFile:
+    """Return a file that is open at its beginning.
+
+    Raises
+    ------
+    PlatformError
+        When the library is not installed.
+    ValueError
+        When it is no such file, or Spark cannot read it.
+
+    """
+    read = _library()
+    try:
+        file = read.reader(raw)
+        schema, codec = file.writer_schema, file.codec
+    except (EOFError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"it is no file of Avro, or cut ({type(error).__name__} {error})") from error
+    if codec not in _CODECS:
+        raise ValueError(f"its codec is {codec}, which is none of {', '.join(_CODECS)}")
+    begin = raw.tell()
+    raw.seek(begin - _MARKER)
+    return AvroFile(raw, schema, codec, raw.read(_MARKER), begin)
+
+
+def avro_schema(path: Path) -> Any:  # noqa: ANN401 - Arrow's
+    """Return the schema of a file as Arrow's, with that of Avro in its metadata.
+
+    Raises
+    ------
+    PlatformError, ValueError, OSError
+        As :func:`opened_avro`; also when Spark reads no such schema, or the file cannot be read.
+
+    """
+    import json  # noqa: PLC0415 - only Avro landings need it
+
+    with path.open("rb") as raw:
+        written = opened_avro(raw).schema
+    return arrow_schema(written).with_metadata({"avro": json.dumps(written, sort_keys=True)})
+
+
+def avro_batches(path: Path, columns: tuple[str, ...] | None = None) -> Iterator[Any]:
+    """Yield the rows of a file as small batches of Arrow, all columns or some; of a value of several types nothing is told.
+
+    Raises
+    ------
+    PlatformError, ValueError, OSError
+        As of :func:`avro_schema`; also when a block is damaged.
+
+    """
+    import pyarrow as pa  # noqa: PLC0415 - only Avro landings need it
+
+    with path.open("rb") as raw:
+        file = opened_avro(raw)
+        whole = arrow_schema(file.schema)
+        unsure = {field.name for field in whole if has_choice(field.type)}
+        kept = [field for field in whole if columns is None or field.name in columns]
+        schema, read_by = pa.schema(kept), without_meaning(file.schema, ("decimal",))
+        for block in file.blocks():
+            records = file.records(block, file.content(block), read_by)
+            while rows := list(islice(records, _ROWS_AT_ONCE)):
+                fitted = [
+                    pa.array([None if field.name in unsure else _fitted(row[field.name], field.type) for row in rows], field.type)
+                    for field in kept
+                ]
+                yield pa.RecordBatch.from_arrays(fitted, schema=schema)
+
+
+def _library() -> Any:  # noqa: ANN401 - an extra, not installed where types are checked
+    try:
+        import fastavro  # noqa: PLC0415 - other formats do without
+    except ImportError as error:
+        raise PlatformError("files of Avro need more of Python: pip install 'stream-wh[avro]'") from error
+    return fastavro
+
+
+def _fitted(value: Any, kind: Any) -> Any:  # noqa: ANN401 - any value, and a type of Arrow
+    """Return a value as Arrow takes it: a map as its pairs."""
+    import pyarrow.types as at  # noqa: PLC0415 - as above
+
+    if value is None or not at.is_nested(kind):
+        return value
+    if at.is_map(kind):
+        return [(key, _fitted(each, kind.item_type)) for key, each in value.items()]
+    if at.is_struct(kind):
+        return {field.name: _fitted(value[field.name], field.type) for field in kind}
+    return [_fitted(each, kind.value_type) for each in value]
+
+
+def _number(raw: IO[bytes], block: int) -> int:
+    """Return the number that stands here, of which each byte has seven bits."""
+    found = 0
+    for place in range(_LONGEST_NUMBER):
+        byte = raw.read(1)
+        if not byte:
+            raise ValueError(f"it ends within its block {block}: it is cut")
+        found |= (byte[0] & 0x7F) << (7 * place)
+        if not byte[0] & 0x80:
+            return (found >> 1) ^ -(found & 1)
+    raise ValueError(f"the beginning of its block {block} is damaged")
+
+
+def _decompressed(data: bytes, codec: str) -> bytes:
+    """Return what compressed bytes hold, at most a byte more than the bound."""
+    most = LARGEST_BLOCK + 1
+    if codec == "null":
+        return data
+    if codec in ("snappy", "zstandard"):
+        return _by_arrow(data, codec, most)
+    opened: Any = {"deflate": lambda: zlib.decompressobj(-15), "bzip2": bz2.BZ2Decompressor, "xz": lzma.LZMADecompressor}[codec]()
+    content: bytes = opened.decompress(data, most)
+    if len(content) < most and not opened.eof:
+        raise EOFError("it ends early")
+    return content
+
+
+def _by_arrow(data: bytes, codec: str, most: int) -> bytes:
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
+    if codec == "zstandard":
+        return bytes(pa.CompressedInputStream(pa.BufferReader(data), "zstd").read(most))
+    length, place = 0, 0
+    while place < _LONGEST_NUMBER and place < len(data):
+        length |= (data[place] & 0x7F) << (7 * place)
+        place += 1
+        if not data[place - 1] & 0x80:
+            break
+    if length >= most:
+        return bytes(most)
+    content = bytes(pa.decompress(data[:-_CHECKSUM], length, codec="snappy"))
+    if zlib.crc32(content).to_bytes(_CHECKSUM, "big") != data[-_CHECKSUM:]:
+        raise ValueError("its checksum is another")
+    return content

@@ -1,0 +1,75 @@
+"""What an Avro file may hold: the bounds of :mod:`.bounds`, and that all its blocks are there and whole.
+
+The beginnings of blocks say how many records there are, so every file is walked from block to block, without reading them. What
+they hold is looked at where it could be beyond a bound. A file whose bytes are damaged is found when it is read, unless it was
+looked at before.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from warehouse.catalog.avro_files import opened_avro
+from warehouse.catalog.avro_schemas import without_meaning
+from warehouse.ingest.bounds import HARMLESS, expands_too_much
+from warehouse.ingest.landing import open_regular
+from warehouse.ingest.parquet_bounds import value_too_long
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["beyond_avro_bounds"]
+
+_KNOWN = 50_000
+_MOST = {"null": 1, "deflate": 1032, "snappy": 64}
+"""Bytes that a byte of a block can hold at the most; of the other codecs a byte can hold very many."""
+
+
+@lru_cache(maxsize=_KNOWN)
+def beyond_avro_bounds(
+    path: Path, size: int, mtime_ns: int, longest: int, most: int  # noqa: ARG001 - the file's identity
+) -> tuple[str, str] | None:
+    """Return why an Avro file is not read, (reason, message), or nothing; as :func:`.parquet_bounds.beyond_parquet_bounds`.
+
+    Raises
+    ------
+    Exception
+        Whatever is wrong with a file that is cut or damaged.
+
+    """
+    with open_regular(path) as raw:
+        file = opened_avro(raw)
+        rows = 0
+        for block in file.blocks():
+            rows += block.count
+            if bomb := expands_too_much(size, 0, rows, most):
+                return "expands_too_much", bomb
+        if size * _MOST.get(file.codec, size + HARMLESS) <= min(longest, HARMLESS):
+            return None
+        total, schema = 0, without_meaning(file.schema)
+        for block in file.blocks():
+            content = file.content(block)
+            total += len(content)
+            if problem := expands_too_much(size, total, 0, most):
+                return "expands_too_much", problem
+            if len(content) > longest:
+                for record in file.records(block, content, schema):
+                    for name, value in record.items():
+                        if (length := _longest(value)) > longest:
+                            return "record_too_long", value_too_long(name, length, longest)
+    return None
+
+
+def _longest(value: Any) -> int:  # noqa: ANN401 - any value of Avro
+    """Return the bytes of the longest text in a value."""
+    match value:
+        case str():
+            return len(value.encode())
+        case bytes():
+            return len(value)
+        case dict():
+            return max((_longest(each) for pair in value.items() for each in pair), default=0)
+        case list():
+            return max(map(_longest, value), default=0)
+    return 0
