@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from warehouse.catalog.archives import EXPIRED_AT
 from warehouse.catalog.expression import expression_faults
+from warehouse.catalog.line_patterns import PATTERN, pattern_missing
 from warehouse.catalog.model import DEFAULT_PERIODS, LayoutSpec, label_of
 from warehouse.catalog.owned import headerless_fault, multiline_fault, option_fault, twofold_options, value_fault
 from warehouse.catalog.patterns import split_landing
@@ -98,6 +99,8 @@ def _required(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
         if getattr(draft.section, key) is None and draft.sound(key):
             allowed = type(draft.section).model_fields[key].description or ""
             yield key, FaultError("nothing", f"{allowed} (required)")
+    if draft.section.format == "text" and pattern_missing(draft.section.options) and draft.sound("options"):
+        yield "options.pattern", FaultError("nothing, with format text", PATTERN)
     if not draft.names and draft.sound("columns"):
         yield "columns", FaultError("nothing", 'at least one column: name = "Spark SQL type" (required)')
 
@@ -121,14 +124,14 @@ def _column_names(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
 
 def _csv_types(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
     form = draft.section.format
-    if form not in ("csv", "zeek"):
+    if form not in ("csv", "zeek", "text"):
         return
     for table, given in (("columns", draft.section.columns), ("sources", draft.section.sources)):
         for name, column in given.items():
             kind = parse_type(column.type)
             is_set = form == "zeek" and isinstance(kind, Array) and isinstance(kind.element, (Atomic, Decimal))
             if isinstance(kind, (Array, Struct)) and column.expr is None and not is_set:
-                others = "arrays and structs need json or parquet" if form == "csv" else "arrays of such, e.g. array<double>"
+                others = "arrays and structs need json or parquet" if form != "zeek" else "arrays of such, e.g. array<double>"
                 allowed = f'types without parts, e.g. "string"; {others}'
                 yield f"{table}.{name}", FaultError(f"{canonical(kind)} with format {form}", allowed)
 

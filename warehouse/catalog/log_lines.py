@@ -1,4 +1,4 @@
-"""Logs whose lines are no records of fields: logfmt and syslog. ``init --from`` names the command that makes records of them.
+"""Logs whose lines are no records of fields: ``init --from`` knows patterns of some, and of others the command to make records.
 
 A line of syslog says no year. It is that of the file's last change, or the year before where that would lie more than a day
 after it: the latest year in which no line is of the future.
@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import re
 import shlex
+import zlib
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.codecs import decompressed, is_compressed
 from warehouse.catalog.duck_sql import literal
+from warehouse.catalog.line_patterns import APPLICATION, SYSLOG, SYSLOG_FILE, line_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["way_of_log"]
+__all__ = ["pattern_of_log", "way_of_log"]
 
 _LOOKED_AT = 1 << 16
 _FEWEST = 2
+_NEARLY_ALL = 0.8
+"""The share of lines that must match: those of a trace behind an error do not."""
 _PAIR = re.compile(r'(?:^|(?<= ))[A-Za-z_][\w.@-]*=(?:"(?:[^"\\]|\\.)*"|[^\s"]*)(?= |$)')
 _SYSLOG = re.compile(r"(?:<\d{1,3}>)?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d:\d\d \S+ \S")
 _PARTS = (
@@ -38,20 +42,35 @@ _TEXT = (
 
 def way_of_log(source: Path) -> str | None:
     """Return what a file is and the command that makes records of it, where it is a log of such lines; else nothing."""
-    try:
-        with source.open("rb") as raw:
-            content = decompressed(raw, source.name).read(_LOOKED_AT)
-    except (OSError, EOFError, ValueError):
-        return None  # whoever reads it says what is wrong with it
-    text = content.decode("utf-8", "replace")
-    whole = text.endswith("\n") or len(content) < _LOOKED_AT
-    lines = [line for line in (text.splitlines() if whole else text.splitlines()[:-1]) if line.strip()]
+    text, lines = _beginning(source)
     syslog = all(map(_SYSLOG.match, lines))
     if len(lines) < _FEWEST or not (syslog or _is_logfmt(lines)):
         return None
     if is_compressed(source.name) and source.suffix != ".gz":
         return f"{source} is a log in {'syslog' if syslog else 'logfmt'}; decompress it, and name the plain file with --from"
     return _of_syslog(source, is_utf8="\ufffd" not in text[:-3]) if syslog else _of_logfmt(source)
+
+
+def pattern_of_log(source: Path) -> str | None:
+    """Return the pattern that nearly all lines at the beginning of a file match; None if it is none that is known."""
+    _, lines = _beginning(source)
+    for pattern in (SYSLOG, APPLICATION, SYSLOG_FILE):
+        matching = sum(line_pattern(pattern).fields(line) is not None for line in lines)
+        if matching >= max(_FEWEST, _NEARLY_ALL * len(lines)) and line_pattern(pattern).fields(lines[0]):
+            return pattern
+    return None
+
+
+def _beginning(source: Path) -> tuple[str, list[str]]:
+    """Return the beginning of a file, and its whole lines; nothing of a file that cannot be read."""
+    try:
+        with source.open("rb") as raw:
+            content = decompressed(raw, source.name).read(_LOOKED_AT)
+    except (OSError, EOFError, ValueError, zlib.error):
+        return "", []  # whoever reads it says what is wrong with it
+    text = content.decode("utf-8", "replace")
+    whole = text.endswith("\n") or len(content) < _LOOKED_AT
+    return text, [line for line in (text.splitlines() if whole else text.splitlines()[:-1]) if line.strip()]
 
 
 def _is_logfmt(lines: Sequence[str]) -> bool:

@@ -47,7 +47,7 @@ __all__ = [
     "label_of",
 ]
 
-Format = Literal["csv", "json", "parquet", "orc", "avro", "zeek"]
+Format = Literal["csv", "json", "parquet", "orc", "avro", "zeek", "text"]
 COLUMNAR = ("parquet", "orc", "avro")
 """Formats whose files name and type their columns."""
 How = Literal["eager", "lazy", "auto"]

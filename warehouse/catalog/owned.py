@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.encodings import encoding_fault, is_wide
+from warehouse.catalog.line_patterns import pattern_fault
 from warehouse.catalog.spelling import FaultError, as_written, nearest
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
     "avro": (),
     "orc": (),
     "parquet": (),
+    "text": ("dateFormat", "decimal", "nullValue", "pattern", "timestampFormat"),
     "zeek": (),
 }
 _TYPED_HERE = "not this one: the warehouse converts text as SQL casts do, and rejects the row that fails"
@@ -160,6 +162,8 @@ def value_fault(name: str, value: str) -> FaultError | None:
         return FaultError(as_written(value), '"," where numbers are written 1.234,5, or "." (the default)')
     if meant == "names":
         return _names_fault(value)
+    if meant == "pattern":
+        return pattern_fault(value)
     if meant == "multiline" and value.lower() not in ("true", "false"):
         return FaultError(as_written(value), "true where a text in quotes, or a JSON object, may go over several lines, or false")
     if meant in _COUNTS and not (_COUNT.fullmatch(value) or (meant, value) == ("maxcharspercolumn", "-1")):

@@ -261,7 +261,9 @@ def _summary(parts: _Parts) -> Iterator[str]:
         called = f" (in the file {_text(column.source)})" if column.source is not None else ""
         yield f"  {' '.join(column.name.split())}{called}: {column.type or 'not usable'}, about {column.distinct} values"
     count, column_name, text = found.unfit
-    if count:
+    if count and not column_name:
+        yield f"{counted(count, 'line')} would be rejected, for they do not match the pattern, such as {_text(text[:60])}."
+    elif count:
         yield f"{counted(count, 'other record')} would be rejected: {column_name} is no number there, but {_text(text[:40])}."
         yield "  If that stands for a missing value, declare it as nullValue in options; else declare the column as string."
     of_key = next(column for column in found.columns if column.name == key.columns[0])
@@ -345,7 +347,10 @@ def _text(value: str | list[str]) -> str:
 
 
 def _option(value: str) -> str:
-    return value if value in ("true", "false") else _text(value)
+    if value in ("true", "false"):
+        return value
+    literal = "\\" in value and "'" not in value and value.isprintable()  # a pattern is easier to read so
+    return f"'{value}'" if literal else _text(value)
 
 
 def _list(names: Iterable[str]) -> str:

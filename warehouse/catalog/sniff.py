@@ -20,7 +20,8 @@ from warehouse.catalog.duck_sql import literal, quoted
 from warehouse.catalog.duck_types import spark_type
 from warehouse.catalog.first_look import format_of, spread_objects
 from warehouse.catalog.json_arrays import is_array_file, is_over_lines, line_maker, lines_of
-from warehouse.catalog.log_lines import way_of_log
+from warehouse.catalog.line_patterns import line_pattern
+from warehouse.catalog.log_lines import pattern_of_log, way_of_log
 from warehouse.catalog.made_times import made_times
 from warehouse.catalog.model import COLUMNAR, MAX_RECORD
 from warehouse.catalog.read_times import duration_format, is_named_as_time, is_named_as_year, never, time_format, year_format
@@ -47,9 +48,10 @@ _SHAPES = {
     "parquet": "it may be cut short",
     "orc": "it may be cut short",
     "avro": "it may be cut short",
+    "text": "it should be lines of text in UTF-8",
     "zeek": "it may be cut short",
 }
-_TEXTS = ("csv", "json")
+_TEXTS = ("csv", "json", "text")
 _NEARLY_ALL = 0.95
 _HUNDREDTHS = [number / 100 for number in range(101)]
 _MOST_BIGINT = 1 << 63
@@ -70,7 +72,10 @@ def sniff(source: Path) -> Found:
     import duckdb  # noqa: PLC0415 - only this command looks at a file
 
     kind, endings = format_of(source)
-    if kind == "csv" and (way := way_of_log(source)) is not None:
+    pattern = pattern_of_log(source) if kind == "csv" else None
+    if pattern is not None:
+        kind = "text"
+    elif kind == "csv" and (way := way_of_log(source)) is not None:
         raise UsageError(way)
     try:
         with duckdb.connect() as connection, TemporaryDirectory(prefix="stream-wh-") as folder:
@@ -85,6 +90,7 @@ def sniff(source: Path) -> Found:
                 "parquet": "SELECT * FROM read_parquet($file)",
                 "orc": "",
                 "avro": "",
+                "text": "",
                 "zeek": "",
             }[kind] or (_zeek_query(plain, source) if kind == "zeek" else "")
             unfit = (0, "", "")
@@ -95,6 +101,10 @@ def sniff(source: Path) -> Found:
             elif kind == "csv":
                 dialect = _csv_sample(connection, plain, Path(folder))
                 unfit = misfits(connection, dialect)
+            elif pattern is not None:
+                fields, unfit = _fields_of_lines(connection, plain, Path(folder), pattern)
+                dialect = _csv_sample(connection, fields, Path(folder))
+                dialect = replace(dialect, options=(("pattern", pattern), *dialect.options))
             else:
                 given = {"file": literal_path(plain)}
                 connection.execute(f"CREATE TEMP TABLE sample AS {reader} LIMIT {SAMPLE}", given)
@@ -167,6 +177,23 @@ def _with_steps(columns: tuple[SniffedColumn, ...], plain: Path) -> tuple[Sniffe
 
     steps = {field.name: field.type.unit for field in pq.read_schema(plain) if pyarrow.types.is_duration(field.type)}
     return tuple(replace(column, step=steps.get(column.source or column.name)) for column in columns)
+
+
+def _fields_of_lines(
+    connection: DuckDBPyConnection, plain: Path, folder: Path, pattern: str
+) -> tuple[Path, tuple[int, str, str]]:
+    """Write the fields of the first lines as CSV, and return where, and how many lines do not match, with one of them."""
+    names = line_pattern(pattern).names
+    found = f"regexp_extract(line, {literal(f'^(?:{pattern})$')}, [{', '.join(map(literal, names))}])"
+    written = "columns = {'line': 'VARCHAR'}, delim = '\x01', quote = '', escape = '', header = false, auto_detect = false"
+    listed = ", ".join(f"nullif(fields.{quoted(name)}, '') AS {quoted(name)}" for name in names)
+    read = f"read_csv({literal(literal_path(plain))}, {written}, ignore_errors = true)"
+    lines = f"SELECT line, {found} AS fields FROM {read} WHERE trim(line) != '' LIMIT {SAMPLE}"
+    target = folder / "fields.csv"
+    connection.execute(f"COPY (SELECT {listed} FROM ({lines}) WHERE fields.moment != '') TO {literal(str(target))} (HEADER)")
+    others = f"SELECT count(*), coalesce(first(line), '') FROM ({lines}) WHERE fields.moment = ''"
+    count, line = _row(connection, others)
+    return target, (count, "", line)
 
 
 def _zeek_query(plain: Path, source: Path) -> str:
@@ -249,7 +276,7 @@ def _columns(connection: DuckDBPyConnection, kind: Format, dialect: CsvDialect) 
             continue
         known = has_times or any(column.type == "timestamp" for column in found)
         endless = never(connection, source, sql)
-        unit = time_format(connection, source, sql, digits=kind == "csv", has_times=known)
+        unit = time_format(connection, source, sql, digits=kind in ("csv", "text"), has_times=known)
         if kind == "zeek" and sql == "timestamp":
             unit = "epoch_seconds"
         lasting = duration_format(connection, source, sql) if unit is None and kind in _TEXTS else None

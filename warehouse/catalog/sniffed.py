@@ -49,7 +49,8 @@ class Found:
     for pairs that are in this order in nearly every sampled row; a date as the later one lasts until its day ends. ``rows`` were
     sampled. Of ``guessed`` options nobody can be sure. ``sample`` are the sampled rows, by the names of the columns, for what is
     computed from them. ``made`` are times that are put together of columns. ``unfit`` records are not in the sample, since they
-    have text where others have numbers: how many, one such column, and its text.
+    have text where others have numbers: how many, one such column, and its text. Of lines that do not
+    match a pattern the column is empty.
     """
 
     format: Format

@@ -1,6 +1,6 @@
 """How a text file of records is written: what Spark's reader and the others must know to read it in the same way.
 
-``csv`` is as its options say, ``zeek`` as Zeek writes its logs (:mod:`warehouse.catalog.zeek`).
+``csv`` is as its options say, ``text`` has a pattern of lines, ``zeek`` is as Zeek writes logs (:mod:`warehouse.catalog.zeek`).
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ __all__ = [
 
 _ZEEK = {"delimiter": "\t", "quote": "", "escape": "", "comment": "#", "nullValue": UNSET}
 _ENCODING = ("encoding", "charset")
-_OWN = ("decimal", "multiline", "names")
+_OWN = ("decimal", "multiline", "names", "pattern")
 _ORDERS = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
 def is_delimited(stream: Stream) -> bool:
     """Whether a stream's files are lines of fields, which a header names."""
-    return stream.format in ("csv", "zeek")
+    return stream.format in ("csv", "zeek", "text")
 
 
 def delimiter_of(options: Mapping[str, str]) -> str:
@@ -55,7 +55,7 @@ def is_multiline(options: Iterable[tuple[str, str]]) -> bool:
 
 def has_header_record(stream: Stream) -> bool:
     """Whether the first record of a delimited file is its header, and none to be loaded."""
-    return stream.format != "zeek" and not names_of(stream.options)
+    return stream.format == "csv" and not names_of(stream.options)
 
 
 def reader_options(stream: Stream) -> dict[str, str]:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse.catalog.codecs import CODECS, decompressed
 from warehouse.catalog.encodings import is_wide
+from warehouse.catalog.line_patterns import pattern_of
 from warehouse.catalog.owned import names_of
 from warehouse.catalog.patterns import matches, may_hold
 from warehouse.catalog.zeek import zeek_fields
@@ -280,6 +281,8 @@ def csv_header(path: Path, options: Mapping[str, str]) -> tuple[str, ...]:
     """
     if given := names_of(options.items()):
         return given
+    if (pattern := pattern_of(options.items())) is not None:
+        return pattern.names
     chosen = {key.lower(): value for key, value in options.items()}
     wide = file_encoding(path, options)
     lines = _first_lines(path, wide or text_encoding(options))

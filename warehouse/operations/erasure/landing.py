@@ -26,6 +26,7 @@ import pyarrow.dataset as ds
 from warehouse.catalog.avro_files import avro_batches, avro_schema
 from warehouse.catalog.avro_schemas import has_choice
 from warehouse.catalog.codecs import decompressed
+from warehouse.catalog.line_patterns import pattern_of
 from warehouse.catalog.model import COLUMNAR
 from warehouse.catalog.patterns import matches
 from warehouse.catalog.places import folder_values
@@ -183,6 +184,12 @@ def _with_offset(text: str, timezone: str) -> str:
 
 
 def _csv_records(stream: Stream, path: Path) -> Iterator[tuple[dict[str, str | None] | None, str]]:
+    if (pattern := pattern_of(stream.options)) is not None:
+        with _opened(path, "utf-8-sig") as lines:
+            for line in lines:
+                found = pattern.fields(line.rstrip("\r\n"))
+                yield found and {name.lower(): value for name, value in found.items()}, line
+        return
     options = {name.lower(): value for name, value in reader_options(stream).items()}
     names = zeek_header(path) if stream.format == "zeek" else csv_header(path, dict(stream.options))
     header = [name.lower() for name in names]

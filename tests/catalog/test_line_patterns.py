@@ -1,0 +1,95 @@
+"""Patterns of lines: what Python and Java read alike is taken, all else refused; which logs ``init --from`` has one for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.catalog.project import problems
+from warehouse.catalog.initialise import write_project
+from warehouse.catalog.line_patterns import line_pattern, pattern_fault
+from warehouse.catalog.load import load_catalog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+STREAM = "streams.flights"
+_CLOCK = "2024-05-01T08:{:02}:{:02}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"(?P<a>\S+) (?P=a)",
+        r"(?P<a>\p{L}+)",
+        r"(?P<a>\w+\b)",
+        r"(?i)(?P<a>x)",
+        r"(?<=x)(?P<a>y)",
+        "(?P<a>[a[b]]+)",
+        "(?P<a>[a&&b]+)",
+        "(?P<a>[]a]+)",
+        "(?P<a>x{,3}y)",
+        "(?P<a>x{y)",
+        r"(?P<a>x)\1",
+        "(?P<a>x",
+        "(x+)",
+        "(?P<a>x*)",
+        "(?P<a>x)(?P<a>y)",
+        "(?P<a>x\\",
+    ],
+)
+def test_what_is_refused(text: str) -> None:
+    """What Java reads otherwise or does not know, what names no field, and what matches nothing at all."""
+    fault = pattern_fault(text)
+    assert fault is not None
+    assert text.replace("\\", "\\\\")[:4] in str(fault)
+
+
+def test_fields() -> None:
+    """By their names, in the order of their groups; others are counted too."""
+    found = line_pattern(r"(?<at>\d+)(?:ms)? (\[)(?P<level>[A-Z\]]{1,5}+)\]?(?P<more>.*)")
+    assert (found.names, found.places) == (("at", "level", "more"), (1, 3, 4))
+    assert found.java == r"(?s)\A(?:(\d+)(?:ms)? (\[)([A-Z\]]{1,5}+)\]?(.*))\z"
+    assert found.fields("12 [INFO") == {"at": "12", "level": "INFO", "more": None}
+    assert found.fields("12 INFO") is None
+
+
+def test_a_stream_of_text_needs_one(tmp_path: Path) -> None:
+    """The key is named, with an example."""
+    (problem,) = problems(tmp_path, {f"{STREAM}.format": "text", f"{STREAM}.options": {}})
+    assert (problem.key, "(?P<at>" in problem.allowed) == (f"{STREAM}.options.pattern", True)
+
+
+def _application(row: int) -> str:
+    at = f"2024-05-01 08:{row // 60:02}:{row % 60:02},{row:03}"
+    return f"{at} [worker-{row % 7}] {'ERROR' if row % 9 else 'INFO'}  it's done: {row}"
+
+
+def _daemon(row: int) -> str:
+    return f"{_CLOCK.format(row // 60, row % 60)}.123456+02:00 web{row % 4} sshd[{row}]: Accepted key"
+
+
+def _syslog(row: int) -> str:
+    return f'<34>1 {_CLOCK.format(row // 60, row % 60)}.003Z web{row % 4} su - ID47 [x y="z"] failed {row}'
+
+
+@pytest.mark.parametrize(
+    ("line", "key", "names"),
+    [
+        (_application, "thread", {"moment", "thread", "level", "message"}),
+        (_daemon, "host", {"priority", "moment", "host", "program", "pid", "message"}),
+        (_syslog, "host", {"priority", "moment", "host", "program", "pid", "message_id", "data", "message"}),
+    ],
+)
+def test_logs_that_are_known(tmp_path: Path, line: Callable[[int], str], key: str, names: set[str]) -> None:
+    """Lines that programs and daemons write become a stream with a pattern, whose moment is the arrival."""
+    source = tmp_path / "x.log"
+    source.write_text("".join(line(row) + ("\n\tat x.y\n" if row % 40 == 1 else "\n") for row in range(120)))
+    write_project(tmp_path / "project", source=source)
+    (stream,) = load_catalog(tmp_path / "project").streams
+    assert (stream.format, stream.search_key, stream.arrival) == ("text", (key,), "moment")
+    assert {column.name for column in stream.columns} == names
+    (written,) = (tmp_path / "project").glob("*.toml")
+    assert "3 lines would be rejected, for they do not match the pattern" in written.read_text()

@@ -1,0 +1,161 @@
+r"""Patterns of lines: regular expressions whose named groups are the fields of a record, the same for Python and for Java.
+
+Both are given a pattern in which every sign stands for the same: ``\d``, ``\w`` and ``\s`` are of ASCII, ``.`` is any sign, and a
+line must match from its beginning to its end. What one of them reads otherwise, or does not know, is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from warehouse.catalog.spelling import FaultError, as_written
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "APPLICATION",
+    "PATTERN",
+    "SYSLOG",
+    "SYSLOG_FILE",
+    "LinePattern",
+    "line_pattern",
+    "pattern_fault",
+    "pattern_missing",
+    "pattern_of",
+]
+
+_NAMED = re.compile(r"\(\?P?<([A-Za-z_][A-Za-z0-9_]*)>")
+PATTERN = r"a regular expression with a named group for each field, such as '(?P<at>\S+) (?P<message>.*)'"
+"""What the option is, for messages."""
+_OPENINGS = ("(?:", "(?=", "(?!")
+_ESCAPES = frozenset("dDwWsSt")
+_COUNT = re.compile(r"\{\d+(,\d*)?\}")
+_MOMENT = r"(?P<moment>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?(?: ?Z| ?[+-]\d\d:?\d\d)?)"
+SYSLOG = (
+    r"<(?P<priority>\d{1,3})>1 (?P<moment>\d\S+) (?P<host>\S+) (?P<program>\S+) (?P<pid>\S+) (?P<message_id>\S+) "
+    r"(?P<data>-|\[.*?\])(?: (?P<message>.*))?"
+)
+"""Lines of syslog as of RFC 5424."""
+SYSLOG_FILE = (
+    r"(?:<(?P<priority>\d{1,3})>)?(?P<moment>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S*) (?P<host>\S+) "
+    r"(?P<program>[^\s:\[]+)(?:\[(?P<pid>[^\]]*)\])?: ?(?P<message>.*)"
+)
+"""Lines of syslog as daemons write them into files, with whole times."""
+APPLICATION = (
+    _MOMENT + r"[ \t]+(?:\[(?P<thread>[^\]]*)\][ \t]+)?\[?(?P<level>TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL)\]?"
+    r"[: \t]+(?P<message>.*)"
+)
+"""Lines that programs write: a time, perhaps a thread, a level, and a message."""
+
+
+@dataclass(frozen=True)
+class LinePattern:
+    """A pattern: the names of its fields in their order, which group each is, and the expression for Java."""
+
+    names: tuple[str, ...]
+    places: tuple[int, ...]
+    java: str
+    python: re.Pattern[str]
+
+    def fields(self, line: str) -> dict[str, str | None] | None:
+        """Return the fields of a line, None if it does not match; a field that is empty or not there is None."""
+        found = self.python.fullmatch(line)
+        return None if found is None else {name: value or None for name, value in found.groupdict().items()}
+
+
+@lru_cache(maxsize=256)
+def line_pattern(text: str) -> LinePattern:
+    r"""Return a pattern that is written as text.
+
+    Raises
+    ------
+    FaultError
+        When it cannot be used.
+
+    Examples
+    --------
+    >>> found = line_pattern(r"(?P<at>\S+) (?P<host>[a-z]+)(?: (?P<what>.*))?")
+    >>> found.names, found.fields("12:00 web")
+    (('at', 'host', 'what'), {'at': '12:00', 'host': 'web', 'what': None})
+
+    """
+    plain = _checked(text)
+    try:
+        compiled = re.compile(_NAMED.sub(r"(?P<\1>", text), re.ASCII | re.DOTALL)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise FaultError(f"{as_written(text)}: {error}", PATTERN) from error
+    if not compiled.groupindex:
+        raise FaultError(f"{as_written(text)}, which names no field", PATTERN)
+    if compiled.fullmatch(""):
+        raise FaultError(f"{as_written(text)}, which matches an empty line", "a pattern that something must match")
+    found = sorted(compiled.groupindex.items(), key=lambda each: each[1])
+    return LinePattern(
+        tuple(name for name, _ in found), tuple(place for _, place in found), rf"(?s)\A(?:{_NAMED.sub('(', plain)})\z", compiled
+    )
+
+
+def pattern_of(options: Iterable[tuple[str, str]]) -> LinePattern | None:
+    """Return the pattern among the options of a stream; None if there is none."""
+    found = next((value for key, value in options if key.lower() == "pattern"), None)
+    return None if found is None else line_pattern(found)
+
+
+def pattern_missing(options: Iterable[tuple[str, str]]) -> bool:
+    """Whether no option is a pattern, sound or not."""
+    return not any(key.lower() == "pattern" for key, _ in options)
+
+
+def pattern_fault(text: str) -> FaultError | None:
+    """Return why a text is no pattern of lines, or nothing."""
+    try:
+        line_pattern(text)
+    except FaultError as fault:
+        return fault
+    return None
+
+
+def _checked(text: str) -> str:
+    """Return a pattern of which both languages make the same.
+
+    Raises
+    ------
+    FaultError
+        When they do not.
+
+    """
+    place, inside = 0, False
+    while place < len(text):
+        rest, sign = text[place:], text[place]
+        step = 1
+        if sign == "\\":
+            step = 2
+            if len(rest) < step or (rest[1].isalnum() and rest[1] not in _ESCAPES) or not rest[1].isascii():
+                raise _other(text, rest[:2], r"\d \w \s, their opposites, \t, or a sign that is neither letter nor digit")
+        elif inside:
+            if sign == "[" or rest.startswith(("&&", "--", "~~", "||")):
+                raise _other(text, rest[: 1 if sign == "[" else 2], f"\\{sign} within a class")
+            inside = sign != "]"
+        elif sign == "[":
+            step = 2 if rest.startswith("[^") else 1
+            if rest[step : step + 1] == "]":
+                raise _other(text, rest[: step + 1], "\\] within a class")
+            inside = True
+        elif sign == "{" and not (count := _COUNT.match(rest)):
+            raise _other(text, sign, "\\{, or a number of times such as {1,3}")
+        elif sign == "{" and count:
+            step = count.end()
+        elif rest.startswith("(?") and not rest.startswith(_OPENINGS):
+            named = _NAMED.match(rest)
+            if named is None:
+                raise _other(text, rest[:4], "(?P<name>...), (?:...), (?=...) and (?!...)")
+            step = named.end()
+        place += step
+    return text
+
+
+def _other(text: str, part: str, allowed: str) -> FaultError:
+    return FaultError(f"{as_written(part)} in the pattern {as_written(text)}", allowed)
