@@ -35,7 +35,7 @@ def _synopsis(each: SynopsisRead) -> str:
         held = f"the {each.listed} most frequent of {each.counted}"
     if each.parts is not None:
         held += f", by the arrival of both parts ({', '.join(each.parts)})"
-    told = [held if each.where is None else f"{held}, where {each.where}"]
+    told = [held if each.where is None else f"{'less ' if each.less else ''}{held}, where {each.where}"]
     if each.rows is None or each.full_from is None:
         told.append("made by the next update")
     else:
@@ -49,7 +49,8 @@ def _synopsis(each: SynopsisRead) -> str:
 def _window(each: WindowDue) -> str:
     due = "" if each.next_due is None else f"; next {format_instant(each.next_due)}"
     rows = "" if each.rows is None else f", about {counted(each.rows, 'row')}"
-    return f"{each.length}, every {format_duration(each.every)}: reads {counted(each.slots, 'update interval')}{rows}{due}"
+    run = f", in one run with {', '.join(each.together)}" if each.together else ""
+    return f"{each.length}, every {format_duration(each.every)}: reads {counted(each.slots, 'update interval')}{rows}{due}{run}"
 
 
 def _record(found: AggregateExplanation) -> dict[str, object]:
@@ -67,6 +68,7 @@ def _record(found: AggregateExplanation) -> dict[str, object]:
                 "counted": each.counted,
                 "listed": each.listed,
                 "where": each.where,
+                "less": each.less,
                 "parts": each.parts and list(each.parts),
                 "states": list(each.states),
                 "shared_with": list(each.shared_with),
@@ -83,6 +85,7 @@ def _record(found: AggregateExplanation) -> dict[str, object]:
                 "every": format_duration(each.every),
                 "rows": each.rows,
                 "next_due": None if each.next_due is None else format_instant(each.next_due),
+                "together": list(each.together),
             }
             for each in found.windows
         ],

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from warehouse.aggregates.conditions import atoms_of
-from warehouse.aggregates.predicates import Algebra, Atom, Kind, Predicate, cover, disjoint, kinds_of
+from warehouse.aggregates.predicates import Algebra, Atom, Kind, Predicate, cover, difference, disjoint, kinds_of
 
 KINDS: dict[str, Kind] = {"protocol": "text", "user": "text", "b": "text", "a": "number"}
 ROWS = (("TCP", "U", 10), ("TCP", "V", 40), ("UDP", "U", 25), ("UDP", "V", 7), ("ICMP", "U", 90), ("ICMP", "V", 3))
@@ -49,6 +49,29 @@ def test_sheet(wanted: Predicate, stored: dict[str, Predicate], algebra: Algebra
     assert cover(wanted, stored, algebra) == found
 
 
+ICMP = parsed("protocol = 'ICMP'")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "stored", "found"),
+    [
+        (TCP, {"Q2": UDP, "Q3": TCP | UDP}, (("Q3",), ("Q2",))),
+        (UDP, {"Q1": TCP, "Q3": TCP | UDP}, (("Q3",), ("Q1",))),
+        (TCP, {"Q3": TCP | UDP}, None),
+        (TCP, {"Q1": TCP}, None),
+        (TCP, {"Q2": USER, "Q3": TCP | USER}, None),
+        (TCP, {"all": TCP | UDP | ICMP, "rest": UDP | ICMP, "u": UDP, "i": ICMP}, (("all",), ("rest",))),
+        (TCP, {"all": TCP | UDP | ICMP, "u": UDP, "i": ICMP}, (("all",), ("i", "u"))),
+        (TCP | UDP, {"a": TCP | ICMP, "b": UDP, "c": ICMP}, (("a", "b"), ("c",))),
+    ],
+)
+def test_sheet_subtraction(
+    wanted: Predicate, stored: dict[str, Predicate], found: tuple[tuple[str, ...], tuple[str, ...]] | None
+) -> None:
+    """Section 6: Q1 = Q3 - Q2; atoms that can hold for one row are not taken away."""
+    assert difference(wanted, stored) == found
+
+
 @pytest.mark.parametrize("condition", ["a = 9007199254740993e0", "a < 1e3", f"a = 1.{'1' * 19}", f"a < {'1' * 19}"])
 def test_constants_that_are_not_compared_exactly(condition: str) -> None:
     """Spark compares whole numbers with 9007199254740993e0 as doubles, so 9007199254740992 equals it, and is below it too."""
@@ -69,6 +92,7 @@ def test_vector() -> None:
 
     assert (sum(lengths(TCP)), sum(lengths(UDP)), sum(lengths(TCP | UDP))) == (50, 32, 82)
     assert (max(lengths(TCP)), max(lengths(USER)), max(lengths(TCP | USER))) == (40, 90, 90)
+    assert sum(lengths(TCP | UDP)) - sum(lengths(UDP)) == 50
     assert (sum(lengths(TCP | USER)), sum(lengths(TCP)) + sum(lengths(USER))) == (165, 175)
 
 
@@ -141,3 +165,20 @@ def test_covers_give_the_query_s_rows(wanted: Predicate, others: list[Predicate]
     else:
         counted = sum(holds(stored[name], row) for row in BAG for name in found)
         assert counted == sum(holds(wanted, row) for row in BAG)
+
+
+APART = st.sampled_from([parsed(each) for each in ("a = 0", "a = 1", "a = 2", "a > 2", "a < 0", "a <> 1", "a < 2", "b = 'x'")])
+UNIONS = st.lists(APART, min_size=1, max_size=3).map(lambda each: frozenset[Atom]().union(*each))
+
+
+@given(UNIONS, st.lists(UNIONS, max_size=6), st.lists(APART, min_size=1, max_size=2))
+def test_differences_give_the_query_s_rows(wanted: Predicate, others: list[Predicate], extra: list[Predicate]) -> None:
+    """Each row is in as many of the first synopses as it is in the others, and once more if it is one of the query's."""
+    every = [*others, wanted.union(*extra), *extra]
+    found = difference(wanted, {str(place): atoms for place, atoms in enumerate(every) if atoms != wanted})
+    assume(found is not None)
+    assert found is not None
+    stored = dict(enumerate(every))
+    for row in ({**row, "b": text} for row in BAG for text in ("x", None)):
+        plus, less = (sum(holds(stored[int(name)], row) for name in names) for names in found)
+        assert plus - less == holds(wanted, row)

@@ -89,6 +89,34 @@ def test_a_condition_that_others_cover_has_no_synopsis(many: tuple[Project, int]
     assert "where v = 1; " in "\n".join(of_aggregate(told).lines)
 
 
+def test_a_condition_that_is_left_of_others_has_no_synopsis(tmp_path: Path, spark: SparkSession) -> None:
+    """`v = 2` is `v IN (1, 2)` less `v = 1`, of the hours that both know; the groups of which no row is left have no answer."""
+    project = declared(tmp_path, spark, "p")
+    common = {"from": "a", "windows": ["1h", "2h"], "keep": "9h", "group_by": ["k"], "select": {"n": "count(*)", "t": "sum(v)"}}
+    later = {2: ("w", "v IN (1, 2)"), 3: ("x", "v = 2")}
+    for now in (1, 2, 3, 4):
+        if now in later:
+            name, where = later[now]
+            project.aggregates[name] = {**common, "where": where}
+            project.declare()
+        lines = (f"{k},{g},{v},{text(now - 0.5)},{text(now + 1)}" for k, g, v in (*ROWS, ("a", "z", 2)))
+        project.land(f"{now}.csv", csv(*lines, header="k,g,v,b,e"))
+        project.update(now)
+    found = {(row["k"], row["epoch"], row["window_length"]): (row["n"], row["t"], row["full"]) for row in project.stored("x")}
+    assert found == {
+        ("a", 2, "1h"): (2, 4, True), ("a", 2, "2h"): (2, 4, False), ("a", 3, "1h"): (2, 4, True), ("a", 3, "2h"): (4, 8, True),
+    }  # fmt: skip
+    kept = [state.synopsis.synopsis.where for state in project.epoch.tables if state.synopsis is not None]
+    assert sorted(map(str, kept)) == ["v = 1", "v IN (1, 2)"]
+    told = explained_aggregate(project.updater().catalog, "x", project.epoch)
+    assert told is not None
+    lines = of_aggregate(told).lines
+    assert [line.strip().partition(";")[0] for line in lines if ", where v " in line] == [
+        "count of rows, count(v), sum(v), where v IN (1, 2)", "less count of rows, count(v), sum(v), where v = 1",
+    ]  # fmt: skip
+    assert "in one run with p, w" in lines[-3]
+
+
 def test_other_tools_read_answers_row_by_row(many: tuple[Project, int]) -> None:
     """`warehouse.duckdb` and what `connect` prints give the live rows of the table, with all columns and their types."""
     project, _ = many

@@ -145,6 +145,21 @@ def test_an_epoch_that_comes_meanwhile_is_answered(own: House) -> None:
     reader.close()
 
 
+def test_a_now_on_the_grid_is_put_together_and_another_one_is_run(house: House) -> None:
+    """Rows of a slot are kept together, so partial results tell what lives when a slot ends, also later than the window time."""
+    query = "SELECT name, count(*) AS n, sum(value) AS total FROM names GROUP BY name"
+    newest = house.epochs[-1]
+    with Reader.open(house.root) as reader, Reader.open(house.root) as other:
+        files = reader.sql(query, isolation="latest").put
+        assert files is not None
+        for slots in (2, 0, 1):
+            now = newest.window_time + slots * newest.update_interval
+            for instant, put in ((now, (files[0], 0)), (now + 1, None)):
+                found = reader.sql(query, now=instant, isolation="latest")
+                assert near(found.all(), other.sql(query, now=instant).all())
+                assert (found.put, found.newest) == (put, True)
+
+
 def test_epochs_that_come_faster_than_the_answer(own: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last try stands, and says that it is not the newest."""
     reader = Reader.open(own.root)

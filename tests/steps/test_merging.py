@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warehouse.aggregates.definition import Definition, Value, Window
-from warehouse.aggregates.synopses import Synopsis, assigned, counts_values, missing, needs
-from warehouse.planning.following import SynopsisRead
+from warehouse.aggregates.synopses import Synopsis, counts_values, missing, needs
 from warehouse.steps.local_states import calculable, local_states
 from warehouse.steps.merging import merged
-from warehouse.storage.duckdb_sql import in_memory
+
+from .windowed import due_table, reaches, reads_of, run_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -66,20 +66,16 @@ def answers_of(
     kinds: Mapping[str, Kind] | None = None,
 ) -> Answers:
     """Return each answer from synopses that are there."""
-    reads = tuple(
-        SynopsisRead(str(served.number), synopses[served.number], served.states, served.rows)
-        for need in needs(definition)
-        for served in assigned(need, synopses, kinds)
-    )
+    reads = reads_of(definition, synopses, kinds)
     due = [(window, end) for window, end in definition.due(0, SLOTS)]
-    with in_memory(()) as connection:
-        connection.register("due", pa.table({
-            "_text": [window.text for window, _ in due], "_first": [end - window.slots + 1 for window, end in due],
-            "_end": [end for _, end in due], "_full": [True] * len(due), "_late": [0] * len(due),
-        }))  # fmt: skip
-        for number, read in enumerate(reads):
-            stored(connection, number, read.synopsis, given_rows)
-        found = connection.sql(merged(definition, reads, ends="make_timestamptz(_end)", epoch=3)).to_arrow_table().to_pylist()
+    others = [(window, end) for window in WINDOWS for end in range(1, SLOTS + 1, 2)]
+    run = run_of(synopses, lambda connection, number: stored(connection, synopses[number], given_rows), others)
+    run.connection.register("due", due_table(due))
+    run.offer(reads, [reaches(due)] * len(reads))
+    query = merged(definition, reads, ends="make_timestamptz(_end)", epoch=3)
+    found = run.connection.sql(query).to_arrow_table().to_pylist()
+    assert run.passes == len({table for read in reads for table in read.tables}), "one pass over each synopsis"
+    run.close()
     keyed = {(row.get("k"), row["window_length"], due_end(row)): row for row in found}
     assert len(keyed) == len(found), "an answer is there once"
     return {key: {value.name: row[value.name] for value in definition.values} for key, row in keyed.items()}
@@ -91,8 +87,8 @@ def due_end(row: dict[str, object]) -> int:
     return int(end.timestamp() * 1_000_000 + 0.5)  # type: ignore[attr-defined]
 
 
-def stored(connection: object, number: int, synopsis: Synopsis, given_rows: list[list[Row]]) -> None:
-    """Make the table of a synopsis from batches, as updates would."""
+def stored(connection: object, synopsis: Synopsis, given_rows: list[list[Row]]) -> pa.Table:
+    """Return the table of a synopsis from batches, as updates would make it."""
     where, synopsis = synopsis.where or "true", replace(synopsis, where=None)
     assert calculable(synopsis)
     parts = []
@@ -108,7 +104,7 @@ def stored(connection: object, number: int, synopsis: Synopsis, given_rows: list
         connection.register("every", arrived)  # type: ignore[attr-defined]
         connection.register("arrived", connection.sql(f"SELECT * FROM every WHERE {where}").to_arrow_table())  # type: ignore[attr-defined]
         parts.append(connection.sql(local_states(synopsis, "true")).to_arrow_table())  # type: ignore[attr-defined]
-    connection.register(f"synopsis_{number}", pa.concat_tables(parts))  # type: ignore[attr-defined]
+    return pa.concat_tables(parts)
 
 
 def expected(chosen: list[Row]) -> dict[str, object]:
@@ -235,3 +231,56 @@ def test_a_cover_saves_a_synopsis_and_repeats_only_what_may_repeat() -> None:
     counted = [value for value in VALUES if counts_values(value) and value.column == "v"]
     assert len(made(("v = 1 OR v = 2", counted[0]), ("v = 2", counted[0]), ("v = 1", counted[1]))) == 4, "counts of values add up"
     assert len(made(("v = 1 OR k = 'a'", counted[0]), ("k = 'a'", counted[0]), ("v = 1", counted[0]))) == 5, "rows that overlap"
+
+
+ADDED = tuple(value for value in VALUES if value.name in ("n", "known", "paid", "kinds", "p30"))
+"""Values that can be taken away from others. The column `v` may be of 64 bits, so a sum of it may overflow in a wider slot."""
+
+
+@settings(deadline=None, max_examples=15)
+@given(batches, st.sampled_from([(), (("k", "string"),)]))
+def test_differences_answer_as_synopses_of_their_own(given_rows: list[list[Row]], groups: tuple[tuple[str, str], ...]) -> None:
+    """The sheet's Q1 = Q3 - Q2: no synopsis is made, groups that vanish have no row, and sums of nothing are null."""
+    kinds: dict[str, Kind] = {"v": "number", "k": "text"}
+    wide, less, wanted = (
+        Definition("s", where, groups, ADDED, WINDOWS, 0, ()) for where in ("v IN (1, 2, -1)", "v = 2 OR v = -1", "v = 1")
+    )
+    there = (*missing(needs(wide), (), kinds), *missing(needs(less), (), kinds))
+    assert missing(needs(wanted), there, kinds) == ()
+    alone = missing(needs(wanted), ())
+    found, own = answers_of(wanted, there, given_rows, kinds), answers_of(wanted, alone, given_rows)
+    assert found == {key: {name: about(value) for name, value in row.items()} for key, row in own.items()}
+
+
+def test_what_is_not_taken_away() -> None:
+    """Extremes, deviations, sums of doubles and sums that may overflow in more rows need a synopsis of their own."""
+    kinds: dict[str, Kind] = {"v": "number", "k": "text"}
+    double = Value("d", "sum", "double", "x", "double")
+    small = Value("i", "sum", "bigint", "y", "int")
+    for value, own in ((VALUES[0], 0), (VALUES[3], 0), (small, 0), (VALUES[2], 1), (VALUES[4], 1), (VALUES[7], 1), (double, 1)):
+        wide, less, wanted = (Definition("s", where, (), (value,), WINDOWS, 0, ()) for where in ("v IN (1, 2)", "v = 2", "v = 1"))
+        there = (*missing(needs(wide), (), kinds), *missing(needs(less), (), kinds))
+        assert len(missing(needs(wanted), there, kinds)) == own, value
+
+
+def test_one_run_for_aggregates_that_share() -> None:
+    """CS1, CS2, CS6, CS7 and CS8: whoever asks first has the windows of all merged, and nobody passes over the rows again."""
+    kinds: dict[str, Kind] = {"v": "number", "k": "text"}
+    one, two, both = (Definition("s", where, (), VALUES[:1], WINDOWS, 0, ()) for where in ("v = 1", "v = 2", "v IN (1, 2)"))
+    synopses = missing([need for each in (one, two, both) for need in needs(each)], (), kinds)
+    assert len(synopses) == 2
+    given_rows: list[list[Row]] = [[(slot, "a", slot % 3, None) for slot in range(1, SLOTS + 1)]]
+    short, long = [(WINDOWS[0], 6), (WINDOWS[2], 6)], [(WINDOWS[1], 6), (WINDOWS[2], 6), (WINDOWS[2], 4)]
+    run = run_of(synopses, lambda connection, number: stored(connection, synopses[number], given_rows), [*short, *long])
+    answers = []
+    for definition, due in ((one, short), (two, long), (both, long), (one, long)):
+        reads = reads_of(definition, synopses, kinds)
+        run.connection.register("due", due_table(due))
+        run.offer(reads, [reaches(due)] * len(reads))
+        query = merged(definition, reads, ends="make_timestamptz(_end)", epoch=3)
+        found = run.connection.sql(f"{query} ORDER BY window_end, window_length").to_arrow_table()
+        answers.append(found["n"].to_pylist())
+    assert (answers, run.passes) == ([[0, 2], [1, 1, 2], [3, 2, 4], [2, 1, 2]], 2)
+    run.forget({"1"})
+    assert run.connection.sql("SELECT count(*) FROM duckdb_tables()").fetchall() == [(1,)]
+    run.close()

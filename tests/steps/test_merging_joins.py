@@ -6,18 +6,22 @@ from collections import Counter
 from dataclasses import replace
 from itertools import product
 from math import ceil
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warehouse.aggregates.definition import Definition, FrequentItems, Value, Window
-from warehouse.aggregates.synopses import assigned, missing, needs
-from warehouse.planning.following import SynopsisRead
+from warehouse.aggregates.synopses import missing, needs
 from warehouse.steps.local_states import local_states
-from warehouse.steps.merging import FIRSTS, merged
+from warehouse.steps.merging import merged
 from warehouse.steps.merging_items import merged_items
-from warehouse.storage.duckdb_sql import in_memory
+
+from .windowed import due_table, reaches, reads_of, run_of
+
+if TYPE_CHECKING:
+    import duckdb
 
 Part = tuple[float, str, int]
 """When a row arrives, its key, its value."""
@@ -32,7 +36,6 @@ VALUES = (
 )
 PAIRED = Definition("pairs", None, (("k", "string"),), VALUES, WINDOWS, 0, ("k",), over="live", parts=("at", "bt"))
 SLOTS = 9
-NEVER = -(2**62)
 
 
 def met(left: list[Part], right: list[Part], lifetimes: tuple[float, float]) -> list[dict[str, object]]:
@@ -50,38 +53,34 @@ def met(left: list[Part], right: list[Part], lifetimes: tuple[float, float]) -> 
 def answers(definition: Definition, batches: list[list[dict[str, object]]], beside: tuple[Definition, ...] = ()) -> list[dict]:
     """What is answered at every end, from the synopses that all definitions need; each batch adds to them."""
     synopses = missing([need for each in (definition, *beside) for need in needs(each)], ())
-    reads = tuple(
-        SynopsisRead(str(served.number), synopses[served.number], served.states, served.rows)
-        for need in needs(definition)
-        for served in assigned(need, synopses)
-    )
+    reads = reads_of(definition, synopses)
     due = [(window, end) for window, end in definition.due(0, SLOTS)]
-    firsts = [[end - length + 1 for length in window.parts] if window.parts else [NEVER, NEVER] for window, end in due]
     instant, whole = pa.timestamp("us", tz="UTC"), pa.int64()
     kinds = {"_fate": pa.string(), "_arrival_slot": whole, "k": pa.string(), "v": whole}
     schema = pa.schema({**kinds, "at": instant, "bt": instant, "_exp": instant})
-    with in_memory(["TimeZone = 'UTC'"]) as connection:
-        connection.register("due", pa.table({
-            "_text": [window.text for window, _ in due], "_first": [end - window.slots + 1 for window, end in due],
-            "_end": [end for _, end in due], "_full": [True] * len(due), "_late": [0] * len(due),
-            **dict(zip(FIRSTS, map(list, zip(*firsts, strict=True)), strict=True)),
-        }))  # fmt: skip
-        for number, read in enumerate(reads):
-            found = []
-            for batch in [*batches, []]:
-                connection.register("arrived", pa.Table.from_pylist(batch, schema))
-                slots = [f'CAST(ceil(epoch_us("{name}") / 1000000.0) AS BIGINT)' for name in ("_exp", "at", "bt")]
-                parts = slots[1:] if read.synopsis.parts else []
-                query = local_states(read.synopsis, "true", until=slots[0], parts=parts, batch=len(found))
-                found.append(connection.sql(query).to_arrow_table())
-            connection.register(f"synopsis_{number}", pa.concat_tables(found, promote_options="permissive"))
-        ends = "make_timestamptz(_end)"
-        if definition.frequent is None:
-            query = merged(definition, reads, ends=ends, epoch=1)
-        else:
-            query = merged_items(definition, ends=ends, epoch=1)
-        connection.execute(f"CREATE TABLE answers AS {query}")
-        return connection.sql("SELECT *, epoch_us(window_end) AS ended FROM answers").to_arrow_table().to_pylist()
+
+    def stored(connection: duckdb.DuckDBPyConnection, number: int) -> pa.Table:
+        found, synopsis = [], synopses[number]
+        for batch in [*batches, []]:
+            connection.register("arrived", pa.Table.from_pylist(batch, schema))
+            slots = [f'CAST(ceil(epoch_us("{name}") / 1000000.0) AS BIGINT)' for name in ("_exp", "at", "bt")]
+            parts = slots[1:] if synopsis.parts else []
+            query = local_states(synopsis, "true", until=slots[0], parts=parts, batch=len(found))
+            found.append(connection.sql(query).to_arrow_table())
+        return pa.concat_tables(found, promote_options="permissive")
+
+    run = run_of(synopses, stored)
+    run.connection.register("due", due_table(due))
+    if definition.frequent is None:
+        run.offer(reads, [reaches(due)] * len(reads))
+        query = merged(definition, reads, ends="make_timestamptz(_end)", epoch=1)
+    else:
+        run.connection.register("synopsis_0", stored(run.connection, int(reads[0].table)))
+        query = merged_items(definition, ends="make_timestamptz(_end)", epoch=1)
+    run.connection.execute(f"CREATE TABLE answers AS {query}")
+    found = run.connection.sql("SELECT *, epoch_us(window_end) AS ended FROM answers").to_arrow_table().to_pylist()
+    run.close()
+    return found
 
 
 def within(batches: list[list[dict[str, object]]], window: Window, end: int) -> list[dict]:

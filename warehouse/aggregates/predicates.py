@@ -3,9 +3,9 @@
 A predicate here is a disjunction of atoms `attribute op constant` with one of the operators =, <>, < and >, as a set of atoms.
 Conjunctions, ranges that overlap and everything else need a synopsis of their own.
 
-The sheet also subtracts: the rows of one predicate are the rows of a wider one minus the rows of others. That requires synopses
-that know the same rows. Ours may not: they have different lengths, begin at different times and may lack rows. A sum over parts
-never exceeds what arrived; a difference could be too large, or negative.
+The sheet also subtracts: the rows of one predicate are the rows of wider ones minus the rows of others. That requires synopses
+that know the same rows, so whoever subtracts takes only the slots that all of them know completely: of other slots a difference
+could be too large, or negative.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from decimal import Decimal
 
-__all__ = ["SCALE", "Algebra", "Atom", "Kind", "Predicate", "cover", "disjoint", "kinds_of"]
+__all__ = ["SCALE", "Algebra", "Atom", "Kind", "Predicate", "cover", "difference", "disjoint", "kinds_of"]
 
 Algebra = Literal["duplicate-insensitive", "additive"]
 """What merging states of overlapping or disjoint bags gives (section 2): MIN, MAX and sketches of distinct values are
 duplicate-insensitive; all states here add up where no row is in two of them."""
 Kind = Literal["text", "number"]
 """What a column is compared as."""
-_NUMBERS = ("tinyint", "smallint", "int", "bigint", "double")
-"""Types of numbers besides decimals; a float may equal two constants that are different doubles."""
+_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
+"""Types of numbers besides decimals. Floats are compared as doubles: NaN is greater than every number, zeros are equal."""
 _WHOLE, SCALE = 20, 18
 """Digits before and after the point that Spark compares exactly: together they are those of its widest decimal. With more it
 rounds, so that `d = 1.12` and `d = 1.123` hold for one row of `decimal(38,2)`."""
@@ -53,7 +53,7 @@ def kinds_of(columns: Iterable[tuple[str, str]]) -> dict[str, Kind]:
     """Return how columns are compared, by their names in lower case. Columns of other types appear in no atom.
 
     >>> kinds_of([("Port", "int"), ("host", "string"), ("day", "date"), ("share", "float")])
-    {'port': 'number', 'host': 'text'}
+    {'port': 'number', 'host': 'text', 'share': 'number'}
     """
     found: dict[str, Kind] = {}
     for name, kind in columns:
@@ -131,10 +131,40 @@ def cover(wanted: Predicate, stored: Mapping[str, Predicate], algebra: Algebra) 
     return next(found, None)
 
 
+def difference(wanted: Predicate, stored: Mapping[str, Predicate]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Return synopses whose rows, less those of others, are the rows of a predicate; None if there are none, or a cover is.
+
+    The first ones are a disjoint supercover: no two of their atoms hold for one row, and all atoms of the predicate are among
+    them. The others are a disjoint cover of the atoms that are too many. Together they are the fewest synopses.
+
+    Examples
+    --------
+    >>> tcp, udp = frozenset({Atom("p", "=", "TCP")}), frozenset({Atom("p", "=", "UDP")})
+    >>> difference(tcp, {"q2": udp, "q3": tcp | udp})
+    (('q3',), ('q2',))
+    """
+    sound = {name: atoms for name, atoms in sorted(stored.items()) if _all_disjoint(atoms)}
+    search = _Search(sound, "additive", wider=True)
+    best: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+    for terms in range(1, _TERMS):
+        if best is not None and terms + 1 >= len(best[0]) + len(best[1]):
+            break
+        for wider in search.covers(wanted, terms):
+            rest = frozenset[Atom]().union(*(sound[name] for name in wider)) - wanted
+            others = {name: atoms for name, atoms in sound.items() if name not in wider}
+            less = cover(rest, others, "additive") if rest else None
+            if less is None or terms + len(less) > _TERMS:
+                continue
+            if best is None or terms + len(less) < len(best[0]) + len(best[1]):
+                best = wider, less
+    return best
+
+
 @dataclass
 class _Search:
     stored: Mapping[str, Predicate]
     algebra: Algebra
+    wider: bool = False
     tried: int = 0
 
     def covers(self, wanted: Predicate, terms: int) -> Iterator[tuple[str, ...]]:
@@ -154,7 +184,7 @@ class _Search:
             return
         atom = min(missing, key=lambda each: (each.attribute, each.operator, str(each.constant)))
         for name, atoms in self.stored.items():
-            if atom in atoms and atoms <= wanted and self._joins(atoms, covered):
+            if atom in atoms and (self.wider or atoms <= wanted) and self._joins(atoms, covered):
                 yield from self._further(wanted, covered | atoms, (*names, name), terms - 1)
 
     def _joins(self, atoms: Predicate, covered: Predicate) -> bool:

@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from warehouse.aggregates.predicates import cover
+from warehouse.aggregates.predicates import cover, difference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -144,11 +144,15 @@ class Synopsis:
 
 @dataclass(frozen=True)
 class Need:
-    """A synopsis that a definition reads, and for how many slots; ``rows`` tells whether the number of rows is needed."""
+    """A synopsis that a definition reads, and for how many slots; ``rows`` tells whether the number of rows is needed.
+
+    The states ``subtractable`` are exact where those of some rows are taken from those of more rows.
+    """
 
     synopsis: Synopsis
     slots: int
     rows: bool = True
+    subtractable: tuple[State, ...] = ()
 
 
 def needs(definition: Definition) -> tuple[Need, ...]:
@@ -171,7 +175,16 @@ def needs(definition: Definition) -> tuple[Need, ...]:
         *(Synopsis(*common, column, (), live=live, computed=computed, parts=parts) for column in counted),
     )
     rows = any(value.function == "rows" for value in definition.values)
-    return tuple(Need(synopsis, definition.longest, rows) for synopsis in every)
+    exact = tuple(dict.fromkeys(state for value in definition.values for state in _states(value) if _subtractable(state, value)))
+    return tuple(Need(synopsis, definition.longest, rows, exact) for synopsis in every)
+
+
+def _subtractable(state: State, value: Value) -> bool:
+    """Whether differences of a state are exact: sums of doubles drift, and one that overflows in a slot is lost."""
+    kind = value.column_type
+    if state.function != "sum" or kind in ("tinyint", "smallint", "int"):
+        return state.function in ("count", "sum")
+    return kind.startswith("decimal(") and int(kind.removeprefix("decimal(").partition(",")[0]) <= _DIGITS - _CARRY
 
 
 def counts_values(value: Value) -> bool:
@@ -222,11 +235,21 @@ def sum_type(column_type: str) -> str:
 
 @dataclass(frozen=True)
 class Served:
-    """What one synopsis, by its number, serves of a need: these states, and with ``rows`` how many rows there are."""
+    """What one synopsis, by its number, serves of a need: these states, and with ``rows`` how many rows there are.
+
+    With ``less`` it is a difference: the rows of this one and of ``plus``, without those of ``less``.
+    """
 
     number: int
     states: tuple[State, ...]
     rows: bool
+    plus: tuple[int, ...] = ()
+    less: tuple[int, ...] = ()
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """All synopses that are read for it."""
+        return (self.number, *self.plus, *self.less)
 
 
 def assigned(need: Need, there: Sequence[Synopsis], kinds: Mapping[str, Kind] | None = None) -> tuple[Served, ...]:
@@ -234,7 +257,7 @@ def assigned(need: Need, there: Sequence[Synopsis], kinds: Mapping[str, Kind] | 
 
     Aggregates of the same rows and groups share a synopsis (SS1): a state that one of them keeps is kept once. With ``kinds``,
     what the columns of the source are compared as, states may come from synopses of other conditions that together have the same
-    rows (SS4): those of `a = 1 OR a = 2` from those of `a = 1` and of `a = 2`.
+    rows (SS4): those of `a = 1 OR a = 2` from those of `a = 1` and of `a = 2`, or those of `a = 1` from the other two.
 
     >>> count, low = State("count", "x", "bigint"), State("min", "x", "int")
     >>> there = [Synopsis("s", None, (), None, (count,)), Synopsis("s", None, (), None, (low,))]
@@ -302,7 +325,21 @@ def _cover_of(
             stored[where or ""], serving[where or ""] = atoms, found
     repeats = own.counted is None and not (rows and need.rows) and all(state.function in _REPEATING for state in states)
     chosen = cover(wanted, stored, "duplicate-insensitive" if repeats else "additive") or ()
-    return [replace(served, rows=served.rows and rows) for where in chosen for served in serving[where]]
+    if chosen or own.listed is not None or not set(states) <= set(need.subtractable):
+        return [replace(served, rows=served.rows and rows) for where in chosen for served in serving[where]]
+    whole = {where: number for where in stored if (number := _having(own, where, states, there)) is not None}
+    taken = difference(wanted, {where: stored[where] for where in whole})
+    if taken is None:
+        return []
+    first, *plus = (whole[where] for where in taken[0])
+    return [Served(first, states, rows, tuple(plus), tuple(whole[where] for where in taken[1]))]
+
+
+def _having(own: Synopsis, where: str, states: tuple[State, ...], there: Sequence[Synopsis]) -> int | None:
+    """The first synopsis of a condition that has all of some states; each has the number of rows."""
+    wanted = replace(own, where=where)
+    every = enumerate(there)
+    return next((number for number, each in every if each.alike(wanted) and set(states) <= set(each.states)), None)
 
 
 def missing(

@@ -149,8 +149,8 @@ class _Following:
         slots: dict[str, int] = {}
         lists: dict[str, Synopsis] = {}
         for need in wanted:
-            for served in assigned(need, [synopsis for _, synopsis in every], kinds):
-                name, synopsis = every[served.number]
+            every_read = assigned(need, [synopsis for _, synopsis in every], kinds)
+            for name, synopsis in (every[number] for served in every_read for number in served.numbers):
                 asked = need.synopsis.listed
                 lists[name] = lengthened(lists.get(name, replace(synopsis, listed=asked)), asked)
                 slots[name] = max(need.slots, slots.get(name, 0))
@@ -258,7 +258,7 @@ class _Following:
                 reads,
                 tuple(due for due in self._due(aggregate, record, after, through) if self._stays(due, definition)),
                 through,
-                sure=max((sure[read.table] for read in reads), default=0),
+                sure=max((sure[table] for read in reads for table in read.tables), default=0),
                 within=self.catalog.aggregate_time,
             ),
         )
@@ -285,4 +285,5 @@ def _reads(
 ) -> Iterator[SynopsisRead]:
     for served in assigned(need, [synopsis for _, synopsis in there], kinds):
         name, synopsis = there[served.number]
-        yield SynopsisRead(name, synopsis, served.states, served.rows)
+        plus, less = (tuple(there[number][0] for number in numbers) for numbers in (served.plus, served.less))
+        yield SynopsisRead(name, synopsis, served.states, served.rows, plus, less)

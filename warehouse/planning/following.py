@@ -44,12 +44,22 @@ class SynopsisPlan(msgspec.Struct, frozen=True):
 
 
 class SynopsisRead(msgspec.Struct, frozen=True):
-    """What answers read of the synopsis in that table: states of columns, and with ``rows`` the number of rows."""
+    """What answers read of the synopsis in that table: states of columns, and with ``rows`` the number of rows.
+
+    With ``less`` they are those of a difference: of the rows in this table and in ``plus``, without those in ``less``.
+    """
 
     table: str
     synopsis: Synopsis
     states: tuple[State, ...]
     rows: bool
+    plus: tuple[str, ...] = ()
+    less: tuple[str, ...] = ()
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """All tables that are read."""
+        return (self.table, *self.plus, *self.less)
 
 
 class AnswersPlan(msgspec.Struct, frozen=True):

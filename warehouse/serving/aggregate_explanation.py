@@ -30,7 +30,8 @@ class SynopsisRead:
     ``listed`` most frequent ones (None: all), ``states`` what is read of the others. ``shared_with`` are other aggregates that
     read it. ``slots`` is for how many slots it keeps a row, ``rows`` how many it has, ``full_from`` (microseconds) from when on
     it has all that arrived; None while it does not exist. ``where`` is its condition, if that is another than the aggregate's:
-    several such together have the rows of the aggregate. ``parts`` are the columns of a join by whose slots its rows are apart.
+    several such together have the rows of the aggregate. With ``less`` its rows are taken away from those of the others.
+    ``parts`` are the columns of a join by whose slots its rows are apart.
     """
 
     table: str | None
@@ -43,13 +44,15 @@ class SynopsisRead:
     listed: int | None = None
     where: str | None = None
     parts: tuple[str, str] | None = None
+    less: bool = False
 
 
 @dataclass(frozen=True)
 class WindowDue:
     """A window: its length as declared, how many slots it reads, its period and its next due end, in microseconds.
 
-    ``rows`` is about how many rows of synopses an answer reads; None before there are any.
+    ``rows`` is about how many rows of synopses an answer reads; None before there are any. ``together`` are the aggregates that
+    read some of these synopses, too, and are due at the same end: one run merges the synopses for all of them.
     """
 
     length: str
@@ -57,6 +60,7 @@ class WindowDue:
     every: int
     next_due: int | None
     rows: int | None = None
+    together: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,7 @@ def explained_aggregate(catalog: Catalog, name: str, epoch: Epoch | None) -> Agg
     every = [*known, *missing([need for each in beside.values() for need in needs(each)], known, kinds)]
     readers = _readers(beside, every, kinds)
     found = []
-    for number, states in _read(own, every, kinds):
+    for number, states, less in _read(own, every, kinds):
         table = [*recorded][number] if number < len(recorded) else None
         state = epoch.table(table) if epoch and table else None
         record = recorded[table] if table else None
@@ -105,17 +109,21 @@ def explained_aggregate(catalog: Catalog, name: str, epoch: Epoch | None) -> Agg
                 listed=every[number].listed,
                 where=None if every[number].where == own.where else every[number].where,
                 parts=every[number].parts,
+                less=less,
             )
         )
-    windows = tuple(_windows(catalog, own, epoch, found))
+    names = sorted({other for each in found for other in each.shared_with})
+    windows = tuple(_windows(catalog, own, epoch, found, {other: beside[other] for other in names}))
     return AggregateExplanation(name, own, tuple(found), windows, epoch.number if epoch else None)
 
 
 def _read(
     definition: Definition, every: Sequence[Synopsis], kinds: Mapping[str, Kind] | None
-) -> Iterator[tuple[int, tuple[State, ...]]]:
+) -> Iterator[tuple[int, tuple[State, ...], bool]]:
+    """The synopses that are read, with their states, and whether they are taken away from the others."""
     for need in needs(definition):
-        yield from ((served.number, served.states) for served in assigned(need, every, kinds))
+        for served in assigned(need, every, kinds):
+            yield from ((number, served.states, number in served.less) for number in served.numbers)
 
 
 def _readers(
@@ -124,17 +132,26 @@ def _readers(
     """The aggregates that read each synopsis."""
     readers: dict[int, list[str]] = {}
     for name, definition in beside.items():
-        for number, _ in _read(definition, every, kinds):
+        for number in dict.fromkeys(number for number, *_ in _read(definition, every, kinds)):
             readers.setdefault(number, []).append(name)
     return readers
 
 
+def _is_due(definition: Definition, end: int) -> bool:
+    return any(end % window.every == 0 for window in definition.windows)
+
+
 def _windows(
-    catalog: Catalog, definition: Definition, epoch: Epoch | None, synopses: Sequence[SynopsisRead]
+    catalog: Catalog,
+    definition: Definition,
+    epoch: Epoch | None,
+    synopses: Sequence[SynopsisRead],
+    others: Mapping[str, Definition],
 ) -> Iterator[WindowDue]:
     for window in definition.windows:
         end = None if epoch is None else (epoch.slot // window.every + 1) * window.every
+        together = [name for name, other in others.items() if end is not None and _is_due(other, end)]
         due = None if end is None else at_slot(end, catalog.anchor, catalog.update_interval)
         known = [each.rows * min(window.slots, each.slots) / each.slots for each in synopses if each.rows is not None]
         rows = math.ceil(sum(known)) if known else None
-        yield WindowDue(window.text, window.slots, window.every * catalog.update_interval, due, rows)
+        yield WindowDue(window.text, window.slots, window.every * catalog.update_interval, due, rows, tuple(together))

@@ -95,9 +95,10 @@ class Partials:
         sandbox: duckdb.DuckDBPyConnection,
         query: Query,
         columns: Sequence[tuple[str, str]],
+        tau: int,
         between: Callable[[], None],
     ) -> Put | None:
-        """Return the answer of a query at a pinned epoch's window time; None: it must be run over the rows.
+        """Return the answer of a query at an instant that ends a slot; None: it must be run over the rows.
 
         Parameters
         ----------
@@ -109,11 +110,15 @@ class Partials:
             The checked query.
         columns
             Names and types of what it gives.
+        tau
+            The instant, not before the window time.
         between
             Called before some files are read; what it raises ends the reading, and what was read until then stays.
 
         """
         if len(query.tables) != 1 or query.meta or query.lists or query.in_system:
+            return None
+        if (tau - pin.epoch.anchor) % pin.epoch.update_interval:  # rows of a slot are kept together, and some of them are dead
             return None
         state = pin.state(next(iter(query.tables)))
         own = tuple(name for name, _ in pin.table_columns(sandbox, state))
@@ -124,7 +129,7 @@ class Partials:
         identity = (state.table_id, own, halves.partial(""), pin.epoch.anchor, pin.epoch.update_interval)
         try:
             with Watch(self._resources).over(sandbox):
-                return self._of_files(pin, sandbox, state, halves, columns, identity, between)
+                return self._of_files(pin, sandbox, state, halves, columns, identity, tau, between)
         except duckdb.Error:
             self._drop(identity)
             return None  # run over the rows it says what is wrong
@@ -146,6 +151,7 @@ class Partials:
         halves: Aggregation,
         columns: Sequence[tuple[str, str]],
         identity: object,
+        tau: int,
         between: Callable[[], None],
     ) -> Put | None:
         last, schema = pin.last_slot(pin.epoch.window_time), pin.schema_file(state)
@@ -167,7 +173,7 @@ class Partials:
                 self._kept[identity] = None
                 return None
             self._keep(kept, rows, {place: file.path for place, file in zip(places, some, strict=True)})
-        found = self._whole(kept, halves, columns, last)
+        found = self._whole(kept, halves, columns, pin.last_slot(tau))
         self._bound(identity)
         return None if found is None else Put(found, len(files), len(wanted))
 

@@ -261,8 +261,8 @@ class Reader(PinnedReader):
                 found = aggregates_within(self.connection, pin, checked, sandbox, columns, now, clock, known)
                 statement = in_memory_rows(found.rows, found.columns)
                 return self.answer(pin, self.connection, statement, found.columns, within=found.coverage, tables=checked.tables)
-            if between is not None and not bound.parameters and now is None and open_until is None:
-                put = self._partials.put_together(pin, sandbox, checked, columns, between)
+            if between is not None and not bound.parameters and open_until is None:
+                put = self._partials.put_together(pin, sandbox, checked, columns, tau, between)
                 if put is not None:
                     return self._put(pin, put, columns, checked.tables)
             statement = replace(bound, sql=checked.sql)

@@ -2,12 +2,13 @@
 
 Each due window takes the slots ``end - length + 1 .. end`` of its synopses as this plan has left them. Rows that this plan has
 removed are read at the version before: an update that moves over many slots answers the ends in between from what was there.
+
+Of a difference of synopses only those slots are taken that all of them know completely.
 """
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,22 +17,22 @@ import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from warehouse.aggregates.backlog import rounds
 from warehouse.aggregates.synopses import ARRIVED, PARTS, UNTIL
 from warehouse.catalog.identifiers import quoted as spark_quoted
 from warehouse.ingest.batch import Batch, empty_batch
 from warehouse.layout import slot_sql
 from warehouse.steps.exact_items import exact_items
-from warehouse.steps.merging import FIRSTS, merged
+from warehouse.steps.merging import FIRSTS, PLACE, merged
 from warehouse.steps.merging_items import merged_items
 from warehouse.steps.node_source import move_of
 from warehouse.steps.sketches import estimated
 from warehouse.steps.synopsis_source import full_from, known_batch
+from warehouse.steps.window_run import Reach, WindowRun
 from warehouse.storage.deltalog import commits_after
-from warehouse.storage.duckdb_sql import in_memory, listed
+from warehouse.storage.duckdb_sql import listed
 from warehouse.storage.store import store_of
 from warehouse.storage.tables import key_types, rows_schema
-from warehouse.time import NEVER, SECOND
+from warehouse.time import NEVER
 from warehouse.views.maintenance.placement import placed_in_driver
 
 if TYPE_CHECKING:
@@ -50,7 +51,10 @@ if TYPE_CHECKING:
     from warehouse.planning.steps import Plan, StreamPlan
     from warehouse.storage.scan import TableFiles
 
-__all__ = ["ANSWERED", "AnswersInTime", "AnswersSource"]
+__all__ = ["ANSWERED", "AnswersSource", "Given"]
+
+Given = tuple[tuple["Due", ...], tuple[pa.Table, ...]]
+"""Which due windows are answered, and the answers."""
 
 ANSWERED = "answered"
 """What a commit says of the answers that there was time for: the length and the last slot of each window."""
@@ -72,8 +76,9 @@ class AnswersSource:
         Returns a session.
     partial
         Tells whether a synopsis lacks rows, from its stream and its commit's metadata.
-    in_time
-        Where an update has limited time for answers: returns those of the aggregate of that name for which there was time.
+    together
+        Returns what is answered, together with other aggregates; where an update has limited time for answers, what there was
+        time for.
 
     """
 
@@ -84,7 +89,7 @@ class AnswersSource:
     files: TableFiles
     anything: Callable[[], SparkSession]
     partial: Callable[[str, Mapping[str, Any]], bool]
-    in_time: Callable[[str], tuple[tuple[Due, ...], tuple[pa.Table, ...]]]
+    together: Callable[[AnswersSource], Given]
 
     @property
     def own(self) -> AnswersPlan:
@@ -125,11 +130,9 @@ class AnswersSource:
         return self._placed(pa.concat_tables(found)) if found else empty_batch(self.anything, self.columns)
 
     @cached_property
-    def _given(self) -> tuple[tuple[Due, ...], tuple[pa.Table, ...]]:
+    def _given(self) -> Given:
         """What is answered, and the answers."""
-        if self.own.within is not None:
-            return self.in_time(self.planned.name)
-        return self.own.due, (self.answered(self.own.due),) if self.own.due else ()
+        return self.together(self)
 
     @property
     def commit_metadata(self) -> Mapping[str, object]:
@@ -138,12 +141,13 @@ class AnswersSource:
             return {}
         return {ANSWERED: [[due.text, due.end] for due in self._given[0]]}
 
-    def answered(self, asked: Sequence[Due]) -> pa.Table:
+    def answered(self, asked: Sequence[Due], run: WindowRun) -> pa.Table:
         """Return the answers of due windows."""
         own, plan = self.own, self.plan
-        known = max((self._full_from(read.table) for read in own.reads), default=plan.slot + 1)
+        known = max((self._full_from(table) for read in own.reads for table in read.tables), default=plan.slot + 1)
         due = pa.table(
             {
+                PLACE: pa.array(range(len(asked)), pa.int64()),
                 "_text": pa.array([each.text for each in asked], pa.string()),
                 "_first": pa.array([each.end - each.slots + 1 for each in asked], pa.int64()),
                 "_end": pa.array([each.end for each in asked], pa.int64()),
@@ -153,16 +157,33 @@ class AnswersSource:
             }
         )
         ends = f"make_timestamptz({plan.anchor} + _end * {plan.update_interval})"
-        with in_memory(["temp_directory = ''", "memory_limit = '1GB'"]) as connection:
-            connection.register("due", due)
+        connection = run.connection
+        connection.register("due", due)
+        if own.definition.frequent is None:
+            run.offer(own.reads, [self.reaches(read, asked) for read in own.reads])
+            query = merged(own.definition, own.reads, ends=ends, epoch=plan.epoch)
+        else:
             for number, read in enumerate(own.reads):
-                connection.execute(f"CREATE TEMP VIEW synopsis_{number} AS {self._rows(connection, number, read)}")
-            if own.definition.frequent is None:
-                query = merged(own.definition, own.reads, ends=ends, epoch=plan.epoch)
-            else:
-                query = merged_items(own.definition, synopses=len(own.reads), ends=ends, epoch=plan.epoch)
-            found = connection.sql(query).to_arrow_table()
-        return self._counted(self._estimated(found), due)
+                rows = self.rows(connection, read.table, number)
+                connection.execute(f"CREATE OR REPLACE TEMP VIEW synopsis_{number} AS {rows}")
+            query = merged_items(own.definition, synopses=len(own.reads), ends=ends, epoch=plan.epoch)
+        return self._counted(self._estimated(connection.sql(query).to_arrow_table()), due)
+
+    def reaches(self, read: SynopsisRead, asked: Sequence[Due]) -> list[Reach]:
+        """Return which rows due windows have, by their places; of a difference of synopses, those that all of them know."""
+        firsts = [each.to_pylist() for each in self._firsts(asked).values()] or [[-NEVER] * len(asked)] * len(FIRSTS)
+        known, after = self._known(read) if read.less else (-NEVER, -NEVER)
+        return [
+            Reach(max(due.end - due.slots + 1, known), due.end, max(due.end, after), *parts)
+            for due, *parts in zip(asked, *firsts, strict=True)
+        ]
+
+    def _known(self, read: SynopsisRead) -> tuple[int, int]:
+        """The first slot of which all synopses of a difference have every row, and the last one whose dead rows they may lack."""
+        planned = [own for table in read.tables if (own := self.plan.stream(table).synopsis) is not None]
+        full, sure = max(map(self._full_from, read.tables)), max(own.sure for own in planned)
+        stored = sure - min(own.slots for own in planned) + 1
+        return (stored, max(full, sure)) if read.synopsis.live else (max(full, stored), -NEVER)
 
     def _firsts(self, asked: Sequence[Due]) -> dict[str, pa.Array]:
         """The first slot of each input of a join in the due windows; the least of all where a window has one length."""
@@ -231,75 +252,36 @@ class AnswersSource:
             if commit.metadata.get("epoch") == self.plan.epoch:
                 yield commit.version, commit.metadata
 
-    def _rows(self, connection: duckdb.DuckDBPyConnection, number: int, read: SynopsisRead) -> str:
-        """Return the query for a synopsis's rows: those that stay at this plan's version, the others at the one before."""
-        state = self.last.table(read.table) if self.last else None
-        path = f"tables/{read.table}"
-        now = max((version for version, _ in self._commits(read.table)), default=state.version if state else 0)
-        carried = self.plan.stream(read.table).synopsis
+    def rows(self, connection: duckdb.DuckDBPyConnection, table: str, number: int = 0) -> str:
+        """Return the query for a synopsis's rows: those that stay at this plan's version, the others at the one before.
+
+        What it reads besides files is registered with that ``number``.
+        """
+        state = self.last.table(table) if self.last else None
+        path = f"tables/{table}"
+        now = max((version for version, _ in self._commits(table)), default=state.version if state else 0)
+        planned = self.plan.stream(table)
+        carried = planned.synopsis
         sides = [(now, f"_exp_slot > {self.plan.slot}")]
         if state is not None and not (carried and (carried.carried or carried.rebuilt)):
             sides.append((state.version, f"_exp_slot <= {self.plan.slot}"))
-        names = ", ".join(f'"{name}"' for name, _ in read.synopsis.columns)
+        names = ", ".join(f'"{column.name}"' for column in planned.declaration.columns)
         parts = []
         for place, (version, where) in enumerate(sides):
             files = self.files.files(path, version)
             if not store_of(self.root).local_paths:
-                columns = self.plan.stream(read.table).declaration.columns
-                rows = self.files.read(self.session, path, version, columns, lambda _: True)
+                rows = self.files.read(self.session, path, version, planned.declaration.columns, lambda _: True)
                 connection.register(f"stored_{number}_{place}", rows.toArrow())
                 parts.append(f"SELECT {names} FROM stored_{number}_{place} WHERE {where}")
             elif files:
                 self.files.require_whole(files)
                 source = f"read_parquet({listed(file.path for file in files)}, union_by_name = true, hive_partitioning = false)"
                 parts.append(f"SELECT {names} FROM {source} WHERE {where}")
-        return " UNION ALL ".join(parts) if parts else self._none(connection, number, read)
-
-    @staticmethod
-    def _none(connection: duckdb.DuckDBPyConnection, number: int, read: SynopsisRead) -> str:
-        from warehouse.catalog.declaration import ColumnRecord  # noqa: PLC0415 - types are needed here only
-
-        every = StructType.fromJson(rows_schema([ColumnRecord(name, kind) for name, kind in read.synopsis.columns]))
+        if parts:
+            return " UNION ALL ".join(parts)
+        every = StructType.fromJson(rows_schema(planned.declaration.columns))
         connection.register(f"nothing_{number}", to_arrow_schema(every, timezone="UTC").empty_table())
         return f"SELECT * FROM nothing_{number}"
 
     def release(self) -> None:
         """Nothing is cached: the rows are in the driver."""
-
-
-@dataclass(eq=False)
-class AnswersInTime:
-    """What an update answers in the time that it has; the first round is always made, so that each update makes progress.
-
-    Parameters
-    ----------
-    sources
-        Returns the sources of all answers that are not committed yet; called when the first of them is needed.
-    clock
-        Seconds.
-    """
-
-    sources: Callable[[], Sequence[AnswersSource]]
-    clock: Callable[[], float] = time.monotonic
-    _given: dict[str, tuple[tuple[Due, ...], tuple[pa.Table, ...]]] | None = field(default=None)
-
-    def of(self, name: str) -> tuple[tuple[Due, ...], tuple[pa.Table, ...]]:
-        """Return what is answered of an aggregate, and the answers."""
-        if self._given is None:
-            self._given = self._all()
-        return self._given.get(name, ((), ()))
-
-    def _all(self) -> dict[str, tuple[tuple[Due, ...], tuple[pa.Table, ...]]]:
-        sources = {source.planned.name: source for source in self.sources()}
-        waiting = {name: source.own.due for name, source in sources.items()}
-        groups = {name: min((read.table for read in source.own.reads), default="") for name, source in sources.items()}
-        most = min((source.own.within or 0 for source in sources.values()), default=0)
-        given: dict[str, tuple[tuple[Due, ...], tuple[pa.Table, ...]]] = {}
-        begun = self.clock()
-        for each in rounds(waiting, groups):
-            for name, dues in each:
-                before = given.get(name, ((), ()))
-                given[name] = (*before[0], *dues), (*before[1], sources[name].answered(dues))
-            if (self.clock() - begun) * SECOND >= most:
-                break
-        return given

@@ -1,4 +1,9 @@
-"""The query that merges states of slots into answers, in DuckDB's SQL over ``due`` and one table for each synopsis.
+"""The queries that merge states of slots into answers, in DuckDB's SQL.
+
+They merge in two steps. :func:`windowed` merges the rows of a synopsis for all windows that anybody asks of it, in one pass;
+:func:`merged` makes the answers of an aggregate of what its synopses have for its windows. So aggregates that read the same
+synopsis share the pass, whatever their windows, periods and values, and an aggregate whose condition others cover is put together
+from what was merged for them (rules CS1 to CS8, section 5). :func:`subtracted` is a synopsis less another one.
 
 States merge as the sheet says (shared-aggregates, 2): counts and sums by addition, extremes by comparison, variances from counts,
 means and squared differences (Chan, Golub and LeVeque), counts of values by addition for each value. A percentile is between
@@ -17,14 +22,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from warehouse.aggregates.definition import Definition, Value
+    from warehouse.aggregates.synopses import Synopsis
     from warehouse.planning.following import SynopsisRead
 
-__all__ = ["FIRSTS", "merged", "reached"]
+__all__ = ["FIRSTS", "KEY", "PLACE", "merged", "reached", "subtracted", "windowed"]
+
+KEY = "_key"
+"""The number of a window of a synopsis."""
+PLACE = "_place"
+"""The number of a due window of an aggregate."""
 
 FIRSTS = ("_first_1", "_first_2")
 """The first slot of each input of a join in a due window."""
 _DUE = ("_text", "_first", "_end", "_full", "_late")
-_MOMENTS = ("var_samp", "var_pop", "stddev_samp", "stddev_pop")
+_WITH_COUNTS = ("sum", "mean", "m2")
 
 
 def merged(definition: Definition, reads: Sequence[SynopsisRead], *, ends: str, epoch: int) -> str:
@@ -33,7 +44,8 @@ def merged(definition: Definition, reads: Sequence[SynopsisRead], *, ends: str, 
     Parameters
     ----------
     definition, reads
-        What is asked, and the synopses, of which number ``i`` is the table ``synopsis_i``.
+        What is asked, and the synopses. The table ``synopsis_i`` has what :func:`windowed` gave of number ``i``, by the number
+        ``_place`` of the due windows.
     ends
         The SQL of the instant at which a window ends, by its last slot ``_end``.
     epoch
@@ -42,11 +54,11 @@ def merged(definition: Definition, reads: Sequence[SynopsisRead], *, ends: str, 
     """
     groups = [quoted(name) for name, _ in definition.group_by]
     counted = [read.synopsis.counted for read in reads if read.synopsis.counted is not None]
-    parts = [f"states AS ({_states(definition, reads, groups)})", f"merged AS ({_merged(definition, reads, groups)})"]
+    parts = [f"states AS ({_states(reads, groups)})", f"merged AS ({_merged(reads, groups)})"]
     joins, values = [], {value.name: _value(value) for value in definition.values}
     for number, column in enumerate(dict.fromkeys(counted)):
         asked = [value for value in definition.values if counts_values(value) and value.column == column[0]]
-        parts.append(f"ranked_{number} AS ({_ranked(definition, reads, column, groups)})")
+        parts.append(f"ranked_{number} AS ({_ranked(reads, column, groups)})")
         parts.append(f"counted_{number} AS ({_counted(number, asked, groups)})")
         same = [f"m.{name} IS NOT DISTINCT FROM c{number}.{name}" for name in ("_text", "_end", *groups)]
         joins.append(f"LEFT JOIN counted_{number} AS c{number} ON {' AND '.join(same)}")
@@ -63,38 +75,92 @@ def merged(definition: Definition, reads: Sequence[SynopsisRead], *, ends: str, 
     return f"WITH {', '.join(parts)} SELECT {', '.join(shown)} FROM merged AS m {' '.join(joins)}"
 
 
-def _states(definition: Definition, reads: Sequence[SynopsisRead], groups: Sequence[str]) -> str:
+def windowed(synopsis: Synopsis) -> str:
+    """Return the query for the merged states of all ``windows``, from the rows of a synopsis, ``stored``, by the windows' keys.
+
+    A window reaches from the slot ``_first`` through ``_end``; over live rows it has those that live after the slot ``_after``.
+    """
+    groups = [quoted(name) for name, _ in synopsis.group_by]
+    by = [KEY, *groups]
+    inside = _inside(live=synopsis.live, after="_after", parts=synopsis.parts is not None)
+    inner = f"FROM windows AS d JOIN stored AS s ON {inside}"
+    if synopsis.counted is not None:
+        listed = ", ".join([f"d.{KEY}", *(f"s.{name}" for name in groups), f"s.{VALUE}"])
+        return f"SELECT {listed}, sum(s.{ROWS}) AS {ROWS} {inner} GROUP BY {listed}"
+    counts = {state.column for state in synopsis.states if state.function == "count"}
+    states = [state for state in synopsis.states if state.function not in _WITH_COUNTS or state.column in counts]
+    return _merging([f"d.{KEY}"], by, states, "s", inner, whole=False)
+
+
+def subtracted(synopsis: Synopsis, states: Sequence[State], by: str, terms: Sequence[tuple[str, int]]) -> str:
+    """Return the query for the states of a difference of windowed synopses: a group of which no row is left has no row.
+
+    Parameters
+    ----------
+    synopsis, states
+        The groups and what is counted, and which states are asked for: counts, and sums of the columns whose counts are there.
+    by
+        The column that numbers windows.
+    terms
+        Tables, each with 1 where its states are added, -1 where they are taken away.
+
+    """
+    value = [] if synopsis.counted is None else [VALUE]
+    listed = ", ".join([by, *(quoted(name) for name, _ in synopsis.group_by), *value])
+    own = [ROWS] if value else [ROWS, FAILED, *(quoted(state.name) for state in states)]
+    signed = [f"SELECT {listed}, {', '.join(f'{sign} * {name} AS {name}' for name in own)} FROM {table}" for table, sign in terms]
+    found = [f"sum({name}) AS {name}" for name in own[: 1 if value else 2]]
+    for state in states:
+        name = quoted(state.name)
+        total = f"coalesce(sum({name}), 0)"
+        known = f"sum({_of('count', state.column)}) > 0"
+        found.append(f"{total} AS {name}" if state.function == "count" else f"CASE WHEN {known} THEN {total} END AS {name}")
+    kept = f"sum({ROWS}) > 0" if value else f"sum({ROWS}) > 0 OR sum({FAILED}) > 0"
+    return f"SELECT {listed}, {', '.join(found)} FROM ({' UNION ALL '.join(signed)}) GROUP BY {listed} HAVING {kept}"
+
+
+def _states(reads: Sequence[SynopsisRead], groups: Sequence[str]) -> str:
     """The rows of all synopses of states, of which each has some of these."""
-    parts, slots = [], [ARRIVED, *([UNTIL] if definition.over == "live" else []), *(PARTS if definition.parts else ())]
+    parts = []
     for number, read in enumerate(reads):
         if read.synopsis.counted is None:
             rows = [ROWS, FAILED] if read.rows else [f"0 AS {ROWS}", f"0 AS {FAILED}"]
             states = [quoted(state.name) for state in read.states]
-            parts.append(f"SELECT {', '.join([*slots, *groups, *rows, *states])} FROM synopsis_{number}")
+            parts.append(f"SELECT {', '.join([PLACE, *groups, *rows, *states])} FROM synopsis_{number}")
     return " UNION ALL BY NAME ".join(parts)
 
 
-def _merged(definition: Definition, reads: Sequence[SynopsisRead], groups: Sequence[str]) -> str:
+def _merged(reads: Sequence[SynopsisRead], groups: Sequence[str]) -> str:
     """A row for each due window and group with its merged states; without groups always one for each window."""
-    by = ", ".join([*(f"d.{name}" for name in _DUE), *(f"s.{name}" for name in groups)])
     kept = dict.fromkeys(state for read in reads if read.synopsis.counted is None for state in read.states)
     side = "JOIN" if groups else "LEFT JOIN"
-    inner = f"FROM due AS d {side} states AS s ON {reached(definition)}"
-    moments = dict.fromkeys(value.column for value in definition.values if value.function in _MOMENTS and value.column)
-    means = [
-        f"sum(s.{_of('count', name)} * s.{_of('mean', name)}) OVER w / nullif(sum(s.{_of('count', name)}) OVER w, 0) "
-        f"AS {_of('whole', name)}"
-        for name in moments
-    ]
-    window = f" WINDOW w AS (PARTITION BY {by})" if means else ""
-    rows = f"SELECT d.*, s.*{''.join(', ' + mean for mean in means)} {inner}{window}"
-    states = [f"{sql} AS {quoted(state.name)}" for state in kept for sql in _merged_state(state)]
-    outer = ", ".join([*_DUE, *groups])
-    totals = [f"coalesce(sum({ROWS}), 0) AS {ROWS}", f"coalesce(sum({FAILED}), 0) AS {FAILED}"]
-    return f"SELECT {', '.join([outer, *totals, *states])} FROM ({rows}) GROUP BY {outer}"
+    inner = f"FROM due AS d {side} states AS s ON s.{PLACE} = d.{PLACE}"
+    return _merging([f"d.{name}" for name in _DUE], [*_DUE, *groups], list(kept), "s", inner, whole=True)
 
 
-def _merged_state(state: State) -> Iterator[str]:
+def _merging(
+    keys: Sequence[str], by: Sequence[str], states: Sequence[State], rows: str, source: str, *, whole: bool
+) -> str:
+    """Return the query that merges states; sums have the type of answers where they are the ``whole`` ones.
+
+    ``by`` are the columns of a row, the first of which are the ``keys`` with their table; those of ``rows`` are the others.
+    """
+    every = [*keys, *(f"{rows}.{name}" for name in by[len(keys) :])]
+    own = [ROWS, FAILED, *(quoted(state.name) for state in states)]
+    moments = dict.fromkeys(state.column for state in states if state.function == "m2")
+    means = []
+    for name in moments:
+        count, mean = (f"{rows}.{_of(function, name)}" for function in ("count", "mean"))
+        means.append(f"sum({count} * {mean}) OVER w / nullif(sum({count}) OVER w, 0) AS {_of('whole', name)}")
+    window = f" WINDOW w AS (PARTITION BY {', '.join(every)})" if means else ""
+    listed = f"SELECT {', '.join([*every, *(f'{rows}.{name}' for name in own), *means])} {source}{window}"
+    merging = [f"{sql} AS {quoted(state.name)}" for state in states for sql in _merged_state(state, whole=whole)]
+    outer = ", ".join(by)
+    totals = [f"coalesce(sum({name}), 0) AS {name}" for name in (ROWS, FAILED)]
+    return f"SELECT {', '.join([outer, *totals, *merging])} FROM ({listed}) GROUP BY {outer}"
+
+
+def _merged_state(state: State, *, whole: bool) -> Iterator[str]:
     own, count = quoted(state.name), _of("count", state.column)
     match state.function:
         case "count":
@@ -104,14 +170,16 @@ def _merged_state(state: State) -> Iterator[str]:
         case "sum":
             add = "fsum" if state.type == "double" else "sum"
             lost = f"count_if({count} > 0 AND {own} IS NULL) > 0"
-            yield f"CASE WHEN NOT {lost} THEN TRY_CAST({add}({own}) AS {state.type}) END"
+            total = f"{add}({own})"
+            yield f"CASE WHEN NOT {lost} THEN {f'TRY_CAST({total} AS {state.type})' if whole else total} END"
         case "mean":
             yield f"any_value({_of('whole', state.column)})"
         case "m2":
-            mean, whole = _of("mean", state.column), _of("whole", state.column)
-            yield f"sum({own} + {count} * ({mean} - {whole}) * ({mean} - {whole}))"
+            away = f"({_of('mean', state.column)} - {_of('whole', state.column)})"
+            yield f"sum({own} + {count} * {away} * {away})"
         case "hll" | "kll":
-            yield f"list({own}) FILTER ({own} IS NOT NULL)"
+            listed = f"list({own}) FILTER ({own} IS NOT NULL)"
+            yield f"flatten({listed})" if whole else listed
 
 
 def _value(value: Value) -> str:
@@ -142,22 +210,27 @@ def _value(value: Value) -> str:
 
 def reached(definition: Definition) -> str:
     """Return the condition by which a row ``s`` of a synopsis belongs to a due window ``d``."""
+    return _inside(live=definition.over == "live", after="_end", parts=definition.parts is not None)
+
+
+def _inside(*, live: bool, after: str, parts: bool) -> str:
     found = [f"s.{ARRIVED} BETWEEN d._first AND d._end"]
-    if definition.over == "live":
-        found.append(f"s.{UNTIL} > d._end")
-    if definition.parts is not None:
+    if live:
+        found.append(f"s.{UNTIL} > d.{after}")
+    if parts:
         found += [f"s.{name} >= d.{first}" for name, first in zip(PARTS, FIRSTS, strict=True)]
     return " AND ".join(found)
 
 
-def _ranked(definition: Definition, reads: Sequence[SynopsisRead], column: tuple[str, str], groups: Sequence[str]) -> str:
+def _ranked(reads: Sequence[SynopsisRead], column: tuple[str, str], groups: Sequence[str]) -> str:
     """How often each value of a column came in each due window and group, and how many rows there are up to it."""
     own = [number for number, read in enumerate(reads) if read.synopsis.counted == column]
-    counts = " UNION ALL BY NAME ".join(f"SELECT * FROM synopsis_{number}" for number in own)
+    listed = ", ".join([PLACE, *groups, VALUE, ROWS])
+    counts = " UNION ALL ".join(f"SELECT {listed} FROM synopsis_{number}" for number in own)
     by = ", ".join(["d._text", "d._end", *(f"s.{name}" for name in groups)])
     rows = (
         f"SELECT {by}, s.{VALUE}, sum(s.{ROWS}) AS n FROM due AS d JOIN ({counts}) AS s "
-        f"ON {reached(definition)} GROUP BY {by}, s.{VALUE}"
+        f"ON s.{PLACE} = d.{PLACE} GROUP BY {by}, s.{VALUE}"
     )
     part = ", ".join(["_text", "_end", *groups])
     return (

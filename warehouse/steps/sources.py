@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse.ingest.bounds import CLASSIFIED, about_rows
 from warehouse.ingest.files import LeftOut
-from warehouse.steps.answers_source import AnswersInTime, AnswersSource
+from warehouse.steps.answers_source import AnswersSource
 from warehouse.steps.coalesced_source import CoalescedSource
 from warehouse.steps.following import owed_record
+from warehouse.steps.joint_answers import JointAnswers
 from warehouse.steps.joint_reading import read_together
 from warehouse.steps.node_source import NodeSource, move_of, node_tables
 from warehouse.steps.outcome import first_batch_commit, left_out_of
@@ -86,7 +87,7 @@ class Sources:
     unstored: bool = True
     files: TableFiles = field(init=False)
     _read_ahead: bool = False
-    _in_time: AnswersInTime = field(init=False)
+    _answers: JointAnswers = field(init=False)
     _streams: dict[str, StreamSource] = field(default_factory=dict)
     _nodes: dict[str, NodeSource] = field(default_factory=dict)
     _following: dict[str, SynopsisSource | AnswersSource | CoalescedSource] = field(default_factory=dict)
@@ -97,7 +98,7 @@ class Sources:
         """Start with no file list read."""
         self.files = TableFiles(self.root)
         recent_rows().begin()
-        self._in_time = AnswersInTime(lambda: [*self._unanswered()])
+        self._answers = JointAnswers(self.plan, lambda: [*self._unanswered()])
         self._together = Together(self._companions)
 
     def of(self, name: str) -> Source:
@@ -119,7 +120,7 @@ class Sources:
             return CoalescedSource(self.plan, planned, self.last, self.files, lambda: self.stream(below), self.spark)
         if planned.synopsis is None:
             return AnswersSource(
-                self.plan, planned, self.root, self.last, self.files, self.spark, self.partial, self._in_time.of
+                self.plan, planned, self.root, self.last, self.files, self.spark, self.partial, self._answers.of
             )
         below, view = planned.synopsis.synopsis.source, None
         if planned.synopsis.view and planned.synopsis.arrives:
@@ -345,6 +346,7 @@ class Sources:
         for following in self._following.values():
             following.release()
         self._following.clear()
+        self._answers.release()
         self._viewed.clear()
         self._together.release()
 

@@ -1,0 +1,146 @@
+"""One run: what synopses have for the windows that are due, merged once for all aggregates that ask for them.
+
+The first aggregate that asks for windows of a synopsis has it merge those of the others, too, in one pass over its rows. So a
+window that two aggregates ask for is merged once, also where one of them asks less often, and an aggregate whose condition
+others cover gets what was merged for them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+
+from warehouse.aggregates.synopses import VALUE
+from warehouse.catalog.duck_sql import quoted
+from warehouse.steps.merging import FIRSTS, KEY, PLACE, subtracted, windowed
+from warehouse.storage.duckdb_sql import in_memory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    import duckdb
+
+    from warehouse.aggregates.synopses import Synopsis
+    from warehouse.planning.following import SynopsisRead
+
+__all__ = ["Reach", "WindowRun"]
+
+_KEPT = 2_000_000
+"""Merged states that are calculated for others, too; more of them are calculated when their turn comes."""
+
+
+class Reach(NamedTuple):
+    """Which rows of a synopsis a window has: those of its slots, over live rows those that live after the slot ``after``.
+
+    The others are the first slots of the inputs of a join.
+    """
+
+    first: int
+    end: int
+    after: int
+    first_1: int
+    first_2: int
+
+
+@dataclass(eq=False)
+class WindowRun:
+    """Windows of synopses, merged once.
+
+    Parameters
+    ----------
+    stored
+        Returns the query for the rows of a synopsis, by its table's name.
+    synopsis
+        Returns what a table holds.
+    asked
+        Returns the windows of a table that all who are still to be answered ask for.
+
+    """
+
+    stored: Callable[[duckdb.DuckDBPyConnection, str], str]
+    synopsis: Callable[[str], Synopsis]
+    asked: Callable[[str], Collection[Reach]] = lambda _: ()
+    passes: int = 0
+    _keys: dict[str, dict[Reach, int]] = field(default_factory=dict)
+
+    @cached_property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """A database in memory."""
+        return in_memory(["temp_directory = ''", "memory_limit = '1GB'"])
+
+    def offer(self, reads: Sequence[SynopsisRead], reaches: Sequence[Sequence[Reach]]) -> None:
+        """Make the tables ``synopsis_i`` that an aggregate's answers are merged from.
+
+        Parameters
+        ----------
+        reads
+            Its synopses.
+        reaches
+            For each of them, the windows that are due by their places.
+
+        """
+        own: dict[str, dict[Reach, None]] = {}
+        for read, asked in zip(reads, reaches, strict=True):
+            for table in read.tables:
+                own.setdefault(table, {}).update(dict.fromkeys(asked))
+        for table, wanted in own.items():
+            self._merge(table, list(wanted))
+        for number, (read, asked) in enumerate(zip(reads, reaches, strict=True)):
+            placed = [self._placed(f"placed_{number}_{place}", table, asked) for place, table in enumerate(read.tables)]
+            query = f"SELECT * FROM {placed[0]}"
+            if read.less:
+                terms = [(table, 1 if place <= len(read.plus) else -1) for place, table in enumerate(placed)]
+                query = subtracted(read.synopsis, read.states, PLACE, terms)
+            self.connection.execute(f"CREATE OR REPLACE TEMP VIEW synopsis_{number} AS {query}")
+
+    def _placed(self, view: str, table: str, reaches: Sequence[Reach]) -> str:
+        """Make the view of a synopsis's merged windows by the places of those that ask for them, and return its name."""
+        keys = self._keys[table]
+        places = {PLACE: range(len(reaches)), KEY: [keys[reach] for reach in reaches]}
+        self.connection.register(f"{view}_keys", pa.table({name: pa.array(each, pa.int64()) for name, each in places.items()}))
+        query = f"SELECT p.{PLACE}, w.* EXCLUDE ({KEY}) FROM {view}_keys AS p JOIN {quoted(table)} AS w USING ({KEY})"
+        self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {view} AS {query}")
+        return view
+
+    def _merge(self, table: str, reaches: Sequence[Reach]) -> None:
+        """Merge windows of a synopsis, unless all of them are merged."""
+        if self._keys.get(table, {}).keys() >= set(reaches):
+            return
+        connection, synopsis = self.connection, self.synopsis(table)
+        connection.execute(f"CREATE OR REPLACE TEMP VIEW stored AS {self.stored(connection, table)}")
+        every = list(dict.fromkeys((*reaches, *self.asked(table))))
+        if len(every) > len(reaches) and self._much(synopsis, len(every)):
+            every = list(reaches)
+        numbered = [(key, *reach) for key, reach in enumerate(every)]
+        columns = dict(zip((KEY, "_first", "_end", "_after", *FIRSTS), zip(*numbered, strict=True), strict=True))
+        connection.register("windows", pa.table({name: pa.array(each, pa.int64()) for name, each in columns.items()}))
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE {quoted(table)} AS {windowed(synopsis)}")
+        self.passes += 1
+        self._keys[table] = {reach: key for key, reach in enumerate(every)}
+
+    def _much(self, synopsis: Synopsis, windows: int) -> bool:
+        """Whether so many windows may have more groups and values than are kept for others."""
+        if self._counted("SELECT count(*) FROM stored") * windows <= _KEPT:
+            return False
+        groups = [quoted(name) for name, _ in synopsis.group_by] + ([] if synopsis.counted is None else [VALUE])
+        distinct = f"SELECT count(*) FROM (SELECT DISTINCT {', '.join(groups)} FROM stored)"
+        return bool(groups) and self._counted(distinct) * windows > _KEPT
+
+    def _counted(self, query: str) -> int:
+        return int(self.connection.sql(query).fetchall()[0][0])
+
+    def forget(self, tables: Collection[str]) -> None:
+        """Drop what was merged of other tables than these, which are still to be read."""
+        for table in [name for name in self._keys if name not in tables]:
+            del self._keys[table]
+            self.connection.execute(f"DROP TABLE {quoted(table)} CASCADE")
+
+    def close(self) -> None:
+        """Give back the memory; what is asked for afterwards is merged again."""
+        self._keys.clear()
+        opened = self.__dict__.pop("connection", None)
+        if opened is not None:
+            opened.close()
