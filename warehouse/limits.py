@@ -43,6 +43,9 @@ class Limits:
         Records of epochs that can no longer be read, after which they are removed together.
     driver_rows, driver_bytes
         Rows, and bytes of files that hold them, which the driver takes from Spark at most, to write them itself.
+    array_points, array_values, array_bytes
+        Points that arrived, values of one column of stored rows, and bytes of these rows before they were compressed, of which
+        the driver makes the rows of a coalesced table as arrays; Spark makes those of more.
     known_files
         Files of tables of which a process keeps in memory what the logs say, about a kilobyte each.
     partial_bytes
@@ -62,6 +65,9 @@ class Limits:
     past_records: int = 64
     driver_rows: int = 20_000
     driver_bytes: int = 2 << 20
+    array_points: int = 500_000
+    array_values: int = 32_000_000
+    array_bytes: int = 512 << 20
     known_files: int = 32_768
     partial_bytes: int = 64 << 20
     summary_share: float = 0.03

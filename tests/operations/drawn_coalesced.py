@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from warehouse.limits import limited, limits
 from warehouse.operations.update import UpdateOptions
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from tests.coalescing.model import Model, Reading
     from warehouse.epochs.points import Point
 
-__all__ = ["DrawnPoints", "declare"]
+__all__ = ["DrawnPoints", "Way", "declare"]
+
+Way = Literal["driver", "arrays", "spark"]
+"""How an update makes the rows."""
 
 
 def declare(project: Project) -> Project:
@@ -75,11 +78,12 @@ class DrawnPoints:
         self.files += 1
         self.waiting += rows
 
-    def update(self, slots: int, *, by_spark: bool = False, stopped: tuple[Point, float] | None = None) -> None:
+    def update(self, slots: int, *, way: Way = "driver", stopped: tuple[Point, float] | None = None) -> None:
         """Move over so many slots with a file; first stopped at a point of one of the steps."""
         self.now += slots
         self.land()
-        with limited(driver_rows=0 if by_spark else limits().driver_rows):
+        rows, values = limits().driver_rows, limits().array_values
+        with limited(driver_rows=rows if way == "driver" else 0, array_values=0 if way == "spark" else values):
             if stopped is not None:
                 plan, _ = self.project.updater().plan(UpdateOptions(at=at(self.now)))
                 assert plan is not None

@@ -12,6 +12,7 @@ Updates at 1, 2, 3, 5 and 6 (a window of four hours, or the six newest points); 
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -28,12 +29,13 @@ from warehouse.limits import limited, limits
 from warehouse.operations.migrate import MigrationRequest
 from warehouse.operations.update import UpdateOptions
 from warehouse.serving import Reader
+from warehouse.steps.coalesced_as_arrays import ArrayReplacement
 from warehouse.time import to_micros
 
 from .projects import ANCHOR, Project, StoppedError, at, csv, stop_at, stream, text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -136,13 +138,29 @@ def expected(model: Model) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def moved(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
-    """All updates made: of tables by value some in the driver, some by Spark."""
+    """All updates made: of tables by value some in the driver, one as arrays, one by Spark."""
     project = declared(tmp_path_factory.mktemp("coalesced"), spark)
     for hour in ROWS:
         land(project, hour)
-        with limited(driver_rows=0 if hour in (2, 5) else limits().driver_rows):
+        arrays = 0 if hour == 5 else limits().array_values
+        with limited(driver_rows=0 if hour in (2, 5) else limits().driver_rows, array_values=arrays), made_as_arrays() as made:
             project.update(hour)
+        assert any(columns.startswith("k,v,") for columns in made) == (hour == 2), (hour, made)
     return project
+
+
+@contextmanager
+def made_as_arrays() -> Iterator[list[str]]:
+    """Note what the columns are of each table whose rows were made as arrays."""
+    made, moved = [], ArrayReplacement.losses.fget
+
+    def noted(self: ArrayReplacement) -> dict[str, int]:
+        made.append(",".join(self.own.column_names))
+        return moved(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ArrayReplacement, "losses", property(noted))
+        yield made
 
 
 def test_the_rows_of_every_epoch_are_those_of_the_model(moved: Project) -> None:

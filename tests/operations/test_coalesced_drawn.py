@@ -9,7 +9,7 @@ import pytest
 
 from warehouse.epochs.points import Point
 
-from .drawn_coalesced import DrawnPoints, declare
+from .drawn_coalesced import DrawnPoints, Way, declare
 from .projects import Project
 
 if TYPE_CHECKING:
@@ -26,5 +26,6 @@ def test_stopped_updates_are_those_of_the_model(seed: int, tmp_path: Path, spark
     drawn = DrawnPoints(declare(Project(tmp_path, spark)), random.Random(seed))  # noqa: S311 - points of a test
     for number in range(5):
         stopped = (drawn.draw.choice(POINTS), drawn.draw.random()) if number else None
-        drawn.update(drawn.draw.choice([1, 1, 2, 5]), by_spark=number == 2, stopped=stopped)
+        way: Way = "spark" if number == 2 else "arrays" if number > 2 else "driver"
+        drawn.update(drawn.draw.choice([1, 1, 2, 5]), way=way, stopped=stopped)
         drawn.require_equal()

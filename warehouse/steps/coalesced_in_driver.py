@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from warehouse.layout import Layout
     from warehouse.views.maintenance.inputs import Move
 
-__all__ = ["DriverReplacement", "GroupReplacement", "asked", "no_stored_rows"]
+__all__ = ["DriverReplacement", "GroupReplacement", "asked", "no_stored_rows", "points_of"]
 
 
 def no_stored_rows(columns: Sequence[ColumnRecord]) -> pa.Table:
@@ -100,16 +100,7 @@ class DriverReplacement(GroupReplacement):
     @cached_property
     def _points(self) -> pa.Table:
         """The points that arrived: the columns of the group, those that are compared, and their stamps."""
-        definition = self.definition
-        names = [*definition.groups, *definition.compared]
-        if self.arrived is None:
-            return self.own.select([*names]).slice(0, 0).append_column(AT, pa.array([], pa.int64()))
-        if AT in self.arrived.column_names:
-            return self.arrived
-        shown = ", ".join([*map(quoted, names), f"epoch_us(_ts) AS {AT}"])
-        found = asked(f"SELECT {shown} FROM arrived WHERE {ARRIVED_ROWS}", arrived=self.arrived)
-        kinds = [*(self.own.schema.field(name) for name in names), pa.field(AT, pa.int64())]
-        return found.cast(pa.schema(kinds))
+        return points_of(self.definition, self.own, self.arrived)
 
     @cached_property
     def _stamps(self) -> pa.Table:
@@ -163,6 +154,18 @@ class DriverReplacement(GroupReplacement):
         """Return the rows that these stored ones and the points make, with all columns but those of the grid."""
         query = coalesced(self.definition, DUCKDB, self._edge, stored="held", arrived="points").whole()
         return asked(query, held=held, points=self._points)
+
+
+def points_of(definition: Definition, own: pa.Table, arrived: pa.Table | None) -> pa.Table:
+    """Return the points of classified rows: the columns of the group and the compared ones, as ``own`` has them, and stamps."""
+    names = [*definition.groups, *definition.compared]
+    if arrived is None:
+        return own.select([*names]).slice(0, 0).append_column(AT, pa.array([], pa.int64()))
+    if AT in arrived.column_names:
+        return arrived
+    shown = ", ".join([*map(quoted, names), f"epoch_us(_ts) AS {AT}"])
+    found = asked(f"SELECT {shown} FROM arrived WHERE {ARRIVED_ROWS}", arrived=arrived)
+    return found.cast(pa.schema([*(own.schema.field(name) for name in names), pa.field(AT, pa.int64())]))
 
 
 def asked(query: str, **tables: pa.Table) -> pa.Table:

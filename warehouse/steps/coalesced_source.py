@@ -21,9 +21,11 @@ from warehouse.ingest.guarded import guarded
 from warehouse.layout.columns import CELL
 from warehouse.limits import limits
 from warehouse.steps.arrived_rows import LOADED, ArrivedRows, FollowingSource
-from warehouse.steps.coalesced_in_driver import DriverReplacement, no_stored_rows
+from warehouse.steps.coalesced_as_arrays import ArrayReplacement, in_numbers
+from warehouse.steps.coalesced_in_driver import DriverReplacement, no_stored_rows, points_of
 from warehouse.steps.node_source import move_of
 from warehouse.steps.shedding import ShedReplacement, exact_rows
+from warehouse.storage.arrow_types import can_be_collected
 from warehouse.storage.lookup import FAILURES, leave_to_spark
 from warehouse.storage.tables import key_types
 from warehouse.views.language.driver_sql import LeftToSparkError
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.declaration import ColumnRecord
     from warehouse.coalescing.definition import Definition
+    from warehouse.ingest.batch import Batch
     from warehouse.planning.following import CoalescedPlan
 
 __all__ = ["CoalescedSource"]
@@ -226,12 +229,48 @@ class CoalescedSource(FollowingSource):
             return None
 
     @cached_property
+    def _many(self) -> ArrayReplacement | None:
+        """What the driver makes of many rows; None when Spark is to make it."""
+        own, definition, table = self.own, self.definition, self._table
+        if own.history or table.move.first or not in_numbers(definition):
+            return None
+        batch = self.below().batch if own.arrives else None
+        if batch is not None and batch.counts.live + batch.counts.dead > limits().array_points:
+            return None
+        held = table.many_own()
+        if held is None:
+            return None
+        try:
+            made = ArrayReplacement(definition, self.layout, table.move, held, self._points_in_driver(held, batch))
+            _ = made.losses, made.replacement
+        except (*FAILURES, OverflowError, LeftToSparkError) as error:
+            leave_to_spark(error)
+            return None
+        return made
+
+    def _points_in_driver(self, held: pa.Table, batch: Batch | None) -> pa.Table:
+        """The points that arrived, with the types of the stored rows."""
+        if batch is None or (batch.known is not None and self.definition.of is None):
+            return points_of(self.definition, held, None if batch is None else batch.known)
+        points = self._points
+        if points is None:
+            return points_of(self.definition, held, None)
+        if not can_be_collected(points.schema):
+            raise LeftToSparkError("Arrow does not have all types of the points")
+        return points.toArrow()
+
+    @property
+    def _made(self) -> DriverReplacement | ArrayReplacement | None:
+        """What the driver makes of a table that does not shed; None when Spark is to make it."""
+        return self._few or self._many
+
+    @cached_property
     def replacement(self) -> Replacement:
         """The new content of the buckets in which rows changed."""
         if self._shedding is not None:
             return self._shedding.replacement
-        if self._few is not None:
-            return self._few.replacement
+        if self._made is not None:
+            return self._made.replacement
         definition, table, points = self.definition, self._table, self._points
         old, edge = table.own(), self._edge
         if points is None and old is None:
@@ -283,8 +322,8 @@ class CoalescedSource(FollowingSource):
         """How many points had left the window before they were loaded, and how many had the group and stamp of another."""
         if self.definition.ledger and self.definition.same is None:
             return self._in_driver.losses
-        if not self.definition.ledger and self._few is not None:
-            return self._few.losses
+        if not self.definition.ledger and self._made is not None:
+            return self._made.losses
         points = self._points
         if points is None:
             return {"points": 0, "late": 0, "repeated": 0}

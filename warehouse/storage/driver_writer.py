@@ -8,10 +8,12 @@ key columns, page checksums, bounds that any reader can trust.
 from __future__ import annotations
 
 import io
+import os
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache, lru_cache
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -26,11 +28,18 @@ from warehouse.storage.recent_rows import recent_rows
 from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
 __all__ = ["as_stored", "stage_in_driver", "stage_side_rows"]
 
+T = TypeVar("T")
+R = TypeVar("R")
+
+_SEVERAL = 2
+_TELLING_LISTS = 1_000
 _WHOLE_DIGITS = 18
 """Decimals of as many digits are stored as whole numbers."""
 _SPARK_VERSION = "org.apache.spark.version"
@@ -56,13 +65,16 @@ def stage_in_driver(
         The most rows of a file and of a row group.
 
     """
-    ordered = rows.take(_order(rows, [*CELL, *key, "_exp"]))
+    ordered = _sorted(rows, [*CELL, *key, "_exp"])
     kept: dict[str, pa.Table] = {}
 
+    def encoded(run: tuple[tuple[int, int], pa.Table]) -> tuple[str, pa.Table, pa.Buffer]:
+        (cell, block), own = run
+        stored = own.cast(as_stored(own.schema))
+        return f"sub_index={cell}/exp_block={block}", stored, _encoded(stored, key, filtered, group_rows)
+
     def files() -> Iterator[tuple[str, str, pa.Buffer]]:
-        for number, ((cell, block), run) in enumerate(_runs(ordered, file_rows)):
-            place, stored = f"sub_index={cell}/exp_block={block}", run.cast(as_stored(run.schema))
-            content = _encoded(stored, key, filtered, group_rows)
+        for number, (place, stored, content) in enumerate(_in_threads(encoded, _runs(ordered, file_rows))):
             name = _name(table, number, content)
             kept[f"{place}/{name}"] = stored
             yield place, name, content
@@ -126,6 +138,37 @@ def _staged(table: Path, files: Iterable[tuple[str, str, pa.Buffer]]) -> Path:
     return staged
 
 
+def _in_threads(work: Callable[[T], R], pieces: Iterable[T]) -> Iterator[R]:
+    """Do work on pieces, several at once, and yield the results in order."""
+    several = list(pieces)
+    if len(several) < _SEVERAL:
+        yield from map(work, several)
+        return
+    with ThreadPoolExecutor(min(len(several), os.cpu_count() or 1)) as pool:
+        yield from pool.map(work, several)
+
+
+def _sorted(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Return rows in Spark's order of columns; whole numbers that are in order already cost little."""
+    kinds = [rows.schema.field(name).type for name in columns]
+    if any(rows[name].null_count for name in columns) or not all(map(_is_whole, kinds)):
+        return rows.take(_order(rows, columns))
+    numbers = [rows[name].cast(pa.int64()).to_numpy() for name in columns]
+    return rows if _are_sorted(numbers) else rows.take(pa.array(np.lexsort(numbers[::-1])))
+
+
+def _are_sorted(columns: Sequence[NDArray[np.int64]]) -> bool:
+    """Whether rows of numbers are in order already."""
+    later = np.ones(max(len(columns[0]) - 1, 0), dtype=bool)
+    for column in reversed(columns):
+        later = (column[1:] > column[:-1]) | ((column[1:] == column[:-1]) & later)
+    return bool(later.all())
+
+
+def _is_whole(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_signed_integer(kind) or pa.types.is_timestamp(kind))
+
+
 def _order(rows: pa.Table, columns: Sequence[str]) -> pa.Array:
     """The numbers of rows in Spark's order of columns."""
     values: dict[str, pa.ChunkedArray] = {}
@@ -187,7 +230,17 @@ def _differences(rows: pa.Table, filtered: Collection[str]) -> dict[str, str]:
         encoding = _encoding(column.type)
         if name in filtered or (encoding and nearly_unique(column)):
             found[name] = encoding or "PLAIN"
+        if pa.types.is_list(column.type) and pa.types.is_integer(column.type.value_type):
+            (leaf,) = _leaves(pa.schema([rows.schema.field(name)]))
+            if _first_values_nearly_unique(column):
+                found[leaf] = "DELTA_BINARY_PACKED"
     return found
+
+
+def _first_values_nearly_unique(lists: pa.ChunkedArray) -> bool:
+    """Whether few of the numbers in lists come twice, by the first ones."""
+    values = lists.slice(0, _TELLING_LISTS).combine_chunks().flatten()
+    return len(values) > 0 and nearly_unique(pa.chunked_array([values]))
 
 
 def _encoding(kind: pa.DataType) -> str | None:

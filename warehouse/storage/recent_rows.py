@@ -48,12 +48,14 @@ class RecentRows:
 
         Bytes that are no text are not kept: DuckDB refuses them in a file, not in memory.
         """
+        if rows.nbytes > _WIDE:
+            return
         try:
             rows.validate(full=True)
         except pa.ArrowInvalid:
             return
         with self._lock:
-            if rows.nbytes <= _WIDE and self._bytes + rows.nbytes <= _ALL and path not in self._rows:
+            if self._bytes + rows.nbytes <= _ALL and path not in self._rows:
                 self._rows[path] = self._update, _in_lower_case(_of_its_own(rows))
                 self._bytes += rows.nbytes
 

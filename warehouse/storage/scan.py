@@ -27,6 +27,7 @@ from warehouse.storage.lookup import FILE, looked_up
 from warehouse.storage.snapshot import read_snapshot
 from warehouse.storage.store import store_of
 from warehouse.storage.tables import deferred_schema, rejected_schema, rows_schema
+from warehouse.storage.whole_files import fits_arrays, read_in_cells
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -204,6 +205,17 @@ class TableFiles:
         self.require_whole(files)
         rows = looked_up(files, stored, None, where, with_file=True)
         return None if rows is None else _in_cells(rows, files).select(to_arrow_schema(schema, timezone="UTC").names)
+
+    def many_to_rewrite(
+        self, path: str, version: int, columns: Sequence[Column | ColumnRecord], wanted: Callable[[DataFile], bool]
+    ) -> pa.Table | None:
+        """Return what :meth:`to_rewrite` does of many rows, and of all in the wanted files; None when Spark is to read them."""
+        schema = _schema_without((), *((column.name, column.type) for column in columns))
+        files = [file for file in self.files(path, version) if wanted(file)]
+        if not can_be_collected(schema) or not fits_arrays(files):
+            return None
+        self.require_whole(files)
+        return read_in_cells(files, to_arrow_schema(schema, timezone="UTC"))
 
     def deferred(
         self, session: SparkSession, path: str, version: int, columns: Sequence[Column | ColumnRecord]

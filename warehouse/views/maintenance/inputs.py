@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.layout.columns import CELL, is_system
@@ -250,6 +251,18 @@ class NodeTable:
         lived = SlotBounds.expiring_after(self.move.k0)
         live = f"_exp_slot > {self.move.k0} AND epoch_us(_exp) > {self.move.before}"
         return self.files.to_rewrite(self._path, self.base, self.columns, lived, live)
+
+    def many_own(self) -> pa.Table | None:
+        """Return what :meth:`all_own` does, of many rows; None when Spark is to read it, or on a first build."""
+        if self.move.first or self.base is None:
+            return None
+        rows = self.files.many_to_rewrite(self._path, self.base, self.columns, SlotBounds.expiring_after(self.move.k0))
+        if rows is None:
+            return None
+        lived = pc.and_(
+            pc.greater(rows["_exp_slot"], self.move.k0), pc.greater(rows["_exp"].cast(pa.int64()), self.move.before)
+        )
+        return rows if pc.all(lived).as_py() else rows.filter(lived)
 
     def known_versions(self) -> pa.Table | None:
         """Return all versions of a relation that has few, closed ones included; None when Spark is to read them."""

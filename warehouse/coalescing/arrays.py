@@ -1,0 +1,216 @@
+"""The rows of a coalesced table as arrays of numbers: what :mod:`.islands` asks of an engine, for neighbours with equal values.
+
+Groups and values are numbers here, equal for what is equal. Of a large table an update changes a row at the edge of the window
+and one or two where points arrived, in many groups; to sort, group and compare all other rows, with their stamps, is most of the
+work of a query, and none is needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.int64]
+    Truths = NDArray[np.bool_]
+
+__all__ = ["Moved", "Points", "Rows", "Stored", "moved", "places"]
+
+_LATEST = np.iinfo(np.int64).max
+_EARLIEST = np.iinfo(np.int64).min
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The rows of a table: of each its group, its value, where it ends, and whether it is its group's last.
+
+    ``stamps`` are those of all members, a row's from ``starts`` of its number to that of the next one.
+    """
+
+    group: Numbers
+    value: Numbers
+    ends: Numbers
+    open: Truths
+    stamps: Numbers
+    starts: Numbers
+
+
+@dataclass(frozen=True)
+class Points:
+    """Points that arrived; of several with one group and stamp the first in this order counts."""
+
+    group: Numbers
+    value: Numbers
+    at: Numbers
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows with their members, which are ``size`` many from ``begin`` on in ``stamps``."""
+
+    group: Numbers
+    source: Numbers
+    begin: Numbers
+    size: Numbers
+    stamps: Numbers
+
+    @property
+    def first(self) -> Numbers:
+        """The first stamp of each."""
+        found: Numbers = self.stamps[self.begin]
+        return found
+
+    @property
+    def last(self) -> Numbers:
+        """The last stamp of each."""
+        found: Numbers = self.stamps[self.begin + self.size - 1]
+        return found
+
+
+@dataclass(frozen=True)
+class Moved:
+    """The rows as they are now, by group and start.
+
+    ``source`` says where the group and the value of a row come from: the number of a stored row, or that of a point after the
+    stored ones. ``same`` is whether the row is stored as it is, in that place. ``late`` points had left the window, ``repeated``
+    ones had the group and stamp of another.
+    """
+
+    rows: Rows
+    same: Truths
+    ends: Numbers
+    open: Truths
+    late: int
+    repeated: int
+
+
+def moved(stored: Stored, points: Points, edge: int) -> Moved:
+    """Return the rows of a table after a batch of points, with the stamps from ``edge`` on.
+
+    Of each group that got points the rows from the one at or before its first point to the one after its last are taken apart.
+    """
+    numbers = np.flatnonzero(points.at >= edge)
+    late = len(points.at) - len(numbers)
+    order = numbers[_in_order(points.group[numbers], points.at[numbers])]
+    order = order[_begins(points.group[order], points.at[order])]
+    hit = _hit(stored, points.group[order], points.at[order])
+    members, repeated = _members(stored, points, order, np.flatnonzero(hit), edge)
+    runs = _runs(*members)
+    rest = _rest(stored, np.flatnonzero(~hit), edge)
+    rows = _ordered(rest, runs)
+    return _compared(stored, rows, late, len(numbers) - len(order) + repeated)
+
+
+def _begins(*columns: Numbers) -> Truths:
+    """Whether each element of sorted columns differs from the one before it in one of them."""
+    begins = np.ones(len(columns[0]), dtype=bool)
+    if len(begins):
+        begins[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
+    return begins
+
+
+def _in_order(group: Numbers, at: Numbers) -> Numbers:
+    """The stable order of groups and stamps; one sort is quicker than two, above all of what is nearly in order."""
+    if not len(at):
+        return np.zeros(0, np.int64)
+    least = int(at.min())
+    span = int(at.max()) - least + 1
+    if (int(group.max()) + 1) * span > _LATEST:
+        return np.lexsort((at, group))
+    return np.argsort(group * span + (at - least), kind="stable")
+
+
+def places(begin: Numbers, size: Numbers) -> Numbers:
+    """Return the places of all elements of pieces that begin somewhere and are so long."""
+    ends = np.cumsum(size)
+    total = int(ends[-1]) if len(ends) else 0
+    found: Numbers = np.arange(total) + np.repeat(begin - (ends - size), size)
+    return found
+
+
+def _hit(stored: Stored, groups: Numbers, at: Numbers) -> Truths:
+    """Which rows are taken apart; the points are in order of their groups and stamps, each once."""
+    found = np.zeros(len(stored.group), dtype=bool)
+    if not len(groups) or not len(found):
+        return found
+    first = stored.stamps[stored.starts[:-1]]
+    order = _in_order(stored.group, first)
+    group, first = stored.group[order], first[order]
+    heads = np.flatnonzero(_begins(groups))
+    count = int(max(group[-1], groups[-1])) + 1
+    low, high = np.full(count, _LATEST), np.full(count, _EARLIEST)
+    low[groups[heads]] = at[heads]
+    high[groups[heads]] = at[np.append(heads[1:], len(at)) - 1]
+    begins = _begins(group)
+    before = np.where(begins, _EARLIEST, np.append(_EARLIEST, first[:-1]))
+    after = np.where(np.append(begins[1:], True), _LATEST, np.append(first[1:], _LATEST))
+    got = low[group] < _LATEST
+    reached = (first <= high[group]) | (before <= high[group])
+    found[order] = got & reached & (after > low[group])
+    return found
+
+
+def _members(
+    stored: Stored, points: Points, order: Numbers, hit: Numbers, edge: int
+) -> tuple[tuple[Numbers, Numbers, Numbers, Numbers], int]:
+    """The members of rows that are taken apart, and points, in order: groups, values, stamps, sources; and repeated points."""
+    begin, size = stored.starts[hit], stored.starts[hit + 1] - stored.starts[hit]
+    at, row = stored.stamps[places(begin, size)], np.repeat(hit, size)
+    inside = at >= edge
+    at, row = at[inside], row[inside]
+    group = np.concatenate((stored.group[row], points.group[order]))
+    value = np.concatenate((stored.value[row], points.value[order]))
+    source = np.concatenate((row, order + len(stored.group)))
+    at = np.concatenate((at, points.at[order]))
+    placed = _in_order(group, at)  # it is stable: a stored member comes before a point
+    kept = placed[_begins(group[placed], at[placed])]
+    return (group[kept], value[kept], at[kept], source[kept]), len(placed) - len(kept)
+
+
+def _runs(group: Numbers, value: Numbers, at: Numbers, source: Numbers) -> Rows:
+    """The rows that members in order make."""
+    begin = np.flatnonzero(_begins(group, value))
+    return Rows(group[begin], source[begin], begin, np.diff(np.append(begin, len(at))), at)
+
+
+def _rest(stored: Stored, rows: Numbers, edge: int) -> Rows:
+    """The rows that stay, without the stamps that have left the window."""
+    begin, end = stored.starts[rows], stored.starts[rows + 1]
+    cut = np.flatnonzero(stored.stamps[begin] < edge)
+    size = (end - begin)[cut]
+    gone = np.add.reduceat(stored.stamps[places(begin[cut], size)] < edge, np.cumsum(size) - size) if len(cut) else 0
+    begin[cut] += gone
+    left = begin < end
+    rows, begin = rows[left], begin[left]
+    return Rows(stored.group[rows], rows, begin, end[left] - begin, stored.stamps)
+
+
+def _ordered(rest: Rows, runs: Rows) -> Rows:
+    """All rows in order of their groups and starts."""
+    group = np.concatenate((rest.group, runs.group))
+    order = _in_order(group, np.concatenate((rest.first, runs.first)))
+    stamps = np.concatenate((rest.stamps, runs.stamps))
+    begin = np.concatenate((rest.begin, runs.begin + len(rest.stamps)))[order]
+    size = np.concatenate((rest.size, runs.size))[order]
+    source = np.concatenate((rest.source, runs.source))[order]
+    return Rows(group[order], source, begin, size, stamps)
+
+
+def _compared(stored: Stored, rows: Rows, late: int, repeated: int) -> Moved:
+    """The rows with their ends, beside what is stored of them."""
+    first, last = rows.first, rows.last
+    ended = ~np.append(_begins(rows.group)[1:], True) if len(first) else np.zeros(0, dtype=bool)
+    ends = np.where(ended, np.append(first[1:], 0)[: len(first)], last)
+    same = np.zeros(len(first), dtype=bool)
+    held = np.flatnonzero(rows.source < len(stored.group))
+    was = rows.source[held]
+    begin, end = stored.starts[was], stored.starts[was + 1]
+    same[held] = (
+        (stored.stamps[begin] == first[held]) & (stored.stamps[end - 1] == last[held]) & (end - begin == rows.size[held])
+        & (stored.ends[was] == ends[held]) & (stored.open[was] != ended[held])
+    )  # fmt: skip
+    return Moved(rows, same, ends, ~ended, late, repeated)

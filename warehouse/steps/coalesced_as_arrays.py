@@ -1,0 +1,222 @@
+"""What replaces the changed rows of a large coalesced table, made by the driver as arrays (:mod:`warehouse.coalescing.arrays`).
+
+A Spark job would move all rows with their stamps from task to task several times, to find what is the same as before. *Measured*
+(100 000 points over 10 million members in 1.1 million rows, two cores): 22 s by Spark.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warehouse.coalescing.arrays import Moved, Points, Stored, moved, places
+from warehouse.coalescing.definition import STAMPS
+from warehouse.coalescing.islands import AT
+from warehouse.time import NEVER
+from warehouse.views.maintenance.driver_buckets import buckets_of
+from warehouse.views.maintenance.keyed import Replacement, replacing
+from warehouse.views.maintenance.placement import slots_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from warehouse.coalescing.definition import Definition
+    from warehouse.layout import Layout
+    from warehouse.views.maintenance.inputs import Move
+
+__all__ = ["ArrayReplacement", "in_numbers"]
+
+
+def in_numbers(definition: Definition) -> bool:
+    """Whether the rows of a table can be made as arrays: neighbours are equal, and all rows of a group lie in one bucket."""
+    own = definition.same is None and not definition.ledger and definition.window is not None
+    return own and {*definition.search_key} <= {*definition.groups}
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayReplacement:
+    """The new content of the buckets in which rows of some groups changed, and the points that were not taken.
+
+    Parameters
+    ----------
+    definition, layout, move
+        What the table holds, how it is laid out, and from when to when it is moved.
+    own
+        Its rows that were live at the last epoch, with all columns.
+    points
+        The points that arrived: the columns of the group, those that are compared, and ``AT``.
+    """
+
+    definition: Definition
+    layout: Layout
+    move: Move
+    own: pa.Table
+    points: pa.Table
+
+    @cached_property
+    def _own(self) -> pa.Table:
+        """The stored rows by bucket."""
+        buckets = self.own["sub_index"].to_numpy()
+        sorted_ = bool((buckets[1:] >= buckets[:-1]).all())
+        return self.own if sorted_ else self.own.take(pa.array(np.argsort(buckets, kind="stable")))
+
+    def _both(self, name: str) -> pa.ChunkedArray:
+        """A column of the stored rows, then of the points."""
+        own = self._own[name]
+        return pa.chunked_array([*own.chunks, *self.points[name].cast(own.type).chunks], own.type)
+
+    @cached_property
+    def _groups(self) -> NDArray[np.int64]:
+        return numbered([self._both(name) for name in self.definition.groups])
+
+    @cached_property
+    def _values(self) -> NDArray[np.int64]:
+        return numbered([self._both(name) for name in self.definition.compared])
+
+    @cached_property
+    def _sources(self) -> dict[str, pa.ChunkedArray]:
+        return {name: self._both(name) for name in (*self.definition.groups, *self.definition.compared)}
+
+    @cached_property
+    def _window(self) -> int:
+        if self.definition.window is None:
+            raise TypeError("a window of rows has no length")
+        return self.definition.window
+
+    @cached_property
+    def _buckets(self) -> NDArray[np.int64]:
+        """The bucket of each group, by its number."""
+        own, groups = self._own.num_rows, self._groups
+        found = np.full(int(groups.max(initial=-1)) + 1, -1, np.int64)
+        found[groups[:own]] = self._own["sub_index"].to_numpy()
+        new = np.flatnonzero(found[groups[own:]] < 0)
+        _, firsts = np.unique(groups[own:][new], return_index=True)
+        keys = self.points.select(list(self.definition.search_key)).take(pa.array(new[firsts]))
+        keys = keys.cast(pa.schema([self.own.schema.field(name) for name in keys.column_names]))
+        found[groups[own:][new[firsts]]] = buckets_of(keys, self.definition.search_key, self.layout).to_numpy()
+        return found
+
+    @cached_property
+    def _parts(self) -> list[_Bucket]:
+        """The buckets that have rows or get points, in order; the work on each is independent of the others'."""
+        own, groups = self._own.num_rows, self._groups
+        of_rows, of_points = self._own["sub_index"].to_numpy(), self._buckets[groups[own:]]
+        _ = self._values, self._sources  # before threads ask for them
+        found = [
+            (int(each), *np.searchsorted(of_rows, [each, each + 1]).tolist(), np.flatnonzero(of_points == each))
+            for each in np.union1d(of_rows, of_points)
+        ]
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            return list(pool.map(lambda part: self._of_bucket(*part), found))
+
+    @property
+    def losses(self) -> dict[str, int]:
+        """How many points had left the window before they were loaded, and how many had the group and stamp of another."""
+        late, repeated = (sum(part.late for part in self._parts), sum(part.repeated for part in self._parts))
+        return {"points": self.points.num_rows, "late": late, "repeated": repeated}
+
+    @cached_property
+    def replacement(self) -> Replacement:
+        """The new content of the buckets in which rows changed."""
+        changed = [(part, part.rows) for part in self._parts if part.rows is not None]
+        if not changed:
+            return Replacement(None, {}, {}, 0)
+        counts = {part.bucket: (rows.num_rows, part.fresh, 0) for part, rows in changed}
+        return replacing(pa.concat_tables([rows for _, rows in changed]), counts)
+
+    def _of_bucket(self, bucket: int, start: int, end: int, points: NDArray[np.int64]) -> _Bucket:
+        """What becomes of the rows from ``start`` to ``end`` with some of the points."""
+        own, base = self._own.slice(start, end - start), self._own.num_rows
+        lists = own[STAMPS].combine_chunks()
+        offsets = lists.offsets.to_numpy().astype(np.int64)
+        stored = Stored(
+            self._groups[start:end], self._values[start:end], _micros(own["valid_to"]), own["open"].to_numpy(),
+            lists.flatten().to_numpy(), offsets - offsets[0],
+        )  # fmt: skip
+        points = points[np.argsort(self._values[base + points], kind="stable")]  # of equal ones the smallest value counts
+        came = Points(self._groups[base + points], self._values[base + points], self.points[AT].to_numpy()[points])
+        found = moved(stored, came, self.move.now - self._window)
+        stays = np.zeros(own.num_rows, dtype=bool)
+        stays[found.rows.source[found.same]] = True
+        left = ~stays & (_micros(own["_exp"]) > self.move.now)
+        if bool(found.same.all()) and not bool(left.any()):
+            return _Bucket(bucket, None, 0, found.late, found.repeated)
+        source = np.concatenate((np.arange(start, end), base + points))[found.rows.source]
+        rows = self._rows(found, source, bucket)
+        return _Bucket(bucket, rows, int((~found.same).sum()), found.late, found.repeated)
+
+    def _rows(self, found: Moved, source: NDArray[np.int64], bucket: int) -> pa.Table:
+        """Rows of a bucket with all columns, by group and start."""
+        rows, move, same = found.rows, self.move, found.same
+        first, last = rows.first, rows.last
+        ends = np.minimum(last + self._window + 1, NEVER)
+        loads = np.clip(slots_of(first, move), min(move.k0 + 1, move.k), move.k)
+        loads[same] = self._own["_load_slot"].to_numpy()[source[same]]
+        starts, stamps = np.append(0, np.cumsum(rows.size)), rows.stamps[places(rows.begin, rows.size)]
+        taken = pa.array(source)
+        columns = {
+            **{name: column.take(taken) for name, column in self._sources.items()},
+            "valid_from": first, "valid_to": found.ends, "members": rows.size, "open": found.open,
+            STAMPS: pa.ListArray.from_arrays(pa.array(starts, pa.int32()), pa.array(stamps)),
+            "_ts": first, "_exp": ends, "_load_slot": loads, "_exp_slot": slots_of(ends, move),
+            "sub_index": np.full(len(first), bucket), "exp_block": np.zeros(len(first), np.int64),
+        }  # fmt: skip
+        schema = self.own.schema
+        made = {name: pa.array(each) if isinstance(each, np.ndarray) else each for name, each in columns.items()}
+        return pa.table({field.name: made[field.name].cast(field.type) for field in schema}, schema=schema)
+
+
+@dataclass(frozen=True)
+class _Bucket:
+    """What becomes of a bucket: its rows (None: as they are), how many are new, and the points that were not taken."""
+
+    bucket: int
+    rows: pa.Table | None
+    fresh: int
+    late: int
+    repeated: int
+
+
+def _micros(instants: pa.ChunkedArray) -> NDArray[np.int64]:
+    found: NDArray[np.int64] = instants.cast(pa.int64()).to_numpy()
+    return found
+
+
+def numbered(columns: Sequence[pa.ChunkedArray]) -> NDArray[np.int64]:
+    """Return a number for each row, equal where all columns are, in the order of their values, nulls first and NaN last.
+
+    A null equals a null, NaN equals NaN, and 0.0 equals -0.0.
+
+    >>> numbered([pa.chunked_array([[3, None, 1, 3]]), pa.chunked_array([["a", "a", "b", "b"]])]).tolist()
+    [2, 0, 1, 3]
+    """
+    numbers, *more = [_ranks(column) for column in columns]
+    for other in more:
+        numbers = np.unique(numbers * (int(other.max(initial=0)) + 1) + other, return_inverse=True)[1]
+    return numbers
+
+
+def _ranks(column: pa.ChunkedArray) -> NDArray[np.int64]:
+    if pa.types.is_floating(column.type):
+        values = column.to_numpy().astype(np.float64) + 0.0
+        ranks = np.unique(values, return_inverse=True)[1] + 1  # NaN is the greatest, once
+        return np.where(column.is_null().to_numpy(), 0, ranks)
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.int8())
+    encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.combine_chunks()
+    order = pc.array_sort_indices(encoded.dictionary, null_placement="at_start").to_numpy()
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    found: NDArray[np.int64] = ranks[encoded.indices.to_numpy()]
+    return found
