@@ -243,6 +243,7 @@ def test_times_in_another_spelling(tmp_path: Path) -> None:
         ("x.parquet", "no parquet", "cannot be read as parquet"),
         ("x.csv", "a,b\nc,d\n", "can be an arrival time"),
         ("x.csv", "a,b\n", "has no rows"),
+        ("x.csv", "a,at\nc,2024-07-01 08:00:00 BST\n", r"the times of at end with BST.*--arrival 'to_timestamp\(replace\(at, "),
         ("x.csv", "a,a\n1,2013-01-01 00:00:00\n", "a cannot be declared: its name stands in the header more than once"),
     ],
 )
@@ -253,6 +254,13 @@ def test_unusable_files(tmp_path: Path, name: str, content: str, words: str) -> 
     with pytest.raises(UsageError, match=words):
         write_project(tmp_path / "project", source=source)
     assert not (tmp_path / "project").exists()
+
+
+def test_a_word_of_sql_becomes_no_name(tmp_path: Path) -> None:
+    """A query names the table without quotes."""
+    (tmp_path / "semi.csv").write_text("host,at\n" + "".join(f"h{row},2024-05-01 08:{row:02}:00\n" for row in range(20)))
+    write_project(tmp_path / "project", source=tmp_path / "semi.csv")
+    assert [stream.name for stream in load_catalog(tmp_path / "project").streams] == ["semi_rows"]
 
 
 def test_missing_source(tmp_path: Path) -> None:

@@ -157,6 +157,12 @@ REFUSED = [
 ]
 
 
+def test_a_name_that_needs_quotes_is_told(reader: Reader) -> None:
+    """A table may be called like a word of SQL."""
+    with pytest.raises(QueryError, match='"order" is a word of SQL: as the name of a table or column it needs quotes'):
+        reader.sql("SELECT * FROM order").all()
+
+
 @pytest.mark.parametrize("query", REFUSED)
 def test_anything_but_one_query_is_refused(reader: Reader, query: str) -> None:
     """Files, other statements, several statements, writes inside queries."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.codecs import is_compressed
+from warehouse.catalog.duck_sql import is_word_of_sql
 from warehouse.catalog.first_update import FirstUpdate, first_update, lives
 from warehouse.catalog.load import FILE_NAME
 from warehouse.catalog.patterns import split_landing
@@ -21,6 +22,7 @@ from warehouse.catalog.proposed_key import ProposedKey, proposed_key
 from warehouse.catalog.proposed_layout import layout_lines
 from warehouse.catalog.proposed_times import ProposedTimes, proposed_times
 from warehouse.catalog.sniff import sniff
+from warehouse.catalog.time_names import SEVERAL_ZONES
 from warehouse.catalog.values import name_fault
 from warehouse.catalog.wishes import NEVER, Wishes, column_called
 from warehouse.errors import UsageError
@@ -122,6 +124,13 @@ def _no_arrival(source: Path, found: Found) -> str:
         return f"{said}; `{command}` makes a line of each, for --from rows.jsonl"
     if not found.rows:
         return f"{source} has no rows, by which times are recognised; name a file with some"
+    if (zoned := _named_zone(found)) is not None:
+        column, zone = zoned
+        example = shlex.quote(f"to_timestamp(replace({_sql_name(column)}, ' {zone}', '+01:00'))")
+        return (
+            f"the times of {column} end with {zone}, which several zones are called; say which offset is meant "
+            f"(--arrival {example}), or declare the column by hand, with {zone} in quotes in its `format` and its `timezone`"
+        )
     listed = _list(column.name for column in found.columns)
     refused = "".join(f"; {column.name} cannot be declared: {column.refused}" for column in found.columns if not column.type)
     texts = [column.name for column in found.columns if column.type == "string"]
@@ -130,6 +139,16 @@ def _no_arrival(source: Path, found: Found) -> str:
         f"no column of {source} ({listed}) can be an arrival time{refused}; name one that Spark can make a time of "
         f"(--arrival {example}), or declare the stream by hand after a plain `stream-wh init`"
     )
+
+
+def _named_zone(found: Found) -> tuple[str, str] | None:
+    """Return a column whose texts are times that all end with the name of several zones, and that name."""
+    for column in found.columns:
+        texts = found.sample[column.name].to_pylist() if column.type == "string" else []
+        ends = [SEVERAL_ZONES.search(text) for text in texts if text]
+        if ends and all(ends) and len(names := {end[1] for end in ends if end}) == 1:
+            return column.name, names.pop()
+    return None
 
 
 def _sql_name(name: str) -> str:
@@ -174,7 +193,7 @@ def _stream_name(source: Path) -> str:
     for word in (source.name.split(".", maxsplit=1)[0], source.absolute().parent.name):
         name = re.sub(r"[^a-z0-9_]+", "_", word.lower())[:63]
         if name_fault(name) is None:
-            return name
+            return f"{name[:58]}_rows" if is_word_of_sql(name) else name
     return "stream"
 
 

@@ -1,10 +1,15 @@
-"""What columns are called that are times, ends or lifetimes of rows: names as words in small letters, joined by underscores."""
+"""What columns are called that are times, ends or lifetimes of rows, in small letters with underscores; names of zones."""
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["ARRIVAL_NAME", "EXPIRY_NAME", "LIFETIME_NAME"]
+__all__ = ["ARRIVAL_NAME", "EXPIRY_NAME", "LIFETIME_NAME", "SEVERAL", "SEVERAL_ZONES"]
+
+SEVERAL = "ACT|AET|AGT|AMT|ART|AST|BET|BST|CAT|CNT|CST|CTT|EAT|ECT|GST|IET|IST|MIT|NET|NST|PLT|PNT|PRT|SST|VST|WST"
+"""Names that several zones have; Java takes one of them without a word: BST is Bangladesh's, AST Alaska's."""
+SEVERAL_ZONES = re.compile(rf"[0-9]\s*({SEVERAL})\s*$")
+"""A time that ends with such a name."""
 
 ARRIVAL_NAME = re.compile(
     r"(^|_)(ts|time|timestamp|at|arriv\w*|start\w*|begin\w*|creat\w*|seen|event|from|depart\w*)(_|$)"

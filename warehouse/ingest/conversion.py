@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
-from warehouse.catalog import zeek
+from warehouse.catalog import time_names, zeek
 from warehouse.catalog.durations import DURATION, FORMS
 from warehouse.catalog.source_columns import EPOCH_FORMATS
 
@@ -42,10 +42,9 @@ _DAYS_END = "([0-9][T ])24:00"
 """The end of a day as a time of that day."""
 _OFFSET = r"[0-9][T ]\s*[0-9][0-9:.]*\s*[A-Za-z+-]"
 """A time of day with something behind it: an offset, or the name of a zone."""
-_SEVERAL = "ACT|AET|AGT|AMT|ART|AST|BET|BST|CAT|CNT|CST|CTT|EAT|ECT|GST|IET|IST|MIT|NET|NST|PLT|PNT|PRT|SST|VST|WST"
-SEVERAL_ZONES = rf"[0-9]\s*({_SEVERAL})\s*$"
-"""A time that ends with the name of several zones. Java takes one of them without a word: BST is Bangladesh's, AST Alaska's."""
-_SEVERAL_INSIDE = rf"(?i)(?<![A-Z/])({_SEVERAL})(?![A-Z0-9])"
+SEVERAL_ZONES = time_names.SEVERAL_ZONES.pattern
+"""A time that ends with the name of several zones."""
+_SEVERAL_INSIDE = rf"(?i)(?<![A-Z/])({time_names.SEVERAL})(?![A-Z0-9])"
 """The same of a time in a format that says where the name stands; its case does not matter there, and BST is Bougainville's."""
 _WITH_COMMA = r"^[+-]?([0-9]{1,3}([.][0-9]{3})+|[0-9]*)(,[0-9]*)?([eE][+-]?[0-9]+)?$"
 """A number with a decimal comma; points stand between thousands."""

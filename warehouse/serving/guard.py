@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import msgspec
 
+from warehouse.catalog.duck_sql import is_word_of_sql
 from warehouse.catalog.spelling import nearest
 from warehouse.errors import QueryError, UnknownNameError
 
@@ -295,6 +296,9 @@ def _with_catalog(connection: duckdb.DuckDBPyConnection, tree: Any) -> str:  # n
 _NO_BOUND = re.compile(r'"([^"]+)" does not have a column named "(valid_from|valid_to)"')
 
 
+_NEAR = re.compile(r'syntax error at or near "(\w+)"')
+
+
 def query_error(error: duckdb.Error) -> QueryError:
     """Return what DuckDB says about a query, on one line, as an error of ours."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip() and set(line.strip()) != {"^"}]
@@ -304,6 +308,9 @@ def query_error(error: duckdb.Error) -> QueryError:
             f'"{name}" has no column {bound[2]}, so its rows are no intervals; say between which columns they last, such as '
             f"duration(valid(departed_at, landed_at)) instead of duration({name}); `stream-wh describe {name}` lists its columns"
         )
+    near = _NEAR.search(str(error))
+    if near is not None and is_word_of_sql(near[1]):
+        lines.append(f'"{near[1]}" is a word of SQL: as the name of a table or column it needs quotes')
     return QueryError("; ".join(lines) + "; correct the query")
 
 
