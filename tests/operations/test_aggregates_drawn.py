@@ -9,9 +9,8 @@ import pytest
 
 from warehouse.checking.check import check
 from warehouse.epochs.points import Point
-from warehouse.errors import MigrationError
 from warehouse.operations.migration import MigrationRequest
-from warehouse.time import to_micros
+from warehouse.time import HOUR, to_micros
 
 from .drawn_aggregates import WINDOWS, Drawn, declare, require_equal, require_sound
 from .projects import Project, at
@@ -100,11 +99,29 @@ def test_a_coarser_grid_of_times_keeps_what_synopses_know(tmp_path: Path, spark:
     last = [row for row in project.stored("arrived") if to_micros(row["window_end"]) == at(drawn.now)]
     assert {row["full"] for row in last} == {True}
     assert list(check(project.root).findings) == []
-    project.warehouse["update_interval"] = "3h"
+    other_grids(drawn)
+
+
+def other_grids(drawn: Drawn) -> None:
+    """Go from 2 to 3 hours, and back to 1: windows that reach back further are not full, live rows are known at once."""
+    project = drawn.project
+    drawn.windows = {**drawn.windows, "6h": (6, 3)}
     project.aggregates = {name: {**keys, "windows": ["6h"], "every": "3h"} for name, keys in project.aggregates.items()}
-    project.declare()
-    with pytest.raises(MigrationError, match=r"a multiple of that interval on the same grid, or take it out"):
+    for interval in ("3h", "1h"):
+        project.warehouse["update_interval"] = interval
+        project.declare()
         project.updater().migrate(None, MigrationRequest())
+        begun, number = drawn.now, project.epoch.number
+        drawn.note(frozenset(drawn.files))
+        assert list(check(project.root).findings) == []
+        for slots in (3, 6):
+            drawn.update(slots)
+            assert require_sound(drawn) > 50
+        for table in project.aggregates:
+            new = [row for row in project.stored(table) if row["epoch"] > number]
+            full = {(to_micros(row["window_end"]) - at(begun)) // HOUR: row["full"] for row in new}
+            assert full == {3: "living" in table, 6: True, 9: True}, table
+        assert list(check(project.root).findings) == []
 
 
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=[pytest.mark.long] if seed else []) for seed in range(3)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from contextlib import suppress
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -13,10 +14,11 @@ from warehouse.checking.check import check
 from warehouse.epochs.points import Point
 from warehouse.errors import UsageError
 from warehouse.operations.migration import MigrationRequest
+from warehouse.operations.update import UpdateOptions
 from warehouse.time import HOUR, to_micros
 
 from .drawn_aggregates import Drawn, declare, require_sound
-from .projects import ANCHOR, Project, at, csv, stream, text
+from .projects import ANCHOR, Project, StoppedError, at, csv, stop_at, stream, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -183,6 +185,50 @@ def test_a_join_counts_each_result_once_when_it_arrives(tmp_path: Path, spark: S
     land(project, draw, now - 2.5, now + 1)  # late parts meet those that live
     project.update(now + 1)
     require_paired(project, [now + 1])
+    assert list(check(project.root).findings) == []
+
+
+def paired(directory: Path, spark: SparkSession) -> Project:
+    """Only the aggregate whose windows have a length for each part."""
+    project = joined(directory, spark)
+    del project.aggregates["met"]
+    project.declare()
+    return project
+
+
+def test_windows_of_both_parts_after_going_back_and_loading_again(tmp_path: Path, spark: SparkSession) -> None:
+    """A rollback, a restatement of either input, and late rows: each answer counts the results that live, once."""
+    project, draw = paired(tmp_path, spark), random.Random(5)  # noqa: S311 - rows of a test
+    for now in (1, 2, 3):
+        land(project, draw, now - 0.99, now)
+        project.update(now)
+    project.updater().rollback(1)
+    land(project, draw, 2.51, 4)
+    project.update(4)
+    assert require_paired(project, [4]) > 1
+    project.updater().restate("a", since="first")
+    project.updater().restate("b", since=at(3))
+    land(project, draw, 3.01, 5)
+    project.update(5)
+    assert require_paired(project, [4, 5]) > 3
+    assert list(check(project.root).findings) == []
+
+
+@pytest.mark.parametrize("part", [pytest.param(part, marks=[pytest.mark.long] if part else []) for part in range(8)])
+def test_a_stop_at_each_step_leaves_answers_about_both_parts_once(part: int, tmp_path: Path, spark: SparkSession) -> None:
+    """Before and after the commits of streams, of the view, of synopses and of answers."""
+    project, draw = paired(tmp_path, spark), random.Random(part)  # noqa: S311 - rows of a test
+    land(project, draw, 0.01, 2)
+    project.update(2)
+    for place, now in enumerate((3, 5)):
+        land(project, draw, now - 1.99, now)
+        plan, _ = project.updater().plan(UpdateOptions(at=at(now)))
+        assert plan is not None
+        with suppress(StoppedError):  # a step without rows makes no commit
+            project.update(now, observer=stop_at(STOPS[part % 2], (part // 2 + 4 * place) * len(plan.steps) // 8))
+        project.update(now)
+        require_paired(project, range(3, now + 1))
+    assert require_paired(project, range(3, 6)) > 4
     assert list(check(project.root).findings) == []
 
 

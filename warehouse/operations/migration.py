@@ -184,13 +184,6 @@ class Migration:
         if archive is not None:
             reason = f'"{archive}" has the slots of rows that are dead, which are not counted again'
             raise MigrationError(None, f'{reason}: set on_expiry = "drop" and `stream-wh drop {archive}` first')
-        following = next((state for state in last.tables if state.synopsis is not None or state.answers is not None), None)
-        if following is not None and not Regridding(catalog, last).merges:
-            name = next((state.name for state in last.tables if state.answers is not None), following.name)
-            grid = f'anchor = "{format_instant(last.anchor)}", update_interval = "{format_duration(last.update_interval)}"'
-            reason = f'the aggregate "{name}" knows rows by slots, and those of the new grid are not made of them; it was {grid}'
-            remedy = f"take it out of warehouse.toml, `stream-wh update`, `stream-wh drop {name}`, then migrate"
-            raise MigrationError(None, f"{reason}: choose a multiple of that interval on the same grid, or {remedy}")
         frozen = sorted({state.owner for state in last.tables} - known)
         if frozen:
             reason = f'"{frozen[0]}" is no longer declared, so its slots cannot be counted again'

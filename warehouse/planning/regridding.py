@@ -1,7 +1,12 @@
-"""Synopses and answers under a coarser grid of times: each slot of it is made of whole slots of the former one.
+"""Synopses and answers under another grid of times.
 
-A window of the new grid is then also a window of the former one, so synopses lose nothing: each row moves to the slot that
-contains its own. A slot may then have several rows of a group, as after late batches. Answers stay as they are.
+Where each slot of it is made of whole slots of the former one, a window of the new grid is also a window of the former one, so
+synopses lose nothing: each row moves to the slot that contains its own. A slot may then have several rows of a group, as after
+late batches.
+
+On any other grid a former slot moves to the one in which it ends. Both grids have a slot that ends at the window time, so what
+arrives from then on is known exactly; windows that reach back further are not full. What is live is told by the stored rows, so
+the next update writes synopses of live rows again. Answers stay as they are.
 """
 
 from __future__ import annotations
@@ -41,10 +46,9 @@ class Regridding:
         catalog, last = self.catalog, self.last
         return not (catalog.update_interval % last.update_interval or (catalog.anchor - last.anchor) % last.update_interval)
 
-    @property
-    def _slots(self) -> int:
-        """Former slots of a slot."""
-        return self.catalog.update_interval // self.last.update_interval
+    def _slots(self, former: int) -> int:
+        """The whole slots in as many former ones."""
+        return former * self.last.update_interval // self.catalog.update_interval
 
     def _containing(self, former: int) -> int:
         """The slot that contains a former one."""
@@ -59,8 +63,11 @@ class Regridding:
         """Return what is recorded of a synopsis or of answers, in slots of the new grid; other tables as they are."""
         synopsis, answers = state.synopsis, state.answers
         if synopsis is not None:
-            slots, known = synopsis.slots // self._slots, self._whole(synopsis.full_from)
+            slots, known = self._slots(synopsis.slots), self._whole(synopsis.full_from)
             through = None if synopsis.through is None else self._ended(synopsis.through)
+            if not self.merges:
+                slots, known = 0 if synopsis.synopsis.live else slots, self._ended(self.last.slot) + 1
+                through = None if synopsis.through is None else self._containing(synopsis.through)
             return replace(state, synopsis=replace(synopsis, slots=slots, full_from=known, sure=None, through=through))
         aggregate = self.catalog.aggregate(state.name)
         if answers is None or aggregate is None:
@@ -75,10 +82,12 @@ class Regridding:
         return grid_slot(end, self.catalog.anchor, self.catalog.update_interval)
 
     def _due(self, due: Due) -> Due | None:
-        """An answer that waits; None if its end is not one of the new grid."""
-        if due.slots % self._slots or self._containing(due.end) == self._containing(due.end + 1):
+        """An answer that waits; None if its window is not one of the new grid."""
+        if not self.merges or self._slots(due.slots) * self.catalog.update_interval != due.slots * self.last.update_interval:
             return None
-        return Due(due.text, due.slots // self._slots, self._containing(due.end), due.late)
+        if self._containing(due.end) == self._containing(due.end + 1):
+            return None
+        return Due(due.text, self._slots(due.slots), self._containing(due.end), due.late)
 
     def plan(self, state: TableState, slot: int) -> StreamPlan | None:
         """Return the plan of a synopsis or of answers, of a state that :meth:`base` gave; None of another table."""
