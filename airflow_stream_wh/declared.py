@@ -68,7 +68,7 @@ def declared(project: str | Path) -> Declared:
 def _declared(directory: Path, content: Mapping[str, Any]) -> Declared:
     sources = {**content.get("streams", {}), **content.get("relations", {})}
     return Declared(
-        tables=(*sources, *content.get("views", {})),
+        tables=(*sources, *(name for key in ("views", "aggregates") for name in content.get(key, {}))),
         landings={name: _landing(directory, source) for name, source in sources.items()},
         anchor=parse_instant(str(content["warehouse"]["anchor"])),
         update_interval=parse_duration(content["warehouse"]["update_interval"]),

@@ -11,6 +11,7 @@ in one process, and prints ratios with the targets beside them:
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import statistics
@@ -342,7 +343,8 @@ MEASURED: dict[str, Callable[[Path, SparkSession, int, int], Iterator[Line]]] = 
 @click.option("--updates", type=click.IntRange(1), default=6, show_default=True, help="Updates that are measured.")
 @click.option("--only", type=click.Choice(list(MEASURED)), multiple=True, help="These measurements only.")
 @click.option("--work", type=click.Path(path_type=Path), required=True, help="An empty directory for the warehouses.")
-def main(*, rows: int, updates: int, only: tuple[str, ...], work: Path) -> None:
+@click.option("--results", type=click.Path(path_type=Path), help="A file that gets what was measured as JSON.")
+def main(*, rows: int, updates: int, only: tuple[str, ...], work: Path, results: Path | None) -> None:
     """Measure window aggregates, and print ratios of one run with the targets beside them."""
     load, lines = os.getloadavg()[0], [["what", "ratio or seconds", "from", "target"]]
     with spark_session({}, root=work.absolute()) as spark:
@@ -352,9 +354,13 @@ def main(*, rows: int, updates: int, only: tuple[str, ...], work: Path) -> None:
             lines += MEASURED[name](place, spark, rows, updates)
             shutil.rmtree(place)
     click.echo(markdown_table(lines))
-    found = machine()
+    found, loads = machine(), [round(load, 1), round(os.getloadavg()[0], 1)]
     told = f"{found['processor']}, {found['cores']} cores"
-    click.echo(f"\n{rows:,} rows an update; load {load:.1f} to {os.getloadavg()[0]:.1f}; {told}.")
+    click.echo(f"\n{rows:,} rows an update; load {loads[0]} to {loads[1]}; {told}.")
+    if results is not None:
+        measured = [dict(zip(("what", "ratio", "from", "target"), line, strict=True)) for line in lines[1:]]
+        told_all = {"rows": rows, "updates": updates, "load": loads, "machine": found, "measured": measured}
+        results.write_text(json.dumps(told_all, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -221,7 +221,7 @@ def _underload(table: Table) -> list[Claim]:
         Claim(
             "M2", "HS leaves about half of the tasks (0.4 to 0.6)", all(0.4 <= each <= 0.6 for each in tasks), _text(tasks), light
         ),
-        Claim("M3", "H-LP adds to HS, more so with more queries", adds[-1] > 0 and _grows(adds), _text(adds)),
+        Claim("M3", "H-LP adds to HS, more so with more queries", adds[-1] > 0 and _grows(adds), _text(adds), light),
         Claim(
             "M3",
             "No-S and CS are late even with few queries",

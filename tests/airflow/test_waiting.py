@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from airflow_stream_wh.declared import declared
 from airflow_stream_wh.waiting import Expected, expected_of, missing
 from warehouse.errors import LandingError, Transient, UnknownNameError, UsageError, WarehouseError
 from warehouse.time import SECOND, parse_instant
@@ -28,6 +29,13 @@ def _land(fake: Fake, name: str) -> None:
     path.parent.mkdir(exist_ok=True)
     path.write_text("")
     os.utime(path, ns=(LANDED * 1000, LANDED * 1000))
+
+
+def test_every_table_that_an_update_moves_has_an_asset(fake: Fake) -> None:
+    """Streams, relations, views and aggregates."""
+    with (fake.project / "warehouse.toml").open("a") as file:
+        file.write('\n[aggregates.hourly]\nfrom = "cars"\n')
+    assert declared(fake.project).tables == ("cars", "owners", "parked", "hourly")
 
 
 def test_any_file_that_is_not_loaded_ends_the_wait(fake: Fake) -> None:

@@ -95,10 +95,18 @@ def test_spark_submit_moves_windows_by_both_executors(
 def test_a_large_run_is_written_by_both_executors(
     on_cluster: SparkSession, place: Path, events: Path, model: Model
 ) -> None:
-    """One run of more bytes than `target_file_size` is cut into ranges of keys, each written by a task of its own."""
+    """One run of more bytes than `target_file_size` is cut into ranges of keys, each written by a task of its own.
+
+    An aggregate of the stream, whose condition and groups the executors evaluate, counts all that arrived.
+    """
     layout = {"grid": [1, 1], "expiry_block": 4}
     declared = {"root": "data", "target_file_size": "1MB"}
-    project = Project(place / "large", on_cluster, {"a": stream(layout=layout)}, warehouse=declared)
+    values = {"n": "count(*)", "kinds": "count(DISTINCT k)"}
+    grouped = {"where": "k < 'k02'", "group_by": ["left(k, 4) AS head"]}
+    asked = {"from": "a", **grouped, "select": values, "windows": ["1h"], "keep": "9h"}
+    project = Project(
+        place / "large", on_cluster, {"a": stream(layout=layout)}, warehouse=declared, aggregates={"hourly": asked}
+    )
     landed(project, model, 1, 22_000)
     before = len(tasks(events))
     project.update(1)
@@ -113,6 +121,12 @@ def test_a_large_run_is_written_by_both_executors(
     bounds.sort()
     assert all(one[0] != other[0] or one[2] < other[1] for one, other in pairwise(bounds)), bounds
     assert len({task.executor for task in tasks(events)[before:] if task.written}) == 2
+    landing = project.directory / "landing" / "a"
+    keys = [line.partition(",")[0] for path in landing.iterdir() for line in path.read_text().splitlines()[1:]]
+    arrived = {head: [key for key in keys if key < "k02" and key.startswith(head)] for head in {key[:4] for key in keys}}
+    assert {row["head"]: (row["n"], row["kinds"], row["full"]) for row in project.live("hourly")} == {
+        head: (len(found), len(set(found)), True) for head, found in arrived.items() if found
+    }
 
 
 def test_settings_of_the_project_hold(on_cluster: SparkSession) -> None:
