@@ -10,7 +10,7 @@ from tests.declared import write_declarations
 from warehouse.aggregates.definition import FrequentItems, Value, Window
 from warehouse.catalog.load import load_catalog
 from warehouse.errors import ConfigurationError
-from warehouse.time import HOUR
+from warehouse.time import DAY, HOUR
 from warehouse.views.readable import readable_views
 
 if TYPE_CHECKING:
@@ -119,6 +119,15 @@ def test_a_fault_names_its_key_and_what_is_allowed(tmp_path: Path, changes: dict
         declared(tmp_path, **changes)
     found = {problem.key: f"{problem.found}; {problem.allowed}" for problem in caught.value.problems}
     assert any(key in each and told in text for each, text in found.items()), found
+
+
+def test_numbers_of_all_rows_may_outlive_the_rows(tmp_path: Path) -> None:
+    """They show nobody's values; an extreme does."""
+    numbers = {"n": "count(*)", "total": "sum(v)", "mean": "avg(v)", "spread": "stddev(v)"}
+    asked = {"stream": {"erase_within": "20d"}, "keep": "90d", "group_by": None}
+    assert declared(tmp_path, **asked, select=numbers).definition.keep == 90 * DAY
+    with pytest.raises(ConfigurationError, match="groups and extremes show values of rows"):
+        declared(tmp_path, **asked, select={**numbers, "most": "max(v)"})
 
 
 def test_frequent_items_have_lists_that_are_long_enough(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def definition_of(draft: AggregateDraft) -> tuple[Definition | None, tuple[tuple
     groups = list(_groups(draft))
     values = list(_values(draft))
     windows, found = list(windows_of(draft.section, draft.interval)), list(_frequent(draft))
-    for rule in (_parts, _where, _names, _keep, _search_key, _erasable):
+    for rule in (_parts, _where, _names, _keep, _search_key):
         faults += rule(draft)
     faults += _error(draft, [value for value in values if isinstance(value, Value)])
     faults += [each for each in (*groups, *values, *windows, *found) if isinstance(each, tuple)]
@@ -113,7 +113,7 @@ def definition_of(draft: AggregateDraft) -> tuple[Definition | None, tuple[tuple
     computed = tuple((group.name, group.expression) for group in groups if isinstance(group, Group) and group.expression)
     frequent = next((each for each in found if isinstance(each, FrequentItems)), None)
     key = section.search_key or (("item",) if frequent else tuple(name for name, _ in grouped)) or ("window_end",)
-    return Definition(
+    definition = Definition(
         source=section.source or "",
         where=None if section.where is None else section.where.strip(),
         group_by=grouped,
@@ -126,7 +126,9 @@ def definition_of(draft: AggregateDraft) -> tuple[Definition | None, tuple[tuple
         computed=computed,
         parts=parts_of(section, draft.view),
         compared=_compared(draft),
-    ), ()
+    )
+    kept = tuple(_erasable(draft)) if definition.shows_values else ()
+    return (None if kept else definition), kept
 
 
 def _compared(draft: AggregateDraft) -> tuple[tuple[str, str], ...]:
