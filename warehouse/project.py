@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warehouse.epochs.journal import newest_epoch
-from warehouse.errors import NoEpochError, UnknownNameError
+from warehouse.errors import NoEpochError, UnknownNameError, UsageError
 from warehouse.opening import Instant, clock_now, instant_of, time_given
+from warehouse.time import parse_duration
 from warehouse.writing import WritingProject
 
 if TYPE_CHECKING:
@@ -233,7 +234,17 @@ class Warehouse(WritingProject):
     # --- what it knows of itself ---
 
     @staticmethod
-    def init(directory: str | Path, *, example: str | None = None, source: str | Path | None = None) -> tuple[Path, ...]:
+    def init(
+        directory: str | Path,
+        *,
+        example: str | None = None,
+        source: str | Path | None = None,
+        key: Sequence[str] = (),
+        arrival: str | None = None,
+        expires: str | None = None,
+        interval: int | str | None = None,
+        columns: Sequence[str] = (),
+    ) -> tuple[Path, ...]:
         """Write a project to start from, and return its files, ``warehouse.toml`` first; nothing is ever overwritten.
 
         Parameters
@@ -243,17 +254,28 @@ class Warehouse(WritingProject):
         example
             The name of a bundled example; by default the one that shows every key.
         source
-            A file to propose a stream for instead; :func:`warehouse.catalog.proposal.proposal` takes wishes too.
+            A file, or a folder of files, to propose a stream for instead.
+        key, arrival, expires, interval, columns
+            What to declare of a source in place of a guess: columns of the search key, columns or expressions of the times
+            (``expires`` may be ``never``), a duration such as ``10m`` or microseconds, the columns that are declared.
 
         Raises
         ------
         UsageError
-            When a file would be overwritten, or the source is not usable.
+            When a file would be overwritten, the source is not usable, or lacks what is named.
 
         """
         from warehouse.catalog.initialise import write_project  # noqa: PLC0415 - nothing else needs it
+        from warehouse.catalog.wishes import Wishes  # noqa: PLC0415 - same
 
-        return tuple(write_project(Path(directory), example, None if source is None else Path(source)))
+        try:
+            step = parse_duration(interval) if isinstance(interval, str) else interval
+        except ValueError as error:
+            raise UsageError(f"interval: {error}") from error
+        wishes = Wishes(tuple(key), arrival, expires, step, tuple(columns))
+        if source is None and wishes != Wishes():
+            raise UsageError("key, arrival, expires, interval and columns are about a source; give both")
+        return tuple(write_project(Path(directory), example, None if source is None else Path(source), wishes))
 
     def validate(self) -> tuple[str, ...]:
         """Check ``warehouse.toml``, the queries of views too, and return its warnings.

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from warehouse.catalog.verdicts import Verdict
     from warehouse.epochs.records import Epoch
     from warehouse.epochs.view_findings import ViewFinding
+    from warehouse.layout import Expiration, Insertion, Technique
     from warehouse.operations.backup import Backup
     from warehouse.operations.complete import CompletionReport
     from warehouse.operations.erasure.erase import Outlook
@@ -280,10 +281,16 @@ class WritingProject(OpenProject):
         side_by_side: bool = False,
         move_below: float | None = None,
         renamed: Sequence[tuple[str, str]] = (),
+        technique: Technique | None = None,
+        grid: tuple[int, int] | None = None,
+        insertion: Insertion | None = None,
+        expiration: Expiration | None = None,
+        expiry_block: int | None = None,
+        seal: bool | None = None,
+        seed: int | None = None,
         dry_run: bool = False,
         observer: Observer = nobody,
         spark: SparkSession | None = None,
-        **layout: Any,  # noqa: ANN401 - passed on
     ) -> MigrationReport:
         """Give a table, or every one whose declaration asks for it, another layout, columns or grid of times.
 
@@ -297,8 +304,8 @@ class WritingProject(OpenProject):
             Side by side: the share of what there was below which the rest moves.
         renamed
             Pairs of former and new names of columns.
-        layout
-            Keys of ``[streams.NAME.layout]`` that the file leaves out: ``technique``, ``grid``, ...
+        technique, grid, insertion, expiration, expiry_block, seal, seed
+            Keys of ``[streams.NAME.layout]`` that the file leaves out.
         dry_run
             Look, and write nothing.
         observer, spark
@@ -308,7 +315,8 @@ class WritingProject(OpenProject):
         from warehouse.catalog.model import LayoutSpec  # noqa: PLC0415 - only this verb needs it
         from warehouse.operations.migrate import MigrationRequest, migrate  # noqa: PLC0415 - same
 
-        request = MigrationRequest(LayoutSpec(**layout), side_by_side, move_below, tuple(renamed))
+        layout = LayoutSpec(technique, grid, insertion, expiration, expiry_block, seal, seed)
+        request = MigrationRequest(layout, side_by_side, move_below, tuple(renamed))
         return migrate(self._context(observer, spark), table, request, dry_run=dry_run)
 
     # --- files ---

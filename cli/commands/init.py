@@ -33,7 +33,7 @@ __all__ = ["init"]
     "source",
     type=click.Path(exists=True, path_type=Path),
     metavar="FILE|DIR",
-    help="Look at a csv, json, parquet, orc, Zeek or web log file, or a folder of them; propose columns, key, times, interval.",
+    help="Look at a csv, json, parquet, orc or avro file, a log, or a folder of them; propose columns, key, times, interval.",
 )
 @click.option("--key", metavar="COLUMNS", type=ColumnNames(), help="Column or columns to probe by, in place of a guess.")
 @click.option("--arrival", metavar="COLUMN|SQL", help="Column or expression of the time at which a row arrives.")

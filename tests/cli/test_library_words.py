@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from datetime import UTC, datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,8 @@ import pytest
 
 from warehouse import Warehouse
 from warehouse.catalog.initialise import write_project
+from warehouse.catalog.load import load_catalog
+from warehouse.cli.main import COMMANDS
 from warehouse.errors import NoEpochError, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
@@ -53,3 +56,32 @@ def test_explain_knows_all_that_can_be_explained(tmp_path: Path) -> None:
             with pytest.raises(UnknownNameError, match=f'Did you mean "{meant}"') as refused:
                 warehouse.explain(f"{meant}s")
             assert {"gusts", "movements", "with_weather"} <= set(refused.value.known)
+
+
+OF_THE_MACHINE = {"demo", "doctor"}
+"""Commands about no warehouse: a show, and what is installed."""
+
+
+@pytest.mark.parametrize("command", COMMANDS.keys() - OF_THE_MACHINE)
+def test_every_command_is_a_method_with_a_typed_signature(command: str) -> None:
+    """Each parameter has its name and its type, and so has what is returned."""
+    signature = inspect.signature(getattr(Warehouse, command))
+    given = [each for name, each in signature.parameters.items() if name != "self"]
+    assert [each.name for each in given if each.kind in (each.VAR_KEYWORD, each.VAR_POSITIONAL)] == []
+    assert [each.name for each in given if each.annotation in (each.empty, "Any")] == []
+    assert signature.return_annotation not in (signature.empty, "Any")
+
+
+def test_init_takes_what_the_command_takes(tmp_path: Path) -> None:
+    """Key, arrival, end, interval and columns of a file, and says where one is wrong."""
+    file = tmp_path / "leases.csv"
+    file.write_text("mac,seen,x\n" + "".join(f"m{n % 9},2024-05-01 08:{n:02}:00,{n}\n" for n in range(60)))
+    wished = {"key": ["mac"], "arrival": "seen", "expires": "ts + INTERVAL 2 HOURS", "interval": "5m", "columns": ["mac", "seen"]}
+    Warehouse.init(tmp_path / "project", source=file, **wished)  # type: ignore[arg-type]
+    catalog = load_catalog(tmp_path / "project")
+    (stream,) = catalog.streams
+    assert (stream.search_key, stream.expires, catalog.update_interval) == (("mac",), "ts + INTERVAL 2 HOURS", 300 * 10**6)
+    refused = (({"interval": "soon"}, "interval: "), ({"key": ["nope"]}, "there is no column"), ({"source": None}, "give both"))
+    for wrong, said in refused:
+        with pytest.raises(UsageError, match=said):
+            Warehouse.init(tmp_path / "other", **({"source": file, "key": ["mac"]} | wrong))  # type: ignore[arg-type]
