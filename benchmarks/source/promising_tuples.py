@@ -25,7 +25,20 @@ from benchmarks.source.stream_summaries import CountSketch
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["Outcome", "Unit", "claims", "histogram_error", "main", "order", "played", "proportional"]
+__all__ = [
+    "BATCHES",
+    "BUDGETS",
+    "WINDOW",
+    "Outcome",
+    "Unit",
+    "claims",
+    "drawn_batches",
+    "histogram_error",
+    "main",
+    "order",
+    "played",
+    "proportional",
+]
 
 KEYS, BATCHES, WINDOW, ROWS = 75, 30, 6, 100
 BUDGETS = (0.1, 0.25, 0.5)
@@ -124,7 +137,8 @@ def order(units: Sequence[Unit], name: str, random: Random, alpha: float = 1.0) 
     return sorted(units, key=lambda unit: (-promise(unit), unit.age, unit.key))
 
 
-def _batches(seed: int) -> list[tuple[Counter[int], Counter[int]]]:
+def drawn_batches(seed: int) -> list[tuple[Counter[int], Counter[int]]]:
+    """Return the rows of each key in each batch of two streams."""
     random = Random(seed)  # noqa: S311 - a benchmark draws its data
     weights = [1 / rank for rank in range(1, KEYS + 1)]
 
@@ -162,7 +176,7 @@ def _sketch(rows: Counter[int]) -> CountSketch:
 
 def sampled(seed: int, share: float) -> Outcome:
     """Return what the join gives with a part of the second stream that DuckDB samples (TABLESAMPLE)."""
-    batches = _batches(seed)
+    batches = drawn_batches(seed)
     with duckdb.connect() as engine:
         for side, table in enumerate(("a", "b")):
             rows = [(batch, key) for batch, pair in enumerate(batches) for key in pair[side].elements()]
@@ -180,7 +194,7 @@ def played(seed: int, name: str, budget: float, alpha: float = 1.0) -> Outcome:
     """Return what an order delivers under a budget, a share of the work of each batch; the last unit is done in part."""
     if name == "sample":
         return sampled(seed, budget)
-    batches, random = _batches(seed), Random(f"{seed} order")  # noqa: S311 - as above
+    batches, random = drawn_batches(seed), Random(f"{seed} order")  # noqa: S311 - as above
     exact: Counter[int] = Counter()
     found: dict[int, float] = {}
     ages = 0.0

@@ -23,7 +23,7 @@ from warehouse.operations.verification import verdicts_of
 from warehouse.promise import units
 from warehouse.promise.units import Ledger
 from warehouse.serving import Reader
-from warehouse.views.maintenance import budgeted
+from warehouse.views.maintenance import unit_pairs
 
 from .budgets import SQL, bag, declared, land, ledger, require_sound
 from .outsiders import CHANGES
@@ -351,7 +351,7 @@ def test_large_units_are_cut_by_rows(tmp_path: Path, spark: SparkSession, monkey
     land(project, "1", "p" * 14, "p" * 10 + "q", 0.5, 4.5)
     project.update(1)
     assert (ledger(project, "few").made, ledger(project, "few").exact) == (7, None)
-    monkeypatch.setattr(budgeted, "FEW", 0)
+    monkeypatch.setattr(unit_pairs, "FEW", 0)
     project.update(2)
     assert ledger(project, "few").made == 7
     require_sound(project)

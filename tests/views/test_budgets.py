@@ -99,8 +99,8 @@ def test_preferences(prefer: str) -> None:
     assert not problems(replace(PAIRS, budget=Budget(10, prefer)))
 
 
-def test_one_budget_and_no_report() -> None:
-    """A budget over a budget, and short-lived results of what is owed, are refused with the way on."""
+def test_one_budget_and_reports_of_what_is_completed() -> None:
+    """A budget over a budget is refused, and short-lived results of what is never completed, with the way on."""
     second = View("second", "SELECT p.k, c.v FROM pairs p JOIN calls c ON p.k = c.k", ("k",), budget=BUDGET)
     (problem,) = problems(PAIRS, second)
     assert (problem.key, problem.allowed) == ("views.second.budget", "one budget: of pairs, or of this view")
@@ -108,3 +108,7 @@ def test_one_budget_and_no_report() -> None:
     (problem,) = problems(PAIRS, reporting)
     assert problem.key == "views.above.short_lived"
     assert problem.found == '"report" over pairs, which has a budget'
+    assert not problems(replace(PAIRS, short_lived="report", short_lived_declared=True))
+    never = replace(PAIRS, short_lived="report", short_lived_declared=True, budget=Budget(10, complete="never"))
+    (problem,) = problems(never)
+    assert (problem.key, problem.allowed) == ("views.pairs.short_lived", '"drop", or budget.complete = "later"')

@@ -193,7 +193,7 @@ def _shape(table: NamedTable, epoch: Epoch, state: TableState, held: LogState) -
         "rows": (rows_schema(columns), [*CELL]),
         "deferred": (deferred_schema(columns), [WAITING_SLOT]),
         "rejected": (rejected_schema(), []),
-        "restored": (restored_schema(columns), []),
+        "restored": (restored_schema(columns, owed=state.view is not None and state.view.budget is not None), []),
     }[table.role]
     yield from _columns(table, state, held, schema)
     if list(held.metadata.get("partitionColumns") or ()) != partitions:

@@ -4,6 +4,7 @@
 - ``_load_slot`` and ``_exp_slot``: the slot of the update that loaded it, and the slot in which it ends.
 - ``sub_index`` and ``exp_block``: the cell of the grid, by which a table of rows is partitioned.
 - ``_slot``: the slot that a deferred row waits for, by which its table is partitioned.
+- ``_owed``: of a short-lived result of a view under a budget, whether it was owed before it was made.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["CELL", "SLOTS", "SYSTEM_COLUMNS", "TIMES", "WAITING_SLOT", "cell_of", "is_reserved", "is_system"]
+__all__ = ["CELL", "OWED_RESULT", "SLOTS", "SYSTEM_COLUMNS", "TIMES", "WAITING_SLOT", "cell_of", "is_reserved", "is_system"]
 
 TIMES = ("_ts", "_exp")
 SLOTS = ("_load_slot", "_exp_slot")
 CELL = ("sub_index", "exp_block")
 WAITING_SLOT = "_slot"
+OWED_RESULT = "_owed"
 
 SYSTEM_COLUMNS = (
     *((name, "timestamp") for name in TIMES),

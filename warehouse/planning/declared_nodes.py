@@ -156,7 +156,7 @@ def with_columns(
                     raise
                 refused[given.view] = f"Spark fails to analyse its query: {_first_line(error)}"
                 continue
-            given = replace(given, columns=shape.columns, state=shape.state)  # noqa: PLW2901 - the same node, known better
+            given = replace(given, columns=shape.columns, state=shape.state, beside=shape.beside)  # noqa: PLW2901 - the same node, known better
             known[given.node.table] = given.columns
         else:
             known[given.node.table] = state.declaration.columns

@@ -30,7 +30,7 @@ __all__ = ["MIGRATED", "NodeInput", "layout_of", "overtaken", "plan_nodes", "reb
 class NodeInput:
     """A node as it is declared today; its columns are known once Spark has looked at them (empty in a dry run).
 
-    ``widest`` is the widest expiry block that a new table may choose.
+    ``widest`` is the widest expiry block that a new table may choose; ``beside`` are the columns of rows that are set aside.
     """
 
     view: str
@@ -43,6 +43,12 @@ class NodeInput:
     state: tuple[ColumnRecord, ...] = ()
     widest: int | None = None
     budget: Budget | None = None
+    beside: tuple[ColumnRecord, ...] = ()
+
+    @property
+    def sets_aside(self) -> bool:
+        """Whether rows that end while their units are owed are set aside."""
+        return self.budget is not None and self.short_lived == "report" and not self.node.hidden
 
 
 def unbuilt(nodes: Sequence[NodeInput], last: Epoch | None, created: Sequence[str] = ()) -> set[str]:
@@ -53,7 +59,8 @@ def unbuilt(nodes: Sequence[NodeInput], last: Epoch | None, created: Sequence[st
     again = set(created)
     for given in nodes:
         state = last.table(given.node.table) if last else None
-        if _changed(given, state) or _owes(given, last) or any(table in again for table in scanned(given.node.operator)):
+        otherwise = _changed(given, state) or _owes(given, last) or _reports_otherwise(given, last)
+        if otherwise or any(table in again for table in scanned(given.node.operator)):
             again.add(given.node.table)
     return again - set(created)
 
@@ -72,6 +79,13 @@ def _owes(given: NodeInput, last: Epoch | None) -> bool:
     if last is None or given.budget is not None or state is None or state.view is None or state.view.ledger is None:
         return False
     return not state.view.ledger.complete or state.view.ledger.through != last.slot
+
+
+def _reports_otherwise(given: NodeInput, last: Epoch | None) -> bool:
+    """Whether a view under a budget reports short-lived results from now on, or no more: what was set aside says which."""
+    if last is None or given.node.hidden or last.table(given.node.table) is None:
+        return False
+    return given.sets_aside != (last.table(f"{given.node.table}.owed") is not None)
 
 
 def rebuilt(nodes: Sequence[NodeInput], last: Epoch | None) -> tuple[str, ...]:
@@ -133,7 +147,7 @@ def plan_nodes(
             max_lifetime=given.max_lifetime,
             budget=_budget(given, state, last, first=first, upto=slot if whole else None),
         )
-        plans.extend([*_spares(plan, last, epoch, ends=plan.name in ending), plan])
+        plans.extend([*_spares(plan, last, epoch, ends=plan.name in ending), *_set_aside(plan, given, last, epoch), plan])
     return plans
 
 
@@ -235,6 +249,38 @@ def _spares(plan: NodePlan, last: Epoch | None, epoch: int, *, ends: bool) -> It
         spare_of=plan.name,
         schema_file=schema_file(f"tables/{name}", epoch) if state is None or first else state.schema_file,
         max_lifetime=plan.max_lifetime,
+    )
+
+
+def _set_aside(plan: NodePlan, given: NodeInput, last: Epoch | None, epoch: int) -> Iterator[NodePlan]:
+    """A view under a budget that reports short-lived results has a second table: rows that ended while they were owed."""
+    if not given.sets_aside:
+        return
+    name = f"{plan.name}.owed"
+    state = last.table(name) if last else None
+    first = plan.first or state is None
+    columns = given.beside if given.beside or state is None else state.declaration.columns
+    node = Node(
+        table=name,
+        operator=plan.node.operator,
+        columns=tuple(column.name for column in columns),
+        search_key=("loaded",),
+        label="STR",
+        periods=plan.node.periods,
+        hidden=True,
+    )
+    yield NodePlan(
+        name=name,
+        view=plan.view,
+        sql=plan.sql,
+        node=node,
+        layout=keyed_layout(node.periods),
+        k0=plan.k0,
+        first=first,
+        short_lived="drop",
+        columns=columns,
+        spare_of=plan.name,
+        schema_file=schema_file(f"tables/{name}", epoch) if state is None or first else state.schema_file,
     )
 
 

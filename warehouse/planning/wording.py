@@ -36,6 +36,7 @@ _FOLDERS = {
 _BESIDE = (
     (re.compile(r"(.+)\.synopsis\d+_\d+"), "counts of {} for its aggregates"),
     (re.compile(r"(.+)\.spare"), "spare rows of {}"),
+    (re.compile(r"(.+)\.owed"), "ended rows that {} owes"),
     (re.compile(r"(.+)\.(\d+)"), "part {1} of {0}"),
 )
 

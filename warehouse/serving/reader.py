@@ -278,7 +278,8 @@ class Reader(PinnedReader):
     def restored(self, view: str, *, limit: int | None = None) -> Answer:
         """Return a view's short-lived results: its columns, ``_ts``, ``_exp``, and the ``_epoch`` that reported them.
 
-        They began and ended between two updates, so no window state ever showed them. A view that does not report them
+        They began and ended between two updates, so no window state ever showed them. A view under a budget has those too that
+        ended before they were made, and says of each (``_owed``) whether it was owed. A view that does not report them
         (``short_lived = "drop"``) has none. With a limit, those of the earliest epochs come first.
 
         Raises
@@ -298,7 +299,8 @@ class Reader(PinnedReader):
             own = pin.table_columns(self.connection, state)
             paths = pin.side_files(state.restored)
             require(paths)
-            text, columns = restored_query(own, paths, request.limit)
+            owed = state.view is not None and state.view.budget is not None
+            text, columns = restored_query(own, paths, request.limit, owed=owed)
             return self.answer(pin, self.connection, Statement(text), columns)
 
         return self.retrying(build)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, assert_never
 
-from warehouse.layout.columns import CELL, TIMES
+from warehouse.layout.columns import CELL, OWED_RESULT, TIMES
 from warehouse.layout.columns import SYSTEM_COLUMNS as STORED
 from warehouse.serving.keys import KeyColumn, to_parameter
 from warehouse.serving.lazy import lazy_rows, points_read
@@ -309,7 +309,7 @@ RESTORED_COLUMNS = (
 
 
 def restored_query(
-    own: Sequence[tuple[str, str]], files: Sequence[str], limit: int | None
+    own: Sequence[tuple[str, str]], files: Sequence[str], limit: int | None, *, owed: bool = False
 ) -> tuple[str, tuple[tuple[str, str], ...]]:
     """Return the query and its columns (name and DuckDB type); without files it has no rows.
 
@@ -321,9 +321,11 @@ def restored_query(
         Absolute paths.
     limit
         At most so many rows, those of the earliest epochs first; None: all, in no order.
+    owed
+        Whether to tell which results were owed before they were made.
 
     """
-    columns = (*own, *RESTORED_COLUMNS)
+    columns = (*own, *RESTORED_COLUMNS, *(((OWED_RESULT, "BOOLEAN"),) if owed else ()))
     typed = ", ".join(f"NULL::{kind} AS {quoted(name)}" for name, kind in columns)
     names = ", ".join(quoted(name) for name, _ in columns)
     parts = [f"SELECT {typed} WHERE false"]

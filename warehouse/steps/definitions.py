@@ -55,11 +55,12 @@ def _declared(name: str, task: Task) -> tuple[Sequence[Column | ColumnRecord], S
 def _stored(name: str, role: Role, task: Task) -> tuple[Mapping[str, Any], list[str], Mapping[str, str]]:
     """The schema, the partition columns and the properties of a table."""
     columns, key, _ = _declared(name, task)
+    node = task.plan.node(name)
     schemas: dict[Role, tuple[Mapping[str, Any], list[str]]] = {
         "rows": (rows_schema(columns), list(CELL)),
         "deferred": (deferred_schema(columns), ["_slot"]),
         "rejected": (rejected_schema(), []),
-        "restored": (restored_schema(columns), []),
+        "restored": (restored_schema(columns, owed=node is not None and node.budget is not None), []),
     }
     statistics = statistics_columns(key_types(key, columns)) if role == "rows" else []
     return *schemas[role], table_properties(statistics, task.plan.retain)

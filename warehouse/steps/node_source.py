@@ -24,6 +24,7 @@ from warehouse.views.maintenance.feeds import window_lengths
 from warehouse.views.maintenance.inputs import Dead, Move, NodeTable
 from warehouse.views.maintenance.keyed import Replacement
 from warehouse.views.maintenance.replaced import replaced
+from warehouse.views.maintenance.set_aside import put_aside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -153,7 +154,7 @@ class NodeSource:
     def batch(self) -> Batch:
         """What an append node gains."""
         if self.planned.budget is not None:
-            made = None if self._made is None else self._made.rows
+            made = None if self.made is None else self.made.rows
             entered = None if made is None else placed_rows(self.inputs, made)
         else:
             values = self.values if isinstance(self.inputs.core, Distinct) and not self.idle else None
@@ -165,17 +166,18 @@ class NodeSource:
         return Batch(None, _counted(entered), known=entered, opened=self.inputs.opened)
 
     @cached_property
-    def _made(self) -> Made | None:
+    def made(self) -> Made | None:
         """What is made under the node's budget; None when nothing came and nothing is owed."""
         own = self.planned.budget
         if own is None or (self.idle and not own.ledger.ranges and not own.ledger.later):
             return None
-        return made_within(self.inputs, own.in_force, own.ledger, own.upto)
+        reports = self.planned.short_lived == "report"
+        return made_within(self.inputs, own.in_force, own.ledger, own.upto, reports=reports)
 
     @property
     def commit_metadata(self) -> dict[str, object]:
         """What the commit of a node under a budget also records: what is owed after it."""
-        return {} if self.planned.budget is None or self._made is None else {OWED: to_builtins(self._made.ledger)}
+        return {} if self.planned.budget is None or self.made is None else {OWED: to_builtins(self.made.ledger)}
 
     @cached_property
     def values(self) -> DataFrame | pa.Table:
@@ -191,13 +193,23 @@ class NodeSource:
     def _replaced(self) -> tuple[Replacement, DataFrame | pa.Table | None]:
         if self.idle:
             return Replacement(None, {}, {}, 0), None
+        if self.spare_of is not None and self.spare_of.planned.budget is not None:
+            return self._set_aside(self.spare_of), None
         if self.spare_of is not None:
             return spared(self.spare_of.inputs, self.spare_of.values, self.planned.layout), None
         return replaced(self.inputs)
 
+    def _set_aside(self, view: NodeSource) -> Replacement:
+        made, table = view.made, view.inputs.owed
+        if made is None or table is None:
+            return Replacement(None, {}, {}, 0)
+        return put_aside(view.inputs, made.set_aside, table, self.planned.layout)
+
     @cached_property
     def idle(self) -> bool:
         """Whether the node has nothing to do: no input has changed, and no row has ended for which another takes its place."""
+        if self.spare_of is not None and self.spare_of.planned.budget is not None:
+            return self.planned.first or self.spare_of.made is None
         node, tables = self.planned.node, self.inputs.tables
         own = self.planned.spare_of or node.table
         if self.planned.first or (isinstance(self.inputs.core, Distinct) and tables[own].expiring()):
@@ -220,7 +232,7 @@ class NodeSource:
     def dead(self) -> Dead | None:
         """The short-lived results as the nodes that read this one get them; None without any."""
         found = self._lost
-        if found is None or not self.lost_rows:
+        if found is None or not self.lost_rows or self.planned.budget is not None:
             return None
         made = found if isinstance(found, DataFrame) else None
         return Dead(lambda: frame_of(self.session, found) if made is None else made, self.lost_rows, self.lost_in_driver)
@@ -235,14 +247,16 @@ class NodeSource:
         """How many short-lived results there are."""
         if self._lost is None:
             return 0
-        if self.planned.node.label != "STR":
+        if self.planned.node.label != "STR" and self.planned.budget is None:
             return self.batch.counts.dead
         return self._lost.num_rows if isinstance(self._lost, pa.Table) else self._lost.count()
 
     @cached_property
     def _lost(self) -> DataFrame | pa.Table | None:
-        if self.planned.first or self.spare_of is not None or self.planned.budget is not None:
+        if self.planned.first or self.spare_of is not None:
             return None
+        if self.planned.budget is not None:
+            return None if self.made is None else self.made.reported
         if self.planned.node.label == "STR":
             return self._replaced[1] if isinstance(self.inputs.core, AntiJoin | None) else None
         if not self.batch.counts.dead:

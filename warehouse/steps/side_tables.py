@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.ingest.local import local_frame
-from warehouse.layout.columns import WAITING_SLOT
+from warehouse.layout.columns import OWED_RESULT, WAITING_SLOT
 from warehouse.planning.steps import DropOverdue, MoveDeferred, StoreRejected, StoreRestored
 from warehouse.planning.wording import table_text
 from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, framed, yes
@@ -119,6 +119,8 @@ def _store_restored(step: StoreRestored, task: Task) -> Done:
 def _lost(source: NodeSource, epoch: int) -> DataFrame | pa.Table:
     """The short-lived results as an epoch's update keeps them."""
     names, known = [*(column.name for column in source.planned.columns), "_ts", "_exp"], source.lost_in_driver
+    if source.planned.budget is not None:
+        names.append(OWED_RESULT)
     if known is not None:
         there = {name.lower(): known[name] for name in known.column_names}
         rows = pa.table({name: there[name.lower()] for name in names})

@@ -233,7 +233,7 @@ class Sources:
         evaluated = _evaluated_node(planned, self.last, self.counted)
         opened = lazily(self.spark, {**key_settings(key), **pushed, **evaluated})
         move, read = move_of(self.plan, planned), sorted(set(scanned(planned.node.operator)))
-        own = {planned.name, f"{planned.name}.spare", planned.spare_of or planned.name}
+        own = {planned.name, f"{planned.name}.spare", f"{planned.name}.owed", planned.spare_of or planned.name}
         known = {name for name in own if self.plan.node(name) is not None or (self.last and self.last.table(name))}
         dead = {} if planned.first else {table: found for table in read if (found := self._dead(table)) is not None}
         names = {*tables_read(planned.node.operator), *known}
@@ -317,7 +317,7 @@ class Sources:
                 self.given_up[name] = f"it reads {view}, which failed: {self.given_up[view]}"
         if node is None or name in self.given_up:
             return name in self.given_up
-        beside = [name + ".spare"] if node.spare_of is None else [node.spare_of]
+        beside = [name + ".spare", name + ".owed"] if node.spare_of is None else [node.spare_of]
         for table in (*beside, *scanned(node.node.operator)):
             if table in self.given_up:
                 reason = self.given_up[table]

@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from warehouse.catalog.types import delta_type
-from warehouse.layout.columns import SYSTEM_COLUMNS, WAITING_SLOT
+from warehouse.layout.columns import OWED_RESULT, SYSTEM_COLUMNS, WAITING_SLOT
 from warehouse.limits import Limits
 from warehouse.storage.store import store_of
 
@@ -75,9 +75,13 @@ def deferred_schema(columns: Sequence[Column | ColumnRecord]) -> dict[str, Any]:
     return _struct([*((column.name, column.type) for column in columns), *_DEFERRED_COLUMNS])
 
 
-def restored_schema(columns: Sequence[Column | ColumnRecord]) -> dict[str, Any]:
-    """Return the schema of a table of short-lived results: when they were in the answer, and the epoch that reported them."""
-    return _struct([*((column.name, column.type) for column in columns), *_RESTORED_COLUMNS])
+def restored_schema(columns: Sequence[Column | ColumnRecord], *, owed: bool) -> dict[str, Any]:
+    """Return the schema of a table of short-lived results: when they were in the answer, and the epoch that reported them.
+
+    Where the view has a budget they say whether they were ``owed``.
+    """
+    marked = ((OWED_RESULT, "boolean"),) if owed else ()
+    return _struct([*((column.name, column.type) for column in columns), *_RESTORED_COLUMNS, *marked])
 
 
 def rejected_schema() -> dict[str, Any]:

@@ -84,9 +84,11 @@ def budget_faults(view: View, nodes: Sequence[Node], tables: Mapping[str, Table]
                 found = f'{_WORDS[type(core)]} over "{below}", of which a part is owed: that would be wrong, not incomplete'
                 allowed = f"selections, inner joins and UNION ALL over it; or no `budget` of {below}"
                 yield "sql", Fault(found, allowed)
-    if view.short_lived == "report" and (view.budget is not None or below is not None):
-        found = f'"report" {"with" if view.budget is not None else f"over {below}, which has"} a budget'
-        yield "short_lived", Fault(found, '"drop": of pairs that are owed nobody knows whether they came and went')
+    if view.short_lived == "report" and below is not None:
+        found = f'"report" over {below}, which has a budget'
+        yield "short_lived", Fault(found, f'"drop"; or "report" in [views.{below}], which sets aside what ends while it is owed')
+    elif view.short_lived == "report" and view.budget is not None and view.budget.complete == "never":
+        yield "short_lived", Fault('"report" with what is never completed', '"drop", or budget.complete = "later"')
 
 
 def partial_below(nodes: Sequence[Node], tables: Mapping[str, Table]) -> str | None:

@@ -19,6 +19,7 @@ from warehouse.views.maintenance.feeds import live, over
 from warehouse.views.maintenance.groups import is_adjustable, state_columns
 from warehouse.views.maintenance.inputs import NodeInputs, NodeTable
 from warehouse.views.maintenance.replaced import current
+from warehouse.views.maintenance.set_aside import set_aside_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,14 +32,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Shape", "shape_of"]
 
+_SIDES = 2
+"""Inputs of a join that may have a budget."""
+
 
 @dataclass(frozen=True)
 class Shape:
-    """A node's user columns, its state columns, and which user columns surely hold no null, as Spark proves."""
+    """A node's user columns, its state columns, and which user columns surely hold no null, as Spark proves.
+
+    ``beside`` are those of rows of a join's two inputs, as a view under a budget may set them aside.
+    """
 
     columns: tuple[ColumnRecord, ...]
     state: tuple[ColumnRecord, ...] = ()
     never_null: frozenset[str] = frozenset()
+    beside: tuple[ColumnRecord, ...] = ()
 
 
 def shape_of(
@@ -92,6 +100,7 @@ def shape_of(
         tuple(ColumnRecord(name, canonical(parse_type(types[name]))) for name in node.columns),
         tuple(ColumnRecord(name, types[name]) for name in state),
         frozenset(column.name for column in rows.schema.fields if not column.nullable),
+        set_aside_columns(core.inputs, tables) if isinstance(core, Join) and len(core.inputs) == _SIDES else (),
     )
 
 

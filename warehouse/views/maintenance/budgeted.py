@@ -9,77 +9,54 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException, PySparkRuntimeError
+import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
+from warehouse.layout.columns import OWED_RESULT
 from warehouse.promise.allotment import Worth, allotted, spent
-from warehouse.promise.units import BUCKETS, COUNTED, FIRST, LAST, Position, Unit, slice_end
-from warehouse.storage.arrow_types import can_be_collected, frame_of
-from warehouse.storage.failures import first_line
-from warehouse.views.algebra import Filter, Join, key_names
-from warehouse.views.language.preferences import without_failures
-from warehouse.views.maintenance.cache import FEW
-from warehouse.views.maintenance.feeds import CARRIED, LOADED, PLACE, UNIT, over, relation
-from warehouse.views.maintenance.inputs import NodeTable, user_columns
-from warehouse.views.maintenance.join_inputs import connecting
-from warehouse.views.maintenance.joins import joined
+from warehouse.promise.units import LAST, Position, Unit, slice_end
+from warehouse.storage.arrow_types import frame_of
+from warehouse.views.maintenance.feeds import LOADED
+from warehouse.views.maintenance.keys import semi_joined
+from warehouse.views.maintenance.set_aside import SetAside
+from warehouse.views.maintenance.unit_pairs import BUCKET, Counts, Part, Stopped, UnitPairs
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
-    from pyspark.sql import DataFrame, Row
+    from pyspark.sql import DataFrame
 
-    from warehouse.promise.units import Budget, Ledger, OwedRange
-    from warehouse.views.algebra import Operator
+    from warehouse.promise.units import Budget, Ledger
+    from warehouse.views.algebra import Join
     from warehouse.views.maintenance.inputs import NodeInputs
 
 __all__ = ["Made", "made_within"]
 
-_BUCKET, _ROW = "_bucket", "_row"
 _MORE = 4
 """How many times as much of a unit is looked at in each round as in the one before."""
 
 
 @dataclass(frozen=True)
 class Made:
-    """The results that were made, as a node's arrivals are (None: there are none), and the ledger after them."""
+    """The results that were made, as a node's arrivals are (None: there are none), and the ledger after them.
+
+    ``reported`` are those that have ended, with whether they were owed, ``set_aside`` the ended rows whose units are owed still;
+    both None where they are not asked for.
+    """
 
     rows: DataFrame | pa.Table | None
     ledger: Ledger
+    reported: DataFrame | pa.Table | None = None
+    set_aside: DataFrame | None = None
 
 
-@dataclass(frozen=True)
-class _Part:
-    """What a round makes of one unit: at most ``quota`` results from ``begin`` up to the last place ``end``, or the ``whole``."""
-
-    unit: Unit
-    begin: Position
-    end: int
-    quota: int
-    whole: bool
-
-    @property
-    def share(self) -> float:
-        """The share of the unit's places that is looked at."""
-        return (self.end - self.begin.place + 1) / (LAST - FIRST + 1)
-
-
-@dataclass(frozen=True)
-class _Stopped:
-    """How far a round came in a unit: how many results were found and made, and the position of the last one that was made."""
-
-    found: int
-    made: int
-    last: Position
-
-
-def made_within(inputs: NodeInputs, budget: Budget, before: Ledger, upto: int | None) -> Made:
+def made_within(
+    inputs: NodeInputs, budget: Budget, before: Ledger, upto: int | None, *, reports: bool = False
+) -> Made:
     """Return what an update, or a chunk of ``complete``, makes of a join under a budget.
 
     Parameters
@@ -92,10 +69,13 @@ def made_within(inputs: NodeInputs, budget: Budget, before: Ledger, upto: int | 
         What is owed before that.
     upto
         The slot up to which all rows are loaded; None: that of ``before``.
+    reports
+        Whether results that end before they are made are made too.
 
     """
     ledger = before.with_slots(upto)
-    join = _Join(inputs, ledger, budget.expression)
+    known = len(before.ranges) if before.waiting is None else before.waiting
+    join = UnitPairs(inputs, ledger, budget.expression, _aside(inputs) if reports else None, known)
     counts = join.counted()
     todo = {unit: worth for unit in ledger.units() if (worth := counts.units.get(unit)) is not None}
     positions: dict[Unit, Position | None] = {}
@@ -109,7 +89,7 @@ def made_within(inputs: NodeInputs, budget: Budget, before: Ledger, upto: int | 
         found, stopped = join.made(parts)
         rows.append(found)
         for part in parts:
-            came = stopped.get(part.unit, _Stopped(0, 0, part.begin))
+            came = stopped.get(part.unit, Stopped(0, 0, part.begin))
             positions[part.unit] = _position(part, came)
             made[part.unit] += came.made
             left -= spent(todo[part.unit], budget, came.made, part.share)
@@ -119,7 +99,6 @@ def made_within(inputs: NodeInputs, budget: Budget, before: Ledger, upto: int | 
     waits = None if len(_ready(todo, ledger.waiting)) == len(todo) else ledger.waiting
     lapsed = [unit for unit in ledger.units() if unit not in counts.units and unit.range != waits]
     positions.update(dict.fromkeys(lapsed))
-    known = len(before.ranges) if before.waiting is None else before.waiting
     after = replace(
         ledger.with_positions(positions),
         made=made.total(),
@@ -127,15 +106,77 @@ def made_within(inputs: NodeInputs, budget: Budget, before: Ledger, upto: int | 
         lapsed=before.lapsed + sum(1 for unit in lapsed if unit.range < known),
         later=counts.later.pairs,
     )
-    missing = {unit: worth.pairs - made[unit] for unit, worth in todo.items()}
-    begun = {unit for unit in missing if ledger.position(unit) != Position()}  # their pairs of before are not counted
-    after = _with_missing(after, counts, missing, begun, bare=join.bare)
+    if join.aside is None:
+        missing = {unit: worth.pairs - made[unit] for unit, worth in todo.items()}
+        begun = {unit for unit in missing if ledger.position(unit) != Position()}  # their pairs of before are not counted
+        after = _with_missing(after, counts, missing, begun, bare=join.bare)
+    else:
+        after = _with_live(after, join, counts, todo)
     if before.given_up:  # no unit has those pairs any more
         most = counts.exact - made.total() - inputs.own.now().count()
         after = replace(after, most=most, least=most if join.bare else 0)
     if budget.complete == "never":
         after = replace(after, ranges=(), given_up=before.given_up + len(todo), rows=0, incomplete=0)
-    return Made(_united(rows, inputs), after.without_empty())
+    every = _united(rows, inputs)
+    if join.aside is None:
+        return Made(every, after.without_empty())
+    lives, reported = _split(every, inputs.move.now)
+    still = _still_aside(replace(join, ledger=after), whole=after.through == inputs.move.k)
+    return Made(lives, after.without_empty(), reported, still)
+
+
+def _aside(inputs: NodeInputs) -> SetAside | None:
+    """The rows that are set aside; None where there are none."""
+    if inputs.owed is None or inputs.move.first:
+        return None
+    found = SetAside(inputs, cast("Join", inputs.core), inputs.owed)
+    return found if found.any else None
+
+
+def _split(rows: DataFrame | pa.Table | None, now: int) -> tuple[DataFrame | pa.Table | None, DataFrame | pa.Table | None]:
+    """The results that are live, without the mark of those that were owed, and those that have ended."""
+    if rows is None:
+        return None, None
+    if isinstance(rows, pa.Table):
+        lives = pc.greater(rows["_exp"].cast(pa.int64()), now)
+        return rows.filter(lives).drop_columns([OWED_RESULT]), rows.filter(pc.invert(lives))
+    lives = f"unix_micros(_exp) > {now}L"
+    return rows.where(lives).drop(OWED_RESULT), rows.where(f"NOT {lives}")
+
+
+def _with_live(ledger: Ledger, join: UnitPairs, counts: Counts, todo: Mapping[Unit, Worth]) -> Ledger:
+    """Return the ledger with the bounds of what is missing of the live pairs; set-aside rows are work, and no part of the answer.
+
+    How many of the pairs that were made in part of a unit are live is not counted.
+    """
+    live = replace(join, aside=None, expression=None).counted()
+    missing = {unit: live.units[unit].pairs for unit in todo if unit in live.units}
+    begun = {unit for unit in missing if ledger.position(unit) != Position()}
+    found = _with_missing(replace(ledger, exact=live.exact if join.bare else None), live, missing, begun, bare=join.bare)
+    return replace(found, rows=sum(counts.units[unit].rows for unit in todo) + counts.later.rows, later=live.later.pairs)
+
+
+def _still_aside(join: UnitPairs, *, whole: bool) -> DataFrame | None:
+    """The rows that stay set aside: those with a partner in a unit that is owed, all while rows of a slot are still to come."""
+    aside = cast("SetAside", join.aside)
+    newest: dict[int, int] = {}
+    for number, each in enumerate(join.ranges):
+        newest.update(dict.fromkeys(each.owed, 2 * number + 1))
+    if not whole:
+        return aside.stored(0, aside.rows(0)).unionByName(aside.stored(1, aside.rows(1)))
+    if not newest:
+        return None
+    owed = join.frame({BUCKET: pa.array(newest, pa.int32()), "_newest": pa.array(newest.values(), pa.int32())})
+    left_key, right_key = [one for one, _ in join.on], [other for _, other in join.on]
+    own = f"{join.class_of(LOADED)} <= _newest"
+    rows = join.with_bucket(aside.rows(0)).join(F.broadcast(owed), BUCKET).where(own)
+    left = semi_joined(rows, join.right.select(*map(quoted, right_key)), left_key, right_key)
+    asked = [f"{quoted(name)} AS _key_{place}" for place, name in enumerate(left_key)]
+    keys = join.left.join(F.broadcast(owed), BUCKET).where(own).selectExpr(*asked, "_newest")
+    keys = keys.groupBy(*[f"_key_{place}" for place in range(len(asked))]).agg(F.expr("max(_newest) AS _newest"))
+    equal = [f"{quoted(name)} = _key_{place}" for place, name in enumerate(right_key)]
+    right = aside.rows(1).join(keys, F.expr(" AND ".join([*equal, f"{join.class_of(LOADED)} <= _newest"])), "left_semi")
+    return aside.stored(0, left).unionByName(aside.stored(1, right))
 
 
 def _ready(todo: Mapping[Unit, Worth], waiting: int | None) -> dict[Unit, Worth]:
@@ -145,7 +186,7 @@ def _ready(todo: Mapping[Unit, Worth], waiting: int | None) -> dict[Unit, Worth]
 
 
 def _with_missing(
-    ledger: Ledger, counts: _Counts, missing: Mapping[Unit, int], begun: Collection[Unit], *, bare: bool
+    ledger: Ledger, counts: Counts, missing: Mapping[Unit, int], begun: Collection[Unit], *, bare: bool
 ) -> Ledger:
     """Return the ledger with the bounds of what is missing: pairs, and rows that lack a partner."""
     untouched = [unit for unit in missing if bare and ledger.position(unit) == Position()]
@@ -167,37 +208,21 @@ def _parts(
     todo: Mapping[Unit, Worth],
     quotas: Mapping[Unit, int],
     slack: int,
-) -> list[_Part]:
+) -> list[Part]:
     found = []
     for unit, quota in quotas.items():
         begin = positions.get(unit) or ledger.position(unit)
         pairs = todo[unit].pairs
         end = LAST if quota >= pairs else slice_end(begin, pairs, quota, slack)
-        found.append(_Part(unit, begin, end, quota, begin == Position() and quota >= pairs))
+        found.append(Part(unit, begin, end, quota, begin == Position() and quota >= pairs))
     return found
 
 
-def _position(part: _Part, stopped: _Stopped) -> Position | None:
+def _position(part: Part, stopped: Stopped) -> Position | None:
     """Up to where a unit is made after a round; None when it is made whole."""
     if stopped.found > stopped.made:
         return stopped.last
     return None if part.end == LAST else Position(part.end + 1)
-
-
-def _stopped(parts: Sequence[_Part], told: Iterable[Mapping[str, int]]) -> dict[Unit, _Stopped]:
-    """How far each part came, by its results."""
-    last: dict[int, Mapping[str, int]] = {}
-    made: Counter[int] = Counter()
-    for row in told:
-        made[row[UNIT]] += 1
-        if row[UNIT] not in last or row["_rank"] > last[row[UNIT]]["_rank"]:
-            last[row[UNIT]] = row
-    return {
-        parts[number].unit: _Stopped(
-            row["_found"], made[number], Position(row[PLACE], row[_ROW], row["_rank"] - row["_first"] + 1)
-        )
-        for number, row in last.items()
-    }
 
 
 def _united(rows: Sequence[DataFrame | pa.Table], inputs: NodeInputs) -> DataFrame | pa.Table | None:
@@ -210,276 +235,3 @@ def _united(rows: Sequence[DataFrame | pa.Table], inputs: NodeInputs) -> DataFra
     for other in more:
         first = first.unionByName(other)
     return first
-
-
-@dataclass(frozen=True)
-class _Counts:
-    """What the units of a join hold, pairs that belong to a slot later than the ledger's, and how many pairs there are."""
-
-    units: Mapping[Unit, Worth]
-    later: Worth
-    exact: int
-
-
-@dataclass(frozen=True, eq=False)
-class _Join:
-    """A node's join, cut into the units of a ledger, and the expression by which they are preferred."""
-
-    inputs: NodeInputs
-    ledger: Ledger
-    expression: str | None = None
-
-    @property
-    def ranges(self) -> Sequence[OwedRange]:
-        """The ranges of load slots."""
-        return self.ledger.ranges
-
-    @property
-    def _later(self) -> int:
-        return 2 * len(self.ranges) + 2
-
-    @property
-    def core(self) -> Join:
-        """The join."""
-        return cast("Join", self.inputs.core)
-
-    @property
-    def bare(self) -> bool:
-        """Whether each pair of rows with equal keys is a result."""
-        return self.core.where is None and not any(isinstance(each, Filter) for each in _above(self.inputs.node.operator))
-
-    @property
-    def on(self) -> list[tuple[str, str]]:
-        """The columns that are equal."""
-        return connecting(self.core, {0}, 1)
-
-    @cached_property
-    def left(self) -> DataFrame:
-        """The live rows of the left input, with their load slot, the bucket of their key and their place in a unit."""
-        keys = ", ".join(quoted(name) for name, _ in self.on)
-        bucket = f"CAST(pmod(xxhash64({keys}), {BUCKETS}L) AS INT) AS {_BUCKET}"
-        return self._live(0).selectExpr("*", bucket, f"xxhash64({keys}, _ts, _exp, {LOADED}) AS {PLACE}")
-
-    @cached_property
-    def right(self) -> DataFrame:
-        """The live rows of the right input, with their load slot."""
-        return self._live(1).withColumnRenamed(LOADED, f"{LOADED}_right")
-
-    def _live(self, number: int) -> DataFrame:
-        rows = relation(self.core.inputs[number], self.inputs.tables, NodeTable.loaded)
-        return rows.where(f"_exp > _ts AND unix_micros(_exp) > {self.inputs.move.now}L")
-
-    def counted(self) -> _Counts:
-        """Return what each unit holds; units without a pair are left out."""
-        keys = [f"_key_{place}" for place in range(len(self.on))]
-        left = self._by_key(self.left, [name for name, _ in self.on], LOADED, "left_count", [_BUCKET])
-        right = self._by_key(self.right, [name for _, name in self.on], f"{LOADED}_right", "right_count", [])
-        renamed = {"_class": "_class_right", "_rows": "_rows_right", **{key: f"{key}_right" for key in keys}}
-        right = right.withColumnsRenamed(renamed)
-        equal = " AND ".join(f"{key} = {key}_right" for key in keys)
-        pairs = left.join(right, F.expr(equal)).withColumn("_unit", F.expr("greatest(_class, _class_right)"))
-        by_key = pairs.groupBy(*keys, _BUCKET, "_unit").agg(
-            F.expr("sum(_rows * _rows_right) AS _pairs"),
-            F.expr(f"{_distinct('_class', '_rows')} AS _left"),
-            F.expr(f"{_distinct('_class_right', '_rows_right')} AS _right"),
-            F.expr("max(left_count) AS left_count"),
-            F.expr("max(right_count) AS right_count"),
-        )
-        found = [
-            (unit, bucket, Worth(pairs, left + right, value, right))
-            for unit, bucket, pairs, left, right, value in self._summed(by_key, keys)
-        ]
-        later = [worth for each, _, worth in found if each == self._later]
-        return _Counts(
-            {Unit(each // 2, bucket): worth for each, bucket, worth in found if each % 2},
-            Worth(sum(worth.pairs for worth in later), sum(worth.rows for worth in later)),
-            sum(worth.pairs for _, _, worth in found),
-        )
-
-    def _summed(self, by_key: DataFrame, keys: Sequence[str]) -> list[Row]:
-        """The sums of each unit, and the mean of the expression's values.
-
-        Raises
-        ------
-        PySparkRuntimeError
-            When the expression fails for a key: the error names it.
-
-        """
-        summed = self._sums(self._value(by_key, keys, self.expression))
-        if self.expression is None:
-            return summed.collect()
-        try:
-            return summed.collect()
-        except (PySparkException, Py4JJavaError) as error:
-            self._sums(self._value(by_key, keys, None)).collect()  # raises what the expression is not to blame for
-            key = f'views.{self.inputs.node.table}.budget.prefer = "{self.expression}"'
-            raise PySparkRuntimeError(f"{key} fails for a key, change it: {first_line(error)}") from error
-
-    @staticmethod
-    def _sums(counts: DataFrame) -> DataFrame:
-        return counts.groupBy("_unit", _BUCKET).agg(
-            F.expr("sum(_pairs)"), F.expr("sum(_left)"), F.expr("sum(_right)"), F.expr("sum(_value * _pairs) / sum(_pairs)")
-        )
-
-    def _value(self, by_key: DataFrame, keys: Sequence[str], expression: str | None) -> DataFrame:
-        """The counts of each key and unit, with the value of the expression."""
-        if expression is None:
-            return by_key.withColumn("_value", F.expr("CAST(NULL AS DOUBLE)"))
-        through = self.ledger.through or 0
-        ages = " ".join(f"WHEN {2 * number + 1} THEN {through - each.upto}L" for number, each in enumerate(self.ranges))
-        age = f"CASE _unit {ages} ELSE 0L END" if ages else "0L"
-        named = [
-            f"{key} AS {quoted(name)}"
-            for key, names in zip(keys, key_names(self.core), strict=True)
-            for name in names
-            if name.lower() not in COUNTED
-        ]
-        counted = ("_unit", _BUCKET, "_pairs", "_left", "_right", "left_count", "right_count")
-        there = by_key.selectExpr(*counted, f"{age} AS age", *named)
-        return there.withColumn("_value", F.expr(f"CAST(({without_failures(expression)}) AS DOUBLE)"))
-
-    def _by_key(self, rows: DataFrame, key: Sequence[str], slot: str, count: str, more: Sequence[str]) -> DataFrame:
-        """How many rows have which key and load slot, and as ``count`` how many have the key."""
-        named = [f"{quoted(name)} AS _key_{place}" for place, name in enumerate(key)]
-        own = [f"_key_{place}" for place in range(len(key))]
-        classed = rows.selectExpr(*named, *more, f"{self._class_of(slot)} AS _class")
-        counted = classed.groupBy(*own, *more, "_class").agg(F.expr("count(*) AS _rows"))
-        every = "0L" if self.expression is None else f"sum(_rows) OVER (PARTITION BY {', '.join(own)})"
-        return counted.withColumn(count, F.expr(every))
-
-    def _class_of(self, slot: str) -> str:
-        """Where a load slot lies: 2n + 1 in range n, 2n below it, the greatest number later than the ledger knows.
-
-        Of two slots the later has the greater number.
-        """
-        when = []
-        for number, each in enumerate(self.ranges):
-            if each.above is not None:
-                when.append(f"WHEN {slot} <= {each.above}L THEN {2 * number}")
-            when.append(f"WHEN {slot} <= {each.upto}L THEN {2 * number + 1}")
-        if self.ledger.through is not None:
-            when.append(f"WHEN {slot} <= {self.ledger.through}L THEN {2 * len(self.ranges)}")
-        return f"CASE {' '.join(when)} ELSE {self._later} END" if when else str(self._later)
-
-    def made(self, parts: Sequence[_Part]) -> tuple[DataFrame | pa.Table, dict[Unit, _Stopped]]:
-        """Return the results of parts of units, and how far each came; units without a result are left out."""
-        every = over(self.inputs.node.operator, self.core, self._pairs(parts))
-        columns = [*map(quoted, self.inputs.node.columns), *CARRIED]
-        rows = every.selectExpr(*columns, UNIT, PLACE, f"xxhash64({', '.join(columns)}) AS {_ROW}")
-        if all(part.whole for part in parts):
-            kept = rows.selectExpr("*", "0L AS _found", "0 AS _rank", "0 AS _first")
-        else:
-            kept = self._limited(rows, parts)
-        own = [*self.inputs.node.columns, *CARRIED]
-        if sum(part.quota for part in parts) <= FEW and can_be_collected(kept.schema):
-            known = kept.toArrow()
-            told = known.select([UNIT, PLACE, _ROW, "_found", "_rank", "_first"]).to_pylist()
-            return known.select(own), _stopped(parts, told)
-        kept = self.inputs.cache.add(kept)
-        last = "max_by(struct(_found, _rank, _first, _place, _row), _rank) AS _last"
-        summed = kept.groupBy(UNIT).agg(F.expr("count(*) AS _made"), F.expr(last)).collect()
-        found = {
-            parts[row[UNIT]].unit: _Stopped(
-                row["_last"]["_found"], row["_made"],
-                Position(row["_last"][PLACE], row["_last"][_ROW], row["_last"]["_rank"] - row["_last"]["_first"] + 1),
-            )
-            for row in summed
-        }  # fmt: skip
-        return kept.selectExpr(*map(quoted, own)), found
-
-    def _limited(self, rows: DataFrame, parts: Sequence[_Part]) -> DataFrame:
-        """The results of each part from its position on, at most its quota; ``_found`` are those that it has, of all places.
-
-        The results of just the position end together. Once they have ended, all that are left come after it.
-        """
-        limits = self._frame(
-            {
-                UNIT: pa.array(range(len(parts)), pa.int32()),
-                "_from": [part.begin.place for part in parts],
-                "_from_row": [part.begin.row for part in parts],
-                "_made": [part.begin.made for part in parts],
-                "_quota": [part.quota for part in parts],
-            }
-        )
-        names = [quoted(name) for name in rows.columns]
-        after = rows.join(F.broadcast(limits), UNIT).where(f"{PLACE} > _from OR {_ROW} >= _from_row")
-        there = f"count_if({PLACE} = _from AND {_ROW} = _from_row) OVER (PARTITION BY {UNIT})"
-        ranked = after.selectExpr(*names, "_quota", f"least(_made, {there}) AS _made").selectExpr(
-            *names, "_made", "_quota",
-            f"count(*) OVER (PARTITION BY {UNIT}) - _made AS _found",
-            f"row_number() OVER (PARTITION BY {UNIT} ORDER BY {PLACE}, {_ROW}) AS _rank",
-            f"rank() OVER (PARTITION BY {UNIT} ORDER BY {PLACE}, {_ROW}) AS _first",
-        )  # fmt: skip
-        return ranked.where("_rank > _made AND _rank <= _made + _quota").drop("_made", "_quota")
-
-    def _pairs(self, parts: Sequence[_Part]) -> DataFrame:
-        """The pairs of parts of units, with the columns of both inputs, the number of the part and the place in it.
-
-        Of each bucket only rows are met of which one is new to it: its load slot is above the range of each of its units.
-        """
-        left = self.left.join(F.broadcast(self._bounds(parts)), _BUCKET).where(f"{PLACE} BETWEEN _low AND _high")
-        left = left.drop("_low", "_high")
-        right = self.right
-        terms = [joined(self.core, [left.where(f"{LOADED} > _above"), right])]
-        if (above := self._least_above(parts)) is not None:
-            newer = right.where(f"{LOADED}_right > {above}L")
-            older = joined(self.core, [left.where(f"{LOADED} <= _above"), newer])
-            terms.append(older.where(f"{LOADED}_right > _above"))
-        pairs = terms[0] if len(terms) == 1 else terms[0].unionByName(terms[1])
-        own = [quoted(name) for name in user_columns(pairs)]
-        classed = pairs.selectExpr(
-            *own, *CARRIED, _BUCKET, PLACE, f"{self._class_of(f'greatest({LOADED}, {LOADED}_right)')} AS _class"
-        )
-        met = classed.join(F.broadcast(self._chosen(parts)), ["_class", _BUCKET])
-        return met.where(f"{PLACE} BETWEEN _begin AND _end").selectExpr(*own, *CARRIED, PLACE, UNIT)
-
-    def _least_above(self, parts: Sequence[_Part]) -> int | None:
-        """The slot above which one row of each pair is; None when rows of all slots are new."""
-        found = [self.ranges[part.unit.range].above for part in parts]
-        known = [each for each in found if each is not None]
-        return min(known) if known else None
-
-    def _bounds(self, parts: Sequence[_Part]) -> DataFrame:
-        """Of each bucket the slot above which rows are new to it, and the first and last place that is looked at."""
-        by_bucket: dict[int, list[_Part]] = {}
-        for part in parts:
-            by_bucket.setdefault(part.unit.bucket, []).append(part)
-        above = [
-            min(FIRST if (slot := self.ranges[part.unit.range].above) is None else slot for part in each)
-            for each in by_bucket.values()
-        ]
-        return self._frame(
-            {
-                _BUCKET: pa.array(by_bucket, pa.int32()),
-                "_above": above,
-                "_low": [min(part.begin.place for part in each) for each in by_bucket.values()],
-                "_high": [max(part.end for part in each) for each in by_bucket.values()],
-            }
-        )
-
-    def _chosen(self, parts: Sequence[_Part]) -> DataFrame:
-        return self._frame(
-            {
-                "_class": pa.array([2 * part.unit.range + 1 for part in parts], pa.int32()),
-                _BUCKET: pa.array([part.unit.bucket for part in parts], pa.int32()),
-                UNIT: pa.array(range(len(parts)), pa.int32()),
-                "_begin": [part.begin.place for part in parts],
-                "_end": [part.end for part in parts],
-            }
-        )
-
-    def _frame(self, columns: Mapping[str, Iterable[int]]) -> DataFrame:
-        typed = {name: each if isinstance(each, pa.Array) else pa.array(each, pa.int64()) for name, each in columns.items()}
-        return frame_of(self.inputs.session, pa.table(typed))
-
-
-def _distinct(own: str, rows: str) -> str:
-    """How many rows of one input a key has in a unit: those of each class once."""
-    return f"aggregate(collect_set(struct({own} AS c, {rows} AS n)), 0L, (sum, each) -> sum + each.n)"
-
-
-def _above(operator: Operator) -> Iterator[Operator]:
-    """The filters and projections above a node's join."""
-    while not isinstance(operator, Join):
-        yield operator
-        operator = operator.input  # type: ignore[union-attr]

@@ -169,6 +169,15 @@ class NodeTable:
         rows = self._read(self.base, lambda file: lived(file) and self._may_end(file))
         return _plain(rows.where(f"_exp_slot > {self.move.k0}L AND _exp_slot <= {self.move.k}L"))
 
+    def lived_until(self, *, whole: bool) -> DataFrame:
+        """Return the rows that were live at the last epoch, with ``_loaded``; ``whole``: also those that have not ended."""
+        if self.move.first:
+            return self._none().selectExpr("*", "0L AS _loaded")
+        lived = SlotBounds.expiring_after(self.move.k0)
+        rows = self._read(self.base, lambda file: lived(file) and (whole or self._may_end(file)))
+        rows = rows.where(f"_exp_slot > {self.move.k0}L AND unix_micros(_exp) > {self.move.before}L")
+        return rows.selectExpr(*map(quoted, user_columns(rows)), "_ts", "_exp", "_load_slot AS _loaded")
+
     def unseen(self) -> DataFrame:
         """Return the rows that are known to have begun and ended since the last epoch."""
         return self._none() if self.dead is None else self._declared(self.dead.rows)
@@ -417,6 +426,11 @@ class NodeInputs:
     def own(self) -> NodeTable:
         """The node's own table."""
         return self.tables[self.node.table]
+
+    @property
+    def owed(self) -> NodeTable | None:
+        """The table of rows that are set aside until they are made; None where none are."""
+        return self.tables.get(f"{self.node.table}.owed")
 
     @property
     def spares(self) -> NodeTable | None:

@@ -1,0 +1,97 @@
+"""How finely owed work is cut, and what a part of it delivers: ``python -m benchmarks.source.unit_cuts``.
+
+No warehouse: the streams of the promising-tuples sheet, 8.2, and the warehouse's own allotment of a budget of rows. A unit is a
+key of the pairs whose later row is new, as the ledger of a view under a budget has it; or, cut further, a key of a new batch and
+one batch of the other stream, as the sheet has it. Work is counted as the rows of both inputs that a unit joins. The sheet counts
+a look at each unit in place of the new batch's rows, which lie in memory there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from statistics import fmean
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from benchmarks.field.page import markdown_table
+from benchmarks.source.promising_tuples import BATCHES, BUDGETS, WINDOW, drawn_batches
+from warehouse.promise.allotment import Worth, allotted
+from warehouse.promise.units import Budget, Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["delivered", "main"]
+
+Cut = Literal["key", "key and batch"]
+_Batches = list[tuple[Counter[int], Counter[int]]]
+
+
+def delivered(cut: Cut, budget: float, seeds: int, *, guided: bool) -> float:
+    """Return the share of all pairs that a share of each batch's work delivers: most pairs for a row first, or in no order."""
+    return fmean(_played(drawn_batches(seed), cut, budget, Random(seed), guided=guided) for seed in range(seeds))  # noqa: S311
+
+
+def _played(drawn: _Batches, cut: Cut, budget: float, random: Random, *, guided: bool) -> float:
+    every = made = 0
+    for now in range(BATCHES):
+        units = _by_key(drawn, now) if cut == "key" else _by_batch(drawn, now)
+        rows = max(2, int(budget * sum(worth.rows for worth in units.values())))
+        every += sum(worth.pairs for worth in units.values())
+        made += sum(allotted(units, Budget(rows=rows), rows).values()) if guided else _in_no_order(units, rows, random)
+    return made / every
+
+
+def _by_key(drawn: _Batches, now: int) -> dict[Unit, Worth]:
+    """All pairs of a key that have a new row are one unit; a row of the window counts once, however many partners it has."""
+    new, first = drawn[now], max(0, now - WINDOW + 1)
+    old = [sum((drawn[batch][side] for batch in range(first, now)), Counter[int]()) for side in (0, 1)]
+    found = {}
+    for key in new[0].keys() | new[1].keys():
+        left, right = new[0][key] + old[0][key], new[1][key] + old[1][key]
+        pairs = new[0][key] * right + old[0][key] * new[1][key]
+        met = (left if new[1][key] else new[0][key], right if new[0][key] else new[1][key])
+        found[Unit(0, key)] = Worth(pairs, sum(met), right=met[1])
+    return {unit: worth for unit, worth in found.items() if worth.pairs}
+
+
+def _by_batch(drawn: _Batches, now: int) -> dict[Unit, Worth]:
+    """The pairs of a key of one stream's new batch and of one batch of the other stream are a unit."""
+    new, found = drawn[now], {}
+    for batch in range(max(0, now - WINDOW + 1), now + 1):
+        for key in new[0].keys() | new[1].keys():
+            found[Unit(2 * batch, key)] = _worth(new[0][key], drawn[batch][1][key])
+            if batch < now:
+                found[Unit(2 * batch + 1, key)] = _worth(drawn[batch][0][key], new[1][key])
+    return {unit: worth for unit, worth in found.items() if worth.pairs}
+
+
+def _worth(left: int, right: int) -> Worth:
+    return Worth(left * right, left + right, right=right)
+
+
+def _in_no_order(units: Mapping[Unit, Worth], rows: int, random: Random) -> int:
+    made = 0
+    for unit in random.sample(list(units), len(units)):
+        made += units[unit].pairs_within(rows)
+        rows = max(0, rows - units[unit].rows)
+    return made
+
+
+@click.command(epilog="Example: python -m benchmarks.source.unit_cuts --seeds 5")
+@click.option("--seeds", type=click.IntRange(1), default=5, show_default=True, help="Pairs of streams.")
+def main(seeds: int) -> None:
+    """Print what each cut delivers of the pairs, by the share of its own work."""
+    cuts: Sequence[Cut] = ("key", "key and batch")
+    rows = [["work", "a unit is a", "no order", "most pairs for a row"]]
+    for budget in BUDGETS:
+        for cut in cuts:
+            found = [f"{delivered(cut, budget, seeds, guided=guided):.3f}" for guided in (False, True)]
+            rows.append([f"{budget:.0%}", cut, *found])
+    click.echo(markdown_table(rows))
+
+
+if __name__ == "__main__":
+    main()

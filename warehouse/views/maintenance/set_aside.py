@@ -1,0 +1,119 @@
+"""Rows that ended while a unit of theirs was owed, of a view under a budget that reports its short-lived results.
+
+They are beside the view, in a keyed table of its own (``VIEW.owed``), until their units are made. With them the pairs of an owed
+unit stay what they were: those of which a part has ended go to the short-lived results, all others into the view. The invariant
+of the table, at each epoch with ledger L:
+
+    it holds each row of an input that ended after the view was built, and has a partner, of either kind, in a unit that L owes
+
+A row keeps its load slot; one that ended before it was stored has that of its update. A pair counts if its older row was live
+when the range of its newer row began: an update that makes everything finds just these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from warehouse.catalog.declaration import ColumnRecord
+from warehouse.catalog.identifiers import quoted
+from warehouse.time import NEVER
+from warehouse.views.maintenance.feeds import CARRIED, LOADED, relation, window_lengths
+from warehouse.views.maintenance.inputs import NodeTable, user_columns
+from warehouse.views.maintenance.keyed import Replacement, placeless, replacement
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame
+
+    from warehouse.layout import Layout
+    from warehouse.views.algebra import Join, Operator
+    from warehouse.views.maintenance.inputs import NodeInputs
+
+__all__ = ["SetAside", "put_aside", "set_aside_columns"]
+
+_SIDE, _BEGINS, _ENDS, _OUT = "side", "begins", "ends", "outlasts"
+_LOADED = "loaded"
+_SYSTEM = ((_SIDE, "int"), (_LOADED, "bigint"), (_BEGINS, "timestamp"), (_ENDS, "timestamp"), (_OUT, "timestamp"))
+
+
+def set_aside_columns(inputs: Sequence[Operator], tables: dict[str, NodeTable]) -> tuple[ColumnRecord, ...]:
+    """Return the columns of a table of rows of a join's two inputs: which one, the times, and the columns of each."""
+    found = [ColumnRecord(name, kind) for name, kind in _SYSTEM]
+    for number, operator in enumerate(inputs):
+        rows = relation(operator, tables, NodeTable.now)
+        types = dict(rows.dtypes)
+        found += [ColumnRecord(_name(number, place), types[name]) for place, name in enumerate(user_columns(rows))]
+    return tuple(found)
+
+
+def _name(number: int, place: int) -> str:
+    return f"row{number}_{place}"
+
+
+@dataclass(frozen=True, eq=False)
+class SetAside:
+    """The rows that are set aside: those from before, and those that end with this step; ``table`` has the former."""
+
+    inputs: NodeInputs
+    core: Join
+    table: NodeTable
+
+    def rows(self, number: int) -> DataFrame:
+        """Return those of one input, as its pipeline gives them, with their load slot."""
+        return self._rows[number]
+
+    @cached_property
+    def _rows(self) -> tuple[DataFrame, DataFrame]:
+        left, right = (self.inputs.cache.add(self._held(number).unionByName(self._ended(number))) for number in (0, 1))
+        return left, right
+
+    @cached_property
+    def any(self) -> bool:
+        """Whether there is one."""
+        return any(not rows.isEmpty() for rows in self._rows)
+
+    def _held(self, number: int) -> DataFrame:
+        """The rows of one input that were set aside before."""
+        own = [
+            f"{_name(number, place)} AS {quoted(name)}" for place, name in enumerate(user_columns(self._pipeline(number)))
+        ]
+        times = [f"{column} AS {name}" for column, name in zip((_BEGINS, _ENDS, _OUT), CARRIED, strict=True)]
+        return self.table.before().where(f"{_SIDE} = {number}").selectExpr(*own, *times, f"{_LOADED} AS {LOADED}")
+
+    def _pipeline(self, number: int) -> DataFrame:
+        return relation(self.core.inputs[number], self.inputs.tables, NodeTable.now)
+
+    def _ended(self, number: int) -> DataFrame:
+        """The rows of one input that were live at the last epoch, or came since, and have ended."""
+        operator, move = self.core.inputs[number], self.inputs.move
+        whole = any(window_lengths(operator))
+        lived = relation(operator, self.inputs.tables, lambda table: table.lived_until(whole=whole))
+        came = relation(operator, self.inputs.tables, lambda table: table.arrived().selectExpr("*", f"{move.k}L AS {LOADED}"))
+        over = f"_exp > _ts AND unix_micros(_exp) <= {move.now}L"
+        return lived.where(f"{over} AND unix_micros(_exp) > {move.before}L").unionByName(came.where(over))
+
+    def stored(self, number: int, rows: DataFrame) -> DataFrame:
+        """Return rows of one input as the table has them."""
+        types = {column.name: column.type for column in self.table.columns}
+        own = {_name(number, place): quoted(name) for place, name in enumerate(user_columns(self.rows(number)))}
+        own |= {_SIDE: str(number), _LOADED: LOADED, _BEGINS: "_ts", _ENDS: "_exp", _OUT: "_out"}
+        return rows.selectExpr(*[f"CAST({own.get(name, 'NULL')} AS {kind}) AS {name}" for name, kind in types.items()])
+
+
+def put_aside(inputs: NodeInputs, rows: DataFrame | None, table: NodeTable, layout: Layout) -> Replacement:
+    """Return the new content of the table of rows that are set aside; None: it becomes empty."""
+    move, names = inputs.move, [column.name for column in table.columns]
+    held = table.own()
+    if rows is None and (held is None or not table.size):
+        return Replacement(None, {}, {}, 0)
+    came = held.where("false").select(*names) if rows is None and held is not None else rows
+    if came is None:
+        raise TypeError("no rows that could be set aside")
+    new = came.selectExpr(*names, f"timestamp_micros({move.now}L) AS _ts", f"timestamp_micros({NEVER}L) AS _exp")
+    return replacement(
+        placeless(new) if held is None else held, new, None, names, of_keys=None, columns=names, search_key=[_LOADED],
+        layout=layout, move=move, cache=inputs.cache,
+    )  # fmt: skip
