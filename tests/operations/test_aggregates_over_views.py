@@ -189,11 +189,19 @@ def test_a_join_counts_each_result_once_when_it_arrives(tmp_path: Path, spark: S
 
 
 def paired(directory: Path, spark: SparkSession) -> Project:
-    """Only the aggregate whose windows have a length for each part."""
+    """Only aggregates whose windows have a length for each part; one of them asks for the same less often."""
     project = joined(directory, spark)
     del project.aggregates["met"]
+    project.aggregates["rare"] = {**project.aggregates["paired"], "every": "2h"}
     project.declare()
     return project
+
+
+def require_rare(project: Project) -> None:
+    """What is asked less often is a part of what is asked more often."""
+    names = ("window_length", "window_end", "k", "n", "high", "kinds", "epoch")
+    rare, often = ({tuple(row[name] for name in names) for row in project.stored(table)} for table in ("rare", "paired"))
+    assert rare == {row for row in often if hour(row[1]) % 2 == 0}
 
 
 def test_windows_of_both_parts_after_going_back_and_loading_again(tmp_path: Path, spark: SparkSession) -> None:
@@ -211,6 +219,7 @@ def test_windows_of_both_parts_after_going_back_and_loading_again(tmp_path: Path
     land(project, draw, 3.01, 5)
     project.update(5)
     assert require_paired(project, [5]) > 1
+    require_rare(project)
     assert list(check(project.root).findings) == []
 
 
@@ -229,6 +238,7 @@ def test_a_stop_at_each_step_leaves_answers_about_both_parts_once(part: int, tmp
         project.update(now)
         require_paired(project, range(3, now + 1))
     assert require_paired(project, range(3, 6)) > 4
+    require_rare(project)
     assert list(check(project.root).findings) == []
 
 
@@ -256,6 +266,25 @@ def test_a_view_that_is_rebuilt_is_not_counted_twice(tmp_path: Path, spark: Spar
     assert {row["window_length"]: row["full"] for row in newest} == {"1h": True, "3h": False}
     require_paired(project, [4, 5])
     assert list(check(project.root).findings) == []
+
+
+def test_limited_time_does_not_answer_before_the_view_has_moved(tmp_path: Path, spark: SparkSession) -> None:
+    """The stream has an aggregate, too, which is answered before views move; those over them wait for their rows."""
+    asked = {"group_by": ["k"], "select": {"n": "count(*)"}, "windows": ["1h"], "keep": "9h"}
+    project = Project(tmp_path, spark, {"a": stream(columns=COLUMNS, max_lifetime="3h")}, warehouse={"aggregate_time": "1h"})
+    project.views = {"rows": {"sql": "SELECT k, v FROM a", "search_key": "k", "short_lived": "report"}}
+    project.aggregates = {"own": {"from": "a", **asked}, "above": {"from": "rows", **asked}}
+    project.declare()
+    draw = random.Random(7)  # noqa: S311 - rows of a test
+    for now in (1, 2, 3):
+        land(project, draw, now - 0.99, now)
+        project.update(now)
+    own, above = (
+        {(row["k"], hour(row["window_end"])): (row["n"], row["late"]) for row in project.stored(name) if row["full"]}
+        for name in ("own", "above")
+    )
+    assert {end for _, end in above} == {2, 3}
+    assert above == {key: value for key, value in own.items() if key[1] > 1}
 
 
 def test_where_the_view_stands_still_due_ends_wait(tmp_path: Path, spark: SparkSession) -> None:

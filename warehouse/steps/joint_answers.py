@@ -65,7 +65,7 @@ class JointAnswers:
         if not due:
             return due, ()
         if not self._begun:
-            self._begun, self._waiting = True, {each: each.own.due for each in self.sources()}
+            self._begun, self._waiting = True, {each: each.own.due for each in self.sources() if each.own.due}
         self._waiting[source] = due
         return due, (self._answered(source, due),)
 
