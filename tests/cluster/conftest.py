@@ -50,6 +50,7 @@ ON_BOTH = {
     "spark.executor.memory": "512m",
     # Nothing runs before both are there, and no task waits for the executor that it would like best.
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+    "spark.scheduler.maxRegisteredResourcesWaitingTime": "200s",
     "spark.locality.wait": "0s",
     "spark.speculation": "true",
     # Little data: what is compiled well runs no longer than that takes.

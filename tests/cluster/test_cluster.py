@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import sys
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent.parent
 MANY = 25_000
 """More rows than one task writes where others are free."""
+SPELLS: dict[str, object] = {"from": "a", "group_by": "k", "of": "k < 'k01'", "window": "4h"}
+"""One row for each key."""
 
 
 def landed(project: Project, model: Model, hour: int, count: int, *, files: int = 2) -> None:
@@ -57,6 +60,12 @@ def expected(model: Model) -> list[tuple[object, object]]:
     return sorted((stored.row.key, to_datetime(stored.exp)) for stored in model.scan())
 
 
+def landed_points(project: Project) -> dict[str, int]:
+    """Return how many points of each key landed."""
+    lines = [line for file in sorted((project.directory / "landing" / "a").iterdir()) for line in file.read_text().split()[1:]]
+    return dict(Counter(key for key, _ in {tuple(line.split(",")[:2]) for line in lines}))
+
+
 @pytest.fixture
 def model() -> Model:
     """Return the model of the project's only stream."""
@@ -66,8 +75,11 @@ def model() -> Model:
 def test_spark_submit_moves_windows_by_both_executors(
     cluster: StandaloneCluster, place: Path, tmp_path: Path, model: Model
 ) -> None:
-    """The documented command loads, expires and seals; both executors write; neither sees the project or a Python."""
-    project = Project(place / "submitted", None, warehouse={"root": "data"})
+    """The documented command loads, expires and seals; both executors write; neither sees the project or a Python.
+
+    A coalesced table has the points that arrived, dead ones too.
+    """
+    project = Project(place / "submitted", None, warehouse={"root": "data"}, coalesced={"spells": SPELLS})
     landed(project, model, 1, MANY)
     for hour in (2, 3, 4):
         landed(project, model, hour, 200)
@@ -80,10 +92,11 @@ def test_spark_submit_moves_windows_by_both_executors(
          *(part for key, value in settings.items() for part in ("--conf", f"{key}={value}")),
          str(ROOT / "jobs" / "update.py"), "-C", str(project.directory), "--at", text(4), "--each"],
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_DRIVER_PYTHON": sys.executable, "PYSPARK_PYTHON": "no-python"},
-        cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False,
+        cwd=tmp_path, capture_output=True, text=True, timeout=500, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert answers(project) == expected(model)
+    assert {row["k"]: row["members"] for row in project.live("spells")} == landed_points(project)
     assert project.numbers == [0, 1, 2, 3]
     written = {task.executor for task in tasks(events) if task.written}
     assert written == {"0", "1"}
