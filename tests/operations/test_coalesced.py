@@ -31,6 +31,7 @@ from warehouse.operations.update import UpdateOptions
 from warehouse.serving import Reader
 from warehouse.steps.coalesced_as_arrays import ArrayReplacement
 from warehouse.time import to_micros
+from warehouse.views.maintenance.inputs import NodeTable
 
 from .projects import ANCHOR, Project, StoppedError, at, csv, stop_at, stream, text
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from warehouse.serving import Answer
@@ -138,28 +140,34 @@ def expected(model: Model) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def moved(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
-    """All updates made: of tables by value some in the driver, one as arrays, one by Spark."""
+    """All updates made: of tables by value some in the driver, two as arrays, one by Spark."""
     project = declared(tmp_path_factory.mktemp("coalesced"), spark)
     for hour in ROWS:
         land(project, hour)
         arrays = 0 if hour == 5 else limits().array_values
-        with limited(driver_rows=0 if hour in (2, 5) else limits().driver_rows, array_values=arrays), made_as_arrays() as made:
+        rows = 0 if hour in (2, 5, 6) else limits().driver_rows
+        with limited(driver_rows=rows, array_values=arrays), made_as_arrays() as made:
             project.update(hour)
-        assert any(columns.startswith("k,v,") for columns in made) == (hour == 2), (hour, made)
+        assert ("k,v" in made, "by_value for views" in made) == (hour in (2, 6),) * 2, (hour, made)
     return project
 
 
 @contextmanager
 def made_as_arrays() -> Iterator[list[str]]:
-    """Note what the columns are of each table whose rows were made as arrays."""
-    made, moved = [], ArrayReplacement.losses.fget
+    """Note the first columns of each table whose rows were made as arrays, and what views were told came to which table."""
+    made, moved, newly = [], ArrayReplacement.losses.fget, NodeTable.newly
 
     def noted(self: ArrayReplacement) -> dict[str, int]:
-        made.append(",".join(self.own.column_names))
+        made.append(",".join(self.own.column_names[:2]))
         return moved(self)
+
+    def told(self: NodeTable) -> pa.Table | None:
+        made.append(f"{self.name} for views")
+        return newly(self)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ArrayReplacement, "losses", property(noted))
+        patch.setattr(NodeTable, "newly", told)
         yield made
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -86,6 +87,12 @@ def test_both_ways_give_one_table(kind: str) -> None:
         assert {key: count for key, count in found.fresh.items() if count} == {
             key: count for key, count in wanted.fresh.items() if count
         }
+        changed = ours.changed
+        assert changed is not None
+        names = changed.came.column_names
+        was, now = (Counter(content(rows.select(names))) for rows in (stored, live(stored, found, slot)))
+        assert Counter(content(changed.came)) - Counter(content(changed.gone)) == now - was
+        assert Counter(content(changed.gone)) - Counter(content(changed.came)) == was - now
         after = live(stored, wanted, slot)
         stored = live(stored, found, slot)
         assert content(stored) == content(after)

@@ -19,8 +19,11 @@ import pyarrow.compute as pc
 from warehouse.coalescing.arrays import Moved, Points, Stored, moved, places
 from warehouse.coalescing.definition import STAMPS
 from warehouse.coalescing.islands import AT
+from warehouse.layout.columns import TIMES
 from warehouse.time import NEVER
+from warehouse.views.maintenance.cache import FEW
 from warehouse.views.maintenance.driver_buckets import buckets_of
+from warehouse.views.maintenance.inputs import Changed
 from warehouse.views.maintenance.keyed import Replacement, replacing
 from warehouse.views.maintenance.placement import slots_of
 
@@ -133,6 +136,25 @@ class ArrayReplacement:
         counts = {part.bucket: (rows.num_rows, part.fresh, 0) for part, rows in changed}
         return replacing(pa.concat_tables([rows for _, rows in changed]), counts)
 
+    @property
+    def changed(self) -> Changed | None:
+        """Which rows came and which went, where they are few."""
+        parts = [part.changed for part in self._parts]
+        if any(part is None for part in parts):
+            return None
+        known = [part for part in parts if part is not None]
+        came, gone = (sum(each.num_rows for each in side) for side in ([p.came for p in known], [p.gone for p in known]))
+        if max(came, gone) > FEW or not known:
+            return None
+        return Changed(pa.concat_tables([part.came for part in known]), pa.concat_tables([part.gone for part in known]))
+
+    def _changed(self, own: pa.Table, gone: NDArray[np.bool_], rows: pa.Table, came: NDArray[np.bool_]) -> Changed | None:
+        """The rows of a bucket that came and those that went, without their state."""
+        if max(int(gone.sum()), int(came.sum())) > FEW:
+            return None
+        names = [*(name for name, _ in self.definition.columns), *TIMES]
+        return Changed(rows.select(names).filter(pa.array(came)), own.select(names).filter(pa.array(gone)))
+
     def _of_bucket(self, bucket: int, start: int, end: int, points: NDArray[np.int64]) -> _Bucket:
         """What becomes of the rows from ``start`` to ``end`` with some of the points."""
         own, base = self._own.slice(start, end - start), self._own.num_rows
@@ -149,10 +171,12 @@ class ArrayReplacement:
         stays[found.rows.source[found.same]] = True
         left = ~stays & (_micros(own["_exp"]) > self.move.now)
         if bool(found.same.all()) and not bool(left.any()):
-            return _Bucket(bucket, None, 0, found.late, found.repeated)
+            none = np.zeros(0, dtype=bool)
+            return _Bucket(bucket, None, 0, found.late, found.repeated, self._changed(own, ~stays, own.slice(0, 0), none))
         source = np.concatenate((np.arange(start, end), base + points))[found.rows.source]
         rows = self._rows(found, source, bucket)
-        return _Bucket(bucket, rows, int((~found.same).sum()), found.late, found.repeated)
+        changed = self._changed(own, ~stays, rows, ~found.same)
+        return _Bucket(bucket, rows, int((~found.same).sum()), found.late, found.repeated, changed)
 
     def _rows(self, found: Moved, source: NDArray[np.int64], bucket: int) -> pa.Table:
         """Rows of a bucket with all columns, by group and start."""
@@ -177,13 +201,14 @@ class ArrayReplacement:
 
 @dataclass(frozen=True)
 class _Bucket:
-    """What becomes of a bucket: its rows (None: as they are), how many are new, and the points that were not taken."""
+    """What becomes of a bucket: its rows (None: as they are), how many are new, the points that were not taken, what changed."""
 
     bucket: int
     rows: pa.Table | None
     fresh: int
     late: int
     repeated: int
+    changed: Changed | None
 
 
 def _micros(instants: pa.ChunkedArray) -> NDArray[np.int64]:

@@ -31,7 +31,7 @@ from warehouse.storage.tables import key_types
 from warehouse.views.language.driver_sql import LeftToSparkError
 from warehouse.views.maintenance.cache import Cache
 from warehouse.views.maintenance.driver_buckets import buckets_of
-from warehouse.views.maintenance.inputs import NodeTable
+from warehouse.views.maintenance.inputs import Changed, NodeTable
 from warehouse.views.maintenance.keyed import Replacement, changed_keys, placeless, replacement
 from warehouse.views.maintenance.keys import semi_joined
 
@@ -91,6 +91,12 @@ class CoalescedSource(FollowingSource):
         """What its commit records in addition to the counts: the points that it did not take, and what it shed."""
         shedding = self._shedding
         return self._losses if shedding is None else {**self._losses, **shedding.commit_metadata}
+
+    @property
+    def changed(self) -> Changed | None:
+        """How the table differs from the last epoch, where its rows were made as arrays and few of them changed."""
+        made: ArrayReplacement | None = vars(self).get("_many")
+        return None if made is None or self._shedding is not None else made.changed
 
     def release(self) -> None:
         """Drop the cached rows."""

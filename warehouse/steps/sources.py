@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from warehouse.steps.stream_source import StreamSource
     from warehouse.storage.deltalog import Commit
     from warehouse.storage.own_commits import TableProgress
-    from warehouse.views.maintenance.inputs import NodeTable
+    from warehouse.views.maintenance.inputs import Changed, Move, NodeTable
 
 __all__ = ["Sources"]
 
@@ -238,6 +238,7 @@ class Sources:
         dead = {} if planned.first else {table: found for table in read if (found := self._dead(table)) is not None}
         names = {*tables_read(planned.node.operator), *known}
         tables = node_tables(names, self.plan, self.root, self.last, move, opened, self.files, dead)
+        tables |= {name: replace(tables[name], changed=self._changed(name, move)) for name in read if tables[name].keyed}
         return NodeInputs(planned.node, planned.layout, move, opened, tables, Cache())
 
     def _dead(self, table: str) -> Dead | None:
@@ -258,6 +259,13 @@ class Sources:
         if not batch.counts.dead:
             return None
         return Dead(lambda: batch.rows.where("_fate = 'dead' AND _exp > _ts"), batch.counts.dead, batch.dead_in_driver())
+
+    def _changed(self, table: str, move: Move) -> Changed | None:
+        """How a coalesced table differs from the epoch that a view starts from, where this process has made its step."""
+        source = self._following.get(table)
+        if not isinstance(source, CoalescedSource) or move != move_of(self.plan, source.planned):
+            return None
+        return source.changed
 
     def _none_died(self, table: str) -> bool:
         """Whether a node's commit from before a crash says that no row died, so that nothing is computed again."""

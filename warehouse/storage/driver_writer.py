@@ -39,7 +39,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _SEVERAL = 2
-_TELLING_LISTS = 1_000
+_TELLING_ROWS = 20_000
 _WHOLE_DIGITS = 18
 """Decimals of as many digits are stored as whole numbers."""
 _SPARK_VERSION = "org.apache.spark.version"
@@ -224,23 +224,22 @@ def _spark_version() -> str:
 
 
 def _differences(rows: pa.Table, filtered: Collection[str]) -> dict[str, str]:
-    """The encodings of the columns that have no dictionary: those with a filter, and those in which few values come twice."""
+    """The encodings of the columns that have no dictionary: those with a filter, and those in which few values come twice.
+
+    The first rows tell which these are: a dictionary is that of a row group.
+    """
     found = {}
-    for name, column in zip(rows.column_names, rows.columns, strict=True):
+    first = rows.slice(0, _TELLING_ROWS)
+    for name, column in zip(first.column_names, first.columns, strict=True):
         encoding = _encoding(column.type)
         if name in filtered or (encoding and nearly_unique(column)):
             found[name] = encoding or "PLAIN"
         if pa.types.is_list(column.type) and pa.types.is_integer(column.type.value_type):
             (leaf,) = _leaves(pa.schema([rows.schema.field(name)]))
-            if _first_values_nearly_unique(column):
+            values = pa.chunked_array([chunk.flatten() for chunk in column.chunks], column.type.value_type)
+            if len(values) and nearly_unique(values):
                 found[leaf] = "DELTA_BINARY_PACKED"
     return found
-
-
-def _first_values_nearly_unique(lists: pa.ChunkedArray) -> bool:
-    """Whether few of the numbers in lists come twice, by the first ones."""
-    values = lists.slice(0, _TELLING_LISTS).combine_chunks().flatten()
-    return len(values) > 0 and nearly_unique(pa.chunked_array([values]))
 
 
 def _encoding(kind: pa.DataType) -> str | None:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from warehouse.catalog.duck_sql import quoted
 from warehouse.limits import limits
 from warehouse.storage.lookup import FAILURES, MATCHES, leave_to_spark, query_in_driver
-from warehouse.views.algebra import AntiJoin, Group, OutputWindow, Top, inputs_of, scanned
+from warehouse.views.algebra import AntiJoin, Filter, Group, OutputWindow, Project, Scan, Top, UnionAll, inputs_of, scanned
 from warehouse.views.language.driver_sql import LeftToSparkError
 from warehouse.views.maintenance.answers import answer, for_ever
 from warehouse.views.maintenance.cache import FEW
@@ -38,17 +38,22 @@ __all__ = ["replaced_in_driver"]
 
 _CANDIDATES = 20_000_000
 """Pairs of rows that might meet, at most."""
+_LARGE = 1_000_000
+"""Rows of a node's own table that the driver goes through, at most, where it knows which rows of the inputs changed."""
 
 
 def replaced_in_driver(inputs: NodeInputs) -> tuple[Replacement, pa.Table | None] | None:
     """Return the new content of the buckets that changed, and short-lived rows where they are known; None: Spark is to."""
     core, move, read = inputs.core, inputs.move, [inputs.tables[name] for name in set(scanned(inputs.node.operator))]
-    if move.first or move.k0 == move.k or not inputs.own.few() or isinstance(core, OutputWindow):
+    known = bool(read) and all(table.changed is not None for table in read) and inputs.own.size <= _LARGE
+    if move.first or move.k0 == move.k or not (inputs.own.few() or known) or isinstance(core, OutputWindow):
         return None
     if isinstance(core, Top) and not core.order and inputs.node.hidden:  # its rows are told apart by their times too
         return None
     for table in read:
         most = None if table.keyed else table.most_arrived()
+        if table.changed is not None:
+            continue
         if not table.few() if table.keyed else most is None or most > min(FEW, limits().driver_rows):
             return None
     try:
@@ -61,6 +66,7 @@ def replaced_in_driver(inputs: NodeInputs) -> tuple[Replacement, pa.Table | None
 def _replaced(inputs: NodeInputs) -> tuple[Replacement, pa.Table | None]:
     core, node, move = inputs.core, inputs.node, inputs.move
     own = inputs.own.all_own()
+    own = inputs.own.many_own() if own is None else own
     if own is None:
         raise LeftToSparkError("Spark is to read the rows that are stored")
     sides = (node.operator,) if core is None else inputs_of(core)
@@ -106,11 +112,18 @@ def _changes(operator: Operator, inputs: NodeInputs) -> DriverRows:
     """What :func:`warehouse.views.maintenance.feeds.changes` returns."""
     tables, move = inputs.tables, inputs.move
     if any(tables[table].keyed for table in scanned(operator)):
-        now = lasting(_pipeline(operator, inputs, NodeTable.live).toArrow(), "_exp", move.now)
-        return _netted(now, lasting(_pipeline(operator, inputs, NodeTable.lived).toArrow(), "_exp", move.before))
+        known = all(tables[table].changed is not None for table in scanned(operator)) and _is_linear(operator)
+        parts = (NodeTable.newly, NodeTable.formerly) if known else (NodeTable.live, NodeTable.lived)
+        now = lasting(_pipeline(operator, inputs, parts[0]).toArrow(), "_exp", move.now)
+        return _netted(now, lasting(_pipeline(operator, inputs, parts[1]).toArrow(), "_exp", move.before))
     ended = NodeTable.lived if any(window_lengths(operator)) else NodeTable.gone
     came, gone = (_pipeline(operator, inputs, part) for part in (NodeTable.came, ended))
     return DriverRows.of(weighed(came, gone, move).toArrow())
+
+
+def _is_linear(operator: Operator) -> bool:
+    """Whether what a pipeline makes of some rows does not depend on others, nor on when it is asked."""
+    return isinstance(operator, Scan | UnionAll | Filter | Project) and all(map(_is_linear, inputs_of(operator)))
 
 
 def _netted(now: pa.Table, before: pa.Table) -> DriverRows:
@@ -151,9 +164,31 @@ def _sides(core: Operator, inputs: NodeInputs, keys: pa.Table | None) -> list[Dr
             rows = _of_keys(side, inputs, keys, by, node.changed_key, NodeTable.live)
             rows = rows.where(f"unix_micros(_exp) > {inputs.move.now}L")
         found.append(rows.toArrow())
-    if len(found) > 1 and math.prod(rows.num_rows for rows in found) > _CANDIDATES:
+    if len(found) > 1 and _pairs(found, node.changed_by) > _CANDIDATES:
         raise LeftToSparkError("more rows of the changed keys might meet than the driver looks at")
     return [DriverRows.of(rows) for rows in found]
+
+
+def _pairs(sides: Sequence[pa.Table], by: Sequence[Sequence[str]]) -> int:
+    """How many combinations of rows might meet: those with equal keys, where there are some and the product is large."""
+    product: int = math.prod(rows.num_rows for rows in sides)
+    if product <= _CANDIDATES or len(by) != len(sides) or not all(by):
+        return product
+    counts = [
+        f"(SELECT {', '.join(f'{quoted(name)} AS k{place}' for place, name in enumerate(names))}, count(*)::DOUBLE AS n{number} "
+        f"FROM side{number} GROUP BY ALL)"
+        for number, names in enumerate(by)
+    ]
+    keys = ", ".join(f"k{place}" for place in range(len(by[0])))
+    product_sql = " * ".join(f"n{number}" for number in range(len(sides)))
+    joined = counts[0] + "".join(f" JOIN {each} USING ({keys})" for each in counts[1:])
+    found = query_in_driver(
+        f"SELECT coalesce(sum({product_sql}), 0) AS pairs FROM {joined}", {f"side{n}": rows for n, rows in enumerate(sides)}
+    )
+    if found is None:
+        return product
+    pairs: float = found["pairs"][0].as_py()
+    return int(pairs)
 
 
 def _of_keys(

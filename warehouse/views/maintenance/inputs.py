@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from warehouse.views.maintenance.cache import Cache
     from warehouse.views.maintenance.driver_rows import DriverRows
 
-__all__ = ["Dead", "Move", "NodeInputs", "NodeTable", "few_interpreted", "user_columns"]
+__all__ = ["Changed", "Dead", "Move", "NodeInputs", "NodeTable", "few_interpreted", "user_columns"]
 
 _WIDE = 8 * 1024 * 1024
 """Bytes of files whose rows the driver does not take, however few they are: compressed texts may be many times as long."""
@@ -78,6 +78,17 @@ class Dead:
 
 
 @dataclass(frozen=True, eq=False)
+class Changed:
+    """How a keyed table differs from the last epoch, where its step was made by this process: few rows that came, and that went.
+
+    Both have the user columns, ``_ts`` and ``_exp``; rows that ended by themselves went, too.
+    """
+
+    came: pa.Table
+    gone: pa.Table
+
+
+@dataclass(frozen=True, eq=False)
 class NodeTable:
     """A table that a node reads at one step; every relation has the user columns, ``_ts`` and ``_exp``.
 
@@ -99,6 +110,8 @@ class NodeTable:
         About how many rows the last epoch has.
     dead
         Rows that died before they were stored. None if there are none, or if they are not known any more.
+    changed
+        How a keyed table differs from the last epoch. None: comparing both tells.
 
     """
 
@@ -113,6 +126,7 @@ class NodeTable:
     keyed: bool = False
     size: int = 0
     dead: Dead | None = None
+    changed: Changed | None = None
 
     @property
     def session(self) -> SparkSession:
@@ -236,6 +250,14 @@ class NodeTable:
             self._path, self.base, self.columns, lambda file: lived(file) and self._may_end(file), most=FEW,
             where=f"_exp_slot > {self.move.k0} AND _exp_slot <= {self.move.k}",
         )  # fmt: skip
+
+    def newly(self) -> pa.Table | None:
+        """Return the rows that came to a keyed table since the last epoch; None if that is not known."""
+        return None if self.changed is None else self.changed.came
+
+    def formerly(self) -> pa.Table | None:
+        """Return the rows that a keyed table had at the last epoch and has no more; None if that is not known."""
+        return None if self.changed is None else self.changed.gone
 
     def live(self, keys: pa.Table | None = None) -> pa.Table | None:
         """Return the rows that are live at the plan's window time, of these keys at least; None when Spark is to read them."""
