@@ -3,7 +3,7 @@
 No warehouse: two drawn streams, joined batch by batch under a budget of work (promising-tuples sheet, 8.2 and 11). A unit of work
 is a key of the new batch and a batch of the other stream; its promise is how many results it gives by exact tables of keys. Units
 are taken in no order, most results first, the same part of each, or rare keys first. Beside exact tables there are a
-Count-Sketch of each batch, and DuckDB's sample of as large a part of one stream.
+Count-Sketch of each batch, and a sample of as large a part of one stream, by DuckDB and, if asked for, by Spark.
 """
 
 from __future__ import annotations
@@ -14,16 +14,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import duckdb
+import pyarrow as pa
 
 from benchmarks.field.page import markdown_table
 from benchmarks.source.stream_summaries import CountSketch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pyspark.sql import SparkSession
 
 __all__ = [
     "BATCHES",
@@ -38,6 +41,8 @@ __all__ = [
     "order",
     "played",
     "proportional",
+    "sampled",
+    "sampled_by_spark",
 ]
 
 KEYS, BATCHES, WINDOW, ROWS = 75, 30, 6, 100
@@ -46,6 +51,7 @@ ORDERS = ("none", "sample", "desc", "desc by cost", "desc by sketch", "weighted"
 SKETCH = (5, 32)
 """Rows and counters of the sketch of a batch: 160 numbers for 75 keys, too few to tell them all apart."""
 _RARE = 0.05
+_Batches = list[tuple[Counter[int], Counter[int]]]
 _RESULTS = Path(__file__).parents[1] / "results" / "source"
 
 
@@ -137,7 +143,7 @@ def order(units: Sequence[Unit], name: str, random: Random, alpha: float = 1.0) 
     return sorted(units, key=lambda unit: (-promise(unit), unit.age, unit.key))
 
 
-def drawn_batches(seed: int) -> list[tuple[Counter[int], Counter[int]]]:
+def drawn_batches(seed: int) -> _Batches:
     """Return the rows of each key in each batch of two streams."""
     random = Random(seed)  # noqa: S311 - a benchmark draws its data
     weights = [1 / rank for rank in range(1, KEYS + 1)]
@@ -178,16 +184,35 @@ def sampled(seed: int, share: float) -> Outcome:
     """Return what the join gives with a part of the second stream that DuckDB samples (TABLESAMPLE)."""
     batches = drawn_batches(seed)
     with duckdb.connect() as engine:
-        for side, table in enumerate(("a", "b")):
-            rows = [(batch, key) for batch, pair in enumerate(batches) for key in pair[side].elements()]
-            numbers = [list(column) for column in zip(*rows, strict=True)]
-            engine.execute(f"CREATE TABLE {table} AS SELECT unnest($1) AS batch, unnest($2) AS k", numbers)
+        for name, numbers in _tables(batches).items():
+            engine.register(name, numbers)
         part = f"(SELECT * FROM b TABLESAMPLE bernoulli({100 * share}%) REPEATABLE ({seed}))"
-        join = f"SELECT a.k, count(*) FROM a JOIN {{}} AS b ON a.k = b.k AND abs(a.batch - b.batch) < {WINDOW} GROUP BY a.k"
-        exact, found = (dict(engine.execute(join.format(source)).fetchall()) for source in ("b", part))
-        met = f"a JOIN {part} AS b ON a.k = b.k AND abs(a.batch - b.batch) < {WINDOW}"
-        age = engine.execute(f"SELECT avg(abs(a.batch - b.batch)) FROM {met}").fetchall()[0][0]
-        return _outcome(batches, exact, found, age)
+        return _of_sample(batches, part, lambda query: engine.execute(query).fetchall())
+
+
+def sampled_by_spark(spark: SparkSession, seed: int, share: float) -> Outcome:
+    """Return what :func:`sampled` does of a part that Spark samples."""
+    batches = drawn_batches(seed)
+    for name, numbers in _tables(batches).items():
+        spark.createDataFrame(numbers).createOrReplaceTempView(name)
+    part = f"(SELECT * FROM b TABLESAMPLE ({100 * share:g} PERCENT) REPEATABLE ({seed}))"
+    return _of_sample(batches, part, lambda query: [tuple(row) for row in spark.sql(query).collect()])
+
+
+def _tables(batches: _Batches) -> dict[str, pa.Table]:
+    """The rows of both streams."""
+    found = {}
+    for side, table in enumerate(("a", "b")):
+        rows = [{"batch": batch, "k": key} for batch, pair in enumerate(batches) for key in pair[side].elements()]
+        found[table] = pa.Table.from_pylist(rows)
+    return found
+
+
+def _of_sample(batches: _Batches, part: str, ask: Callable[[str], Sequence[tuple[Any, ...]]]) -> Outcome:
+    met = f"FROM a JOIN {{}} AS b ON a.k = b.k AND abs(a.batch - b.batch) < {WINDOW}"
+    exact, found = (dict(ask(f"SELECT a.k, count(*) {met.format(source)} GROUP BY a.k")) for source in ("b", part))
+    age = ask(f"SELECT avg(abs(a.batch - b.batch)) {met.format(part)}")[0][0]
+    return _outcome(batches, exact, found, age)
 
 
 def played(seed: int, name: str, budget: float, alpha: float = 1.0) -> Outcome:
@@ -245,13 +270,25 @@ Found = dict[tuple[str, float], Outcome]
 
 def measured(seeds: int) -> Found:
     """Return the mean outcome of each order and budget."""
-    found = {}
-    for budget in BUDGETS:
-        for name in ORDERS:
-            each = [played(seed, name, budget) for seed in range(seeds)]
-            names = ("share", "error", "precision", "recall", "age")
-            found[name, budget] = Outcome(*(fmean(getattr(one, quantity) for one in each) for quantity in names))
-    return found
+    return {
+        (name, budget): _mean([played(seed, name, budget) for seed in range(seeds)]) for budget in BUDGETS for name in ORDERS
+    }
+
+
+def _measured_by_spark(seeds: int) -> Found:
+    """The mean outcome of Spark's sample."""
+    from warehouse.storage.session import spark_session  # noqa: PLC0415 - few runs need Spark
+
+    session = spark_session(())
+    return {
+        ("sample by Spark", budget): _mean([sampled_by_spark(session, seed, budget) for seed in range(seeds)])
+        for budget in BUDGETS
+    }
+
+
+def _mean(each: Sequence[Outcome]) -> Outcome:
+    names = ("share", "error", "precision", "recall", "age")
+    return Outcome(*(fmean(getattr(one, quantity) for one in each) for quantity in names))
 
 
 def claims(found: Found, faded: dict[float, Outcome]) -> list[tuple[str, bool, str]]:
@@ -276,10 +313,11 @@ def claims(found: Found, faded: dict[float, Outcome]) -> list[tuple[str, bool, s
 
 @click.command(epilog="Example: python -m benchmarks.source.promising_tuples --seeds 5")
 @click.option("--seeds", type=click.IntRange(1), default=5, show_default=True, help="Pairs of streams.")
+@click.option("--spark", is_flag=True, help="Sample by Spark, too.")
 @click.option("--results", type=click.Path(path_type=Path), default=_RESULTS, help="Where the page goes.")
-def main(seeds: int, results: Path) -> None:
+def main(seeds: int, results: Path, *, spark: bool) -> None:
     """Play each order under each budget, and judge each claim."""
-    found = measured(seeds)
+    found = {**measured(seeds), **(_measured_by_spark(seeds) if spark else {})}
     faded = {}
     for alpha in (1.0, 0.9, 0.8, 0.5):
         each = [played(seed, "desc", 0.25, alpha) for seed in range(seeds)]

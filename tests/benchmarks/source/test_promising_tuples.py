@@ -8,12 +8,26 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.source.promising_tuples import Outcome, Unit, claims, histogram_error, main, measured, order, played, proportional
+from benchmarks.source.promising_tuples import (
+    Outcome,
+    Unit,
+    claims,
+    histogram_error,
+    main,
+    measured,
+    order,
+    played,
+    proportional,
+    sampled,
+    sampled_by_spark,
+)
 from benchmarks.source.unit_cuts import delivered
 from benchmarks.source.unit_cuts import main as unit_cuts
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pyspark.sql import SparkSession
 
 EXACT = {5: 6.0, 9: 1.0, 3: 1.0}
 
@@ -73,6 +87,13 @@ def test_finer_units_deliver_more_of_a_small_part_of_the_work() -> None:
             assert delivered(cut, budget, 2, guided=True) >= 1.5 * delivered(cut, budget, 2, guided=False)
     ended = CliRunner().invoke(unit_cuts, ["--seeds", "1"])
     assert ended.exit_code == 0, ended.output
+
+
+def test_samples_of_both_engines_are_no_better_than_no_order(spark: SparkSession) -> None:
+    """A quarter of one stream's rows gives about a quarter of the pairs, where the most promising units give three of them."""
+    for found in (sampled(0, 0.25), sampled_by_spark(spark, 0, 0.25)):
+        assert found.share == pytest.approx(0.25, abs=0.04)
+        assert played(0, "desc", 0.25).share >= 2 * found.share
 
 
 def test_the_page_is_written(tmp_path: Path) -> None:
