@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warehouse.aggregates.definition import Definition, Value, Window
-from warehouse.aggregates.synopses import Synopsis, counts_values, missing, needs
+from warehouse.aggregates.synopses import Synopsis, assigned, counts_values, missing, needs
 from warehouse.steps.local_states import calculable, local_states
 from warehouse.steps.merging import merged
 
@@ -261,6 +261,22 @@ def test_what_is_not_taken_away() -> None:
         wide, less, wanted = (Definition("s", where, (), (value,), WINDOWS, 0, ()) for where in ("v IN (1, 2)", "v = 2", "v = 1"))
         there = (*missing(needs(wide), (), kinds), *missing(needs(less), (), kinds))
         assert len(missing(needs(wanted), there, kinds)) == own, value
+
+
+def test_a_cover_that_knows_more_is_preferred() -> None:
+    """A synopsis of the own condition that another value needed later does not take the history of a cover; a longer one does."""
+    kinds: dict[str, Kind] = {"v": "number", "k": "text"}
+    one, two, both = (Definition("s", where, (), VALUES[:1], WINDOWS, 0, ()) for where in ("v = 1", "v = 2", "v IN (1, 2)"))
+    parts = missing([need for each in (one, two) for need in needs(each)], (), kinds)
+    there = (*parts, *missing(needs(replace(both, values=(VALUES[4],))), parts, kinds))
+    (need,) = needs(both)
+
+    def read(*known: tuple[int, int]) -> list[int]:
+        return [served.number for served in assigned(need, there, kinds, known)]
+
+    assert len(there) == 3
+    assert read((1, 7), (2, 9), (5, 7)) == [0, 1]
+    assert read((1, 7), (5, 9), (5, 7)) == read((1, 7), (2, 6), (5, 7)) == [2]
 
 
 def test_one_run_for_aggregates_that_share() -> None:

@@ -252,12 +252,19 @@ class Served:
         return (self.number, *self.plus, *self.less)
 
 
-def assigned(need: Need, there: Sequence[Synopsis], kinds: Mapping[str, Kind] | None = None) -> tuple[Served, ...]:
+def assigned(
+    need: Need,
+    there: Sequence[Synopsis],
+    kinds: Mapping[str, Kind] | None = None,
+    known: Sequence[tuple[int, int]] | None = None,
+) -> tuple[Served, ...]:
     """Return which of the existing synopses serve a need; :func:`missing` returns what none of them has.
 
     Aggregates of the same rows and groups share a synopsis (SS1): a state that one of them keeps is kept once. With ``kinds``,
     what the columns of the source are compared as, states may come from synopses of other conditions that together have the same
-    rows (SS4): those of `a = 1 OR a = 2` from those of `a = 1` and of `a = 2`, or those of `a = 1` from the other two.
+    rows (SS4): those of `a = 1 OR a = 2` from those of `a = 1` and of `a = 2`, or those of `a = 1` from the other two. Such a
+    cover is preferred to a synopsis of the own condition that begins later: ``known`` is the first slot of which each synopsis
+    has all rows, and how many slots it keeps.
 
     >>> count, low = State("count", "x", "bigint"), State("min", "x", "int")
     >>> there = [Synopsis("s", None, (), None, (count,)), Synopsis("s", None, (), None, (low,))]
@@ -266,11 +273,24 @@ def assigned(need: Need, there: Sequence[Synopsis], kinds: Mapping[str, Kind] | 
     [(0, ['_count_x'], True), (1, ['_min_x'], False)]
     """
     found = _alike(need.synopsis, there)
-    known = {state for served in found for state in served.states}
-    left = tuple(state for state in need.synopsis.states if state not in known)
+    if kinds is not None and known is not None and found:
+        older = _cover_of(need, need.synopsis.states, there, kinds, rows=True)
+        if older and _begins(older, known) < _begins(found, known) and _keeps(older, known) >= need.slots:
+            return tuple(older)
+    held = {state for served in found for state in served.states}
+    left = tuple(state for state in need.synopsis.states if state not in held)
     if kinds is not None and (left or not found):
         found += _covering(need, left, there, kinds, rows=not found)
     return tuple(found)
+
+
+def _begins(served: Sequence[Served], known: Sequence[tuple[int, int]]) -> int:
+    """The first slot of which all synopses that are read have every row."""
+    return max(known[number][0] for each in served for number in each.numbers)
+
+
+def _keeps(served: Sequence[Served], known: Sequence[tuple[int, int]]) -> int:
+    return min(known[number][1] for each in served for number in each.numbers)
 
 
 def _bundles(states: Sequence[State]) -> list[tuple[State, ...]]:

@@ -20,7 +20,7 @@ from warehouse.catalog.declaration import ColumnRecord, table_declaration
 from warehouse.layout import resolve
 from warehouse.planning.following import AnswersPlan, SynopsisPlan, SynopsisRead
 from warehouse.planning.steps import StreamPlan
-from warehouse.time import at_slot
+from warehouse.time import NEVER, at_slot
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from warehouse.ingest.files import InputFiles
     from warehouse.planning.steps import NodePlan
 
-__all__ = ["Followed", "aggregate_plans", "compared", "over_views", "without_history"]
+__all__ = ["Followed", "aggregate_plans", "compared", "histories", "over_views", "without_history"]
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,13 @@ def compared(catalog: Catalog, source: str) -> Mapping[str, Kind]:
         return kinds_of((column.name, column.type) for column in stream.columns)
     over = (each.definition for each in catalog.aggregates if each.definition.source == source)
     return kinds_of(column for definition in over for column in definition.compared)
+
+
+def histories(last: Epoch | None, names: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the first slot of which synopses have all rows, and how many slots they keep; a new one has none."""
+    states = [last.table(name) if last else None for name in names]
+    records = [None if state is None else state.synopsis for state in states]
+    return [(NEVER, 0) if each is None or each.emptied else (each.full_from, each.slots) for each in records]
 
 
 def over_views(catalog: Catalog) -> tuple[str, ...]:
@@ -146,10 +153,11 @@ class _Following:
         kinds = compared(self.catalog, self.stream.name)
         new = missing(wanted, known, kinds)
         every = [*there, *((f"{self.stream.name}.synopsis{self.epoch}_{place}", each) for place, each in enumerate(new))]
+        begun = histories(self.last, [name for name, _ in every])
         slots: dict[str, int] = {}
         lists: dict[str, Synopsis] = {}
         for need in wanted:
-            every_read = assigned(need, [synopsis for _, synopsis in every], kinds)
+            every_read = assigned(need, [synopsis for _, synopsis in every], kinds, begun)
             for name, synopsis in (every[number] for served in every_read for number in served.numbers):
                 asked = need.synopsis.listed
                 lists[name] = lengthened(lists.get(name, replace(synopsis, listed=asked)), asked)
@@ -244,7 +252,8 @@ class _Following:
         layout = state.layout if state is not None else resolve(periods=kept, label="WKS")
         lowest = self.slot - layout.periods
         kinds = compared(self.catalog, self.stream.name)
-        reads = tuple(read for need in needs(definition) for read in _reads(need, there, kinds))
+        begun = histories(self.last, [name for name, _ in there])
+        reads = tuple(read for need in needs(definition) for read in _reads(need, there, kinds, begun))
         return StreamPlan(
             name=aggregate.name,
             declaration=table_declaration(columns, definition.search_key, label="WKS", max_lifetime=definition.keep),
@@ -281,9 +290,9 @@ class _Following:
 
 
 def _reads(
-    need: Need, there: Sequence[tuple[str, Synopsis]], kinds: Mapping[str, Kind] | None
+    need: Need, there: Sequence[tuple[str, Synopsis]], kinds: Mapping[str, Kind] | None, begun: Sequence[tuple[int, int]]
 ) -> Iterator[SynopsisRead]:
-    for served in assigned(need, [synopsis for _, synopsis in there], kinds):
+    for served in assigned(need, [synopsis for _, synopsis in there], kinds, begun):
         name, synopsis = there[served.number]
         plus, less = (tuple(there[number][0] for number in numbers) for numbers in (served.plus, served.less))
         yield SynopsisRead(name, synopsis, served.states, served.rows, plus, less)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warehouse.aggregates.synopses import assigned, missing, needs
-from warehouse.planning.aggregate_plans import compared
+from warehouse.planning.aggregate_plans import compared, histories
 from warehouse.time import at_slot
 
 if TYPE_CHECKING:
@@ -89,9 +89,10 @@ def explained_aggregate(catalog: Catalog, name: str, epoch: Epoch | None) -> Agg
     known = [record.synopsis for record in recorded.values()]
     kinds = compared(catalog, own.source)
     every = [*known, *missing([need for each in beside.values() for need in needs(each)], known, kinds)]
-    readers = _readers(beside, every, kinds)
+    begun = histories(epoch, [*recorded, *("" for _ in every[len(known) :])])
+    readers = _readers(beside, every, kinds, begun)
     found = []
-    for number, states, less in _read(own, every, kinds):
+    for number, states, less in _read(own, every, kinds, begun):
         table = [*recorded][number] if number < len(recorded) else None
         state = epoch.table(table) if epoch and table else None
         record = recorded[table] if table else None
@@ -118,21 +119,24 @@ def explained_aggregate(catalog: Catalog, name: str, epoch: Epoch | None) -> Agg
 
 
 def _read(
-    definition: Definition, every: Sequence[Synopsis], kinds: Mapping[str, Kind] | None
+    definition: Definition, every: Sequence[Synopsis], kinds: Mapping[str, Kind] | None, begun: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[int, tuple[State, ...], bool]]:
     """The synopses that are read, with their states, and whether they are taken away from the others."""
     for need in needs(definition):
-        for served in assigned(need, every, kinds):
+        for served in assigned(need, every, kinds, begun):
             yield from ((number, served.states, number in served.less) for number in served.numbers)
 
 
 def _readers(
-    beside: Mapping[str, Definition], every: Sequence[Synopsis], kinds: Mapping[str, Kind] | None
+    beside: Mapping[str, Definition],
+    every: Sequence[Synopsis],
+    kinds: Mapping[str, Kind] | None,
+    begun: Sequence[tuple[int, int]],
 ) -> dict[int, list[str]]:
     """The aggregates that read each synopsis."""
     readers: dict[int, list[str]] = {}
     for name, definition in beside.items():
-        for number in dict.fromkeys(number for number, *_ in _read(definition, every, kinds)):
+        for number in dict.fromkeys(number for number, *_ in _read(definition, every, kinds, begun)):
             readers.setdefault(number, []).append(name)
     return readers
 
