@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -98,6 +99,24 @@ def test_both_ways_give_one_table(kind: str) -> None:
         assert content(stored) == content(after)
         written += sum(found.sizes.values())
     assert written > 50
+
+
+def test_a_shorter_window_applies_at_once() -> None:
+    """Rows that stay end earlier, and that is a change for whoever reads the table."""
+    own = definition("int")
+    nothing = no_stored_rows([ColumnRecord(name, kind) for name, kind in (*own.columns, *own.state)])
+    points = drawn(random.Random(7), "int", 1, 30)  # noqa: S311 - points of a test
+    move = Move(k0=0, k=1, before=0, now=HOUR, anchor=0, interval=HOUR, first=False)
+    stored = ArrayReplacement(own, LAYOUT, move, nothing, points).replacement.rows
+    assert isinstance(stored, pa.Table)
+    later, none = replace(move, k0=1, before=HOUR), points.slice(0, 0)
+    assert ArrayReplacement(own, LAYOUT, later, stored, none).replacement.rows is None
+    shorter = ArrayReplacement(replace(own, window=2 * HOUR), LAYOUT, later, stored, none)
+    rows, changed = shorter.replacement.rows, shorter.changed
+    assert isinstance(rows, pa.Table)
+    assert changed is not None
+    assert {max(row["_stamps"]) + 2 * HOUR + 1 for row in rows.to_pylist()} == set(rows["_exp"].cast(pa.int64()).to_pylist())
+    assert (changed.gone.num_rows, changed.came.num_rows) == (stored.num_rows, rows.num_rows)
 
 
 def test_what_is_not_for_arrays() -> None:

@@ -167,22 +167,27 @@ class ArrayReplacement:
         points = points[np.argsort(self._values[base + points], kind="stable")]  # of equal ones the smallest value counts
         came = Points(self._groups[base + points], self._values[base + points], self.points[AT].to_numpy()[points])
         found = moved(stored, came, self.move.now - self._window)
+        same, exp = found.same.copy(), _micros(own["_exp"])
+        same[same] = exp[found.rows.source[same]] == self._ends(found.rows.last)[same]  # another window ends them elsewhere
         stays = np.zeros(own.num_rows, dtype=bool)
-        stays[found.rows.source[found.same]] = True
-        left = ~stays & (_micros(own["_exp"]) > self.move.now)
-        if bool(found.same.all()) and not bool(left.any()):
+        stays[found.rows.source[same]] = True
+        left = ~stays & (exp > self.move.now)
+        if bool(same.all()) and not bool(left.any()):
             none = np.zeros(0, dtype=bool)
             return _Bucket(bucket, None, 0, found.late, found.repeated, self._changed(own, ~stays, own.slice(0, 0), none))
         source = np.concatenate((np.arange(start, end), base + points))[found.rows.source]
-        rows = self._rows(found, source, bucket)
-        changed = self._changed(own, ~stays, rows, ~found.same)
-        return _Bucket(bucket, rows, int((~found.same).sum()), found.late, found.repeated, changed)
+        rows = self._rows(found, same, source, bucket)
+        changed = self._changed(own, ~stays, rows, ~same)
+        return _Bucket(bucket, rows, int((~same).sum()), found.late, found.repeated, changed)
 
-    def _rows(self, found: Moved, source: NDArray[np.int64], bucket: int) -> pa.Table:
+    def _ends(self, last: NDArray[np.int64]) -> NDArray[np.int64]:
+        """When the last stamps of rows have left the window."""
+        return np.minimum(last + self._window + 1, NEVER)
+
+    def _rows(self, found: Moved, same: NDArray[np.bool_], source: NDArray[np.int64], bucket: int) -> pa.Table:
         """Rows of a bucket with all columns, by group and start."""
-        rows, move, same = found.rows, self.move, found.same
-        first, last = rows.first, rows.last
-        ends = np.minimum(last + self._window + 1, NEVER)
+        rows, move, first = found.rows, self.move, found.rows.first
+        ends = self._ends(rows.last)
         loads = np.clip(slots_of(first, move), min(move.k0 + 1, move.k), move.k)
         loads[same] = self._own["_load_slot"].to_numpy()[source[same]]
         starts, stamps = np.append(0, np.cumsum(rows.size)), rows.stamps[places(rows.begin, rows.size)]
