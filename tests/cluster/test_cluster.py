@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from benchmarks.standalone import StandaloneCluster
 
 ROOT = Path(__file__).parent.parent.parent
-MANY = 25_000
+MANY = 60_000
 """More rows than one task writes where others are free."""
 SPELLS: dict[str, object] = {"from": "a", "group_by": "k", "of": "k < 'k01'", "window": "4h"}
 """One row for each key."""
