@@ -163,7 +163,11 @@ def _in_duckdb(expression: str) -> str:
 
     >>> _in_duckdb("timestampadd(SECOND, `max-age`, ts)")
     'ts + to_microseconds(CAST(round(("max-age") * 1000000) AS BIGINT))'
+    >>> _in_duckdb("at")
+    '"at"'
     """
+    if re.fullmatch(r"[A-Za-z_]\w*", expression):  # which may be a word of its SQL
+        return quoted(expression)
     if added := _ADDED.fullmatch(expression):
         unit, amount = added.groups()
         if unit in _UNITS:
