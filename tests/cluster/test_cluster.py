@@ -19,6 +19,7 @@ from benchmarks.standalone import spark_home
 from tests.operations.projects import Project, at, csv, stream, text
 from warehouse.epochs.points import Moment, Point
 from warehouse.errors import NotSharedError
+from warehouse.storage.key_summaries import read_summary
 from warehouse.storage.session import table_session
 from warehouse.testing import Model, Row, Rules
 from warehouse.time import HOUR, to_datetime
@@ -125,11 +126,16 @@ def test_a_large_run_is_written_by_both_executors(
     project.update(1)
     model.update(at(1))
     assert answers(project) == expected(model)
-    bounds = []
+    bounds, summaries = [], []
     for file in (project.root / "tables/a").glob("sub_index=*/*/*.parquet"):
         keys = pq.read_table(file, columns=["k"], partitioning=None)["k"].to_pylist()
         assert keys == sorted(keys)
         bounds.append((file.parent, keys[0], keys[-1]))
+        if (found := read_summary(str(file), len(keys))) is not None:
+            summaries.append(found)
+            counts = Counter(keys)
+            assert all(counts[key] == count for (key,), count in found.counts.items()), "of the rows that an executor wrote"
+    assert summaries
     assert len(bounds) >= 3
     bounds.sort()
     assert all(one[0] != other[0] or one[2] < other[1] for one, other in pairwise(bounds)), bounds
