@@ -28,7 +28,7 @@ from .tutorial import copied
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-NOT_RUN = {"README.md": 1, "tutorial.md": 1, "schedulers.md": 1, "object-storage.md": 1, "other-tools.md": 1}
+NOT_RUN = {"README.md": 1, "tutorial.md": 1, "budgets.md": 1, "schedulers.md": 1, "object-storage.md": 1, "other-tools.md": 1}
 """How many blocks of a page say that they are not run; no other page has any."""
 ELSEWHERE = {
     "README.md": {"tests", "demo"},  # .ci/run, and by hand
