@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -13,17 +14,11 @@ from warehouse.objects.path import ObjectPath
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-NEED_STORE = [
-    f"test_{name}.py"
-    for name in (
-        "aggregates", "coalesced", "connect", "copies", "erase", "frozen", "keep", "landing", "live_tables", "store",
-        "two_writers", "warehouse",
-    )
-]  # fmt: skip
+WITHOUT_STORE = {"test_paths.py"}
+NEED_STORE = sorted(file.name for file in Path(__file__).parent.glob("test_*.py") if file.name not in WITHOUT_STORE)
 collect_ignore = [] if find_spec("obstore") and SERVER else NEED_STORE
 
 
