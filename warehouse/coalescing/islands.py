@@ -31,7 +31,8 @@ class Dialect:
     ``instant`` makes a timestamp of microseconds, ``size`` counts a list, ``at`` gives its element by number from 1 (-1: the
     last), ``last`` its last so many elements, ``lowest`` and ``highest`` its extremes, ``filtered`` those of its elements ``_s``
     for which a condition holds. ``members`` is the select list that unnests lists of one length as columns; ``listed`` aggregates
-    a column to a list in the order of the stamps; ``packed`` makes a struct of columns.
+    a column to a list in the order of the stamps, ``earliest`` to its value at the first stamp; ``packed`` makes a struct of
+    columns.
     """
 
     quoted: Callable[[str], str]
@@ -43,6 +44,7 @@ class Dialect:
     highest: str
     filtered: str
     listed: str
+    earliest: str
     members: Callable[[Sequence[tuple[str, str]]], str]
     packed: Callable[[Sequence[str]], str]
 
@@ -79,6 +81,7 @@ SPARK = Dialect(
     highest="array_max({})",
     filtered="filter({}, _s -> {})",
     listed="transform(array_sort(collect_list(named_struct('a', _at, 'x', {0}))), e -> e.x)",
+    earliest="min_by({}, _at)",
     members=_spark_members,
     packed=_spark_packed,
 )
@@ -92,6 +95,7 @@ DUCKDB = Dialect(
     highest="list_max({})",
     filtered="list_filter({}, lambda _s : {})",
     listed="list({} ORDER BY _at)",
+    earliest="list_extract(list({} ORDER BY _at), 1)",  # its min_by makes 0.0 of a float's -0.0
     members=lambda lists: ", ".join(f"unnest({each}) AS {name}" for each, name in lists),
     packed=_duck_packed,
 )
@@ -158,7 +162,7 @@ class Query:
         first, last = d.at.format(STAMPS, 1), d.at.format(STAMPS, -1)
         if own.same is None:
             begins = " OR ".join(["row_number() OVER w = 1", *(f"{name} IS DISTINCT FROM lag({name}) OVER w" for name in values)])
-            whole = [*(f"min_by({name}, {AT}) AS {name}" for name in values), f"{d.listed.format(AT)} AS {STAMPS}"]
+            whole = [*(f"{d.earliest.format(name)} AS {name}" for name in values), f"{d.listed.format(AT)} AS {STAMPS}"]
             shown = values
         else:
             begins = "row_number() OVER w = 1 OR NOT coalesce(_same, false)"
