@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -13,13 +14,15 @@ from warehouse.limits import limits
 from warehouse.storage.lookup import FAILURES, leave_to_spark
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from warehouse.storage.snapshot import DataFile
 
 __all__ = ["fits_arrays", "read_in_cells"]
 
 _THREADS = 4
+_AT_ONCE = 16_384
+"""Rows after which their bytes are counted: a footer does not say how many a dictionary's values become."""
 
 
 def fits_arrays(files: Sequence[DataFile]) -> bool:
@@ -40,8 +43,23 @@ def fits_arrays(files: Sequence[DataFile]) -> bool:
     return values <= limits().array_values and size <= limits().array_bytes
 
 
+class _Taken:
+    """The bytes that several threads have read; too many end all of them."""
+
+    def __init__(self) -> None:
+        self._bytes, self._lock = 0, Lock()
+
+    def counted(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            with self._lock:
+                self._bytes += batch.nbytes
+            if self._bytes > limits().array_bytes:
+                raise ValueError("the rows are too wide for arrays")
+            yield batch
+
+
 def read_in_cells(files: Sequence[DataFile], wanted: pa.Schema) -> pa.Table | None:
-    """Return the rows of files in their order; None when Arrow cannot read them with these columns.
+    """Return the rows of files in their order; None when Arrow cannot read them with these columns, or they are too wide.
 
     Parameters
     ----------
@@ -52,10 +70,12 @@ def read_in_cells(files: Sequence[DataFile], wanted: pa.Schema) -> pa.Table | No
 
     """
     stored = [name for name in wanted.names if name not in CELL]
+    taken = _Taken()
 
     def rows_of(file: DataFile) -> pa.Table:
         with pq.ParquetFile(file.path) as opened:
-            rows = opened.read(stored, use_threads=False)
+            batches = taken.counted(opened.iter_batches(_AT_ONCE, columns=stored, use_threads=False))
+            rows = pa.Table.from_batches(batches, pa.schema([opened.schema_arrow.field(name) for name in stored]))
         for name, value in zip(CELL, (file.sub_index, file.exp_block), strict=True):
             rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
         return rows.select(wanted.names).cast(wanted)
