@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import weakref
 from collections import Counter
 from dataclasses import replace
 from decimal import Decimal
@@ -119,6 +120,19 @@ def test_a_shorter_window_applies_at_once() -> None:
     assert changed is not None
     assert {max(row["_stamps"]) + 2 * HOUR + 1 for row in rows.to_pylist()} == set(rows["_exp"].cast(pa.int64()).to_pylist())
     assert (changed.gone.num_rows, changed.came.num_rows) == (stored.num_rows, rows.num_rows)
+
+
+def test_what_was_made_does_not_hold_the_arrays() -> None:
+    """An update keeps it until all of its steps are done, of each large table."""
+    own = definition("int")
+    nothing = no_stored_rows([ColumnRecord(name, kind) for name, kind in (*own.columns, *own.state)])
+    move = Move(k0=0, k=1, before=0, now=HOUR, anchor=0, interval=HOUR, first=False)
+    by = ArrayReplacement(own, LAYOUT, move, nothing, drawn(random.Random(3), "int", 1, 9))  # noqa: S311 - points of a test
+    arrays, made = weakref.ref(by), by.made
+    del by
+    assert arrays() is None
+    assert made.losses["points"] == 9
+    assert made.replacement.rows is not None
 
 
 def test_what_is_not_for_arrays() -> None:

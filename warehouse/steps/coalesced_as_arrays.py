@@ -10,7 +10,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -36,13 +36,21 @@ if TYPE_CHECKING:
     from warehouse.layout import Layout
     from warehouse.views.maintenance.inputs import Move
 
-__all__ = ["ArrayReplacement", "in_numbers"]
+__all__ = ["ArrayReplacement", "MadeOfArrays", "in_numbers"]
 
 
 def in_numbers(definition: Definition) -> bool:
     """Whether the rows of a table can be made as arrays: neighbours are equal, and all rows of a group lie in one bucket."""
     own = definition.same is None and not definition.ledger and definition.window is not None
     return own and {*definition.search_key} <= {*definition.groups}
+
+
+class MadeOfArrays(NamedTuple):
+    """What an :class:`ArrayReplacement` gives, without the arrays: an update may make several large tables."""
+
+    losses: dict[str, int]
+    replacement: Replacement
+    changed: Changed | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +72,11 @@ class ArrayReplacement:
     move: Move
     own: pa.Table
     points: pa.Table
+
+    @property
+    def made(self) -> MadeOfArrays:
+        """All that it gives."""
+        return MadeOfArrays(self.losses, self.replacement, self.changed)
 
     @cached_property
     def _own(self) -> pa.Table:

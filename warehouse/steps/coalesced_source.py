@@ -21,7 +21,7 @@ from warehouse.ingest.guarded import guarded
 from warehouse.layout.columns import CELL
 from warehouse.limits import limits
 from warehouse.steps.arrived_rows import LOADED, ArrivedRows, FollowingSource
-from warehouse.steps.coalesced_as_arrays import ArrayReplacement, in_numbers
+from warehouse.steps.coalesced_as_arrays import ArrayReplacement, MadeOfArrays, in_numbers
 from warehouse.steps.coalesced_in_driver import DriverReplacement, no_stored_rows, points_of
 from warehouse.steps.node_source import move_of
 from warehouse.steps.shedding import ShedReplacement, exact_rows
@@ -95,7 +95,7 @@ class CoalescedSource(FollowingSource):
     @property
     def changed(self) -> Changed | None:
         """How the table differs from the last epoch, where its rows were made as arrays and few of them changed."""
-        made: ArrayReplacement | None = vars(self).get("_many")
+        made: MadeOfArrays | None = vars(self).get("_many")
         return None if made is None or self._shedding is not None else made.changed
 
     def release(self) -> None:
@@ -235,7 +235,7 @@ class CoalescedSource(FollowingSource):
             return None
 
     @cached_property
-    def _many(self) -> ArrayReplacement | None:
+    def _many(self) -> MadeOfArrays | None:
         """What the driver makes of many rows; None when Spark is to make it."""
         own, definition, table = self.own, self.definition, self._table
         if own.history or table.move.first or not in_numbers(definition):
@@ -247,12 +247,10 @@ class CoalescedSource(FollowingSource):
         if held is None:
             return None
         try:
-            made = ArrayReplacement(definition, self.layout, table.move, held, self._points_in_driver(held, batch))
-            _ = made.losses, made.replacement
+            return ArrayReplacement(definition, self.layout, table.move, held, self._points_in_driver(held, batch)).made
         except (*FAILURES, OverflowError, LeftToSparkError) as error:
             leave_to_spark(error)
             return None
-        return made
 
     def _points_in_driver(self, held: pa.Table, batch: Batch | None) -> pa.Table:
         """The points that arrived, with the types of the stored rows."""
@@ -266,7 +264,7 @@ class CoalescedSource(FollowingSource):
         return points.toArrow()
 
     @property
-    def _made(self) -> DriverReplacement | ArrayReplacement | None:
+    def _made(self) -> DriverReplacement | MadeOfArrays | None:
         """What the driver makes of a table that does not shed; None when Spark is to make it."""
         return self._few or self._many
 
