@@ -31,8 +31,8 @@ class Dialect:
     ``instant`` makes a timestamp of microseconds, ``size`` counts a list, ``at`` gives its element by number from 1 (-1: the
     last), ``last`` its last so many elements, ``lowest`` and ``highest`` its extremes, ``filtered`` those of its elements ``_s``
     for which a condition holds. ``members`` is the select list that unnests lists of one length as columns; ``listed`` aggregates
-    a column to a list in the order of the stamps, ``earliest`` to its value at the first stamp; ``packed`` makes a struct of
-    columns.
+    a column to a list in the order of the stamps, ``earliest`` a float to its value at the first stamp; ``packed`` makes a
+    struct of columns.
     """
 
     quoted: Callable[[str], str]
@@ -71,6 +71,7 @@ def _duck_packed(names: Sequence[str]) -> str:
     return "struct_pack({})".format(", ".join(f"{_duck_quoted(name)} := {_duck_quoted(name)}" for name in names))
 
 
+_EARLIEST = "min_by({}, _at)"
 SPARK = Dialect(
     quoted=_spark_quoted,
     instant="timestamp_micros({})",
@@ -81,7 +82,7 @@ SPARK = Dialect(
     highest="array_max({})",
     filtered="filter({}, _s -> {})",
     listed="transform(array_sort(collect_list(named_struct('a', _at, 'x', {0}))), e -> e.x)",
-    earliest="min_by({}, _at)",
+    earliest=_EARLIEST,
     members=_spark_members,
     packed=_spark_packed,
 )
@@ -162,7 +163,9 @@ class Query:
         first, last = d.at.format(STAMPS, 1), d.at.format(STAMPS, -1)
         if own.same is None:
             begins = " OR ".join(["row_number() OVER w = 1", *(f"{name} IS DISTINCT FROM lag({name}) OVER w" for name in values)])
-            whole = [*(f"{d.earliest.format(name)} AS {name}" for name in values), f"{d.listed.format(AT)} AS {STAMPS}"]
+            kinds = zip(values, (kind for _, kind in own.values), strict=True)
+            earliest = [(name, d.earliest if kind == "float" else _EARLIEST) for name, kind in kinds]
+            whole = [*(f"{text.format(name)} AS {name}" for name, text in earliest), f"{d.listed.format(AT)} AS {STAMPS}"]
             shown = values
         else:
             begins = "row_number() OVER w = 1 OR NOT coalesce(_same, false)"
