@@ -38,10 +38,12 @@ _CLOCK = "2024-05-01T08:{:02}:{:02}"
         "(?P<a>x*)",
         "(?P<a>x)(?P<a>y)",
         "(?P<a>x\\",
+        "(?P<a>(?:x|y)+)",
+        "(?P<a>x(?:y|zz){2,500})",
     ],
 )
 def test_what_is_refused(text: str) -> None:
-    """What Java reads otherwise or does not know, what names no field, and what matches nothing at all."""
+    """What Java does not know, reads otherwise or by a stack that lines can take, names no field, or matches nothing."""
     fault = pattern_fault(text)
     assert fault is not None
     assert text.replace("\\", "\\\\")[:4] in str(fault)
@@ -54,6 +56,7 @@ def test_fields() -> None:
     assert found.java == r"(?s)\A(?:(\d+)(?:ms)? (\[)([A-Z\]]{1,5}+)\]?(.*))\z"
     assert found.fields("12 [INFO") == {"at": "12", "level": "INFO", "more": None}
     assert found.fields("12 INFO") is None
+    assert line_pattern(r"\(?<b> [(?<b>]* (?<a>(?:x|y)*+)").java == r"(?s)\A(?:\(?<b> [(?<b>]* ((?:x|y)*+))\z"
 
 
 def test_a_stream_of_text_needs_one(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-PATTERN = r'(?P<b>\S+) (?P<e>\S+) \[(?P<k>[^\]]*)\](?: n=(?P<n>\S+))?(?: "(?P<what>[^"\\]*(?:\\.[^"\\]*)*)")?'
+PATTERN = r'(?P<b>\S+) (?P<e>\S+) \[(?P<k>[^\]]*)\](?: n=(?P<n>\S+))?(?: "(?P<what>[^"\\]*(?:\\.[^"\\]*)*+)")?'
 
 
 def test_lines_become_rows(tmp_path: Path, spark: SparkSession) -> None:

@@ -34,6 +34,8 @@ PATTERN = r"a regular expression with a named group for each field, such as '(?P
 _OPENINGS = ("(?:", "(?=", "(?!")
 _ESCAPES = frozenset("dDwWsSt")
 _COUNT = re.compile(r"\{\d+(,\d*)?\}")
+_MANY = re.compile(r"\)([*+]|\{(\d+,|\d{3,}|\d+,\d{3,})\})(?!\+)\??")
+"""A group that repeats a hundred times and more, and may give some back: for each time Java goes deeper into its stack."""
 _MOMENT = r"(?P<moment>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?(?: ?Z| ?[+-]\d\d:?\d\d)?)"
 SYSLOG = (
     r"<(?P<priority>\d{1,3})>1 (?P<moment>\d\S+) (?P<host>\S+) (?P<program>\S+) (?P<pid>\S+) (?P<message_id>\S+) "
@@ -83,9 +85,9 @@ def line_pattern(text: str) -> LinePattern:
     (('at', 'host', 'what'), {'at': '12:00', 'host': 'web', 'what': None})
 
     """
-    plain = _checked(text)
+    python, java = _checked(text)
     try:
-        compiled = re.compile(_NAMED.sub(r"(?P<\1>", text), re.ASCII | re.DOTALL)
+        compiled = re.compile(python, re.ASCII | re.DOTALL)
     except (re.error, RecursionError, OverflowError) as error:
         raise FaultError(f"{as_written(text)}: {error}", PATTERN) from error
     if not compiled.groupindex:
@@ -94,7 +96,7 @@ def line_pattern(text: str) -> LinePattern:
         raise FaultError(f"{as_written(text)}, which matches an empty line", "a pattern that something must match")
     found = sorted(compiled.groupindex.items(), key=lambda each: each[1])
     return LinePattern(
-        tuple(name for name, _ in found), tuple(place for _, place in found), rf"(?s)\A(?:{_NAMED.sub('(', plain)})\z", compiled
+        tuple(name for name, _ in found), tuple(place for _, place in found), rf"(?s)\A(?:{java})\z", compiled
     )
 
 
@@ -118,19 +120,21 @@ def pattern_fault(text: str) -> FaultError | None:
     return None
 
 
-def _checked(text: str) -> str:
-    """Return a pattern of which both languages make the same.
+def _checked(text: str) -> tuple[str, str]:
+    """Return a pattern for Python and for Java, of which both make the same.
 
     Raises
     ------
     FaultError
-        When they do not.
+        When they do not, or when a line could take Java's stack, with which Spark ends.
 
     """
     place, inside = 0, False
+    python, java = [], []
     while place < len(text):
         rest, sign = text[place:], text[place]
         step = 1
+        named = None
         if sign == "\\":
             step = 2
             if len(rest) < step or (rest[1].isalnum() and rest[1] not in _ESCAPES) or not rest[1].isascii():
@@ -148,13 +152,17 @@ def _checked(text: str) -> str:
             raise _other(text, sign, "\\{, or a number of times such as {1,3}")
         elif sign == "{" and count:
             step = count.end()
+        elif sign == ")" and (repeat := _MANY.match(rest)):
+            raise _other(text, repeat[0], f"{repeat[0].rstrip('?')}+, which gives nothing back, or a repeated class")
         elif rest.startswith("(?") and not rest.startswith(_OPENINGS):
             named = _NAMED.match(rest)
             if named is None:
                 raise _other(text, rest[:4], "(?P<name>...), (?:...), (?=...) and (?!...)")
             step = named.end()
+        python.append(f"(?P<{named[1]}>" if named else rest[:step])
+        java.append("(" if named else rest[:step])
         place += step
-    return text
+    return "".join(python), "".join(java)
 
 
 def _other(text: str, part: str, allowed: str) -> FaultError:
