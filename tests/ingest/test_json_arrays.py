@@ -31,16 +31,17 @@ def test_arrays_beside_lines(tmp_path: Path, spark: SparkSession) -> None:
     objects = [{"k": "a", **GOOD, "x": {"y": [1, "]"]}}, {"k": "b", "n": "z", **GOOD}, {"k": "c", "n": 7, **GOOD}]
     project.land("pretty.json", "\ufeff" + json.dumps(objects, indent=2))
     project.land("flat.json.bz2", bz2.compress(json.dumps([{"k": "d", **GOOD}]).encode()))
-    project.land("lines.json", json.dumps({"k": "e", **GOOD}) + "\n[{}]\n")
+    twice = json.dumps({"k": "f", **GOOD}) * 2
+    project.land("lines.json", json.dumps({"k": "e", **GOOD, "x": [{}, {}]}) + f"\n[{{}}]\n{twice}\n")
     project.land("empty.json", "[ ]\n")
     project.land("cut.json", json.dumps(objects)[:-1])
     report = project.update(1)
     assert [(entry.file.path, entry.reason) for _, entry in report.left_out] == [("cut.json", "unreadable")]
     assert sorted((row["k"], row["n"], row.get("x")) for row in project.live()) == [
-        ("a", None, '{"y":[1,"]"]}'), ("c", 7, None), ("d", None, None), ("e", None, None),
+        ("a", None, '{"y":[1,"]"]}'), ("c", 7, None), ("d", None, None), ("e", None, "[{},{}]"),
     ]  # fmt: skip
     kept = {(row["file"], row["record"]): row["reason"] for row in project.rejected()}
-    assert kept == {("pretty.json", 2): "mistyped", ("lines.json", 2): "malformed"}
+    assert kept == {("pretty.json", 2): "mistyped", ("lines.json", 2): "malformed", ("lines.json", 3): "malformed"}
 
 
 def test_objects_over_several_lines(tmp_path: Path, spark: SparkSession) -> None:
@@ -55,13 +56,17 @@ def test_objects_over_several_lines(tmp_path: Path, spark: SparkSession) -> None
     project.land("blank.json", "\n \n")
     project.land("cut.json", pretty[:-3])
     project.land("beside.json", '{"k": "x"} {"k": "y"}')
+    project.land("broken.json", pretty.replace("}\\n{", "}\n{"))
+    project.land("return.json", json.dumps({"k": "g", **GOOD}) + "\r" + json.dumps({"k": "h", **GOOD}))
+    project.land("name.json", '{"k": "x"}\n{"' + "n" * 60_000 + '": 1}')  # which only Spark does not take
     left = {entry.file.path: entry.message for _, entry in project.update(1).left_out}
-    assert left.keys() == {"beside.json", "cut.json"}
+    assert left.keys() == {"beside.json", "broken.json", "cut.json"}
     assert all(message.startswith("it begins as JSON over several lines, and is none: ") for message in left.values())
     assert sorted((row["k"], row["t"]) for row in project.live()) == [
-        ("a", "} {"), ("b", '}\n{"'), ("d", None), ("e", None), ("f", None),
+        ("a", "} {"), ("b", '}\n{"'), ("d", None), ("e", None), ("f", None), ("g", None), ("h", None),
     ]  # fmt: skip
-    assert {(row["file"], row["record"]): row["reason"] for row in project.rejected()} == {("pretty.json", 3): "mistyped"}
+    rejected = {(row["file"], row["record"]): row["reason"] for row in project.rejected()}
+    assert rejected == {("pretty.json", 3): "mistyped", ("name.json", 1): "malformed"}
 
 
 def test_arrays_that_are_left_out(tmp_path: Path) -> None:

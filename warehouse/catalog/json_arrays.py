@@ -1,7 +1,7 @@
 """JSON files that have no object a line: arrays of objects, and objects over several lines; `jq` makes lines of others.
 
 Objects over several lines, as programs print them to be read by people, are made an array by a comma where one ends and the next
-begins on another line: within an object a comma stands there already, and no text has a line end in it.
+begins on another line: within an object a comma stands there already. The line's end stays: a text that has one is no JSON.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from warehouse.catalog.codecs import decompressed
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["SEAM", "as_array", "begins_array", "is_array_file", "is_over_lines", "line_maker", "lines_of"]
+__all__ = ["JOINED", "SEAM", "as_array", "begins_array", "is_array_file", "is_over_lines", "line_maker", "lines_of"]
 
-SEAM = r"\}[ \t\r]*\n[ \t\r\n]*\{"
+SEAM = r"\}[ \t]*[\r\n][ \t\r\n]*\{"
 """Where an object ends and the next begins on another line, for Python and Java."""
+JOINED = "},\n{"
+"""What stands there between the elements of an array."""
 _SEAM = re.compile(SEAM.encode())
-_MARK = b"\xef\xbb\xbf"
 _BEGINNING = 1 << 16
 _LOOKED_AT = 64 << 20
 _ARRAY = re.compile(rb"(\xef\xbb\xbf)?\s*\[\s*(\{|\]\s*$)")
@@ -41,9 +42,9 @@ def as_array(content: bytes) -> bytes:
     r"""Return the content of a file that is read whole as one array, whatever it is.
 
     >>> as_array(b'{\n"a": 1\n}\n\n{"a": 2}'), as_array(b'[{"a": 1}]')
-    (b'[{\n"a": 1\n},{"a": 2}]', b'[{"a": 1}]')
+    (b'[{\n"a": 1\n},\n{"a": 2}]', b'[{"a": 1}]')
     """
-    return content if begins_array(content) else b"[" + _SEAM.sub(b"},{", content.removeprefix(_MARK)) + b"]"
+    return content if begins_array(content) else b"[" + _SEAM.sub(JOINED.encode(), content) + b"]"
 
 
 def lines_of(content: bytes) -> str:

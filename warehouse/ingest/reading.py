@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
-from warehouse.catalog.json_arrays import SEAM
+from warehouse.catalog.json_arrays import JOINED, SEAM
 from warehouse.catalog.model import COLUMNAR
 from warehouse.ingest.calculated import with_calculated
 from warehouse.ingest.columnar import read_columnar
@@ -53,6 +53,8 @@ SOURCE_COLUMNS = {
     "_fault_message": "string",
     "_zero": "int",
 }
+_ANOTHER = r'\}[^{}"]*\{'
+"""Where another object may stand behind one, not within it."""
 
 
 def read_files(
@@ -123,10 +125,12 @@ def _json(lines: DataFrame, stream: Stream) -> DataFrame:
         "columnNameOfCorruptRecord": SHAPE,
     }
     parses = parsed(inputs, SHAPE)
+    # Spark passes over what stands behind an object, which may be another record.
+    alone = F.json_array_length(F.concat(F.lit("["), F.col("value"), F.lit("]"))) == 1
     rows = lines.select(
         "*",
         *[each.column(F.col("value"), options) for each in parses],
-        F.json_object_keys("value").alias("_keys"),
+        F.when(~F.col("value").rlike(_ANOTHER) | alone, F.json_object_keys("value")).alias("_keys"),
     )
     # Spark takes a field of a JSON object by its exact name, so one that differs in case only is another field.
     unknown = F.array_except("_keys", F.array(*[F.lit(name) for name in sorted(known_names(stream))]))
@@ -213,7 +217,7 @@ def _lines(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) 
     exact = [file for file in wholes if is_exact(stream, file)]
     text = F.regexp_replace("value", "^\ufeff", "")
     if is_multiline(stream.options):
-        joined = F.concat(F.lit("["), F.regexp_replace(text, SEAM, "},{"), F.lit("]"))
+        joined = F.concat(F.lit("["), F.regexp_replace(text, SEAM, JOINED), F.lit("]"))
         text = F.when(text.rlike(r"^\s*\["), text).otherwise(joined)
     elements = F.try_parse_json(text).try_cast("array<variant>")
     ways = (
