@@ -21,9 +21,13 @@ from warehouse.catalog.load import load_catalog
 from warehouse.catalog.proposal import propose
 from warehouse.errors import PlatformError
 from warehouse.ingest.avro_bounds import beyond_avro_bounds
+from warehouse.ingest.dialect import session_settings
+from warehouse.ingest.landing import list_landing
+from warehouse.ingest.reading import read_files
 from warehouse.operations.erasure.landing import files_with_keys
 from warehouse.serving.keys import KeyColumn
 from warehouse.steps.erased_keys import ErasedKeys
+from warehouse.storage.session import table_session
 from warehouse.time import to_micros
 
 if TYPE_CHECKING:
@@ -60,6 +64,15 @@ def content(fields: dict[str, Any], rows: Sequence[dict[str, Any]], codec: str =
     sink = io.BytesIO()
     fastavro.writer(sink, schema, rows, codec=codec, **more)
     return sink.getvalue()
+
+
+def _doubled(times: int) -> dict[str, Any]:
+    """Return a record that holds one twice, that holds one twice, and so on."""
+    made: dict[str, Any] = {"type": "record", "name": "R0", "fields": [{"name": "a", "type": "int"}]}
+    for number in range(times):
+        fields = [{"name": "a", "type": made}, {"name": "b", "type": f"R{number}"}]
+        made = {"type": "record", "name": f"R{number + 1}", "fields": fields}
+    return made
 
 
 def _row(key: str | None, ttl: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - values
@@ -102,6 +115,24 @@ def test_values_and_times_in_every_codec(tmp_path: Path, spark: SparkSession) ->
         by_spark = name in ("snappy.avro", "zstandard.avro")
         assert whole == {key: value for key, value in good.items() if key != "word" or not by_spark}
         assert bad["why"] == 'column "ttl": the value is no int'
+
+
+def test_bytes_that_are_no_text(tmp_path: Path, spark: SparkSession) -> None:
+    """Become the sign for what is none, wherever they are: other engines read no table with a text that is not UTF-8."""
+    columns = {"k": "string", "b": "timestamp", "tags": "array<string>", "inner": "struct<ttl:string,n:int>"}
+    target = declared(tmp_path, format="avro", expires=None, max_lifetime=None, columns=columns)
+    inner = {"type": "record", "name": "In", "fields": [{"name": "ttl", "type": "bytes"}, {"name": "n", "type": "int"}]}
+    kinds = {"k": "bytes", "b": MOMENT, "tags": {"type": "array", "items": "bytes"}, "inner": ["null", inner]}
+    rows = [
+        {"k": b"caf\xe9", "b": NOON, "tags": [b"\xff", b"ok"], "inner": {"ttl": b"\xfe", "n": 1}},
+        {"k": b"ok", "b": NOON, "tags": [], "inner": None},
+    ]
+    (target.landing / "x.avro").write_bytes(content(kinds, rows))
+    session = table_session(spark, session_settings(target))
+    read = read_files(session, target, [((), list(list_landing(target.landing, "*")))])
+    texts = read.selectExpr("hex(k)", "transform(tags, each -> hex(each))", "hex(inner.ttl)", "inner.n").collect()
+    good, sign = b"ok".hex().upper(), "EFBFBD"
+    assert [tuple(each) for each in texts] == [(b"caf".hex().upper() + sign, [sign, good], sign, 1), (good, [], None, None)]
 
 
 def test_files_that_are_left_out(tmp_path: Path, spark: SparkSession) -> None:
@@ -150,6 +181,7 @@ def test_files_that_are_left_out(tmp_path: Path, spark: SparkSession) -> None:
         ({"x": {"type": "array", "items": "null"}}, "an array of values that take no bytes"),
         ({"x": ["null", {"type": "record", "name": "In", "fields": [{"name": "y", "type": ["null", "In"]}]}]}, "holds itself"),
         ({"x": {"type": "bytes", "logicalType": "decimal", "precision": 50}}, "decimals of 50 digits"),
+        ({"x": _doubled(20)}, "more than 10000 parts"),
     ],
 )
 def test_schemas_that_no_update_reads(tmp_path: Path, kinds: dict[str, Any], told: str) -> None:

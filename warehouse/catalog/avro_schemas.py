@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 __all__ = ["arrow_schema", "has_choice", "without_meaning"]
 
 _MOST_DIGITS = 38
+_MOST_PARTS = 10_000
+"""Types in a schema, each counted wherever its name stands: of records of records twice, a few lines make any number."""
 _CHOICE = b"choice"
 """Marks the fields of a union of several types."""
 _NAMED = ("record", "error", "enum", "fixed")
@@ -79,6 +81,7 @@ class _Types:
     def __init__(self) -> None:
         self._named: dict[str, Any] = {}
         self._within: list[str] = []
+        self._parts = 0
 
     def fields(self, record: Mapping[str, Any]) -> Any:  # noqa: ANN401 - fields of Arrow
         """Return the fields of a record.
@@ -102,6 +105,9 @@ class _Types:
     def _type(self, schema: Any) -> Any:  # noqa: ANN401 - of Avro, and of Arrow
         import pyarrow as pa  # noqa: PLC0415 - as above
 
+        self._parts += 1
+        if self._parts > _MOST_PARTS:
+            raise ValueError(f"its schema has more than {_MOST_PARTS} parts")
         if isinstance(schema, list):
             return self._union(_branches(schema))
         if isinstance(schema, str):

@@ -7,6 +7,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
+from pyspark.sql.types import ArrayType, DataType, StringType, StructField, StructType
 
 from warehouse.catalog.avro_files import avro_schema
 from warehouse.catalog.identifiers import quoted
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
     from warehouse.catalog.model import Stream
     from warehouse.ingest.columns import Input
@@ -140,7 +140,7 @@ def _group(session: SparkSession, stream: Stream, schema: Any, files: Sequence[L
             source, kind = _instant(source, local=local), "timestamp_ntz" if local else "timestamp"
         # A timestamp without time zone is local time of the stream: the session's time zone makes it an instant.
         value, failed = from_value(source, kind, given)
-        values.append(value.alias(given.label))
+        values.append(_as_utf8(value, DataType.fromDDL(given.type)).alias(given.label))
         if failed is not None:
             faults.append((given, failed))
     return rows.select(
@@ -215,6 +215,20 @@ def _instant(nanoseconds: SparkColumn, *, local: bool) -> SparkColumn:
     micros = F.floor(nanoseconds / F.lit(1000).cast("decimal(4,0)")).cast("bigint")
     epoch = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
     return F.timestamp_add("MICROSECOND", micros, F.expr(epoch)) if local else F.timestamp_micros(micros)
+
+
+def _as_utf8(value: SparkColumn, kind: DataType) -> SparkColumn:
+    """Return a value whose texts are UTF-8, as those of text files are: Spark does not look, and other engines fail."""
+    if isinstance(kind, StringType):
+        return F.make_valid_utf8(value)
+    if isinstance(kind, ArrayType) and "string" in kind.simpleString():
+        inner = kind.elementType
+        return F.transform(value, lambda each: _as_utf8(each, inner))
+    if isinstance(kind, StructType) and "string" in kind.simpleString():
+        plain = value.cast(StructType([StructField(f"_{place}", each.dataType) for place, each in enumerate(kind)]))
+        fields = [_as_utf8(plain.getField(f"_{place}"), each.dataType).alias(each.name) for place, each in enumerate(kind)]
+        return F.when(value.isNotNull(), F.struct(*fields))
+    return value
 
 
 def _told(faults: Sequence[tuple[Input, SparkColumn]]) -> tuple[SparkColumn, SparkColumn]:
