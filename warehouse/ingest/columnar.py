@@ -140,7 +140,7 @@ def _group(session: SparkSession, stream: Stream, schema: Any, files: Sequence[L
             source, kind = _instant(source, local=local), "timestamp_ntz" if local else "timestamp"
         # A timestamp without time zone is local time of the stream: the session's time zone makes it an instant.
         value, failed = from_value(source, kind, given)
-        values.append(_as_utf8(value, DataType.fromDDL(given.type)).alias(given.label))
+        values.append(_with_utf8(value, given.type).alias(given.label))
         if failed is not None:
             faults.append((given, failed))
     return rows.select(
@@ -217,8 +217,14 @@ def _instant(nanoseconds: SparkColumn, *, local: bool) -> SparkColumn:
     return F.timestamp_add("MICROSECOND", micros, F.expr(epoch)) if local else F.timestamp_micros(micros)
 
 
-def _as_utf8(value: SparkColumn, kind: DataType) -> SparkColumn:
+def _with_utf8(value: SparkColumn, declared: str) -> SparkColumn:
     """Return a value whose texts are UTF-8, as those of text files are: Spark does not look, and other engines fail."""
+    if "string" not in declared:
+        return value
+    return _as_utf8(value, StringType() if declared == "string" else DataType.fromDDL(declared))
+
+
+def _as_utf8(value: SparkColumn, kind: DataType) -> SparkColumn:
     if isinstance(kind, StringType):
         return F.make_valid_utf8(value)
     if isinstance(kind, ArrayType) and "string" in kind.simpleString():
