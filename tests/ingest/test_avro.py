@@ -191,6 +191,18 @@ def test_schemas_that_no_update_reads(tmp_path: Path, kinds: dict[str, Any], tol
         avro_schema(tmp_path / "x.avro")
 
 
+def test_a_schema_that_is_too_deep(tmp_path: Path) -> None:
+    """Is a fault of the file, so that nothing that looks at many stops at it."""
+    schema = '{"type": "array", "items": ' * 3000 + '"int"' + "}" * 3000
+    sink = io.BytesIO(b"Obj\x01")
+    sink.seek(4)
+    fields = f'{{"type": "record", "name": "R", "fields": [{{"name": "x", "type": {schema}}}]}}'
+    fastavro.schemaless_writer(sink, {"type": "map", "values": "bytes"}, {"avro.schema": fields.encode()})
+    (tmp_path / "x.avro").write_bytes(sink.getvalue() + bytes(16))
+    with pytest.raises(ValueError, match="RecursionError"):
+        avro_schema(tmp_path / "x.avro")
+
+
 def test_records_without_bytes_count_as_rows(tmp_path: Path) -> None:
     """A block says that it has a billion of them; it is walked by, not read."""
     path = tmp_path / "x.avro"

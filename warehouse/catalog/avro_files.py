@@ -141,7 +141,7 @@ def opened_avro(raw: IO[bytes]) -> AvroFile:
     try:
         file = read.reader(raw)
         schema, codec = file.writer_schema, file.codec
-    except (EOFError, IndexError, KeyError, TypeError, ValueError) as error:
+    except (EOFError, IndexError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"it is no file of Avro, or cut ({type(error).__name__} {error})") from error
     if codec not in _CODECS:
         raise ValueError(f"its codec is {codec}, which is none of {', '.join(_CODECS)}")

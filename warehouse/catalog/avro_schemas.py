@@ -35,7 +35,10 @@ def arrow_schema(schema: Any) -> Any:  # noqa: ANN401 - of Avro, and of Arrow
 
     if not isinstance(schema, dict) or schema.get("type") not in ("record", "error"):
         raise ValueError("its schema is no record, so its values have no columns")
-    return pa.schema(list(_Types().fields(schema)))
+    try:
+        return pa.schema(list(_Types().fields(schema)))
+    except RecursionError as error:
+        raise ValueError("its schema is too deep") from error
 
 
 def _branches(union: list[Any]) -> list[Any]:
