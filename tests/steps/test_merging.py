@@ -163,6 +163,35 @@ def test_a_sum_that_overflows_is_null_and_so_is_each_that_it_is_part_of() -> Non
     assert found["a", "3h", 4]["total"] == 1
 
 
+@pytest.mark.parametrize(
+    ("column", "type_", "values", "total"),
+    [
+        ("double", "double", [float("inf"), 1.0], float("inf")),
+        ("double", "double", [1e308, 1e308], float("inf")),
+        ("double", "double", [0.25, 0.5], 0.75),
+        ("decimal(38,0)", "decimal(38,0)", [9 * 10**37, 9 * 10**37], None),
+        ("decimal(38,0)", "decimal(38,0)", [6 * 10**37, 6 * 10**37], None),
+        ("decimal(38,0)", "decimal(38,0)", [6 * 10**37, 1], 6 * 10**37 + 1),
+    ],
+)
+def test_sums_at_the_end_of_a_range(column: str, type_: str, values: list[float], total: float | None) -> None:
+    """What is infinite stays so, and a sum of decimals that overflows is null: it does not end the run of all the others."""
+    definition = Definition("s", None, (), (Value("total", "sum", type_, "v", column),), WINDOWS, 0, ())
+    (synopsis,) = missing(needs(definition), ())
+    kind = pa.float64() if column == "double" else pa.decimal128(38, 0)
+    given_rows = pa.table({
+        "_arrived": [1, 2], "_rows": [1, 1], "_failed": [0, 0], "_count_v": [1, 1],
+        "_sum_v": pa.array([value if column == "double" else Decimal(value) for value in values], kind),
+    })  # fmt: skip
+    due = [(WINDOWS[1], 2)]
+    run = run_of([synopsis], lambda *_: given_rows)
+    reads = reads_of(definition, [synopsis])
+    run.offer(reads, [reaches(due)])
+    run.connection.register("due", due_table(due))
+    query = merged(definition, reads, ends="make_timestamptz(_end)", epoch=1)
+    assert run.connection.sql(f"SELECT total FROM ({query})").fetchall() == [(total,)]
+
+
 def test_what_merges_with_counts_comes_from_one_synopsis() -> None:
     """Sums and deviations of a column whose values another aggregate has counted before bring counts of the same rows."""
     known = Definition("s", None, (), (Value("known", "count", "bigint", "v", "bigint"),), WINDOWS, 0, ())

@@ -138,26 +138,33 @@ def _merged(reads: Sequence[SynopsisRead], groups: Sequence[str]) -> str:
     return _merging([f"d.{name}" for name in _DUE], [*_DUE, *groups], list(kept), "s", inner, whole=True)
 
 
-def _merging(
-    keys: Sequence[str], by: Sequence[str], states: Sequence[State], rows: str, source: str, *, whole: bool
-) -> str:
+def _merging(keys: Sequence[str], by: Sequence[str], states: Sequence[State], rows: str, source: str, *, whole: bool) -> str:
     """Return the query that merges states; sums have the type of answers where they are the ``whole`` ones.
 
     ``by`` are the columns of a row, the first of which are the ``keys`` with their table; those of ``rows`` are the others.
     """
     every = [*keys, *(f"{rows}.{name}" for name in by[len(keys) :])]
-    own = [ROWS, FAILED, *(quoted(state.name) for state in states)]
     moments = dict.fromkeys(state.column for state in states if state.function == "m2")
     means = []
     for name in moments:
         count, mean = (f"{rows}.{_of(function, name)}" for function in ("count", "mean"))
         means.append(f"sum({count} * {mean}) OVER w / nullif(sum({count}) OVER w, 0) AS {_of('whole', name)}")
-    window = f" WINDOW w AS (PARTITION BY {', '.join(every)})" if means else ""
-    listed = f"SELECT {', '.join([*every, *(f'{rows}.{name}' for name in own), *means])} {source}{window}"
+    given = [f"{rows}.{ROWS}", f"{rows}.{FAILED}", *(_within_range(state, rows) for state in states)]
+    window = f" WINDOW w AS (PARTITION BY {', '.join(every)})"
+    listed = f"SELECT {', '.join([*every, *given, *means])} {source}{window}"
     merging = [f"{sql} AS {quoted(state.name)}" for state in states for sql in _merged_state(state, whole=whole)]
     outer = ", ".join(by)
     totals = [f"coalesce(sum({name}), 0) AS {name}" for name in (ROWS, FAILED)]
     return f"SELECT {', '.join([outer, *totals, *merging])} FROM ({listed}) GROUP BY {outer}"
+
+
+def _within_range(state: State, rows: str) -> str:
+    """A state of rows that are to be merged: null where a sum of decimals would leave DuckDB's range, which ends the query."""
+    own = f"{rows}.{quoted(state.name)}"
+    if state.function != "sum" or not state.type.startswith("decimal(38,"):
+        return own
+    scale = int(state.type.removesuffix(")").partition(",")[2])
+    return f"CASE WHEN sum(abs(CAST({own} AS DOUBLE))) OVER w < 1e{38 - scale} THEN {own} END AS {quoted(state.name)}"
 
 
 def _merged_state(state: State, *, whole: bool) -> Iterator[str]:
@@ -168,9 +175,10 @@ def _merged_state(state: State, *, whole: bool) -> Iterator[str]:
         case "min" | "max":
             yield f"{state.function}({own})"
         case "sum":
-            add = "fsum" if state.type == "double" else "sum"
             lost = f"count_if({count} > 0 AND {own} IS NULL) > 0"
-            total = f"{add}({own})"
+            total = f"sum({own})"
+            if state.type == "double":  # fsum makes NaN of what is infinite
+                total = f"CASE WHEN isfinite({total}) THEN fsum({own}) ELSE {total} END"
             yield f"CASE WHEN NOT {lost} THEN {f'TRY_CAST({total} AS {state.type})' if whole else total} END"
         case "mean":
             yield f"any_value({_of('whole', state.column)})"
