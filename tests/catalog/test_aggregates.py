@@ -122,12 +122,14 @@ def test_a_fault_names_its_key_and_what_is_allowed(tmp_path: Path, changes: dict
 
 
 def test_numbers_of_all_rows_may_outlive_the_rows(tmp_path: Path) -> None:
-    """They show nobody's values; an extreme does."""
+    """They show nobody's values; an extreme does, which another aggregate may have in the synopsis of a long window."""
     numbers = {"n": "count(*)", "total": "sum(v)", "mean": "avg(v)", "spread": "stddev(v)"}
     asked = {"stream": {"erase_within": "20d"}, "keep": "90d", "group_by": None}
     assert declared(tmp_path, **asked, select=numbers).definition.keep == 90 * DAY
     with pytest.raises(ConfigurationError, match="groups and extremes show values of rows"):
         declared(tmp_path, **asked, select={**numbers, "most": "max(v)"})
+    with pytest.raises(ConfigurationError, match='windows: found "30d" of answers'):
+        declared(tmp_path, **asked, select=numbers, windows=["30d"])
 
 
 def test_frequent_items_have_lists_that_are_long_enough(tmp_path: Path) -> None:

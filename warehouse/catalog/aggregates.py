@@ -127,7 +127,7 @@ def definition_of(draft: AggregateDraft) -> tuple[Definition | None, tuple[tuple
         parts=parts_of(section, draft.view),
         compared=_compared(draft),
     )
-    kept = tuple(_erasable(draft)) if definition.shows_values else ()
+    kept = tuple(_erasable(draft, definition.shows_values))
     return (None if kept else definition), kept
 
 
@@ -445,14 +445,18 @@ def _search_key(draft: AggregateDraft) -> _Faults:
         yield "search_key", FaultError("a column twice", "each column once")
 
 
-def _erasable(draft: AggregateDraft) -> _Faults:
-    """Yield that answers show values of rows for longer than their stream lets the rows exist."""
+def _erasable(draft: AggregateDraft, shows_values: bool) -> _Faults:
+    """Yield that values of rows are there for longer than their stream lets the rows exist.
+
+    Answers without such values may stay. A synopsis may have extremes for other aggregates, so windows are bounded all the same.
+    """
     stream, section = draft.stream, draft.section
     bound = stream.section.erase_within if stream is not None else draft.view.erase_within if draft.view is not None else None
     if bound is None:
         return
-    longest = max(section.keep or 0, longest_length(section))
+    kept = section.keep or 0 if shows_values else 0
+    longest = max(kept, longest_length(section))
     if longest > bound:
         found = f"{as_duration(longest)} of answers or windows, with erase_within = {as_duration(bound)} of {section.source}"
         allowed = f"`keep` and `windows` of at most {as_duration(bound)}: groups and extremes show values of rows"
-        yield "keep", FaultError(found, allowed)
+        yield "keep" if kept > bound else "windows", FaultError(found, allowed)
