@@ -45,7 +45,7 @@ class Limits:
         Rows, and bytes of files that hold them, which the driver takes from Spark at most, to write them itself.
     array_points, array_values, array_bytes
         Points that arrived, values of one column of stored rows, and bytes of these rows before they were compressed, of which
-        the driver makes the rows of a coalesced table as arrays; Spark makes those of more.
+        the driver makes the rows of a coalesced table as arrays; of more, Spark makes them.
     known_files
         Files of tables of which a process keeps in memory what the logs say, about a kilobyte each.
     partial_bytes

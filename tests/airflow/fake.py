@@ -27,7 +27,7 @@ if answer["holds"]:
     if answer["holds"] == "deaf":
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        (place / "holding").write_text(str(os.getpid()))  # whoever sees it may interrupt at once
+        (place / "holding").write_text(str(os.getpid()))  # its reader may interrupt at once
         time.sleep(600)
     except KeyboardInterrupt:
         sys.exit(130)

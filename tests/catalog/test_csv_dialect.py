@@ -123,7 +123,7 @@ def test_a_word_for_what_is_missing(tmp_path: Path, word: str) -> None:
 
 
 def test_lines_that_end_in_several_ways(tmp_path: Path) -> None:
-    """As those of a file whose last line was added by another program; DuckDB's strict reader refuses them."""
+    """As in a file whose last line was added by another program; DuckDB's strict reader refuses them."""
     source = tmp_path / "mixed.csv"
     source.write_bytes(b"k,at,n\r\n" + b"x,2026-01-01 00:00:00,5\r\n" * 3 + b"y,2026-01-01 00:01:00,6\n")
     stream = proposed(source).streams[0]

@@ -143,7 +143,7 @@ def test_how_much_damage_is_found(damaged: Project) -> None:
     """The figures: damages, found by check, by reads, and given as other rows by reads, which do not verify."""
     counts = fuzzed(damaged, seeded(11), 10, ["rows", "view", "relation"])
     for (name, came), count in sorted(counts.items()):
-        print(f"{name}: {came} {count}")  # noqa: T201 - the figure is for whoever runs this
+        print(f"{name}: {came} {count}")  # noqa: T201 - the figure is for the reader of the run
 
 
 def test_the_error_says_which_file_of_which_table_and_what_to_do(damaged: Project) -> None:

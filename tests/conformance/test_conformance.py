@@ -121,7 +121,7 @@ def test_many_predicates(tables: list[Stored]) -> None:
     for table in tables:
         compare(result, table, light_readers(table), predicates_on(table, 400))
     assert [difference.text for difference in result.differences] == []
-    print(f"{len(tables)} tables, answers compared: {dict(result.answers)}")  # noqa: T201 - the figure is for whoever runs this
+    print(f"{len(tables)} tables, answers compared: {dict(result.answers)}")  # noqa: T201 - the figure is for the reader of the run
 
 
 @pytest.mark.long

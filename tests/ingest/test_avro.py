@@ -185,7 +185,7 @@ def test_files_that_are_left_out(tmp_path: Path, spark: SparkSession) -> None:
     ],
 )
 def test_schemas_that_no_update_reads(tmp_path: Path, kinds: dict[str, Any], told: str) -> None:
-    """The reason is told: Spark would take them for damage, or for memory without end."""
+    """The message gives the reason: Spark would take them for damage, or for memory without end."""
     (tmp_path / "x.avro").write_bytes(content(kinds, []))
     with pytest.raises(ValueError, match=told):
         avro_schema(tmp_path / "x.avro")

@@ -89,7 +89,7 @@ def test_arrays_that_are_left_out(tmp_path: Path) -> None:
 
 
 def test_a_file_over_several_lines_is_bounded(tmp_path: Path) -> None:
-    """A task reads it whole, so it may have no more bytes than a record; what makes lines of it is told."""
+    """A task reads it whole, so it may have no more bytes than a record; the message says what makes lines of it."""
     given = declared(tmp_path, format="json", max_record="1KB", options={"multiline": True})
     (given.landing / "x.json").write_text('{\n"k": "a"\n}\n' * 100)
     (found,) = beyond_bounds(given, list(list_landing(given.landing, "*")))

@@ -1,4 +1,4 @@
-"""Lines with a pattern: fields by its groups, typed as those of CSV; a line that does not match is rejected with its reason."""
+"""Lines with a pattern: fields by its groups, typed as in CSV; a line that does not match is rejected with its reason."""
 
 from __future__ import annotations
 

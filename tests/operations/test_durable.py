@@ -174,7 +174,7 @@ def test_after_each_failed_sync_the_next_update_makes_what_was_begun(
     """The same for every sync of the update; files, directories, entries, records, and what other tools open."""
     expected, count = undisturbed
     names = [_failing_at(begun.copy(tmp_path / str(failing)), failing, expected) for failing in range(count)]
-    print(f"{count} syncs, each failed once: {names}")  # noqa: T201 - the figure is for whoever runs this
+    print(f"{count} syncs, each failed once: {names}")  # noqa: T201 - the figure is for the reader of the run
 
 
 @pytest.mark.long
@@ -196,5 +196,5 @@ def test_after_a_failed_sync_of_a_resumed_update_it_is_written_again(
             assert _picture(project) == expected
         else:
             assert failing > QUICK
-            print(f"{failing} syncs of a resumed update, each failed once")  # noqa: T201 - the figure is for whoever runs this
+            print(f"{failing} syncs of a resumed update, each failed once")  # noqa: T201 - the figure is for the reader of the run
             return

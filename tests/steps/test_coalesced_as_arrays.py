@@ -105,7 +105,7 @@ def test_both_ways_give_one_table(kind: str) -> None:
 
 
 def test_a_shorter_window_applies_at_once() -> None:
-    """Rows that stay end earlier, and that is a change for whoever reads the table."""
+    """Rows that stay end earlier, and that is a change for readers of the table."""
     own = definition("int")
     nothing = no_stored_rows([ColumnRecord(name, kind) for name, kind in (*own.columns, *own.state)])
     points = drawn(random.Random(7), "int", 1, 30)  # noqa: S311 - points of a test

@@ -71,7 +71,7 @@ def answers_of(
     others = [(window, end) for window in WINDOWS for end in range(1, SLOTS + 1, 2)]
     run = run_of(synopses, lambda connection, number: stored(connection, synopses[number], given_rows), others)
     run.connection.register("due", due_table(due))
-    run.offer(reads, [reaches(due)] * len(reads))
+    run.prepare(reads, [reaches(due)] * len(reads))
     query = merged(definition, reads, ends="make_timestamptz(_end)", epoch=3)
     found = run.connection.sql(query).to_arrow_table().to_pylist()
     assert run.passes == len({table for read in reads for table in read.tables}), "one pass over each synopsis"
@@ -186,7 +186,7 @@ def test_sums_at_the_end_of_a_range(column: str, type_: str, values: list[float]
     due = [(WINDOWS[1], 2)]
     run = run_of([synopsis], lambda *_: given_rows)
     reads = reads_of(definition, [synopsis])
-    run.offer(reads, [reaches(due)])
+    run.prepare(reads, [reaches(due)])
     run.connection.register("due", due_table(due))
     query = merged(definition, reads, ends="make_timestamptz(_end)", epoch=1)
     assert run.connection.sql(f"SELECT total FROM ({query})").fetchall() == [(total,)]
@@ -309,7 +309,7 @@ def test_a_cover_that_knows_more_is_preferred() -> None:
 
 
 def test_one_run_for_aggregates_that_share() -> None:
-    """CS1, CS2, CS6, CS7 and CS8: whoever asks first has the windows of all merged, and nobody passes over the rows again."""
+    """CS1, CS2, CS6, CS7 and CS8: the first to ask has the windows of all merged, and nobody passes over the rows again."""
     kinds: dict[str, Kind] = {"v": "number", "k": "text"}
     one, two, both = (Definition("s", where, (), VALUES[:1], WINDOWS, 0, ()) for where in ("v = 1", "v = 2", "v IN (1, 2)"))
     synopses = missing([need for each in (one, two, both) for need in needs(each)], (), kinds)
@@ -321,7 +321,7 @@ def test_one_run_for_aggregates_that_share() -> None:
     for definition, due in ((one, short), (two, long), (both, long), (one, long)):
         reads = reads_of(definition, synopses, kinds)
         run.connection.register("due", due_table(due))
-        run.offer(reads, [reaches(due)] * len(reads))
+        run.prepare(reads, [reaches(due)] * len(reads))
         query = merged(definition, reads, ends="make_timestamptz(_end)", epoch=3)
         found = run.connection.sql(f"{query} ORDER BY window_end, window_length").to_arrow_table()
         answers.append(found["n"].to_pylist())

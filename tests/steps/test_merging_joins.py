@@ -72,7 +72,7 @@ def answers(definition: Definition, batches: list[list[dict[str, object]]], besi
     run = run_of(synopses, stored)
     run.connection.register("due", due_table(due))
     if definition.frequent is None:
-        run.offer(reads, [reaches(due)] * len(reads))
+        run.prepare(reads, [reaches(due)] * len(reads))
         query = merged(definition, reads, ends="make_timestamptz(_end)", epoch=1)
     else:
         run.connection.register("synopsis_0", stored(run.connection, int(reads[0].table)))

@@ -4,7 +4,7 @@ A predicate here is a disjunction of atoms `attribute op constant` with one of t
 Conjunctions, ranges that overlap and everything else need a synopsis of their own.
 
 The sheet also subtracts: the rows of one predicate are the rows of wider ones minus the rows of others. That requires synopses
-that know the same rows, so whoever subtracts takes only the slots that all of them know completely: of other slots a difference
+that know the same rows, so a subtraction takes only the slots that all of them know completely: of other slots a difference
 could be too large, or negative.
 """
 

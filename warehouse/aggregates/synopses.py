@@ -146,7 +146,7 @@ class Synopsis:
 class Need:
     """A synopsis that a definition reads, and for how many slots; ``rows`` tells whether the number of rows is needed.
 
-    The states ``subtractable`` are exact where those of some rows are taken from those of more rows.
+    The states ``subtractable`` are exact when the states of some rows are subtracted from the states of more rows.
     """
 
     synopsis: Synopsis
@@ -237,7 +237,7 @@ def sum_type(column_type: str) -> str:
 class Served:
     """What one synopsis, by its number, serves of a need: these states, and with ``rows`` how many rows there are.
 
-    With ``less`` it is a difference: the rows of this one and of ``plus``, without those of ``less``.
+    With ``less`` it is a difference: the rows of this one and of ``plus``, without the rows of ``less``.
     """
 
     number: int

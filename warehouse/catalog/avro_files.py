@@ -167,7 +167,7 @@ def avro_schema(path: Path) -> Any:  # noqa: ANN401 - Arrow's
 
 
 def avro_batches(path: Path, columns: tuple[str, ...] | None = None) -> Iterator[Any]:
-    """Yield the rows of a file as small batches of Arrow, all columns or some; of a value of several types nothing is told.
+    """Yield the rows of a file as small batches of Arrow, all columns or some; a value of several types is None.
 
     Raises
     ------
@@ -215,16 +215,27 @@ def _fitted(value: Any, kind: Any) -> Any:  # noqa: ANN401 - any value, and a ty
 
 
 def _number(raw: IO[bytes], block: int) -> int:
+    """Return the signed number that stands at the beginning of a block."""
+    try:
+        found = _unsigned(raw)
+    except EOFError:
+        raise ValueError(f"it ends within its block {block}: it is cut") from None
+    except ValueError:
+        raise ValueError(f"the beginning of its block {block} is damaged") from None
+    return (found >> 1) ^ -(found & 1)
+
+
+def _unsigned(raw: IO[bytes]) -> int:
     """Return the number that stands here, of which each byte has seven bits."""
     found = 0
     for place in range(_LONGEST_NUMBER):
         byte = raw.read(1)
         if not byte:
-            raise ValueError(f"it ends within its block {block}: it is cut")
+            raise EOFError("it ends within a number")
         found |= (byte[0] & 0x7F) << (7 * place)
         if not byte[0] & 0x80:
-            return (found >> 1) ^ -(found & 1)
-    raise ValueError(f"the beginning of its block {block} is damaged")
+            return found
+    raise ValueError("a number has too many bytes")
 
 
 def _decompressed(data: bytes, codec: str) -> bytes:
@@ -246,12 +257,7 @@ def _by_arrow(data: bytes, codec: str, most: int) -> bytes:
 
     if codec == "zstandard":
         return bytes(pa.CompressedInputStream(pa.BufferReader(data), "zstd").read(most))
-    length, place = 0, 0
-    while place < _LONGEST_NUMBER and place < len(data):
-        length |= (data[place] & 0x7F) << (7 * place)
-        place += 1
-        if not data[place - 1] & 0x80:
-            break
+    length = _unsigned(io.BytesIO(data))
     if length >= most:
         return bytes(most)
     content = bytes(pa.decompress(data[:-_CHECKSUM], length, codec="snappy"))

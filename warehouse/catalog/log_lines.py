@@ -67,7 +67,7 @@ def _beginning(source: Path) -> tuple[str, list[str]]:
         with source.open("rb") as raw:
             content = decompressed(raw, source.name).read(_LOOKED_AT)
     except (OSError, EOFError, ValueError, zlib.error):
-        return "", []  # whoever reads it says what is wrong with it
+        return "", []  # the reader says what is wrong with it
     text = content.decode("utf-8", "replace")
     whole = text.endswith("\n") or len(content) < _LOOKED_AT
     return text, [line for line in (text.splitlines() if whole else text.splitlines()[:-1]) if line.strip()]

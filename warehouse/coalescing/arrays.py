@@ -28,7 +28,7 @@ _EARLIEST = np.iinfo(np.int64).min
 class Stored:
     """The rows of a table: of each its group, its value, where it ends, and whether it is its group's last.
 
-    ``stamps`` are those of all members, a row's from ``starts`` of its number to that of the next one.
+    ``stamps`` has the stamps of all members, a row's from ``starts`` of its number to that of the next one.
     """
 
     group: Numbers

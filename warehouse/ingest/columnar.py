@@ -218,7 +218,7 @@ def _instant(nanoseconds: SparkColumn, *, local: bool) -> SparkColumn:
 
 
 def _with_utf8(value: SparkColumn, declared: str) -> SparkColumn:
-    """Return a value whose texts are UTF-8, as those of text files are: Spark does not look, and other engines fail."""
+    """Return a value whose texts are UTF-8, as in text files: Spark does not look, and other engines fail."""
     if "string" not in declared:
         return value
     return _as_utf8(value, StringType() if declared == "string" else DataType.fromDDL(declared))

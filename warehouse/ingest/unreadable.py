@@ -13,6 +13,7 @@ from warehouse.errors import FileProblem, NotSharedError
 from warehouse.ingest.landing import unchanged
 from warehouse.ingest.orc import orc_batches
 from warehouse.ingest.reading import read_files
+from warehouse.storage.failures import first_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -77,7 +78,7 @@ def _failure(
         if _is_of_no_file(error):  # the driver has just looked at it
             where = ", ".join(str(stream.landing / file.path) for _, file in suspects[:3])
             raise NotSharedError(f"an executor does not find what the driver does, one of {len(suspects)}: {where}") from error
-        return next(line for line in str(error).splitlines() if line.strip() and "An error occurred" not in line).strip(": ")
+        return first_line(error)
     return None
 
 

@@ -46,7 +46,7 @@ class SynopsisPlan(msgspec.Struct, frozen=True):
 class SynopsisRead(msgspec.Struct, frozen=True):
     """What answers read of the synopsis in that table: states of columns, and with ``rows`` the number of rows.
 
-    With ``less`` they are those of a difference: of the rows in this table and in ``plus``, without those in ``less``.
+    With ``less`` they are of a difference: of the rows in this table and in ``plus``, without the rows in ``less``.
     """
 
     table: str

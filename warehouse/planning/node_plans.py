@@ -226,30 +226,8 @@ def _spares(plan: NodePlan, last: Epoch | None, epoch: int, *, ends: bool) -> It
     state = last.table(name) if last else None
     if plan.node.label == "MON" and not ends and (plan.first or state is None):
         return
-    first = plan.first or state is None
-    node = Node(
-        table=name,
-        operator=plan.node.operator,
-        columns=plan.node.columns,
-        search_key=plan.node.columns,
-        label="STR",
-        periods=plan.node.periods,
-        hidden=True,
-    )
-    yield NodePlan(
-        name=name,
-        view=plan.view,
-        sql=plan.sql,
-        node=node,
-        layout=keyed_layout(node.periods),
-        k0=plan.k0,
-        first=first,
-        short_lived="drop",
-        columns=plan.columns,
-        spare_of=plan.name,
-        schema_file=schema_file(f"tables/{name}", epoch) if state is None or first else state.schema_file,
-        max_lifetime=plan.max_lifetime,
-    )
+    node = _hidden(plan, name, plan.node.columns, plan.node.columns)
+    yield _beside(plan, node, plan.columns, state, epoch, max_lifetime=plan.max_lifetime)
 
 
 def _set_aside(plan: NodePlan, given: NodeInput, last: Epoch | None, epoch: int) -> Iterator[NodePlan]:
@@ -258,19 +236,37 @@ def _set_aside(plan: NodePlan, given: NodeInput, last: Epoch | None, epoch: int)
         return
     name = f"{plan.name}.owed"
     state = last.table(name) if last else None
-    first = plan.first or state is None
     columns = given.beside if given.beside or state is None else state.declaration.columns
-    node = Node(
+    node = _hidden(plan, name, tuple(column.name for column in columns), ("loaded",))
+    yield _beside(plan, node, columns, state, epoch)
+
+
+def _hidden(plan: NodePlan, name: str, columns: tuple[str, ...], search_key: tuple[str, ...]) -> Node:
+    """Return the node of a keyed table that goes with a view's."""
+    return Node(
         table=name,
         operator=plan.node.operator,
-        columns=tuple(column.name for column in columns),
-        search_key=("loaded",),
+        columns=columns,
+        search_key=search_key,
         label="STR",
         periods=plan.node.periods,
         hidden=True,
     )
-    yield NodePlan(
-        name=name,
+
+
+def _beside(
+    plan: NodePlan,
+    node: Node,
+    columns: tuple[ColumnRecord, ...],
+    state: TableState | None,
+    epoch: int,
+    *,
+    max_lifetime: int | None = None,
+) -> NodePlan:
+    """Plan a table that goes with a view's: it is built when that is, or when it is new."""
+    first = plan.first or state is None
+    return NodePlan(
+        name=node.table,
         view=plan.view,
         sql=plan.sql,
         node=node,
@@ -280,7 +276,8 @@ def _set_aside(plan: NodePlan, given: NodeInput, last: Epoch | None, epoch: int)
         short_lived="drop",
         columns=columns,
         spare_of=plan.name,
-        schema_file=schema_file(f"tables/{name}", epoch) if state is None or first else state.schema_file,
+        schema_file=schema_file(f"tables/{node.table}", epoch) if state is None or first else state.schema_file,
+        max_lifetime=max_lifetime,
     )
 
 

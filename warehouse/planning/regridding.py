@@ -5,7 +5,7 @@ synopses lose nothing: each row moves to the slot that contains its own. A slot 
 late batches.
 
 On any other grid a former slot moves to the one in which it ends. Both grids have a slot that ends at the window time, so what
-arrives from then on is known exactly; windows that reach back further are not full. What is live is told by the stored rows, so
+arrives from then on is known exactly; windows that reach back further are not full. The stored rows say what is live, so
 the next update writes synopses of live rows again. Answers stay as they are.
 """
 

@@ -160,7 +160,7 @@ class AnswersSource:
         connection = run.connection
         connection.register("due", due)
         if own.definition.frequent is None:
-            run.offer(own.reads, [self.reaches(read, asked) for read in own.reads])
+            run.prepare(own.reads, [self.reaches(read, asked) for read in own.reads])
             query = merged(own.definition, own.reads, ends=ends, epoch=plan.epoch)
         else:
             for number, read in enumerate(own.reads):

@@ -6,8 +6,6 @@ A Spark job would move all rows with their stamps from task to task several time
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,6 +18,7 @@ from warehouse.coalescing.arrays import Moved, Points, Stored, moved, places
 from warehouse.coalescing.definition import STAMPS
 from warehouse.coalescing.islands import AT
 from warehouse.layout.columns import TIMES
+from warehouse.storage.side_by_side import each
 from warehouse.time import NEVER
 from warehouse.views.maintenance.cache import FEW
 from warehouse.views.maintenance.driver_buckets import buckets_of
@@ -128,11 +127,10 @@ class ArrayReplacement:
         of_rows, of_points = self._own["sub_index"].to_numpy(), self._buckets[groups[own:]]
         _ = self._values, self._sources  # before threads ask for them
         found = [
-            (int(each), *np.searchsorted(of_rows, [each, each + 1]).tolist(), np.flatnonzero(of_points == each))
-            for each in np.union1d(of_rows, of_points)
+            (int(bucket), *np.searchsorted(of_rows, [bucket, bucket + 1]).tolist(), np.flatnonzero(of_points == bucket))
+            for bucket in np.union1d(of_rows, of_points)
         ]
-        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            return list(pool.map(lambda part: self._of_bucket(*part), found))
+        return each(lambda part: self._of_bucket(*part), found)
 
     @property
     def losses(self) -> dict[str, int]:

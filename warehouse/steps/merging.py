@@ -141,7 +141,7 @@ def _merged(reads: Sequence[SynopsisRead], groups: Sequence[str]) -> str:
 def _merging(keys: Sequence[str], by: Sequence[str], states: Sequence[State], rows: str, source: str, *, whole: bool) -> str:
     """Return the query that merges states; sums have the type of answers where they are the ``whole`` ones.
 
-    ``by`` are the columns of a row, the first of which are the ``keys`` with their table; those of ``rows`` are the others.
+    ``by`` are the columns of a row, the first of which are the ``keys`` with their table; the others are columns of ``rows``.
     """
     every = [*keys, *(f"{rows}.{name}" for name in by[len(keys) :])]
     moments = dict.fromkeys(state.column for state in states if state.function == "m2")

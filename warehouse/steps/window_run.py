@@ -1,6 +1,6 @@
 """One run: what synopses have for the windows that are due, merged once for all aggregates that ask for them.
 
-The first aggregate that asks for windows of a synopsis has it merge those of the others, too, in one pass over its rows. So a
+The first aggregate that asks for windows of a synopsis merges the windows of the others, too, in one pass over its rows. So a
 window that two aggregates ask for is merged once, also where one of them asks less often, and an aggregate whose condition
 others cover gets what was merged for them.
 """
@@ -33,7 +33,7 @@ _KEPT = 2_000_000
 
 
 class Reach(NamedTuple):
-    """Which rows of a synopsis a window has: those of its slots, over live rows those that live after the slot ``after``.
+    """Which rows of a synopsis a window has: the rows of its slots; over live rows, only rows that live after the slot ``after``.
 
     The others are the first slots of the inputs of a join.
     """
@@ -71,7 +71,7 @@ class WindowRun:
         """A database in memory."""
         return in_memory(["temp_directory = ''", "memory_limit = '1GB'"])
 
-    def offer(self, reads: Sequence[SynopsisRead], reaches: Sequence[Sequence[Reach]]) -> None:
+    def prepare(self, reads: Sequence[SynopsisRead], reaches: Sequence[Sequence[Reach]]) -> None:
         """Make the tables ``synopsis_i`` that an aggregate's answers are merged from.
 
         Parameters

@@ -76,7 +76,7 @@ def _can_wait(table: Path, version: int) -> bool:
             return False
         since = (entry_path(table, number) for number in range(last + 1, version + 1))
         return sum((log / name).stat().st_size for name in held[last]) > _TIMES * sum(entry.stat().st_size for entry in since)
-    except OSError:  # whoever makes a checkpoint copes with a disk that fails, and with files that somebody removes
+    except OSError:  # making a checkpoint copes with a disk that fails, and with files that somebody removes
         return False
 
 

@@ -8,12 +8,10 @@ key columns, page checksums, bounds that any reader can trust.
 from __future__ import annotations
 
 import io
-import os
 import uuid
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache, lru_cache
 from importlib.metadata import version
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -25,20 +23,17 @@ from warehouse.storage.commit import unstage
 from warehouse.storage.fingerprint import name_of
 from warehouse.storage.footers import nearly_unique
 from warehouse.storage.recent_rows import recent_rows
+from warehouse.storage.side_by_side import each
 from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
 __all__ = ["as_stored", "stage_in_driver", "stage_side_rows"]
 
-T = TypeVar("T")
-R = TypeVar("R")
-
-_SEVERAL = 2
 _TELLING_ROWS = 20_000
 _WHOLE_DIGITS = 18
 """Decimals of as many digits are stored as whole numbers."""
@@ -74,7 +69,7 @@ def stage_in_driver(
         return f"sub_index={cell}/exp_block={block}", stored, _encoded(stored, key, filtered, group_rows)
 
     def files() -> Iterator[tuple[str, str, pa.Buffer]]:
-        for number, (place, stored, content) in enumerate(_in_threads(encoded, _runs(ordered, file_rows))):
+        for number, (place, stored, content) in enumerate(each(encoded, _runs(ordered, file_rows))):
             name = _name(table, number, content)
             kept[f"{place}/{name}"] = stored
             yield place, name, content
@@ -136,16 +131,6 @@ def _staged(table: Path, files: Iterable[tuple[str, str, pa.Buffer]]) -> Path:
             (staged / place).mkdir(parents=True, exist_ok=True)
         (staged / place / name).write_bytes(content)
     return staged
-
-
-def _in_threads(work: Callable[[T], R], pieces: Iterable[T]) -> Iterator[R]:
-    """Do work on pieces, several at once, and yield the results in order."""
-    several = list(pieces)
-    if len(several) < _SEVERAL:
-        yield from map(work, several)
-        return
-    with ThreadPoolExecutor(min(len(several), os.cpu_count() or 1)) as pool:
-        yield from pool.map(work, several)
 
 
 def _sorted(rows: pa.Table, columns: Sequence[str]) -> pa.Table:

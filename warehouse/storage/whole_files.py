@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ import pyarrow.parquet as pq
 from warehouse.layout.columns import CELL
 from warehouse.limits import limits
 from warehouse.storage.lookup import FAILURES, leave_to_spark
+from warehouse.storage.side_by_side import each
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["fits_arrays", "read_in_cells"]
 
-_THREADS = 4
 _AT_ONCE = 16_384
 """Rows after which their bytes are counted: a footer does not say how many a dictionary's values become."""
 
@@ -81,8 +80,7 @@ def read_in_cells(files: Sequence[DataFile], wanted: pa.Schema) -> pa.Table | No
         return rows.select(wanted.names).cast(wanted)
 
     try:
-        with ThreadPoolExecutor(_THREADS) as pool:
-            return pa.concat_tables([wanted.empty_table(), *pool.map(rows_of, files)])
+        return pa.concat_tables([wanted.empty_table(), *each(rows_of, files)])
     except FAILURES as error:
         leave_to_spark(error)
         return None

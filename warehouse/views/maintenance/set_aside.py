@@ -1,7 +1,7 @@
 """Rows that ended while a unit of theirs was owed, of a view under a budget that reports its short-lived results.
 
 They are beside the view, in a keyed table of its own (``VIEW.owed``), until their units are made. With them the pairs of an owed
-unit stay what they were: those of which a part has ended go to the short-lived results, all others into the view. The invariant
+unit stay what they were: pairs of which a part has ended go to the short-lived results, all others into the view. The invariant
 of the table, at each epoch with ledger L:
 
     it holds each row of an input that ended after the view was built, and has a partner, of either kind, in a unit that L owes
@@ -62,7 +62,7 @@ class SetAside:
     table: NodeTable
 
     def rows(self, number: int) -> DataFrame:
-        """Return those of one input, as its pipeline gives them, with their load slot."""
+        """Return the rows of one input that are set aside, as its pipeline gives them, with their load slot."""
         return self._rows[number]
 
     @cached_property

@@ -383,7 +383,7 @@ class UnitPairs:
 
 
 def _distinct(own: str, rows: str) -> str:
-    """How many rows of one input a key has in a unit: those of each class once."""
+    """How many rows of one input a key has in a unit: each class counts once."""
     return f"aggregate(collect_set(struct({own} AS c, {rows} AS n)), 0L, (sum, each) -> sum + each.n)"
 
 
