@@ -38,6 +38,14 @@ SMALL_AND_SHORT = (
 )
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _the_disk_is_not_waited_for() -> Iterator[None]:
+    """Sync nothing: no test cuts the power. What is synced, and when, is what the watchers of ``local_disk`` are told."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", os.fstat)  # a handle that is closed is an error still
+        yield
+
+
 @pytest.fixture
 def set_limits() -> Iterator[Callable[..., object]]:
     """Put limits in force until the test ends: ``set_limits(files_per_plan=1)``."""
