@@ -1,7 +1,7 @@
-"""Every error the warehouse raises on purpose; each is raised for one situation and its text ends with what to do.
+"""Every error that the warehouse raises on purpose: one class per situation, with a text that says what to do.
 
-``exit_code`` is the process exit code of the command line, ``code`` the stable name that ``-o json`` prints, and
-``Transient`` marks what is worth retrying.
+``exit_code`` is the process exit code of the command line, ``code`` the stable name that ``-o json`` prints, and ``Transient``
+marks errors that a retry may solve.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Transient(WarehouseError):  # noqa: N818 - the word of the contract
 
 @dataclass(frozen=True)
 class Problem:
-    """One fault of a configuration: where it is, what was found, what is allowed, and the nearest valid spelling."""
+    """One fault of a configuration: its place, the value found, the values allowed, and the nearest valid spelling."""
 
     file: str
     key: str
@@ -147,7 +147,7 @@ class RestateError(UsageError):
 
 
 class MigrationError(UsageError):
-    """A table, or all of them (none), cannot be migrated as it was asked for."""
+    """A table (None: all tables) cannot be migrated as requested."""
 
     code = "migrate"
 
@@ -184,13 +184,13 @@ class RecordDamagedError(WarehouseError):
 
 
 class TornRecordError(RecordDamagedError):
-    """A record is cut short or its bytes are not those that were written: as if it had not been."""
+    """A record is truncated or its bytes are not those that were written; it counts as not written."""
 
     code = "record_torn"
 
 
 class BackupError(WarehouseError):
-    """A backup cannot be made or restored as asked; what there was is as it was."""
+    """A backup cannot be made or restored as requested; existing files are unchanged."""
 
     code = "backup"
 
@@ -210,7 +210,7 @@ class NewerFormatError(WarehouseError):
 
 
 class NoEpochError(WarehouseError):
-    """Nothing has been committed yet, or not within what was asked."""
+    """There is no epoch yet, or none within the requested range."""
 
     code = "no_epoch"
 
@@ -243,7 +243,7 @@ class ForeignChangeError(WarehouseError):
 
 
 RESTORE_TABLE = "Restore its directory from a copy, or the warehouse from a backup (`stream-wh restore DIR --replace`)"
-"""What to do where the log that an epoch names is not there any more: nothing tells what it held."""
+"""What to do if the log that an epoch names no longer exists: nothing else records its contents."""
 
 
 def undo_foreign(table: str) -> str:
@@ -351,7 +351,7 @@ class StorageFailedError(WarehouseError):
 
 
 class NotDurableError(StorageFailedError):
-    """The disk did not confirm that something written is durable (``fsync`` failed); what was being written was undone."""
+    """The disk did not confirm that a write is durable (``fsync`` failed); the write was undone."""
 
     code = "not_durable"
 
@@ -402,7 +402,7 @@ class DamagedFileError(MissingPartError):
 
 
 class ViewFailedError(WarehouseError):
-    """The last update could not maintain a view, so its rows are not those of the window time; ``built``: whether it has any."""
+    """The last update could not maintain a view, so its rows are too old; ``built``: whether it has any rows."""
 
     code = "view_failed"
 

@@ -1,7 +1,7 @@
-"""How much the warehouse does at once and how long it waits, in one value that a test can change.
+"""Limits of work and waiting times of the warehouse, in one value that a test can change.
 
-These are no settings of users: each has one right value, and no answer depends on it. A test makes one small to see what happens
-beyond it:
+Users do not set them: each has one right value, and no answer depends on it. A test sets a small limit to see what happens beyond
+it:
 
 >>> from warehouse.limits import limited, limits
 >>> with limited(files_per_plan=1):
@@ -30,7 +30,7 @@ class Limits:
     Attributes
     ----------
     files_per_plan
-        Landing files of a stream in one plan; more are loaded in several epochs, so that a plan stays of bounded size.
+        Landing files of a stream in one plan; more files are loaded in several epochs, so that the size of a plan is bounded.
     checkpoint_interval
         Commits after which a checkpoint of a table's log is written.
     claim_seconds
@@ -38,16 +38,16 @@ class Limits:
     claim_renewal_seconds
         Seconds between two signs of life of a holder.
     orphan_seconds
-        Seconds that an update waits for the JVM of one that was killed.
+        Seconds that an update waits for the JVM of another update that was killed.
     past_records
         Records of epochs that can no longer be read, after which they are removed together.
     driver_rows, driver_bytes
-        Rows, and bytes of files that hold them, which the driver takes from Spark at most, to write them itself.
+        Upper bounds of the rows, and of the bytes of their files, that the driver takes from Spark to write them itself.
     array_points, array_values, array_bytes
-        Points that arrived, values of one column of stored rows, and bytes of these rows before they were compressed, of which
-        the driver makes the rows of a coalesced table as arrays; of more, Spark makes them.
+        Upper bounds of the arrived points, of the values of one column of stored rows, and of the uncompressed bytes of these
+        rows, up to which the driver computes a coalesced table by arrays; beyond them Spark computes it.
     known_files
-        Files of tables of which a process keeps in memory what the logs say, about a kilobyte each.
+        Files of tables whose log entries a process caches in memory, about a kilobyte each.
     partial_bytes
         Bytes of partial results of queries that an open reader keeps in memory.
     summary_share
@@ -74,7 +74,7 @@ class Limits:
     read_log_bytes: int = 1_000_000
 
     def in_driver(self, rows: int, size: int) -> bool:
-        """Whether the driver takes so many rows, in files of so many bytes, from Spark."""
+        """Whether the driver takes this number of rows, in files of this number of bytes, from Spark."""
         return rows <= self.driver_rows and size <= self.driver_bytes
 
 

@@ -1,4 +1,4 @@
-"""A project directory, opened: its declarations, the root of its tables, readers of epochs, and what a verb that writes gets."""
+"""Opens a project directory: its declarations, the root of its tables, readers of epochs, contexts of verbs that write."""
 
 from __future__ import annotations
 
@@ -60,22 +60,22 @@ class OpenProject:
         Parameters
         ----------
         directory
-            Where ``warehouse.toml`` is.
+            The directory of ``warehouse.toml``.
         compared
-            Whether the declarations are compared with the newest epoch; verifying a damaged warehouse does without.
+            Whether the declarations are compared with the newest epoch; the verification of a damaged warehouse is not.
         hot
-            Names of tables whose live rows this object keeps in memory: what is probed, scanned and asked of the newest
-            epoch is answered from there, and each new epoch costs reading the files that it added. Rows take some 1.5 times
-            the bytes of their values, and no bound applies to them. A table that is declared may come with a later epoch.
+            Names of tables whose live rows this object caches in memory. It answers probes, scans and queries of the newest epoch
+            from memory, and reads the files that each new epoch adds. Rows take about 1.5 times the bytes of their values,
+            without an upper bound. A declared table may appear with a later epoch.
 
         Raises
         ------
         ConfigurationError
-            When ``warehouse.toml`` has faults: all of them.
+            When ``warehouse.toml`` has faults; the error has all of them.
         ChangedDeclarationError
             When a declaration differs from what the tables were built with.
         UnknownNameError
-            When no table has a name that is hot.
+            When a name in ``hot`` is not a table.
 
         """
         place = Path(directory)
@@ -154,7 +154,7 @@ class OpenProject:
         """Close."""
         self.close()
 
-    # --- readers, and what a verb that writes gets ---
+    # --- readers, and contexts of verbs that write ---
 
     def _context(self, observer: Observer = nobody, spark: SparkSession | None = None) -> WriteContext:
         from warehouse.operations.context import WriteContext, announced, logged  # noqa: PLC0415 - reading does without
@@ -175,14 +175,14 @@ class OpenProject:
     ) -> Reader:
         """Return a reader of the newest epoch, or of the newest at or before ``as_of``; the caller closes it.
 
-        ``resources`` are what it may use; those of ``[sql]`` by default. Tables that are ``hot`` it keeps in memory.
+        ``resources`` bound what it may use; the default are those of ``[sql]``. It caches ``hot`` tables in memory.
 
         Raises
         ------
         NoEpochError
-            When nothing was committed, or nothing that is still readable at that time.
+            When there is no epoch, or no readable epoch at or before that time.
         UnknownNameError
-            When there is no such table to be kept in memory.
+            When a hot table does not exist.
 
         """
         self._check_open()
@@ -220,7 +220,7 @@ class OpenProject:
         numbers = epoch_numbers(self.root)
         kept = self._readers.get(moment)
         if kept is not None and (not numbers or (moment is None and numbers[-1] < kept.epoch.number)):
-            self._readers.pop(moment).close()  # another warehouse is in its place, or none
+            self._readers.pop(moment).close()  # the directory now has another warehouse, or none
             kept = None
         if kept is None:
             kept = self._readers[moment] = self._reader(moment, None, self._hot if moment is None else ())
@@ -229,7 +229,7 @@ class OpenProject:
         return kept
 
     def warm(self) -> None:
-        """Do for hot tables what the first reads of the newest epoch would: read what it added to them.
+        """Read the files that the newest epoch added to hot tables, before the first read needs them.
 
         Raises
         ------
@@ -260,7 +260,7 @@ def _content(directory: Path) -> bytes:
 
 
 def _raw(content: bytes) -> dict[str, Any]:
-    """What the file says, without being checked; nothing when it is no TOML."""
+    """Return the contents of the file, unchecked; empty if it is not TOML."""
     try:
         return tomllib.loads(content.decode())
     except (ValueError, RecursionError):

@@ -35,21 +35,21 @@ __all__ = ["Instant", "Warehouse"]
 class Warehouse(WritingProject):
     """The warehouse of one project directory.
 
-    Reading needs no Java and writes nothing; the catalog is checked in full only when ``warehouse.toml`` is another
-    than the newest epoch's.
+    Reading needs no Java and writes nothing. The catalog is checked in full only if ``warehouse.toml`` differs from that of the
+    newest epoch.
 
     Parameters
     ----------
     directory
-        Where ``warehouse.toml`` is.
+        The directory of ``warehouse.toml``.
     root
-        Where the tables are.
+        The root of the tables.
     sql
-        What a query may use.
+        The resources that a query may use.
     read_log
-        Whether what reads looked at is noted for :meth:`advise`.
+        Whether reads are recorded for :meth:`advise`.
     hot
-        Tables whose newest rows are kept in memory.
+        Tables whose newest rows are cached in memory.
 
     """
 
@@ -58,7 +58,8 @@ class Warehouse(WritingProject):
     def check(self, *, rows: bool = True) -> CheckReport:
         """Verify the warehouse against its invariants and ``erase_within``, without Java.
 
-        See :func:`warehouse.checking.check.check`; dead rows that lie longer than allowed are a fault ``erase_overdue``.
+        See :func:`warehouse.checking.check.check`. Expired rows that are stored for longer than allowed are the fault
+        ``erase_overdue``.
         """
         from warehouse.checking.check import check  # noqa: PLC0415 - nothing else needs it
         from warehouse.checking.findings import fault  # noqa: PLC0415 - same
@@ -79,16 +80,16 @@ class Warehouse(WritingProject):
     def health(
         self, reader: Reader | None = None, *, landing: Sequence[LandingFacts] | None = None, layouts: bool = True
     ) -> Health:
-        """Return whether the warehouse is well, and what needs a person, with the thresholds of ``[health]``.
+        """Return the verdict on the warehouse and its reasons, by the thresholds of ``[health]``.
 
         Parameters
         ----------
         reader
             The newest epoch; None: it is opened.
         landing
-            What the landing directories hold; None: they are listed.
+            The files of the landing directories; None: they are listed.
         layouts
-            Whether to look for layouts that no longer fit too, which takes longest.
+            Whether to look for layouts that no longer fit, too; this takes longest.
 
         Raises
         ------
@@ -137,7 +138,7 @@ class Warehouse(WritingProject):
             return html_page(figures_of(reader), self.directory.absolute().name, self.health(reader))
 
     def explain(self, view: str) -> Explanation:
-        """Return a declared view's plan, and what the newest epoch, if there is one, tells of it; needs no Spark.
+        """Return the plan of a declared view, with figures of the newest epoch if there is one; needs no Spark.
 
         Raises
         ------
@@ -172,7 +173,7 @@ class Warehouse(WritingProject):
         return found
 
     def explain_coalesced(self, table: str) -> CoalescedExplanation:
-        """Return what a declared coalesced table holds, and which points it did not take; needs no Spark.
+        """Return the contents of a declared coalesced table, and the points that it did not use; needs no Spark.
 
         Raises
         ------
@@ -191,15 +192,14 @@ class Warehouse(WritingProject):
         return found
 
     def advise(self, table: str, *, what_if: str | None = None) -> Advice:
-        """Return which layout fits a table of the newest epoch, with predicted figures; needs no Spark.
+        """Return the recommended layout for a table of the newest epoch, with predicted figures; needs no Spark.
 
         Parameters
         ----------
         table
-            A stream, or a view cut on a grid.
+            A stream, or a view that is partitioned on a grid.
         what_if
-            What to suppose in place of what was measured, as ``key=value,key=value``:
-            :func:`warehouse.advice.what_if.parse_what_if`.
+            Assumptions that replace measured values, as ``key=value,key=value``: :func:`warehouse.advice.what_if.parse_what_if`.
 
         """
         from warehouse.advice.advise import advise  # noqa: PLC0415 - nothing else needs it
@@ -245,24 +245,24 @@ class Warehouse(WritingProject):
         interval: int | str | None = None,
         columns: Sequence[str] = (),
     ) -> tuple[Path, ...]:
-        """Write a project to start from, and return its files, ``warehouse.toml`` first; nothing is ever overwritten.
+        """Write a new project, and return its files, ``warehouse.toml`` first; never overwrite a file.
 
         Parameters
         ----------
         directory
-            Where; it is made if need be.
+            The directory of the project; it is created if it does not exist.
         example
             The name of a bundled example; by default the one that shows every key.
         source
-            A file, or a folder of files, to propose a stream for instead.
+            Instead of an example: a file, or a folder of files, for which a stream is proposed.
         key, arrival, expires, interval, columns
-            What to declare of a source in place of a guess: columns of the search key, columns or expressions of the times
-            (``expires`` may be ``never``), a duration such as ``10m`` or microseconds, the columns that are declared.
+            Values that replace a proposal for the source: columns of the search key, columns or expressions of the times
+            (``expires`` may be ``never``), a duration such as ``10m`` or microseconds, the columns to declare.
 
         Raises
         ------
         UsageError
-            When a file would be overwritten, the source is not usable, or lacks what is named.
+            When a file would be overwritten, the source is not usable, or it lacks a named column.
 
         """
         from warehouse.catalog.initialise import write_project  # noqa: PLC0415 - nothing else needs it
@@ -335,12 +335,12 @@ class Warehouse(WritingProject):
     # --- reading ---
 
     def connect(self, tool: str, table: str) -> str:
-        """Return what to type so that another tool reads the live rows of a table.
+        """Return a snippet with which another tool reads the live rows of a table.
 
         Raises
         ------
         UsageError
-            When it is none of the tools, or there is no such table.
+            When the tool or the table is unknown.
         ViewFailedError
             When the table is a view that stands still.
         MissingPartError

@@ -1,8 +1,7 @@
-"""A slow, obvious model of one stream's table: what the warehouse must answer, for tests.
+"""A slow, obvious model of one stream's table, for tests: it gives the answers that the warehouse must give.
 
-The model is a list of rows and if statements. It knows no grid, no technique, no files and no Spark; so it is the same
-for every layout. Feed it the rows that you land, move it to the times that you update to, and compare its answers with
-those of the warehouse:
+The model is a list of rows and if statements. It has no grid, no technique, no files and no Spark, so it is the same for every
+layout. Give it the rows that you land, move it to the times of your updates, and compare its answers with those of the warehouse:
 
 >>> from warehouse.testing import Model, Row, Rules
 >>> from warehouse.time import HOUR, MINUTE
@@ -38,7 +37,7 @@ _FIRST_INSTANT = -62_135_596_800_000_000
 
 @dataclass(frozen=True)
 class Row:
-    """A row as it arrives; ``ts`` or ``exp`` of ``None`` is null. ``value`` is whatever tells rows apart."""
+    """A row as it arrives; ``ts`` or ``exp`` of ``None`` is null. ``value`` distinguishes rows."""
 
     ts: int | None
     exp: int | None
@@ -48,9 +47,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Rules:
-    """What ``warehouse.toml`` says of the warehouse and the stream, as far as it decides answers.
+    """The declarations of the warehouse and the stream that affect answers.
 
-    ``max_lifetime`` is S (None: rows may live for any time), ``max_ahead`` how far ahead of the clock a row may arrive.
+    ``max_lifetime`` is S (None: rows may live for any time); ``max_ahead`` is how far ahead of the clock a row may arrive.
     """
 
     anchor: int
@@ -119,9 +118,9 @@ class Counted:
 
 @dataclass(frozen=True)
 class State:
-    """The table after one update: the rows that are live at its window time, those that wait, all that were rejected.
+    """The table after one update: the live rows at its window time, the waiting rows, all rejected rows.
 
-    ``expired`` are the rows that this update found dead among those it had before.
+    ``expired`` are the rows that were live before this update and have expired.
     """
 
     slot: int
@@ -149,18 +148,18 @@ class Model:
     # --- what happens ---
 
     def arrive(self, *rows: Row) -> None:
-        """Let rows lie in the landing directory; in which files and in which order makes no difference."""
+        """Put rows into the landing directory; their files and their order do not matter."""
         self.landed.extend(rows)
 
     def update(self, at: int, *, clock: int | None = None) -> State:
-        """Move the window to the last grid point at or before ``at``, having finished what was begun.
+        """Finish an update that was begun, then move the window to the last grid point at or before ``at``.
 
         Parameters
         ----------
         at
             T.
         clock
-            The wall-clock instant that ``max_ahead`` is counted from; None: nothing is too far ahead.
+            The wall-clock instant from which ``max_ahead`` is counted; None: no row is too far ahead.
 
         Raises
         ------
@@ -198,20 +197,20 @@ class Model:
         return min(max(0, slot), last)
 
     def begin(self, slot: int, *, clock: int | None = None) -> None:
-        """Record what an update to a slot will load, as its write-ahead plan does; :meth:`finish` makes it so.
+        """Record the rows that an update to a slot will load, like its write-ahead plan; :meth:`finish` loads them.
 
-        Rows that arrive between the two are not of this update. A crash is a :meth:`begin` without :meth:`finish`.
+        Rows that arrive between the two do not belong to this update. A crash is a :meth:`begin` without :meth:`finish`.
         """
         self.begun = (slot, tuple(self.landed), clock)
         self.landed.clear()
 
     def finish(self) -> State:
-        """Do what was begun.
+        """Finish the update that was begun.
 
         Raises
         ------
         ValueError
-            When nothing was begun.
+            When no update was begun.
 
         """
         if self.begun is None:
@@ -236,7 +235,7 @@ class Model:
             return counts.dead > 0 and counts.deferred == 0
         return counts.dead + counts.deferred > 0
 
-    # --- what it answers ---
+    # --- answers ---
 
     def scan(self, *, as_of: int | None = None, now: int | None = None) -> list[Stored]:
         """Return the live rows of the newest state, or of the newest at or before ``as_of``; no order.
@@ -255,7 +254,7 @@ class Model:
     def probe_range(
         self, low: Any = None, high: Any = None, *, as_of: int | None = None, now: int | None = None  # noqa: ANN401 - any key
     ) -> list[Stored]:
-        """Return the live rows with ``low <= key < high`` in the order of :meth:`probe`; none leaves an end open."""
+        """Return the live rows with ``low <= key < high`` in the order of :meth:`probe`; None: that end is open."""
         found = []
         for stored in self.scan(as_of=as_of, now=now):
             key = stored.row.key
@@ -270,7 +269,7 @@ class Model:
         Raises
         ------
         LookupError
-            When there is none.
+            When there is no such state.
 
         """
         for state in reversed(self.states):

@@ -154,17 +154,17 @@ def format_instant(instant: int) -> str:
 
 
 def superseded(successors: Iterable[int], retain: int, now: int) -> int:
-    """Return how many of some things that follow each other, the oldest first, were superseded ``retain`` or longer ago.
+    """Return how many items of a sequence, the oldest first, were superseded ``retain`` or longer ago.
 
-    A successor whose instant is after ``now`` was made while the clock was ahead: its instant is taken to be that of the next one
-    whose instant is not, so that a clock that was wrong once keeps nothing until its time has come.
+    If the instant of a successor is after ``now``, the clock was ahead when it was made: the instant of the next successor that
+    is not after ``now`` replaces it, so that a clock that was wrong once does not delay retirement.
 
     Parameters
     ----------
     successors
-        When the second one was made, the third one, and so on; no more of them are taken than needed.
+        The instants at which the second item was made, the third one, and so on; only as many as needed are consumed.
     retain, now
-        A duration and the clock's instant, in microseconds as all instants are.
+        A duration and the clock's instant, in microseconds.
 
     Examples
     --------

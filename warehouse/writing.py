@@ -1,4 +1,4 @@
-"""The verbs that write, and what shows what they would do, as methods with explicit signatures."""
+"""The verbs that write, and the methods that show their plans, with explicit signatures."""
 
 from __future__ import annotations
 
@@ -92,18 +92,18 @@ class WritingProject(OpenProject):
         observer: Observer = nobody,
         spark: SparkSession | None = None,
     ) -> int:
-        """Update now and at every grid point, in one warm process, until the clock says to end; return how many succeeded.
+        """Update now and at every grid point in one warm process; return the number of updates that succeeded.
 
         Parameters
         ----------
         delay
-            Microseconds after each grid point: files of its slot may still be landing.
+            Microseconds to wait after each grid point, while files of its slot may still be landing.
         each
             One epoch for each slot that was missed, instead of one for all.
         clock
             :class:`warehouse.operations.run.WallClock` with an event that ends the run; None: the machine's clock, for ever.
         report_turn
-            Is given what each update did, or why it failed (:class:`warehouse.operations.run.Turn`).
+            A callback that gets the result of each update, or its error (:class:`warehouse.operations.run.Turn`).
         observer, spark
             As for :meth:`update`.
 
@@ -185,7 +185,7 @@ class WritingProject(OpenProject):
         return reload(self._context(), path)
 
     def drop(self, table: str) -> Epoch:
-        """Forget a table that is no longer declared."""
+        """Remove a table that is no longer declared."""
         from warehouse.operations.drop import drop  # noqa: PLC0415 - reading does without
 
         return drop(self._context(), table)
@@ -228,10 +228,10 @@ class WritingProject(OpenProject):
         observer: Observer = nobody,
         spark: SparkSession | None = None,
     ) -> CompletionReport:
-        """Make the results that a view owes by its budget, until none is owed, or for about a time: microseconds, or ``"10m"``.
+        """Make the results that a view owes under its budget, all or for about a time: microseconds, or ``"10m"``.
 
-        Each chunk is an epoch of its own; between two of them an update of another process can begin. A ``dry_run`` makes none,
-        and returns what is owed.
+        Each chunk is an epoch of its own; an update of another process can begin between two of them. A ``dry_run`` makes no
+        epoch, and returns the owed results.
 
         Raises
         ------
@@ -254,14 +254,14 @@ class WritingProject(OpenProject):
         Parameters
         ----------
         epoch
-            Its number; None: the newest one. Of an earlier one nothing is recorded.
+            The number of the epoch; None: the newest one. Results for an earlier epoch are not recorded.
         spark
             A session of the caller's.
 
         Raises
         ------
         NoEpochError, EpochVacuumedError
-            When there is no such epoch, or none any more.
+            When there is no such epoch, or it is no longer readable.
 
         """
         from warehouse.operations.verification import checked_views  # noqa: PLC0415 - reading does without
@@ -292,16 +292,16 @@ class WritingProject(OpenProject):
         observer: Observer = nobody,
         spark: SparkSession | None = None,
     ) -> MigrationReport:
-        """Give a table, or every one whose declaration asks for it, another layout, columns or grid of times.
+        """Give a table, or every table whose declaration changed, another layout, columns or grid of times.
 
         Parameters
         ----------
         table
-            A declared stream; None: whatever does not fit ``warehouse.toml``.
+            A declared stream; None: all tables that differ from ``warehouse.toml``.
         side_by_side
             Let new rows go to the new layout and old ones expire where they are, instead of writing them again.
         move_below
-            Side by side: the share of what there was below which the rest moves.
+            Side by side: the share of the former rows below which the remaining ones are moved.
         renamed
             Pairs of former and new names of columns.
         technique, grid, insertion, expiration, expiry_block, seal, seed
@@ -354,10 +354,10 @@ class WritingProject(OpenProject):
         Parameters
         ----------
         table
-            Whose rows; None: expired rows of all tables.
+            The table; None: expired rows of all tables.
         keys
-            Search keys as values, tuples of values or prefixes of these, or what makes them of the key columns; None:
-            rows that have expired.
+            Search keys as values, tuples of values or prefixes of these, or a function that makes them from the key columns;
+            None: rows that have expired.
         dry_run
             Look, and write nothing.
         observer, spark
@@ -365,7 +365,7 @@ class WritingProject(OpenProject):
 
         Returns
         -------
-            What was found, and the receipt; None when it only looked, or there was nothing to erase.
+            The rows that were found, and the receipt; None for a dry run, or if there was nothing to erase.
 
         """
         from warehouse.operations.erase import erase  # noqa: PLC0415 - reading does without
@@ -378,20 +378,20 @@ class WritingProject(OpenProject):
         return erase(context, table, cast("Sequence[object] | None", made), dry_run=dry_run)
 
     def repair(self, *, observer: Observer = nobody, spark: SparkSession | None = None) -> tuple[str, ...]:
-        """Mend what can be mended without deciding anything; returns what was done, in words."""
+        """Repair everything that needs no decision; return the repairs in words."""
         from warehouse.operations.repair import repair  # noqa: PLC0415 - reading does without
 
         return repair(self._context(observer, spark))
 
     def undo_foreign(self, table: str | None = None, *, dry_run: bool = False) -> tuple[Undone, ...]:
-        """Take back what outsiders committed to a table, or to all, since the newest epoch; what changed no row stays.
+        """Undo outsiders' commits to a table, or to all, since the newest epoch; commits that changed no row stay.
 
         Raises
         ------
         UnknownNameError
             When there is no such table.
         MissingPartError
-            When files that would come back are not there any more.
+            When files that must come back no longer exist.
 
         """
         from warehouse.operations.undo import undo_foreign  # noqa: PLC0415 - reading does without

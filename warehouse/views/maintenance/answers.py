@@ -1,4 +1,4 @@
-"""What each operator that keeps state makes of its inputs, stated once: Spark runs it, or the driver over few rows."""
+"""The answer of each operator that keeps state, defined once: Spark runs it, or the driver over few rows."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ __all__ = ["answer", "for_ever", "newest_rows", "terms_of"]
 
 
 def answer(core: Operator, inputs: Sequence[Frame], move: Move) -> Frame:
-    """Return what an operator that keeps state makes of its inputs, with the carried columns.
+    """Return the answer of an operator that keeps state over its inputs, with the carried columns.
 
     Parameters
     ----------
     core
         The operator.
     inputs
-        The live rows of each of its inputs, whole or of some keys; of an anti-join those that lived since the last epoch.
+        The live rows of each of its inputs, all or of some keys; for an anti-join the rows that lived since the last epoch.
     move
-        From when to when.
+        The times between which the step moves.
 
     """
     match core:

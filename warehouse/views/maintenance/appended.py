@@ -29,14 +29,14 @@ __all__ = ["EVALUATED", "appended", "arriving", "placed_rows"]
 
 
 EVALUATED = 5_000
-"""Rows that arrived, of which the driver takes what expressions of users make, at most: that may be large."""
+"""Upper bound of the arrived rows for which the driver takes the values of users' expressions, which may be large."""
 
 
 def appended(inputs: NodeInputs, values: DataFrame | pa.Table | None = None) -> DataFrame | pa.Table | None:
     """Return the rows that entered the answer, placed, with ``_fate`` (``dead``: short-lived); None when none can have.
 
-    ``values`` are what becomes of a DISTINCT's values. Few rows are in the driver, or are collected. Others are cached as they
-    are before they are placed: the code that computes them is then the same at each step, and those that it makes are few.
+    ``values`` are the changes of a DISTINCT's values. Few rows are in the driver, or are collected. Others are cached before they
+    are placed, so the generated code that computes them is the same at each step; the results are few.
     """
     node, layout, move = inputs.node, inputs.layout, inputs.move
     if isinstance(inputs.core, Distinct) and values is not None:
@@ -63,7 +63,7 @@ def placed_rows(inputs: NodeInputs, rows: DataFrame | pa.Table) -> DataFrame | p
 
 
 def arriving(inputs: NodeInputs, operator: Operator) -> DataFrame | None:
-    """Return what entered an operator's answer, not placed, with what is derived from it staying for ever; None when nothing."""
+    """Return the rows that entered an operator's answer, not placed; their results stay for ever. None: no row entered."""
     rows, _ = _arrivals(inputs, operator)
     if rows is None:
         return None
@@ -100,7 +100,7 @@ def _arrivals(inputs: NodeInputs, operator: Operator) -> tuple[DataFrame | pa.Ta
 
 
 def _of_pipeline(inputs: NodeInputs, operator: Operator) -> tuple[DataFrame | pa.Table, bool]:
-    """What a pipeline makes of the rows that arrived, and whether these are few."""
+    """The pipeline's rows of the rows that arrived, and whether these are few."""
     tables = inputs.tables
     most = most_arrived(operator, tables)
     came = {name: tables[name].came() for name in set(scanned(operator))} if most is not None and most <= FEW else {}
@@ -115,6 +115,6 @@ def _of_pipeline(inputs: NodeInputs, operator: Operator) -> tuple[DataFrame | pa
 
 
 def _until(rows: DataFrame, end: str) -> DataFrame:
-    """Let what is derived from rows leave the answer at an instant of their own."""
+    """Set the instant at which results of rows leave the answer."""
     others = [quoted(name) for name in rows.columns if name != "_out"]
     return rows.selectExpr(*others, f"timestamp_micros({end}) AS _out")

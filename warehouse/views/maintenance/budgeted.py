@@ -1,8 +1,8 @@
-"""What a join makes under a budget: the results of the preferred units, and what its ledger says afterwards.
+"""The results that a join makes under a budget, by preferred units, and its ledger afterwards.
 
-First the pairs of each owed unit are counted, by joining how many rows have which key (no pair is made for that). The budget is
-then allotted, and only pairs of units that got a part of it are made. Where a condition leaves fewer results than there were
-pairs, what is left of the budget goes to the next units, so that something is made whenever something is owed.
+First the pairs of each owed unit are counted, by a join of the numbers of rows by key (no pair is made for this). Then the budget
+is assigned to units, and only their pairs are made. If a condition leaves fewer results than pairs, the rest of the budget goes
+to the next units, so that at least one result is made while any is owed.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ _MORE = 4
 
 @dataclass(frozen=True)
 class Made:
-    """The results that were made, as a node's arrivals are (None: there are none), and the ledger after them.
+    """The results that were made, as rows that arrived (None: there are none), and the ledger after them.
 
-    ``reported`` are those that have ended, with whether they were owed, ``set_aside`` the ended rows whose units are owed still;
-    both None where they are not asked for.
+    ``reported`` are the results that have ended, with whether they were owed; ``set_aside`` are the ended rows whose units are
+    still owed. Both are None if they are not needed.
     """
 
     rows: DataFrame | pa.Table | None
@@ -57,20 +57,20 @@ class Made:
 def made_within(
     inputs: NodeInputs, budget: Budget, before: Ledger, upto: int | None, *, reports: bool = False
 ) -> Made:
-    """Return what an update, or a chunk of ``complete``, makes of a join under a budget.
+    """Return the results of a join under a budget for an update, or for a chunk of ``complete``.
 
     Parameters
     ----------
     inputs
         The node, whose core is a join of two inputs, and its tables.
     budget
-        What it may make.
+        The bound of the results.
     before
-        What is owed before that.
+        The ledger before this step.
     upto
         The slot up to which all rows are loaded; None: that of ``before``.
     reports
-        Whether results that end before they are made are made too.
+        Whether results that end before they are made are also made.
 
     """
     ledger = before.with_slots(upto)
@@ -126,7 +126,7 @@ def made_within(
 
 
 def _aside(inputs: NodeInputs) -> SetAside | None:
-    """The rows that are set aside; None where there are none."""
+    """The rows that are set aside; None if there are none."""
     if inputs.owed is None or inputs.move.first:
         return None
     found = SetAside(inputs, cast("Join", inputs.core), inputs.owed)
@@ -145,9 +145,9 @@ def _split(rows: DataFrame | pa.Table | None, now: int) -> tuple[DataFrame | pa.
 
 
 def _with_live(ledger: Ledger, join: UnitPairs, counts: Counts, todo: Mapping[Unit, Worth]) -> Ledger:
-    """Return the ledger with the bounds of what is missing of the live pairs; set-aside rows are work, and no part of the answer.
+    """Return the ledger with bounds of the missing live pairs; rows that are set aside are work, but not in the answer.
 
-    How many of the pairs that were made in part of a unit are live is not counted.
+    If a unit was made in part, the number of its pairs that are still live is not counted.
     """
     live = replace(join, aside=None, expression=None).counted()
     missing = {unit: live.units[unit].pairs for unit in todo if unit in live.units}
@@ -180,7 +180,7 @@ def _still_aside(join: UnitPairs, *, whole: bool) -> DataFrame | None:
 
 
 def _ready(todo: Mapping[Unit, Worth], waiting: int | None) -> dict[Unit, Worth]:
-    """The units that may be made now: those of the range that waits only where no other is owed."""
+    """The units that may be made now; units of the waiting range only if no other is owed."""
     ready = {unit: worth for unit, worth in todo.items() if unit.range != waiting}
     return ready or dict(todo)
 
@@ -188,7 +188,7 @@ def _ready(todo: Mapping[Unit, Worth], waiting: int | None) -> dict[Unit, Worth]
 def _with_missing(
     ledger: Ledger, counts: Counts, missing: Mapping[Unit, int], begun: Collection[Unit], *, bare: bool
 ) -> Ledger:
-    """Return the ledger with the bounds of what is missing: pairs, and rows that lack a partner."""
+    """Return the ledger with bounds of the missing pairs and of the rows that lack a partner."""
     untouched = [unit for unit in missing if bare and ledger.position(unit) == Position()]
     incomplete: dict[int, int] = {}
     for unit in untouched:  # a row may be in several units of its bucket
@@ -219,7 +219,7 @@ def _parts(
 
 
 def _position(part: Part, stopped: Stopped) -> Position | None:
-    """Up to where a unit is made after a round; None when it is made whole."""
+    """The position up to which a unit is made after a round; None if it is made whole."""
     if stopped.found > stopped.made:
         return stopped.last
     return None if part.end == LAST else Position(part.end + 1)

@@ -1,8 +1,8 @@
-"""Cached intermediate rows, so that what is built on them is planned over the cached rows and not over how they came to be.
+"""Cached intermediate rows: later frames are planned over the cached rows, and not over the plan that made them.
 
-Spark analyses and optimises the whole plan of a frame each time one is derived from it or run, cached rows or not. A step
-of a view derives many: on few rows planning is nearly all of its time. Few rows are collected: they become a part of the
-plan, of which Spark knows how many they are without a job, and which it sends to where others are without another.
+Spark analyses and optimises the whole plan of a frame each time a frame is derived from it or run, also if rows are cached. A
+step of a view derives many frames, and with few rows planning is nearly all of its time. Few rows are collected: they become a
+local relation of the plan. Spark knows their number and broadcasts them without a job.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Cache:
 
 
 def collected(rows: DataFrame) -> tuple[DataFrame, pa.Table]:
-    """Return few rows as a local relation, and what they are; the caller knows that they are few and fit into Arrow."""
+    """Return few rows as a local relation and as a table; the caller knows that they are few and fit in Arrow."""
     table = rows.toArrow()
     return frame_of(rows.sparkSession, table, rows.schema), table
 

@@ -88,7 +88,7 @@ def appearances(values: DataFrame | pa.Table, columns: Sequence[str]) -> DataFra
 
 
 def spared(inputs: NodeInputs, values: DataFrame | pa.Table, layout: Layout) -> Replacement:
-    """Return the new content of the table of spare rows, which has that layout; ``inputs`` are those of the DISTINCT."""
+    """Return the new content of the table of spare rows, with its layout; ``inputs`` are those of the DISTINCT."""
     if isinstance(values, pa.Table):
         in_driver = _spared_in_driver(inputs, values, layout)
         if in_driver is not None:
@@ -118,26 +118,26 @@ def _spared_by_spark(inputs: NodeInputs, values: DataFrame, layout: Layout) -> R
 
 
 def _moved(arrived: DataFrame, before: Sequence[DataFrame], columns: Sequence[str], move: Move) -> DataFrame:
-    """Return what becomes of each touched value.
+    """Return the change of each touched value.
 
     Parameters
     ----------
     arrived
-        Rows of the input that came, with ``_ts`` and ``_exp``.
+        Rows of the input that arrived, with ``_ts`` and ``_exp``.
     before
-        The view's rows and the spare rows that were live at the last epoch, with ``_exp``, of the values of which a row came
-        or the shown one has gone; nothing on a first build.
+        The view's rows and the spare rows that were live at the last epoch, with ``_exp``, of values for which a row arrived or
+        whose shown row has expired; empty on a first build.
     columns
         The value: all columns of the view.
     move
-        From when to when.
+        The times between which the step moves.
 
     Returns
     -------
     DataFrame
-        The value; from when (``_gen``) until when (``_until``, both microseconds) a row is newly shown, or nulls; ``_spare``: the
-        end of its spare row, or null; ``_had_spare``: whether there was one before; ``_lost``: appearances of the value that
-        began and ended since the last epoch (array of ``gen``, ``exp``).
+        The value; the time from which (``_gen``) and until which (``_until``, both microseconds) a row is newly shown, or nulls;
+        ``_spare``: the end of its spare row, or null; ``_had_spare``: whether it had one before; ``_lost``: appearances of the
+        value that began and ended since the last epoch (array of ``gen``, ``exp``).
 
     """
     value = [quoted(name) for name in columns]
@@ -185,7 +185,7 @@ def _lost(move: Move) -> str:
 
 
 def _moved_in_driver(core: Distinct, inputs: NodeInputs) -> pa.Table | None:
-    """Return what becomes of each touched value, as :func:`moved_values` does; None when Spark is to make it."""
+    """Return the change of each touched value, like :func:`moved_values`; None: Spark must compute it."""
     most = None if inputs.move.first else most_arrived(core.input, inputs.tables)
     if most is None or most > min(FEW, limits().driver_rows):
         return None
@@ -226,7 +226,7 @@ def _no_rows(values: pa.Table) -> pa.Table:
 
 
 def _by_value(parts: Mapping[str, DriverRows], columns: Sequence[str]) -> pa.Table:
-    """What is known of each value: its arrivals in order, when the shown and the spare row end, and which row lives longest."""
+    """The facts of each value: its arrivals in order, the ends of the shown and the spare row, the row that lives longest."""
     kinds = dict(parts["arrived"].dtypes)
     if not all(exactly_grouped(kinds[name]) for name in columns):
         raise LeftToSparkError("the driver does not group by floats or nested values")
@@ -327,7 +327,7 @@ def _appearances_in_driver(values: pa.Table, columns: Sequence[str]) -> pa.Table
 
 
 def _spared_in_driver(inputs: NodeInputs, values: pa.Table, layout: Layout) -> Replacement | None:
-    """Return the new content of the table of spare rows, as :func:`spared` does; None when Spark is to make it."""
+    """Return the new content of the table of spare rows, like :func:`spared`; None: Spark must compute it."""
     own = None if inputs.spares is None else inputs.spares.all_own()
     if own is None:
         return None

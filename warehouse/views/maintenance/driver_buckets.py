@@ -42,14 +42,14 @@ def rewritten(
     layout: Layout,
     move: Move,
 ) -> Replacement:
-    """Return what a step writes.
+    """Return the new content of the changed buckets.
 
     Parameters
     ----------
     own
         The table's rows that were live at the last epoch, with all columns.
     changed
-        The changed keys, and of which columns they are values; None: every row may have changed.
+        The changed keys and their columns; None: every row may have changed.
     answer
         The rows of the changed keys that are in the answer now: ``columns``, ``state``, ``_ts`` and ``_exp``.
     columns, search_key, state, layout, move
@@ -58,7 +58,7 @@ def rewritten(
     Raises
     ------
     LeftToSparkError
-        When Spark is to make it.
+        When Spark must compute it.
 
     """
     for name in (*columns, *state):
@@ -92,12 +92,12 @@ def _in_buckets(rows: pa.Table, buckets: Sequence[int]) -> pa.Table:
 
 
 def exact_terms(schema: pa.Schema, names: Sequence[str]) -> list[str]:
-    """Return what rows are grouped by to be the same in these columns: 0.0 and -0.0 are two values.
+    """Return terms that group rows with the same values in these columns; 0.0 and -0.0 are different values.
 
     Raises
     ------
     LeftToSparkError
-        When the engines might not agree on which rows are the same.
+        When the engines might disagree on which rows are equal.
 
     """
     kinds = {field.name.lower(): field.type for field in schema}
@@ -113,9 +113,9 @@ def exact_terms(schema: pa.Schema, names: Sequence[str]) -> list[str]:
 def matched_rows(
     held: pa.Table, answer: pa.Table, columns: Sequence[str], state: Sequence[str], search_key: Sequence[str], layout: Layout
 ) -> pa.Table:
-    """Return a row for each row of the answer before or now: ``_was`` and ``_came`` list where it stood and where it stands.
+    """Return a row for each row of the answer before or now; ``_was`` and ``_came`` list its positions before and now.
 
-    ``sub_index`` is the bucket in which it is stored, or belongs.
+    ``sub_index`` is the bucket in which it is stored, or to which it belongs.
     """
     same = [*columns, "_exp"]
     shown = ", ".join(map(quoted, same))

@@ -43,12 +43,12 @@ _LARGE = 1_000_000
 
 
 def replaced_in_driver(inputs: NodeInputs) -> tuple[Replacement, pa.Table | None] | None:
-    """Return the new content of the buckets that changed, and short-lived rows where they are known; None: Spark is to."""
+    """Return the new content of the changed buckets, and short-lived rows if they are known; None: Spark must compute both."""
     core, move, read = inputs.core, inputs.move, [inputs.tables[name] for name in set(scanned(inputs.node.operator))]
     known = bool(read) and all(table.changed is not None for table in read) and inputs.own.size <= _LARGE
     if move.first or move.k0 == move.k or not (inputs.own.few() or known) or isinstance(core, OutputWindow):
         return None
-    if isinstance(core, Top) and not core.order and inputs.node.hidden:  # its rows are told apart by their times too
+    if isinstance(core, Top) and not core.order and inputs.node.hidden:  # its rows are also distinguished by their times
         return None
     for table in read:
         most = None if table.keyed else table.most_arrived()
@@ -122,12 +122,12 @@ def _changes(operator: Operator, inputs: NodeInputs) -> DriverRows:
 
 
 def _is_linear(operator: Operator) -> bool:
-    """Whether what a pipeline makes of some rows does not depend on others, nor on when it is asked."""
+    """Whether a pipeline's result for some rows does not depend on other rows, nor on the time of the call."""
     return isinstance(operator, Scan | UnionAll | Filter | Project) and all(map(_is_linear, inputs_of(operator)))
 
 
 def _netted(now: pa.Table, before: pa.Table) -> DriverRows:
-    """The difference of two bags of rows that live alike; ``_ts`` is that of one of them."""
+    """The difference of two bags of rows with the same lifetimes; ``_ts`` is that of one of them."""
     names = [*user_columns(DriverRows.of(now)), "_exp", "_out"]
     shown, by = ", ".join(map(quoted, names)), ", ".join(exact_terms(now.schema, names))
     every = f"SELECT {shown}, _ts, 1 AS _one FROM now UNION ALL SELECT {shown}, _ts, -1 AS _one FROM earlier"
@@ -150,7 +150,7 @@ def _keys(changes: Sequence[DriverRows], by: Sequence[Sequence[str]], key: Seque
 
 
 def _sides(core: Operator, inputs: NodeInputs, keys: pa.Table | None) -> list[DriverRows]:
-    """The inputs' rows of the changed keys: live ones, of an anti-join those that lived at any time since the last epoch."""
+    """The inputs' rows of the changed keys: live rows; for an anti-join the rows that lived at any time since the last epoch."""
     node, found = inputs.node, []
     for number, side in enumerate(inputs_of(core)):
         by = node.changed_by[number] if node.changed_by else ()
@@ -199,9 +199,9 @@ def _of_keys(
     by: Sequence[str],
     part: Callable[[NodeTable, pa.Table | None], pa.Table | None],
 ) -> DriverRows:
-    """A pipeline's rows whose columns are one of the keys (which call them ``by``); no keys: all rows.
+    """A pipeline's rows whose columns have one of the keys (there named ``by``); no keys: all rows.
 
-    ``part`` returns those of a table, with its lookup keys.
+    ``part`` returns the rows of a table, with its lookup keys.
     """
     keys_of_table = lookup_keys(operator, columns, keys.select(list(by))) if keys is not None and columns else {}
     rows = _pipeline(operator, inputs, lambda table: part(table, keys_of_table.get(table.name)))

@@ -43,7 +43,7 @@ _Kinds: TypeAlias = "tuple[tuple[str, str | None], ...]"
 class DriverRows:
     """Rows that DuckDB computes.
 
-    ``query`` is SQL over ``tables``; ``types`` are those of its columns, in order.
+    ``query`` is SQL over ``tables``; ``types`` are the types of its columns, in order.
     """
 
     query: str
@@ -64,7 +64,7 @@ class DriverRows:
 
     @property
     def dtypes(self) -> list[tuple[str, str]]:
-        """The names of the columns and their Spark SQL types; ``nested`` for those that are only passed on."""
+        """The names of the columns and their Spark SQL types; ``nested`` for columns that are only passed on."""
         return [(name, _spark_type(kind) or "nested") for name, kind in self.types.items()]
 
     def selectExpr(self, *expressions: str) -> DriverRows:  # noqa: N802 - as Spark calls it
@@ -154,12 +154,12 @@ class DriverRows:
         order
             Terms over columns, as Spark SQL.
         name
-            What the number is called.
+            The name of the column with the number.
 
         Raises
         ------
         LeftToSparkError
-            When the engines might not agree on the order.
+            When the engines might disagree on the order.
 
         """
         kinds = dict(self._kinds)
@@ -198,7 +198,7 @@ class DriverRows:
         return DriverRows(query, _distinct(dict(types), len(types)), self.tables)
 
     def limit(self, count: int) -> DriverRows:
-        """Return so many rows at most."""
+        """Return at most this number of rows."""
         return DriverRows(f"SELECT * FROM ({self.query}) LIMIT {count}", self.types, self.tables)
 
     def toArrow(self) -> pa.Table:  # noqa: N802 - as Spark calls it
@@ -207,7 +207,7 @@ class DriverRows:
         Raises
         ------
         LeftToSparkError
-            When DuckDB cannot: Spark then gives the answer, or says what is wrong.
+            When DuckDB cannot compute them: Spark then gives the answer, or the error.
 
         """
         rows = query_in_driver(self.query, self.tables)

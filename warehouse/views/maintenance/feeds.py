@@ -1,11 +1,11 @@
-"""What the operators of a node read: stateless pipelines over stored tables, as Spark's frames or, of few rows, as the driver's.
+"""The inputs of a node's operators: stateless pipelines over stored tables, as Spark's frames or as few rows in the driver.
 
-One function, :func:`feed`, says what a pipeline is. :func:`relation` and :func:`live` give it Spark's frames; :func:`evaluated`
-gives it rows in the driver, and what it returns is an Arrow table.
+One function, :func:`feed`, defines a pipeline. :func:`relation` and :func:`live` give it Spark's frames; :func:`evaluated` gives
+it rows in the driver and returns an Arrow table.
 
-A feed's rows have the pipeline's columns and three carried ones: ``_ts`` (gen), ``_exp`` (when the row leaves the
-state) and ``_out`` (when what is derived from it leaves the answer; later than ``_exp`` only under internal windows).
-Changes carry ``_weight`` too: +1 for a row that came, -1 for one that went.
+A feed's rows have the pipeline's columns and three carried ones: ``_ts`` (gen), ``_exp`` (when the row leaves the state) and
+``_out`` (when its results leave the answer; later than ``_exp`` only under internal windows). Changes also carry ``_weight``: +1
+for an inserted row, -1 for a removed row.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ def live(
     *,
     earlier: bool = False,
 ) -> DataFrame:
-    """Return a pipeline's rows that are live at the window time, or with ``earlier`` those that were at the last epoch.
+    """Return a pipeline's rows that are live at the window time, or with ``earlier`` that were live at the last epoch.
 
-    ``keys`` are lookup keys of some of its tables: rows of these with other values may be missing.
+    ``keys`` are lookup keys of some of its tables: rows of these tables with other values may be missing.
     """
     sought = keys or {}
     rows = {
@@ -109,7 +109,7 @@ def carried_by(rows: DataFrame | DriverRows) -> list[str]:
 
 
 def feed(operator: Operator, tables: Mapping[str, Frame], versions: Mapping[str, Frame]) -> Frame:
-    """Return a stateless pipeline's rows, given those of the tables that it scans and the versions that it looks up."""
+    """Return a stateless pipeline's rows, from the rows of the tables that it scans and the versions that it looks up."""
     match operator:
         case Scan():
             rows = tables[operator.table]
@@ -146,10 +146,10 @@ def most_arrived(operator: Operator, tables: Mapping[str, NodeTable]) -> int | N
 
 
 def changes(operator: Operator, tables: Mapping[str, NodeTable], move: Move) -> DataFrame:
-    """Return a pipeline's rows that came and are live now, and those that were live at the last epoch and are not.
+    """Return a pipeline's rows that are newly live, and those that were live at the last epoch and are not any more.
 
-    A row's life is the pipeline's, which a time window may end before the table does. Of tables whose rows may leave
-    before their own end both contents are compared, row by row.
+    A time window of the pipeline may end a row before the table does. If rows of a table may leave before their own end, both
+    contents of the table are compared, row by row.
     """
     lives, lived = f"unix_micros(_exp) > {move.now}L", f"unix_micros(_exp) > {move.before}L"
     if any(tables[table].keyed for table in scanned(operator)):
@@ -167,7 +167,7 @@ def weighed(arrived: Frame, earlier: Frame, move: Move) -> Frame:
 
 
 def _netted(now: DataFrame, before: DataFrame) -> DataFrame:
-    """The difference of two bags of rows that live alike; ``_ts`` is that of one of them."""
+    """The difference of two bags of rows with the same lifetimes; ``_ts`` is that of one of them."""
     names = [*user_columns(now), "_exp", "_out"]
     own = list(map(quoted, names))
     every = now.selectExpr(*own, "_ts", "1 AS _one").unionByName(before.selectExpr(*own, "_ts", "-1 AS _one"))
@@ -245,7 +245,7 @@ def picks_only(operator: Operator) -> bool:
 def evaluated(
     operator: Operator, tables: Mapping[str, NodeTable], part: Callable[[NodeTable], pa.Table | None]
 ) -> pa.Table | None:
-    """Return a pipeline's rows over one relation of each table that it scans; None when Spark is to make them.
+    """Return a pipeline's rows over one relation of each table that it scans; None: Spark must compute them.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ def evaluated(
     tables
         The tables that it scans, and the relations in which it looks up versions.
     part
-        Returns the rows of a table in the driver, for example ``NodeTable.came``; None when Spark is to read them.
+        Returns the rows of a table in the driver, for example ``NodeTable.came``; None: Spark must read them.
 
     """
     try:
@@ -295,7 +295,7 @@ def _driver_rows(tables: Mapping[str, pa.Table | None]) -> dict[str, DriverRows]
 
 
 def evaluated_above(operator: Operator, below: Operator, rows: pa.Table, where: str | None) -> pa.Table | None:
-    """Return what filters and projections down to ``below`` make of its rows, of which a condition holds; None: Spark is to."""
+    """Return the results of filters and projections over the rows of ``below`` for which a condition holds; None: Spark must."""
     try:
         given = DriverRows.of(rows)
         return over(operator, below, given if where is None else given.where(where)).toArrow()
@@ -349,7 +349,7 @@ def narrowed(operator: Operator, wanted: Iterable[str], tables: dict[str, set[st
 
 
 def keeps_values(operator: Operator, below: Operator) -> bool:
-    """Whether what is above ``below`` picks and filters only: nothing makes values, which might be larger."""
+    """Whether the operators above ``below`` only select and filter, and compute no values, which might be larger."""
     while operator is not below:
         if not isinstance(operator, Filter) and not (isinstance(operator, Project) and _picks(operator)):
             return False
@@ -362,5 +362,5 @@ def _picks(operator: Project) -> bool:
 
 
 def lasting(rows: pa.Table, column: str, instant: int) -> pa.Table:
-    """Return the rows of which a time is after an instant in microseconds."""
+    """Return the rows in which a time is after an instant in microseconds."""
     return rows.filter(pc.greater(rows[column].cast(pa.int64()), instant))

@@ -71,9 +71,9 @@ def adjusted(group: Group, changes: Frame, before: Frame | None, types: Mapping[
     group
         An adjustable group.
     changes
-        Rows of the input that came and went, with ``_weight``.
+        Inserted and removed rows of the input, with ``_weight``.
     before
-        The changed groups' rows of the last epoch; none on a first build.
+        The changed groups' rows of the last epoch; None on a first build.
     types
         The Spark SQL types of the input's columns.
 
@@ -140,7 +140,7 @@ def _value(number: int, aggregate: Aggregate, types: Mapping[str, str]) -> str:
 
 
 def recomputed(group: Group, rows: Frame) -> Frame:
-    """Return the groups of whole rows; a scalar aggregate of none is one row."""
+    """Return the groups, computed from all rows; a scalar aggregate of no rows is one row."""
     values = [(aggregate.sql, aggregate.name) for aggregate in group.aggregates] or [("count(*)", COUNT)]
     result = grouped(rows, group.keys, values)
     return result if group.aggregates else result.selectExpr(*map(quoted, group.keys))

@@ -1,8 +1,8 @@
-"""What a node reads at one step, as values: what came, what left, what is live, and a lookup by key.
+"""The inputs of a node at one step, as values: rows that came, left or are live, and a lookup by key.
 
-A value holds what is known without Spark: versions, files with exact bounds of their slots, and rows that died before they were
-stored. A relation of it is read when it is asked for, and not before. What a table gained is read back from its own commits
-(``_load_slot > k0``), so that a view that is resumed after a crash sees what its inputs loaded.
+A value has the facts that are known without Spark: versions, files with exact bounds of their slots, and rows that expired before
+they were stored. Its relations are read only when they are needed. The rows that a table gained are read from its own commits
+(``_load_slot > k0``), so a view that is resumed after a crash sees the rows that its inputs loaded.
 """
 
 from __future__ import annotations
@@ -95,23 +95,23 @@ class NodeTable:
     Parameters
     ----------
     name, columns
-        The table and the columns that views read of it, those of aggregates' state too.
+        The table and the columns that views read, including those of aggregates' state.
     opened, files
-        By which it is read; the former gives a session, for what Spark is to read.
+        Give access to the table; the former opens a session, for reads by Spark.
     move
-        From when to when the node's step moves.
+        The times between which the node's step moves.
     base, version
-        The version of the last epoch, and the one with what the plan has committed. None: the table has no row.
+        The version of the last epoch, and the version with the plan's commits. None: the table has no row.
     loaded_until
         The last load slot of the rows that the last epoch has.
     keyed
         Whether rows may leave the table before their own end (label STR).
     size
-        About how many rows the last epoch has.
+        The approximate number of rows of the last epoch.
     dead
-        Rows that died before they were stored. None if there are none, or if they are not known any more.
+        Rows that expired before they were stored. None: there are none, or they are no longer known.
     changed
-        How a keyed table differs from the last epoch. None: comparing both tells.
+        The changes of a keyed table since the last epoch. None: a comparison of both contents shows them.
 
     """
 
@@ -148,7 +148,7 @@ class NodeTable:
         return loaded if self.dead is None or self.keyed else loaded.unionByName(self._declared(self.dead.rows))
 
     def before(self, keys: pa.Table | None = None) -> DataFrame:
-        """Return the rows that were live at the last epoch, none on a first build; with ``keys`` others may be missing."""
+        """Return the rows that were live at the last epoch, empty on a first build; rows without the ``keys`` may be missing."""
         return self._none() if self.move.first else _plain(self._lived(keys))
 
     def now(self, keys: pa.Table | None = None) -> DataFrame:
@@ -161,7 +161,7 @@ class NodeTable:
         return rows.selectExpr(*map(quoted, user_columns(rows)), "_ts", "_exp", "_load_slot AS _loaded")
 
     def stayed(self) -> DataFrame:
-        """Return the rows that were live at the last epoch and are in the table still; none on a first build."""
+        """Return the rows that were live at the last epoch and are still in the table; empty on a first build."""
         if self.move.first:
             return self._none()
         rows = self._lives_at(self.version)
@@ -170,13 +170,13 @@ class NodeTable:
         return _plain(rows.where(f"_load_slot <= {self.move.k0}L"))
 
     def stored(self) -> DataFrame:
-        """Return the rows that were live at the last epoch, and others that had ended by then; none on a first build."""
+        """Return the rows that were live at the last epoch, and others that had ended by then; empty on a first build."""
         if self.move.first:
             return self._none()
         return _plain(self._read(self.base, SlotBounds.expiring_after(self.move.k0)))
 
     def ended(self) -> DataFrame:
-        """Return the rows that were live at the last epoch and have reached their own end; none on a first build."""
+        """Return the rows that were live at the last epoch and have reached their own end; empty on a first build."""
         if self.move.first:
             return self._none()
         lived = SlotBounds.expiring_after(self.move.k0)
@@ -201,9 +201,9 @@ class NodeTable:
         return _plain(self._read(self.version, lambda _: True))
 
     def own(self, keys: pa.Table | None = None) -> DataFrame | None:
-        """Return the rows that were live at the last epoch with all columns but those of partitions; None on a first build.
+        """Return the rows that were live at the last epoch, without the partition columns; None on a first build.
 
-        With ``keys`` rows that have other values in these columns may be missing. They are written again in buckets that
+        With ``keys``, rows that have other values in these columns may be missing. The rows are written again in buckets that
         change, so their files are verified first.
         """
         return None if self.move.first or self.base is None else self._lived(keys, rewritten=True)
@@ -211,7 +211,7 @@ class NodeTable:
     # --- relations in the driver ---
 
     def came(self) -> pa.Table | None:
-        """Return the rows that this plan loaded, dead ones included, read by this process; None when Spark is to read them."""
+        """Return the rows that this plan loaded, expired ones included, read in the driver; None: Spark must read them."""
         move = self.move
         if move.first or self.version is None or self._overlaps():
             return None
@@ -226,12 +226,12 @@ class NodeTable:
         return rows if rows is None or dead is None else None if gone is None else pa.concat_tables([rows, gone])
 
     def died(self) -> pa.Table | None:
-        """Return the rows that are known to have begun and ended since the last epoch; None when Spark is to read them."""
+        """Return the known rows that began and ended since the last epoch; None: Spark must read them."""
         none = None if self.version is None else self.files.found(self._path, self.version, self.columns, lambda _: False)
         return none if none is None or self.dead is None else self._died(self.dead, none.schema)
 
     def _died(self, dead: Dead, schema: pa.Schema) -> pa.Table | None:
-        """Rows that died before they were stored, as a table of few rows; None when they are many or do not fit."""
+        """Rows that expired before they were stored, as a table of few rows; None if they are many or do not fit."""
         if dead.count > FEW:
             return None
         if dead.known is not None:
@@ -242,7 +242,7 @@ class NodeTable:
         return rows.toArrow().cast(schema) if can_be_collected(rows.schema) else None
 
     def gone(self) -> pa.Table | None:
-        """Return the rows that were live at the last epoch and have reached their own end; None when Spark is to read them."""
+        """Return the rows that were live at the last epoch and have reached their own end; None: Spark must read them."""
         if self.move.first or self.base is None:
             return None
         lived = SlotBounds.expiring_after(self.move.k0)
@@ -252,15 +252,15 @@ class NodeTable:
         )  # fmt: skip
 
     def newly(self) -> pa.Table | None:
-        """Return the rows that came to a keyed table since the last epoch; None if that is not known."""
+        """Return the rows that were inserted into a keyed table since the last epoch; None if they are not known."""
         return None if self.changed is None else self.changed.came
 
     def formerly(self) -> pa.Table | None:
-        """Return the rows that a keyed table had at the last epoch and has no more; None if that is not known."""
+        """Return the rows that were removed from a keyed table since the last epoch; None if they are not known."""
         return None if self.changed is None else self.changed.gone
 
     def live(self, keys: pa.Table | None = None) -> pa.Table | None:
-        """Return the rows that are live at the plan's window time, of these keys at least; None when Spark is to read them."""
+        """Return the rows that are live at the plan's window time, at least those of the keys; None: Spark must read them."""
         if self.version is None or (keys is None and not few(self._files(self.version))):
             return None
         live = f"_exp_slot > {self.move.k} AND epoch_us(_exp) > {self.move.now}"
@@ -268,7 +268,7 @@ class NodeTable:
         return self.files.found(self._path, self.version, self.columns, wanted, keys=keys, where=live, most=FEW)
 
     def lived(self, keys: pa.Table | None = None) -> pa.Table | None:
-        """Return the rows that were live at the last epoch, of these keys at least; None when Spark is to read them."""
+        """Return the rows that were live at the last epoch, at least those of the keys; None: Spark must read them."""
         if self.move.first or self.base is None or (keys is None and not few(self._files(self.base))):
             return None
         live = f"_exp_slot > {self.move.k0} AND epoch_us(_exp) > {self.move.before}"
@@ -276,7 +276,7 @@ class NodeTable:
         return self.files.found(self._path, self.base, self.columns, wanted, keys=keys, where=live, most=FEW)
 
     def all_own(self) -> pa.Table | None:
-        """Return what :meth:`own` does, with the partitions' columns too; None when Spark is to read it, or on a first build."""
+        """Return the rows of :meth:`own` with the partition columns; None: Spark must read them, or it is a first build."""
         if self.move.first or self.base is None:
             return None
         lived = SlotBounds.expiring_after(self.move.k0)
@@ -284,7 +284,7 @@ class NodeTable:
         return self.files.to_rewrite(self._path, self.base, self.columns, lived, live)
 
     def many_own(self) -> pa.Table | None:
-        """Return what :meth:`all_own` does, of many rows; None when Spark is to read it, or on a first build."""
+        """Return the rows of :meth:`all_own`, also if they are many; None: Spark must read them, or it is a first build."""
         if self.move.first or self.base is None:
             return None
         rows = self.files.many_to_rewrite(self._path, self.base, self.columns, SlotBounds.expiring_after(self.move.k0))
@@ -296,15 +296,15 @@ class NodeTable:
         return rows if pc.all(lived).as_py() else rows.filter(lived)
 
     def known_versions(self) -> pa.Table | None:
-        """Return all versions of a relation that has few, closed ones included; None when Spark is to read them."""
+        """Return all versions of a relation that has few, closed ones included; None: Spark must read them."""
         if self.version is None or not few(self._files(self.version)):
             return None
         return self.files.found(self._path, self.version, self.columns, lambda _: True)
 
     def found(self, keys: pa.Table, columns: AbstractSet[str] | None = None) -> pa.Table | None:
-        """Return the rows of some keys that were live at the last epoch, and others that had ended; None when Spark is to.
+        """Return rows of some keys: those live at the last epoch, and others that had ended; None: Spark must read them.
 
-        ``columns`` are the names, in lower case, of the wanted ones. None: all.
+        ``columns`` are the names, in lower case, of the columns to read. None: all.
         """
         if self.move.first or self.base is None:
             return None
@@ -312,13 +312,13 @@ class NodeTable:
         return self.files.found(self._path, self.base, wanted, SlotBounds.expiring_after(self.move.k0), keys=keys)
 
     def to_rewrite(self, buckets: Collection[int]) -> pa.Table | None:
-        """Return the live rows of some buckets with all columns, which are to be written again; None when Spark is to."""
+        """Return the live rows of some buckets with all columns, to write them again; None: Spark must read them."""
         if self.base is None:
             return None
         live = f"_exp_slot > {self.move.k} AND epoch_us(_exp) > {self.move.now}"
         return self.files.to_rewrite(self._path, self.base, self.columns, lambda file: file.sub_index in buckets, live)
 
-    # --- what is known without reading rows ---
+    # --- facts that are known without reading rows ---
 
     def few(self) -> bool:
         """Whether the last epoch has few rows of the table, so that the driver reads them all sooner than Spark would."""
@@ -335,7 +335,7 @@ class NodeTable:
         return sum(file.rows or 0 for file in held) + gone
 
     def quiet(self) -> bool:
-        """Whether the table gained no row since the last epoch; a keyed one: whether it lost none either."""
+        """Whether the table gained no row since the last epoch; for a keyed table: whether it also lost none."""
         if self.move.first or self.base is None or self.dead is not None:
             return False
         if self.keyed or self.version == self.base or self._overlaps():
@@ -344,7 +344,7 @@ class NodeTable:
         return not any(came(file) for file in self._files(self.version))
 
     def expiring(self, window: int | None = None) -> bool:
-        """Whether rows, or those of a time window of that many microseconds, may have ended since the last epoch."""
+        """Whether rows, or rows of a time window of this length in microseconds, may have ended since the last epoch."""
         if self.move.first or self.base is None:
             return False
         lived = SlotBounds.expiring_after(self.move.k0)
@@ -355,9 +355,9 @@ class NodeTable:
         return any(map(self._may_end, held))
 
     def _overlaps(self) -> bool:
-        """Whether the last epoch has rows of slots to which this plan loads: only comparing both contents tells what came.
+        """Whether the last epoch has rows of slots to which this plan loads; then both contents must be compared.
 
-        It has where files were left over, or where a stream that stood still went on at a window time of before.
+        This happens if files were left over, or if a stream that stood still continued at a window time of before.
         """
         loads = SlotBounds.loaded_after(self.loaded_until)
         return self.move.k0 == self.move.k or any(loads(file) for file in self._files(self.base))
@@ -384,7 +384,7 @@ class NodeTable:
         return self.files.read(self.session, self._path, version, self.columns, wanted, keys=keys, rewritten=rewritten)
 
     def _lived(self, keys: pa.Table | None, *, rewritten: bool = False) -> DataFrame:
-        """The rows that were live at the last epoch, with all columns but those of partitions."""
+        """The rows that were live at the last epoch, without the partition columns."""
         rows = self._read(self.base, SlotBounds.expiring_after(self.move.k0), keys, rewritten=rewritten)
         return rows.where(f"_exp_slot > {self.move.k0}L AND unix_micros(_exp) > {self.move.before}L")
 
@@ -392,7 +392,7 @@ class NodeTable:
         return rows.where(f"_exp_slot > {self.move.k}L AND unix_micros(_exp) > {self.move.now}L")
 
     def _lives_at(self, version: int | None) -> DataFrame:
-        """The rows of a version that are live at the plan's window time, with the same columns whether or not it has a file."""
+        """The rows of a version that are live at the plan's window time, with the same columns even if it has no file."""
         return self._live(self._read(version, SlotBounds.expiring_after(self.move.k))).drop(*CELL)
 
     def _none(self) -> DataFrame:
@@ -402,7 +402,7 @@ class NodeTable:
         return file.min_exp_slot is None or file.min_exp_slot <= self.move.k
 
     def _declared(self, rows: DataFrame) -> DataFrame:
-        """Rows of a batch, which may have columns too that views do not read, with those that they do."""
+        """Rows of a batch, with only the columns that views read."""
         there = {name.lower() for name in rows.columns}
         own = [quoted(column.name) for column in self.columns if column.name.lower() in there]
         return rows.select(*own, "_ts", "_exp")
@@ -410,20 +410,20 @@ class NodeTable:
 
 @dataclass(frozen=True, eq=False)
 class NodeInputs:
-    """What one node's step is made from.
+    """The inputs of one node's step.
 
     Parameters
     ----------
     node, layout
-        What it is and how its table is laid out.
+        The node, and the layout of its table.
     move
-        From when to when.
+        The times between which the step moves.
     opened
-        Gives the session of its table, for what Spark is to make.
+        Opens the session of its table, for the work of Spark.
     tables
-        By name those that it scans, relations that it looks up, its own table, and of a DISTINCT that of its spare rows.
+        By name: the tables that it scans, relations that it looks up, its own table, and a DISTINCT's table of spare rows.
     cache
-        What keeps intermediate rows until the step is done.
+        Holds intermediate rows until the step is done.
 
     """
 
@@ -451,12 +451,12 @@ class NodeInputs:
 
     @property
     def owed(self) -> NodeTable | None:
-        """The table of rows that are set aside until they are made; None where none are."""
+        """The table of rows that are set aside for owed results; None if there is none."""
         return self.tables.get(f"{self.node.table}.owed")
 
     @property
     def spares(self) -> NodeTable | None:
-        """The table of a DISTINCT's spare rows; None where rows do not end."""
+        """The table of a DISTINCT's spare rows; None if rows do not end."""
         return self.tables.get(f"{self.node.table}.spare")
 
 
