@@ -39,10 +39,10 @@ __all__ = ["Followed", "aggregate_plans", "compared", "histories", "over_views",
 
 @dataclass(frozen=True)
 class Followed:
-    """A stream or view that a plan moves: what the tables that follow it need to know.
+    """A stream or view that a plan moves, with the facts for the tables that follow it.
 
-    ``first`` tells whether it is built in this plan, ``more`` whether files were left for another one at the same window time;
-    its load slots start above ``k0``. ``arrives`` tells whether it may get rows.
+    ``first``: it is built in this plan; ``more``: files are left for another plan at the same window time; its load slots start
+    above ``k0``; ``arrives``: it may get rows.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Followed:
 
     @classmethod
     def of_stream(cls, stream: StreamPlan, arriving: Collection[str]) -> Followed:
-        """Return a stream; ``arriving`` are those that may get rows."""
+        """Return a stream; ``arriving`` are the streams that may get rows."""
         return cls(stream.name, stream.first, bool(stream.more), stream.k0, stream.name in arriving)
 
     @classmethod
@@ -75,7 +75,7 @@ def compared(catalog: Catalog, source: str) -> Mapping[str, Kind]:
 
 
 def histories(last: Epoch | None, names: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the first slot of which synopses have all rows, and how many slots they keep; a new one has none."""
+    """Return the first slot for which synopses have all rows, and the number of slots they keep; None for new ones."""
     states = [last.table(name) if last else None for name in names]
     records = [None if state is None else state.synopsis for state in states]
     return [(NEVER, 0) if each is None or each.emptied else (each.full_from, each.slots) for each in records]
@@ -273,7 +273,7 @@ class _Following:
         )
 
     def _due(self, aggregate: Aggregate, record: AnswersRecord | None, after: int, through: int) -> Iterator[Due]:
-        """The answers that wait from before, and those that are due now."""
+        """The answers that wait from before, and the answers that are due now."""
         definition = aggregate.definition
         declared = {window.text for window in definition.windows}
         for due in record.waiting if record else ():

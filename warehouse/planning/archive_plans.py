@@ -22,7 +22,7 @@ __all__ = ["archive_plan", "expire_within"]
 
 
 def archive_plan(stream: StreamPlan, last: Epoch | None, slot: int) -> StreamPlan:
-    """Return the plan of a stream's archive for an update to a slot: that of a stream that loads no file."""
+    """Return the plan of a stream's archive for an update to a slot, like the plan of a stream that loads no file."""
     name = archive_name(stream.name)
     before = last.table(name) if last else None
     stopped = _stopped(before, last.table(stream.name) if last else None)

@@ -74,7 +74,7 @@ def coalesced_of(epoch: Epoch, table: str) -> set[str]:
 
 
 def rebuilt_tables(catalog: Catalog, last: Epoch | None) -> tuple[str, ...]:
-    """Return the notices about existing coalesced tables that are rebuilt: what they may lose."""
+    """Return the notices about existing coalesced tables that are rebuilt, with the points that they may lose."""
     told = []
     for table in catalog.coalesced:
         state = last.table(table.name) if last else None
@@ -150,7 +150,7 @@ def coalesced_steps(planned: StreamPlan, state: TableState | None, table_id: str
 
 
 def _has_ledger(state: TableState | None) -> bool:
-    """Whether the table has a column for what was shed: from its first budget on."""
+    """Whether the table has a column for shed members; it has one from its first budget on."""
     return state is not None and state.coalesced is not None and state.coalesced.definition.ledger
 
 

@@ -59,7 +59,7 @@ def _judged(catalog: Catalog) -> tuple[tuple[NodeInput, ...], tuple[tuple[str, s
 
 
 def nodes_above(table: str, nodes: Sequence[NodeInput], others: set[str], beside: Collection[str] = ()) -> list[NodeInput]:
-    """Return the nodes of views that read a table or a side table of it (``beside``), directly or not, or that are in ``others``.
+    """Return the nodes of views that read a table or its side table (``beside``), directly or not, or that are in ``others``.
 
     ``nodes`` are in order.
     """
@@ -101,8 +101,8 @@ def with_columns(
     Raises
     ------
     ConfigurationError
-        When Spark refuses a query, or a column has a type that no table can have. With ``refused`` the view goes there
-        instead, with those that read it, and its nodes are left out.
+        When Spark refuses a query, or a column has a type that no table can have. If ``refused`` is given, the view is added to
+        it instead, with the views that read it, and its nodes are left out.
 
     """
     names = [*(source.name for source in catalog.sources), *(aggregate.name for aggregate in catalog.aggregates)]

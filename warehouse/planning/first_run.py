@@ -1,4 +1,4 @@
-"""A first run cannot do damage: this module checks what a first build would load before anything is written."""
+"""Checks the rows that a first build would load before anything is written, so that a first run cannot lose them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class _Look:
     last: Epoch | None = None
 
     def parts(self, given: StreamInput) -> Iterator[StreamInput]:
-        """Yield all that waits for a stream of which ``given`` is the first part."""
+        """Yield all waiting files of a stream, in parts; ``given`` is the first part."""
         return all_parts(self.catalog, given, self.last, self.excluded.setdefault(given.stream.name, {}), self.clock)
 
     def at(self, given: StreamInput, slot: int) -> FirstLook:
@@ -92,7 +92,7 @@ def earliest_arrival(
 ) -> int | None:
     """Return the earliest ``ts`` (microseconds) of a valid waiting row of a stream; None when no row waits.
 
-    Changes of relations do not count: their rows may be years old and are no history to replay.
+    Changes of relations do not count: their rows may be years old and are not a history to replay.
     """
     look = _Look(session, catalog, clock, excluded)
     streams = [given for given in inputs if given.stream.changes is None and _has_files(given)]
@@ -111,15 +111,15 @@ def refuse_empty(
     replays: bool,
     last: Epoch | None,
 ) -> None:
-    """Refuse a first build in which rows wait and none would be live.
+    """Refuse a first build if rows wait and none of them would be live.
 
-    When a history is replayed slot by slot, rows that have not arrived yet are no loss; then only a build whose rows
-    are all dead is refused.
+    If a history is replayed slot by slot, later builds load the rows that have not arrived yet; then a build is only refused if
+    its rows are all dead.
 
     Raises
     ------
     EmptyFirstRunError
-        Naming the streams; nothing has been written.
+        The error names the streams; nothing has been written.
 
     """
     look = _Look(session, catalog, clock, excluded, last)

@@ -1,4 +1,4 @@
-"""What a plan has for the tables that follow a stream or a view: synopses, answers and coalesced tables."""
+"""A plan's entries for the tables that follow a stream or a view: synopses, answers and coalesced tables."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ __all__ = ["AnswersPlan", "CoalescedPlan", "SynopsisPlan", "SynopsisRead"]
 
 
 class SynopsisPlan(msgspec.Struct, frozen=True):
-    """What an update does for a synopsis of a stream or a view; its rows stay for ``slots`` slots.
+    """The work of an update for a synopsis of a stream or a view; its rows stay for ``slots`` slots.
 
-    ``arrives`` tells whether the stream may get rows, ``opening`` whether it is in its own first build, so that no row of it can
-    have gone. With ``history`` what the ``landed`` files give that were loaded before, or what the stream and its archive hold,
-    is added, whichever is more; with ``carried`` the synopsis's own rows are written again, to stay longer. One that is
-    ``rebuilt`` is written again from what its stream holds: the stored rows tell all of those that are live. ``spare`` of the
-    slots are for answers that are given later than they are due. The windows that read it end with slot ``first_end`` or later;
-    of those that end before ``sure`` rows have gone. A migration of the grid of times gives the former one: anchor and interval.
+    ``arrives``: the stream may get rows. ``opening``: the stream is in its own first build, so no row of it can have expired.
+    ``history``: the rows of ``landed`` files that were loaded before, or the rows of the stream and its archive, are added,
+    whichever are more. ``carried``: the synopsis's own rows are written again, to stay longer. ``rebuilt``: the synopsis is
+    written again from the rows of its stream, which include all live ones. ``spare``: the number of its slots for answers that
+    are given later than they are due. The windows that read it end with slot ``first_end`` or later; windows that end before
+    ``sure`` may lack rows. A migration of the grid of times gives the former anchor and interval.
 
-    One of a ``view`` follows its node. Where the view is built in this plan (``built``) all of its live rows come. Of these, and
-    of ``history``, only those count that arrived after the slot ``since``: up to that one the synopsis knows them.
+    A synopsis of a ``view`` follows the view's node. If the plan builds the view (``built``), all of its live rows are read. Of
+    these, and of ``history``, only rows that arrived after the slot ``since`` count: the synopsis has the earlier ones.
     """
 
     synopsis: Synopsis
@@ -44,9 +44,9 @@ class SynopsisPlan(msgspec.Struct, frozen=True):
 
 
 class SynopsisRead(msgspec.Struct, frozen=True):
-    """What answers read of the synopsis in that table: states of columns, and with ``rows`` the number of rows.
+    """The parts of a synopsis that answers read: states of columns, and with ``rows`` the number of rows.
 
-    With ``less`` they are of a difference: of the rows in this table and in ``plus``, without the rows in ``less``.
+    With ``less`` the answers read a difference: the rows of this table and of ``plus``, without the rows of ``less``.
     """
 
     table: str
@@ -63,11 +63,10 @@ class SynopsisRead(msgspec.Struct, frozen=True):
 
 
 class AnswersPlan(msgspec.Struct, frozen=True):
-    """The answers that an update gives of an aggregate: what is due, and from which synopses.
+    """The answers that an update gives for an aggregate: the due windows and their synopses.
 
-    After it windows are answered that end up to the slot ``through``, or with ``within`` (microseconds that all aggregates of the
-    update have together) those for which there was time. Ends before the slot ``sure`` may lack rows that were there at their
-    time.
+    The update answers windows that end up to the slot ``through``, or with ``within`` (microseconds for all aggregates of the
+    update together) as many as there is time for. Ends before the slot ``sure`` may lack rows that were live at their time.
     """
 
     definition: Definition
@@ -79,7 +78,7 @@ class AnswersPlan(msgspec.Struct, frozen=True):
 
 
 class CoalescedPlan(msgspec.Struct, frozen=True):
-    """What an update does for a coalesced table of a stream.
+    """The work of an update for a coalesced table of a stream.
 
     ``arrives``, ``opening``, ``history`` and ``landed`` are as in a :class:`SynopsisPlan`.
     """

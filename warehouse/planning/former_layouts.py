@@ -1,8 +1,7 @@
-"""What an update does with the layouts from which tables migrate side by side: doubly-partitioned-index sheet, section 8.4.
+"""The work of an update for former layouts of tables that migrate side by side: doubly-partitioned-index sheet, section 8.4.
 
-New rows go to the layout in force. A former one only loses rows: a partition whose rows have all expired is removed unread, and
-where the technique rewrites, the column of the expired slots is rewritten without them. Once little is left, the rest may be
-moved.
+New rows go to the present layout. A former layout only loses rows: a partition whose rows have all expired is removed unread, and
+under ``rebuild`` the column of the expired slots is rewritten without them. Once few rows are left, they may be moved.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ __all__ = ["former_cells", "still_there"]
 
 
 def former_cells(state: TableState | None, k0: int, k: int) -> FormerCells:
-    """Return what an update over slots k0+1..k does with the partitions of a table's former layouts."""
+    """Return the work of an update over slots k0+1..k for the partitions of a table's former layouts."""
     gone: list[tuple[int, int]] = []
     aged: list[tuple[int, int]] = []
     moved: list[tuple[int, int]] = []

@@ -37,10 +37,10 @@ Excluded = dict[str, dict[str, LeftOut]]
 
 @dataclass(frozen=True)
 class LandingFacts:
-    """Files of one stream that need attention (changed after they were loaded, or unreadable), and those that wait or settle.
+    """Files of one stream that need attention (changed after they were loaded, or unreadable), and files that wait or settle.
 
-    ``vanished`` counts the files that were there before, if the directory is empty now and no declaration explains that.
-    ``ignoring_case`` are sources as declared, with names of waiting CSV files that differ from them in case only.
+    ``vanished`` counts the files of before if the directory is empty now and no declaration explains it. ``ignoring_case`` are
+    sources as declared, with names of waiting CSV files that differ from them in case only.
     """
 
     stream: str
@@ -134,7 +134,7 @@ def _arrived(stream: Stream, known: Known, last: Epoch | None, root: Path, clock
         asked = objects_at(stream.store, {*known.left_out, *known.reload})
         later = list_landing(stream.store, stream.files, after=behind)
         found = arrived_since({file.path: file for file in (*asked, *later)}.values(), known, clock=clock, reading=reading)
-    if stream.listing == "after_last":  # the first by name first, so that those that a plan leaves come behind
+    if stream.listing == "after_last":  # in the order of names, so that the files that a plan leaves are the last ones
         found = replace(found, new=tuple(sorted(found.new, key=lambda file: file.path.encode())))
     return found
 

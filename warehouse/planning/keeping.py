@@ -1,16 +1,16 @@
 """``keep``: how long rejected rows and reported short-lived results stay, counted from the update that found them.
 
-A row names the epoch that found it. Its age is that of a *mark*, (epoch, instant): marks e(1) < e(2) < ... with instants
-a(1) <= a(2) <= ... say that each epoch in (e(i - 1), e(i)] found its rows in [a(i) - keep / 16, a(i)]. So after an update that
-moved the windows at instant t
+A row names the epoch that found it. A *mark* (epoch, instant) gives its age: marks e(1) < e(2) < ... with instants a(1) <= a(2)
+<= ... mean that each epoch in (e(i - 1), e(i)] found its rows in [a(i) - keep / 16, a(i)]. So after an update that moved the
+windows at instant t
 
     a row has left  =>  it was found at or before t - keep
     a row is there  =>  it was found after t - keep - keep / 16
 
-and a table has at most some thirty marks, however often updates come: its record does not grow, and nobody looks into its log to
-learn that nothing is old enough. Marks count the plan's clock, not that of files, which a copy or a restored backup changes.
-An update appends a file, so whole files leave. A file with rows of several epochs (after `erase`, `restate --rejected` or an
-outsider's OPTIMIZE) is written again without the overdue ones.
+and a table has at most about thirty marks, with any number of updates. So its record does not grow, and an update need not read
+its log to find that no row is old enough. Marks use the plan's clock, and not the times of files, which a copy or a restored
+backup changes. An update appends a file, so whole files are removed. A file with rows of several epochs (after `erase`, `restate
+--rejected` or an outsider's OPTIMIZE) is written again without the overdue ones.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def keep_by_table(catalog: Catalog) -> tuple[tuple[str, int], ...]:
 def overdue_epoch(marks: Sequence[AgeMark], keep: int | None, now: int) -> int | None:
     """Return the last epoch up to which all rows were kept for long enough; None if there is no such epoch.
 
-    ``keep`` is in microseconds; None: forever.
+    ``keep`` is in microseconds; None: for ever.
 
     >>> overdue_epoch((AgeMark(3, 100), AgeMark(7, 200)), 50, now=150), overdue_epoch((AgeMark(3, 100),), 50, now=149)
     (3, None)

@@ -17,14 +17,14 @@ __all__ = ["lazy_table", "lazy_tables"]
 def lazy_tables(
     catalog: Catalog, last: Epoch | None, window_time: int, *, forgotten: str | None = None
 ) -> tuple[LazyTable, ...]:
-    """Return what an update at a window time records of the declared lazy tables.
+    """Return the records of the declared lazy tables for an update at a window time.
 
-    One that is still stored waits for its migration, which has its files ``forgotten``.
+    A table that is still stored waits for its migration, which has its files ``forgotten``.
 
     Raises
     ------
     ConfigurationError
-        When one cannot be lazy.
+        When one of the tables cannot be lazy.
 
     """
     if not catalog.lazy:
@@ -40,7 +40,7 @@ def lazy_tables(
 
 
 def lazy_table(catalog: Catalog, table: Coalesced) -> LazyTable:
-    """Return what is recorded of a table that may be lazy."""
+    """Return the record of a table that may be lazy."""
     from warehouse.views.lazy import lazy_condition  # noqa: PLC0415 - it takes the parser of SQL
 
     condition = lazy_condition(catalog, table.definition)

@@ -1,4 +1,4 @@
-"""What an update plans for the nodes of views: which are rebuilt, and how their tables are laid out."""
+"""Plans the nodes of views: which nodes are rebuilt, and the layouts of their tables."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _owes(given: NodeInput, last: Epoch | None) -> bool:
 
 
 def _reports_otherwise(given: NodeInput, last: Epoch | None) -> bool:
-    """Whether a view under a budget reports short-lived results from now on, or no more: what was set aside says which."""
+    """Whether a view under a budget starts or stops to report short-lived results; its set-aside table shows it."""
     if last is None or given.node.hidden or last.table(given.node.table) is None:
         return False
     return given.sets_aside != (last.table(f"{given.node.table}.owed") is not None)
@@ -120,7 +120,7 @@ def plan_nodes(
 ) -> list[NodePlan]:
     """Return the plans of the nodes that an update moves to ``slot``, in order, tables of spare rows before their DISTINCT's.
 
-    ``whole`` tells whether no file is left for another epoch at that slot.
+    ``whole``: no file is left for another epoch at that slot.
     """
     again = unbuilt(nodes, last, created)
     ending = _with_ends(nodes, last)
@@ -154,7 +154,7 @@ def plan_nodes(
 def _budget(
     given: NodeInput, state: TableState | None, last: Epoch | None, *, first: bool, upto: int | None
 ) -> BudgetPlan | None:
-    """What a node may make. One that had no budget before owes only what comes from now on."""
+    """The budget of a node. A node that had no budget before only owes results of later rows."""
     if given.budget is None:
         return None
     if first or last is None or state is None or state.view is None:
@@ -168,7 +168,7 @@ def _budget(
 
 
 def _with_allowed(budget: Budget, ledger: Ledger, took: Sequence[float]) -> Ledger:
-    """Return the ledger with how many results the seconds of a budget stand for, by what the last epoch took for how many."""
+    """Return the ledger with the number of results for the seconds of a budget, by the speed of the last epoch."""
     if budget.seconds is None:
         return replace(ledger, allowed=None)
     spent = sum(took) if took else None
@@ -180,9 +180,9 @@ def overtaken(
 ) -> dict[str, str]:
     """Return the views under a budget whose ledger has passed a slot that still gets rows, the views that read them, and why.
 
-    They stand still, and the next update rebuilds them. This happens where a stream that stood still continues at an earlier
-    window time, with a view between them. ``first_slots`` are by stream the first slot to which rows come, ``created`` tables
-    that the same update, to ``slot``, creates.
+    They stand still, and the next update rebuilds them. This happens if a stream that stood still continues at an earlier window
+    time, with a view between them. ``first_slots`` are by stream the first slot to which rows come, ``created`` tables that the
+    same update, to ``slot``, creates.
     """
     found: dict[str, str] = {}
     again = unbuilt(nodes, last, created)
@@ -203,7 +203,7 @@ def overtaken(
 
 
 def _with_ends(nodes: Sequence[NodeInput], last: Epoch | None) -> set[str]:
-    """Tables with rows that expire, and those that read them: a stream that is MON today may still have such rows."""
+    """Tables with rows that expire, and the views that read them; a stream that is MON now may still have such rows."""
     if last is None:
         return set()
     never = slot(NEVER, last.anchor, last.update_interval)
@@ -282,7 +282,7 @@ def _beside(
 
 
 def layout_of(given: NodeInput, state: TableState | None) -> Layout:
-    """The layout that the declaration asks for; what it leaves out keeps the recorded value, or gets the default."""
+    """The declared layout; keys that are not declared keep the recorded value, or get the default."""
     node, spec = given.node, given.layout
     if node.label == "STR":
         buckets = spec.grid[0] * spec.grid[1] if spec.grid else (_buckets(state))

@@ -1,6 +1,6 @@
-"""Planning an update: a pure function from what is declared, committed and landed to a plan.
+"""Plans an update: a pure function from declarations, the last epoch and landing files to a plan.
 
-No clock, no file and no Spark in here: the same values always give the same plan.
+It uses no clock, no file and no Spark: the same values always give the same plan.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ __all__ = [
 
 @dataclass(frozen=True)
 class StreamInput:
-    """What waits for one stream: files by header, those that cannot be read, and loaded ones that are gone.
+    """The waiting input of one stream: files by header, files that cannot be read, and loaded files that are gone.
 
-    ``layout`` is the one in force; ``continues`` is (k0, first) when an earlier epoch at this window time left files.
+    ``layout`` is the present layout; ``continues`` is (k0, first) if an earlier epoch at this window time left files.
     """
 
     stream: Stream
@@ -94,15 +94,14 @@ def make_plan(
 ) -> Plan:
     """Return the plan that moves every stream of ``inputs``, then every node of a view, to ``slot``.
 
-    ``clock`` is in microseconds; ``nodes`` come after those that they read; ``refused`` views are reported with the reason.
-    ``stopped`` tables stand still, for the reason; ``inputs`` has none of them. From side tables of a table or view that stands
-    still rows leave all the same once ``keep`` is over, unless outsiders ``changed`` that directory (None: they stay, which is
-    what verbs other than an update want). ``landed`` are files of streams that were loaded before, for synopses that are new.
-    ``again`` tells that all ``nodes`` have something to do, whether or not the window moves. ``lazy`` are the coalesced tables
-    without files.
+    ``clock`` is in microseconds; ``nodes`` come after the nodes that they read; ``refused`` views are reported with the reason.
+    ``stopped`` tables stand still, for the given reason, and are not in ``inputs``. Rows of side tables of a table or view that
+    stands still are removed nevertheless once ``keep`` is over, unless outsiders ``changed`` that directory (None: they stay, as
+    for verbs other than an update). ``landed`` are files of streams that were loaded before, for new synopses. ``again``: all
+    ``nodes`` have a step, even if the window does not move. ``lazy`` are the coalesced tables without files.
 
-    When the window does not move (``slot`` is the last epoch's), only tables that do not exist yet, and streams with
-    files left from the epoch before, have something to do.
+    If the window does not move (``slot`` is the last epoch's), only tables that do not exist yet, and streams with files left
+    from the epoch before, have steps.
     """
     epoch = 0 if last is None else last.number + 1
     moves = last is None or slot > last.slot
@@ -189,7 +188,7 @@ def _files_left(inputs: Sequence[StreamInput], last: Epoch | None) -> bool:
 
 
 def _before_answers(nodes: Sequence[NodePlan], answers: Sequence[str]) -> tuple[list[NodePlan], list[NodePlan]]:
-    """Return the nodes that read no answers over views, directly or not, and those that do, which are planned after them."""
+    """Return the nodes that read no answers over views, directly or not, and the other nodes, which are planned later."""
     late, first, after = set(answers), list[NodePlan](), list[NodePlan]()
     for node in nodes:
         if any(table in late for table in tables_read(node.node.operator)):
@@ -286,7 +285,7 @@ def _steps(
 
 
 def waiting_steps(planned: StreamPlan, state: TableState, taken: tuple[int, ...], *, epoch: int, clock: int) -> Iterator[Step]:
-    """Yield the steps that read waiting rows again: those of the slots ``taken`` are loaded, others may be invalid by now."""
+    """Yield the steps that read waiting rows again: rows of the slots ``taken`` are loaded, others may be invalid now."""
     yield from _sides(planned, state, _Ids(epoch, clock), taken)
 
 
@@ -343,7 +342,7 @@ def _following_steps(planned: StreamPlan, last: Epoch | None, slot: int, ids: _I
 
 
 def node_steps(planned: NodePlan, state: TableState | None, slot: int, *, epoch: int, clock: int) -> Iterator[Step]:
-    """Yield what the plan of ``epoch`` does for one node of a view."""
+    """Yield the steps of the plan of ``epoch`` for one node of a view."""
     name, ids = planned.name, _Ids(epoch, clock)
     path = table_path(name, "rows")
     if state is None:
@@ -384,7 +383,7 @@ def _main_step(
     below = expired_below(layout, slot)
     own = [part for part in partitions if layout.first_cell <= part.sub_index <= layout.last_cell]
     expired = tuple((part.sub_index, part.exp_block) for part in own if part.exp_block < below)
-    # The overflow block never lies below any block: a partition of it goes once its last row has expired.
+    # The overflow block is never below any block: a partition of it is removed once its last row has expired.
     dead = tuple(
         (part.sub_index, part.exp_block)
         for part in own
@@ -397,10 +396,10 @@ def _main_step(
 
 
 def _overdue(catalog: Catalog, owner: str, state: TableState | None, slot: int, own: Sequence[Step]) -> Iterator[EraseRows]:
-    """For ``erase_within``: rewrite the partitions that would keep rows longer dead than they may, after the table's own steps.
+    """For ``erase_within``: rewrite the partitions that would keep expired rows for too long, after the table's own steps.
 
-    With the default layout there are none: blocks pass in time. There are for rows that outlive the window, keyed tables,
-    and layouts older than the bound.
+    With the default layout there are none, since blocks pass in time. There are some for rows that outlive the window, keyed
+    tables, and layouts older than the bound.
     """
     bound = catalog.erase_within.get(owner)
     if bound is None or state is None or any(isinstance(step, ReplaceTable) for step in own):

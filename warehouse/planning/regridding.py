@@ -1,12 +1,12 @@
 """Synopses and answers under another grid of times.
 
-Where each slot of it is made of whole slots of the former one, a window of the new grid is also a window of the former one, so
-synopses lose nothing: each row moves to the slot that contains its own. A slot may then have several rows of a group, as after
-late batches.
+If each slot of the new grid consists of whole slots of the former one, a window of the new grid is also a window of the former
+one, so synopses lose no history: each row moves to the slot that contains its own. A slot may then have several rows of a group,
+as after late batches.
 
-On any other grid a former slot moves to the one in which it ends. Both grids have a slot that ends at the window time, so what
-arrives from then on is known exactly; windows that reach back further are not full. The stored rows say what is live, so
-the next update writes synopses of live rows again. Answers stay as they are.
+On any other grid a former slot moves to the slot in which it ends. Both grids have a slot that ends at the window time, so rows
+that arrive later are counted exactly; windows that begin earlier are not full. The next update writes synopses of live rows
+again, from the stored rows. Answers stay as they are.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = ["Regridding"]
 
 @dataclass(frozen=True)
 class Regridding:
-    """From the grid of the last epoch to that of the declarations."""
+    """A change from the grid of the last epoch to the declared grid."""
 
     catalog: Catalog
     last: Epoch
@@ -47,7 +47,7 @@ class Regridding:
         return not (catalog.update_interval % last.update_interval or (catalog.anchor - last.anchor) % last.update_interval)
 
     def _slots(self, former: int) -> int:
-        """The whole slots in as many former ones."""
+        """The number of whole new slots in a number of former ones."""
         return former * self.last.update_interval // self.catalog.update_interval
 
     def _containing(self, former: int) -> int:
@@ -60,7 +60,7 @@ class Regridding:
         return self._containing(former - 1) + 1
 
     def base(self, state: TableState) -> TableState:
-        """Return what is recorded of a synopsis or of answers, in slots of the new grid; other tables as they are."""
+        """Return the record of a synopsis or of answers in slots of the new grid; records of other tables stay as they are."""
         synopsis, answers = state.synopsis, state.answers
         if synopsis is not None:
             slots, known = self._slots(synopsis.slots), self._whole(synopsis.full_from)
@@ -82,7 +82,7 @@ class Regridding:
         return grid_slot(end, self.catalog.anchor, self.catalog.update_interval)
 
     def _due(self, due: Due) -> Due | None:
-        """An answer that waits; None if its window is not one of the new grid."""
+        """A waiting answer; None if its window does not fit the new grid."""
         if not self.merges or self._slots(due.slots) * self.catalog.update_interval != due.slots * self.last.update_interval:
             return None
         if self._containing(due.end) == self._containing(due.end + 1):
@@ -90,7 +90,7 @@ class Regridding:
         return Due(due.text, self._slots(due.slots), self._containing(due.end), due.late)
 
     def plan(self, state: TableState, slot: int) -> StreamPlan | None:
-        """Return the plan of a synopsis or of answers, of a state that :meth:`base` gave; None of another table."""
+        """Return the plan of a synopsis or of answers from a state that :meth:`base` gave; None for other tables."""
         synopsis, answers = state.synopsis, state.answers
         planned = StreamPlan(state.name, state.declaration, state.layout, slot - 1, first=False, inputs=(), left_out=())
         if synopsis is not None:

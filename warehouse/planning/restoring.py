@@ -1,7 +1,7 @@
-"""Where a rollback or a restatement starts from: tables restored to what they held at an earlier epoch.
+"""The base of a rollback or a restatement: tables restored to their contents at an earlier epoch.
 
-A plan that goes back has a *base*: an epoch that nobody ever reads, in which the tables are as :class:`RestoreTable`, its
-first steps, leave them. All other steps start from the base as those of an update start from the last epoch.
+A plan that goes back has a *base*: an epoch that is never read, with the tables as its first steps, :class:`RestoreTable`, leave
+them. All other steps start from the base, as the steps of an update start from the last epoch.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["REBUILT", "Restoring", "lost_of", "settled"]
 
 _EMPTY = -1
 REBUILT = "what it reads went back to an earlier epoch"
-"""Why the views above are rebuilt: in a base it stands where an epoch says why a view failed."""
+"""The reason why views are rebuilt: a base has it in the place of an epoch's reason why a view failed."""
 
 
 @dataclass

@@ -1,7 +1,7 @@
-"""What an update will do, as values: the steps of a plan, each one commit in one table.
+"""The steps of a plan as values; each step is one commit to one table.
 
-A plan is the write-ahead record of an update: it holds everything that decides the outcome (declarations, layout,
-files, clock instant), so that a later process that finishes it does exactly the same.
+A plan is the write-ahead record of an update: it has everything that decides the outcome (declarations, layout, files, clock
+instant), so a later process that completes it gets exactly the same result.
 """
 
 from __future__ import annotations
@@ -72,10 +72,10 @@ class AddColumns(msgspec.Struct, frozen=True, tag="add-columns"):
 
 
 class FormerCells(msgspec.Struct, frozen=True):
-    """What becomes of (sub-index, expiry block) pairs of former layouts, of which a table migrates side by side.
+    """The (sub-index, expiry block) pairs of former layouts that change in a table that migrates side by side.
 
-    ``gone`` ones hold no live row and are removed unread; ``aged`` ones are rewritten in place without their expired rows; live
-    rows of ``moved`` ones go to the layout in force.
+    ``gone`` pairs have no live row and are removed unread; ``aged`` pairs are rewritten in place without their expired rows; live
+    rows of ``moved`` pairs go to the present layout.
     """
 
     gone: tuple[tuple[int, int], ...] = ()
@@ -120,9 +120,9 @@ class RewriteCells(msgspec.Struct, frozen=True, tag="rewrite-cells"):
 class MigrateTable(msgspec.Struct, frozen=True, tag="migrate-table"):
     """Write all live rows of a table again, under the layout and the columns of its declaration, in one commit.
 
-    ``columns`` are those that are stored now, ``renamed`` pairs of former and new names. With ``reslotted`` the slots of
-    each row are counted again, since anchor or update interval changed. ``takes`` tells whether the batch may have rows that
-    waited, ``rows`` how many are stored.
+    ``columns`` are the stored columns, ``renamed`` pairs of former and new names. With ``reslotted`` the slots of each row are
+    computed again, since anchor or update interval changed. ``takes``: the batch may have rows that waited. ``rows``: the number
+    of stored rows.
     """
 
     stream: str
@@ -137,7 +137,7 @@ class MigrateTable(msgspec.Struct, frozen=True, tag="migrate-table"):
 
 
 class MoveDeferred(msgspec.Struct, frozen=True, tag="move-deferred"):
-    """Take rows whose slot has come out of the deferred table and put new waiting rows in."""
+    """Remove rows whose slot has come from the deferred table, and add new waiting rows."""
 
     stream: str
     path: str
@@ -185,7 +185,7 @@ class SetProperties(msgspec.Struct, frozen=True, tag="set-properties"):
 
 
 class MoveRelation(msgspec.Struct, frozen=True, tag="move-relation"):
-    """Take a batch of changes into a relation: versions end and begin; those that ended ``history`` ago may go.
+    """Apply a batch of changes to a relation: versions end and begin; versions that ended ``history`` ago may be removed.
 
     ``history`` is in microseconds; None keeps all versions.
     """
@@ -217,7 +217,7 @@ class ReplaceTable(msgspec.Struct, frozen=True, tag="replace-table"):
 
 
 class RewriteBuckets(msgspec.Struct, frozen=True, tag="rewrite-buckets"):
-    """Replace the rows that changed of a keyed table, in the buckets where they lie."""
+    """Replace the changed rows of a keyed table, in their buckets."""
 
     stream: str
     path: str
@@ -235,10 +235,10 @@ class StoreRestored(msgspec.Struct, frozen=True, tag="store-restored"):
 
 
 class EraseRows(msgspec.Struct, frozen=True, tag="erase-rows"):
-    """Rewrite partitions without the rows of the plan's erased keys, and without those that expired by ``dead_by``.
+    """Rewrite partitions without the rows of the plan's erased keys, and without rows that expired by ``dead_by``.
 
-    ``cells`` are (sub-index, expiry block), of deferred rows (slot, 0); None: the whole table, of which restored rows go
-    altogether. ``keyed`` tells whether keys are erased, not expired rows alone; ``rows`` how many were found. ``dead_by`` is in
+    ``cells`` are pairs (sub-index, expiry block), for deferred rows (slot, 0). None: the whole table; restored rows are then all
+    removed. ``keyed``: keys are erased, and not only expired rows. ``rows``: the number of rows found. ``dead_by`` is in
     microseconds; None keeps expired rows.
     """
 
@@ -290,14 +290,13 @@ class RestoredFile(msgspec.Struct, frozen=True):
 
 
 class StreamPlan(msgspec.Struct, frozen=True):
-    """What an update does for one stream, or for a table that follows one.
+    """The work of an update for one stream, or for a table that follows one.
 
-    ``first`` is true when the table gets its first build: load slots are clamped to ``k - p + 1 .. k`` and nothing is
-    late. ``k0`` is this stream's last processed slot (``k - p`` on a first build). ``more`` files wait for the next
-    plan, ``gone`` loaded ones are no longer in the landing directory. Of ``retried`` files only the records that were
-    rejected are loaded. The archived ``restored_files`` are moved back before anything is read. ``archive_of`` names the stream
-    whose expired rows the table gets, when it is an archive; ``synopsis``, ``answers`` and ``coalesced`` say what it gets
-    otherwise.
+    ``first``: the table gets its first build, in which load slots are clamped to ``k - p + 1 .. k`` and no row is late. ``k0`` is
+    this stream's last processed slot (``k - p`` on a first build). ``more`` files wait for the next plan; ``gone`` files were
+    loaded and are no longer in the landing directory. From ``retried`` files only rejected records are loaded. Archived
+    ``restored_files`` are moved back before anything is read. An archive has ``archive_of``, the stream whose expired rows it
+    gets; other tables that follow a stream have ``synopsis``, ``answers`` or ``coalesced``.
     """
 
     name: str
@@ -332,17 +331,17 @@ class StreamPlan(msgspec.Struct, frozen=True):
 
     @property
     def stored_columns(self) -> tuple[ColumnRecord, ...]:
-        """The stored columns before the system's: those of its declaration, and the state of a coalesced table."""
+        """The stored columns before the system columns: the declared ones, and the state of a coalesced table."""
         state = () if self.coalesced is None else self.coalesced.definition.state
         return (*self.declaration.columns, *(ColumnRecord(name, kind) for name, kind in state))
 
 
 class NodePlan(msgspec.Struct, frozen=True):
-    """What an update does for one node of a view.
+    """The work of an update for one node of a view.
 
-    ``columns`` are the user's with their types, ``state`` the columns of aggregates' state. ``first`` nodes are built
-    over the rows that are live at the window time. ``spare_of`` names the DISTINCT whose spare rows the table holds.
-    Under a ``budget`` a part of the results is made, and the rest is owed.
+    ``columns`` are the user's columns with their types, ``state`` the columns of aggregates' state. ``first`` nodes are built
+    over the rows that are live at the window time. ``spare_of`` names the DISTINCT whose spare rows the table holds. Under a
+    ``budget`` a part of the results is made, and the others are owed.
     """
 
     name: str
@@ -362,11 +361,11 @@ class NodePlan(msgspec.Struct, frozen=True):
 
 
 class Erasure(msgspec.Struct, frozen=True):
-    """What an erasure was asked for: keys of a table, or, without keys, the expired rows of all that it has steps for.
+    """The request of an erasure: keys of a table, or, without keys, the expired rows of all tables with steps.
 
     ``key`` are the columns with their types, ``keys`` tuples of their texts (a prefix has fewer), with None for a null; ``views``
-    are rebuilt without the rows. ``salt`` goes into the hashes by which the receipt names the keys. A plan with an erasure is
-    removed when all is done: until then it shows that something is left to do.
+    are rebuilt without the rows. ``salt`` is part of the hashes that replace the keys in the receipt. A plan with an erasure is
+    removed at the end: while it exists, the erasure is not finished.
     """
 
     table: str | None
@@ -380,12 +379,11 @@ class Erasure(msgspec.Struct, frozen=True):
 class Plan(msgspec.Struct, frozen=True):
     """The write-ahead record of epoch ``epoch``: a pure function of the catalog, the last epoch, the landing and T.
 
-    A plan that goes back to the contents of epoch ``starts_from`` has a ``base``: what its first steps, which restore
-    tables, make of the last epoch, and all other steps start from. ``known`` is then what the epoch says of landing files,
-    in addition to what its own batches say. ``refused`` views cannot be maintained, for the reason: they stand still.
-    ``stopped`` tables (and archives) stand still too, since outsiders changed them. ``keep`` (microseconds) of rejected rows and
-    short-lived results is that of each table that bounds it. ``lazy`` are the coalesced tables without files that are declared,
-    ``choices`` what was decided of tables that are new.
+    A plan that goes back to the contents of epoch ``starts_from`` has a ``base``: the state after its first steps, which restore
+    tables, and from which all other steps start. ``known`` is then the epoch's list of landing files, in addition to its own
+    batches. ``refused`` views cannot be maintained, for the given reason: they stand still. ``stopped`` tables (and archives)
+    stand still, too, since outsiders changed them. ``keep`` (microseconds) bounds rejected rows and short-lived results, by
+    table. ``lazy`` are the declared coalesced tables without files, ``choices`` the decisions for new tables.
     """
 
     epoch: int
@@ -419,5 +417,5 @@ class Plan(msgspec.Struct, frozen=True):
         return next(stream for stream in self.streams if stream.name == name)
 
     def node(self, name: str) -> NodePlan | None:
-        """Return the plan of the view's node of that table; None when the table is a stream's."""
+        """Return the plan of the view's node with that table; None for the table of a stream."""
         return next((node for node in self.nodes if node.name == name), None)

@@ -27,7 +27,7 @@ STEP_WORDS = {
     "erase-rows": "erase rows of",
     "cut-log": "shorten the log of",
 }
-"""What a step of each tag does to its table."""
+"""The work of a step on its table, in words, by its tag."""
 _FOLDERS = {
     "deferred": "waiting rows of {}",
     "rejected": "rejected rows of {}",
@@ -42,7 +42,7 @@ _BESIDE = (
 
 
 def table_text(path: str) -> str:
-    """Return what a table below the root holds; a path of no known form stays as it is.
+    """Return the contents of a table below the root in words; a path of unknown form stays as it is.
 
     >>> table_text("tables/flights"), table_text("rejected/flights"), table_text("tables/flights.synopsis0_1")
     ('flights', 'rejected rows of flights', 'counts of flights for its aggregates')

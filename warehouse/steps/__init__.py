@@ -1,1 +1,1 @@
-"""The steps of a plan at work: what each reads, what it commits, how it is recognised as done."""
+"""The execution of plans: the inputs of each kind of step, its commit, and how a commit is recognised as done."""

@@ -1,9 +1,10 @@
 """The answers that an aggregate's step gives: DuckDB merges the states of slots in the driver.
 
-Each due window takes the slots ``end - length + 1 .. end`` of its synopses as this plan has left them. Rows that this plan has
-removed are read at the version before: an update that moves over many slots answers the ends in between from what was there.
+Each due window uses the slots ``end - length + 1 .. end`` of its synopses as this plan has left them. Rows that this plan has
+removed are read at the version before, so an update that moves over many slots answers the ends in between from the rows of that
+time.
 
-Of a difference of synopses only those slots are taken that all of them know completely.
+A difference of synopses only uses slots for which all of them are complete.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ Given = tuple[tuple["Due", ...], tuple[pa.Table, ...]]
 """Which due windows are answered, and the answers."""
 
 ANSWERED = "answered"
-"""What a commit says of the answers that there was time for: the length and the last slot of each window."""
+"""The key of a commit's metadata with the answers that were given: the length and the last slot of each window."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,18 +68,18 @@ class AnswersSource:
     Parameters
     ----------
     plan, planned, root
-        The plan, what it has for the aggregate, and the warehouse's directory.
+        The plan, its entry for the aggregate, and the warehouse's directory.
     last
-        What the plan starts from.
+        The state from which the plan starts.
     files
         Reads stored tables.
     anything
         Returns a session.
     partial
-        Tells whether a synopsis lacks rows, from its stream and its commit's metadata.
+        Returns whether a synopsis lacks rows, from its stream and its commit's metadata.
     together
-        Returns what is answered, together with other aggregates; where an update has limited time for answers, what there was
-        time for.
+        Returns the answers, computed together with those of other aggregates; if the time for answers is limited, those that were
+        given in this time.
 
     """
 
@@ -93,7 +94,7 @@ class AnswersSource:
 
     @property
     def own(self) -> AnswersPlan:
-        """What the plan says of the answers."""
+        """The plan's entry for the answers."""
         if self.planned.answers is None:
             raise TypeError(f"{self.planned.name} is no aggregate")
         return self.planned.answers
@@ -131,7 +132,7 @@ class AnswersSource:
 
     @cached_property
     def _given(self) -> Given:
-        """What is answered, and the answers."""
+        """The answered windows, and the answers."""
         return self.together(self)
 
     @property
@@ -170,7 +171,7 @@ class AnswersSource:
         return self._counted(self._estimated(connection.sql(query).to_arrow_table()), due)
 
     def reaches(self, read: SynopsisRead, asked: Sequence[Due]) -> list[Reach]:
-        """Return which rows due windows have, by their places; of a difference of synopses, those that all of them know."""
+        """Return the rows of due windows, by their positions; for a difference of synopses, the rows that all of them know."""
         firsts = [each.to_pylist() for each in self._firsts(asked).values()] or [[-NEVER] * len(asked)] * len(FIRSTS)
         known, after = self._known(read) if read.less else (-NEVER, -NEVER)
         return [
@@ -179,7 +180,7 @@ class AnswersSource:
         ]
 
     def _known(self, read: SynopsisRead) -> tuple[int, int]:
-        """The first slot of which all synopses of a difference have every row, and the last one whose dead rows they may lack."""
+        """The first slot for which all synopses of a difference are complete, and the last whose expired rows they may lack."""
         planned = [own for table in read.tables if (own := self.plan.stream(table).synopsis) is not None]
         full, sure = max(map(self._full_from, read.tables)), max(own.sure for own in planned)
         stored = sure - min(own.slots for own in planned) + 1
@@ -246,7 +247,7 @@ class AnswersSource:
         return full_from(self.plan, planned, self.last, metadata, partial=self.partial(source, metadata))
 
     def _commits(self, name: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
-        """The commits that this plan has made to a synopsis: their versions and what they say."""
+        """The commits that this plan has made to a synopsis: their versions and metadata."""
         state = self.last.table(name) if self.last else None
         for commit in commits_after(self.root / "tables" / name, state.version if state else -1):
             if commit.metadata.get("epoch") == self.plan.epoch:
@@ -255,7 +256,7 @@ class AnswersSource:
     def rows(self, connection: duckdb.DuckDBPyConnection, table: str, number: int = 0) -> str:
         """Return the query for a synopsis's rows: those that stay at this plan's version, the others at the one before.
 
-        What it reads besides files is registered with that ``number``.
+        Inputs other than files are registered with this ``number``.
         """
         state = self.last.table(table) if self.last else None
         path = f"tables/{table}"

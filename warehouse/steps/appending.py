@@ -88,10 +88,9 @@ def _rewrite_cells(step: RewriteCells, task: Task) -> Done:
 
 
 def _has_facts(source: Appending) -> bool:
-    """Whether a commit without a row has something to say.
+    """Whether a commit without rows is needed for its metadata.
 
-    Its metadata may tell which answers without a row were given, where the time for answers is limited, or what a view under a
-    budget owes.
+    The metadata may list answers without a row, if the time for answers is limited, or the ledger of a view under a budget.
     """
     if isinstance(source, AnswersSource):
         return bool(source.commit_metadata.get(ANSWERED))
@@ -137,7 +136,7 @@ def _with_former(
 
 
 def _count(sizes: _Cells, task: Task, cells: AbstractSet[tuple[int, int]]) -> None:
-    """Add the stored rows of some cells to the sizes of what is written."""
+    """Add the stored rows of some cells to the sizes of the rows to write."""
     for part in task.partitions:
         cell = (part.sub_index, part.exp_block)
         if cell in cells:

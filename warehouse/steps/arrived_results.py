@@ -1,4 +1,4 @@
-"""The rows that arrived in a view, for the synopses that follow it: what its node has gained, read back from its table.
+"""The rows that arrived in a view, for the synopses that follow it: the rows that its node gained, read from its table.
 
 A view's row arrives at its ``_ts``, the latest of its parts. Results that began and ended between two updates are in no table;
 the source of the view's node has them. If the plan builds the view, results that ended before are no longer known.
@@ -29,13 +29,13 @@ __all__ = ["ArrivedResults"]
 
 @dataclass(frozen=True, eq=False)
 class ArrivedResults:
-    """The rows that a plan adds to a synopsis of a view: what the plan has for it, and the view's table as the plan left it."""
+    """The rows that a plan adds to a synopsis of a view: the plan's entry for it, and the view's table as the plan left it."""
 
     own: SynopsisPlan
     table: NodeTable
 
     def known(self) -> pa.Table | None:
-        """Return few rows in the driver, as a batch has them; None when Spark is to read them."""
+        """Return few rows in the driver, in the form of a batch; None: Spark must read them."""
         if self.own.history or self.own.built:
             return None
         came = self.table.came()

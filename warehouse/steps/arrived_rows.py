@@ -52,19 +52,19 @@ class ArrivedRows:
     Parameters
     ----------
     plan, own, stream
-        The plan, what it has for the table, and the name of the stream.
+        The plan, its entry for the table, and the name of the stream.
     last
-        What the plan starts from.
+        The state from which the plan starts.
     files
-        By which stored tables are read.
+        Reads stored tables.
     below
-        Returns the source of the stream, as it is when it is called.
+        Returns the source of the stream, as it is at the time of the call.
     anything
-        Gives a session, for a step without rows of the stream.
+        Opens a session, for a step without rows of the stream.
     live
-        Whether of the stored rows only live ones count.
+        Whether only live rows of the stored ones count.
     ordered
-        Whether rows say in ``LOADED`` by which slot they were loaded, as far as that is known.
+        Whether rows have the slot by which they were loaded in ``LOADED``, if it is known.
     """
 
     plan: Plan
@@ -107,7 +107,7 @@ class ArrivedRows:
 
     @cached_property
     def _landed(self) -> Batch | None:
-        """The rows of files that were loaded before and are still there; None if they cannot be read."""
+        """The rows of loaded files that still exist; None if they cannot be read."""
         if not self.own.landed or self.last is None:
             return None
         source, plan = self.below(), self.plan
@@ -148,20 +148,20 @@ class ArrivedRows:
 
 @dataclass(frozen=True, eq=False)
 class FollowingSource:
-    """The rows of the step of a table that takes in what arrived in a stream: a synopsis or a coalesced table.
+    """The rows of the step of a table that follows a stream: a synopsis or a coalesced table.
 
     Parameters
     ----------
     plan, planned
-        The plan, and what it has for the table.
+        The plan, and its entry for the table.
     last
-        What the plan starts from.
+        The state from which the plan starts.
     files
-        By which stored tables are read.
+        Reads stored tables.
     below
-        Returns the source of its stream, as it is when it is called.
+        Returns the source of its stream, as it is at the time of the call.
     anything
-        Gives a session, for a step without rows of the stream.
+        Opens a session, for a step without rows of the stream.
     """
 
     plan: Plan
@@ -173,7 +173,7 @@ class FollowingSource:
 
     @property
     def own(self) -> SynopsisPlan | CoalescedPlan:
-        """What the plan says of the table."""
+        """The plan's entry for the table."""
         own = self.planned.synopsis or self.planned.coalesced
         if own is None:
             raise TypeError(f"{self.planned.name} follows no stream row by row")

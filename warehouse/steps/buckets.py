@@ -1,4 +1,4 @@
-"""Steps of keyed tables, which rewrite the buckets of changed keys: those of relations and of keyed views."""
+"""Steps of keyed tables, which rewrite the buckets of changed keys: relations and keyed views."""
 
 from __future__ import annotations
 

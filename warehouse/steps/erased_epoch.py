@@ -82,7 +82,7 @@ def _rows(outcome: Outcome, state: TableState) -> TableState:
     if table is None:
         return state
     commits = [table.commits[number] for number in sorted(table.commits)]
-    # What went took its part of the ledger along: that tells the accuracy of what is left.
+    # The ledger of the erased groups was erased with them; the rest gives the accuracy of the remaining rows.
     coalesced = None if state.coalesced is None else replace(state.coalesced, shed=None)
     return replace(
         state, version=table.version, partitions=moved_partitions(state.partitions, commits), coalesced=coalesced

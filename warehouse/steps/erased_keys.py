@@ -80,7 +80,7 @@ class ErasedKeys:
     def patterns(self) -> tuple[tuple[str, ...], ...]:
         r"""Return regular expressions, of Python's and of Java's dialect: a text shows a key when all of one tuple are found.
 
-        What is found stands alone: no ASCII letter or digit touches it. Keys of nulls alone show in no text.
+        A key is found only as a whole word: no ASCII letter or digit touches it. Keys that are all null occur in no text.
 
         >>> ErasedKeys((KeyColumn("k", "VARCHAR"),), (("N1",), ("N2",))).patterns()
         (('(?:(?<![0-9A-Za-z])N1(?![0-9A-Za-z])|(?<![0-9A-Za-z])N2(?![0-9A-Za-z]))',),)
@@ -101,7 +101,7 @@ class ErasedKeys:
 
 
 def held_in(state: TableState, key: Sequence[str]) -> dict[str, str] | None:
-    """Return the columns of a table that hold a stream's key, by those of the key; None where it does not hold all of them.
+    """Return the columns of a table that hold a stream's key, by the key's columns; None if it does not hold all of them.
 
     Tables that follow a stream have the key in their groups; synopses and answers also where its values are counted.
     """
@@ -152,7 +152,7 @@ def erased_keys(columns: Sequence[KeyColumn], given: Sequence[object]) -> Erased
 
 
 def keys_of_erasure(erasure: Erasure) -> ErasedKeys | None:
-    """Return the keys that a plan erases; None when it erases expired rows."""
+    """Return the keys that a plan erases; None if it erases expired rows."""
     if not erasure.keys:
         return None
     columns = key_columns(erasure.key, [column.name for column in erasure.key])

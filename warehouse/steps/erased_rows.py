@@ -1,7 +1,6 @@
 """The step that erases: one commit that rewrites the partitions in which rows were found, without these rows.
 
-A table of rows keeps its runs sorted: what is left of a partition
-is one run. It reads the table as the plan's earlier steps left it.
+The remaining rows of a partition are one sorted run. The step reads the table as the plan's earlier steps left it.
 """
 
 from __future__ import annotations
@@ -117,7 +116,7 @@ def _others(rows: DataFrame, keys: ErasedKeys) -> DataFrame:
 
 
 def _unshown(rows: DataFrame, keys: ErasedKeys) -> DataFrame:
-    """The invalid rows that show none of the keys."""
+    """The rejected rows that contain none of the keys."""
     text = F.concat_ws("\n", "raw", "message")
     found = [reduce(and_, [text.rlike(pattern) for pattern in patterns]) for patterns in keys.patterns()]
     return rows.where(~reduce(or_, found)) if found else rows

@@ -33,7 +33,7 @@ def exact_items(definition: Definition, candidates: pa.Table, due: pa.Table, row
     Parameters
     ----------
     definition
-        What is asked; it has ``frequent``.
+        The aggregate's definition; it has ``frequent``.
     candidates
         Answers from lists, with the last slot ``_end`` and the rows ``_total`` of each window.
     due

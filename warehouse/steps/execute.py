@@ -62,7 +62,7 @@ def execute(
     clock: Callable[[], int],
     observer: Observer,
 ) -> Epoch:
-    """Execute a plan, or what is left of it, and return the epoch it makes.
+    """Execute a plan, or its remaining steps, and return the epoch that it makes.
 
     Parameters
     ----------
@@ -73,9 +73,9 @@ def execute(
     last
         The newest epoch; None for the first.
     spark
-        Gives the Spark session; called only when a step needs it.
+        Opens the Spark session; called only when a step needs it.
     clock
-        Gives the instant of commit in microseconds.
+        Returns the instant of commit in microseconds.
     observer
         Called at every :class:`Point`.
 
@@ -121,7 +121,7 @@ def execute(
     observer(Moment(Point.STEPS_DONE, plan.epoch))
     done = progress(root, [replace(each, hashed=ran) for each in expected])
     _require_commits(root, plan, done, ran)
-    for path, table in done.items():  # what this process committed is durable, or the commit would have failed
+    for path, table in done.items():  # this process's commits are durable, or they would have failed
         made_before = [commit for number, commit in table.commits.items() if number not in ran]
         make_durable(root / path, [*made_before, *table.reversals])
     observer(Moment(Point.DURABLE, plan.epoch))
@@ -146,14 +146,14 @@ class _Spent:
         self._at, self._jobs = time.monotonic(), jobs_run()
 
     def note(self, step: str) -> None:
-        """Record what was spent since the step before as this step's."""
+        """Record the seconds since the step before as those of this step."""
         at, jobs = self._at, self._jobs
         self._at, self._jobs = time.monotonic(), jobs_run()
         self.steps.append(StepSeconds(step, self._at - at, self._jobs - jobs))
 
 
 def _with_foreign(epoch: Epoch, done: Mapping[str, TableProgress]) -> Epoch:
-    """Return an epoch that records what became of outsiders' commits among those of its plan."""
+    """Return an epoch that records the outcome of outsiders' commits among those of its plan."""
     records, messages = [], []
     for path, each in ((path, each) for path, table in done.items() for each in table.foreign):
         became: Literal["passed", "reversed"] = "passed" if each.harmless else "reversed"
@@ -168,12 +168,12 @@ def _run(
 ) -> LogEntry | None:
     """Run a step on its table's newest entry and return the one that it made; None if it changed no row.
 
-    It runs again when an outsider committed to its table meanwhile, and that changed no row.
+    It runs again if an outsider committed to its table meanwhile without a change of rows.
 
     Raises
     ------
     ForeignChangeError
-        When it changed something, or outsiders do not stop; the next update finishes the plan.
+        When the outsider changed rows, or outsiders do not stop; the next update finishes the plan.
 
     """
     root, step = sources.root, sources.plan.steps[number]
@@ -189,7 +189,7 @@ def _run(
                 raise
             head = moved
         else:
-            if entry is not None:  # later steps read it: nobody's checkpoint may stand for it
+            if entry is not None:  # later steps read it: no outsider's checkpoint may replace it
                 drop_above(root / step.path, sources.done[step.path].base_version)
             return entry
     return _tried(sources, number, head, observer)
@@ -198,8 +198,8 @@ def _run(
 def _tried(sources: Sources, number: int, head: LogEntry, observer: Observer) -> LogEntry | None:
     """Run a step, leaving out files that turn out to be unreadable.
 
-    A landing file may turn out to be damaged only when all of its columns are read, or somebody may replace it before that. It is
-    then left out from here on. A view whose step fails stands still.
+    Damage of a landing file may show only when all of its columns are read, or somebody may replace the file before that. The
+    file is then left out. A view whose step fails stands still.
     """
     plan, root, last, step = sources.plan, sources.root, sources.last, sources.plan.steps[number]
     kind, name = kind_of(step), step.stream

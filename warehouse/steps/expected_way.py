@@ -24,7 +24,7 @@ __all__ = ["expected_ways"]
 
 
 def expected_ways(plan: Plan, last: Epoch | None, kinds: Sequence[Kind[Any]]) -> tuple[Way | None, ...]:
-    """Return for each step where its rows are expected to be computed and written; None for a step that writes no rows.
+    """Return for each step whether the driver or Spark is expected to make its rows; None for a step that writes no rows.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def expected_ways(plan: Plan, last: Epoch | None, kinds: Sequence[Kind[Any]]) ->
     for planned in plan.streams:
         if not planned.lands:
             few[planned.name] = _few_follow(planned, last, few)
-    for node in plan.nodes:  # each comes after those that it reads
+    for node in plan.nodes:  # each table comes after the tables that it reads
         few[node.name] = _few_change(node, last, few)
     return tuple(_way(step, kind, last, few) for step, kind in zip(plan.steps, kinds, strict=True))
 

@@ -1,4 +1,4 @@
-"""What an executed plan records of tables that follow a stream (synopses, answers, coalesced), and what a view owes."""
+"""The records of an executed plan for tables that follow a stream (synopses, answers, coalesced), and ledgers of views."""
 
 from __future__ import annotations
 

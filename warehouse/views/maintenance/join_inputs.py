@@ -1,11 +1,10 @@
-"""What a join reads at one step: of each input the rows that arrived, with figures of them, and the rows from before.
+"""The inputs of a join at one step: for each input the rows that arrived, with their figures, and the rows from before.
 
-Few rows that arrived are collected: then their number, the values of their join columns and the tables by which they are
-probed are had without a job of Spark's, and what is left of a step is reading the windows once. Spark generates code for that
-reading, and Java compiles it again whenever a constant in it is another (*measured*, windows of 4 million rows: 1.73 s with
-another constant each time, 0.99 s with the same). So no instant of a step is in it: rows from before
-carry until when they lived (``_held``), those that arrived the instant of the last epoch (``_since``), and whether
-``_held > _since`` is asked of pairs that meet.
+Few rows that arrived are collected. Then their number, the values of their join columns and the hash tables of the join need no
+Spark job, and the step only has to read the windows once. Spark generates code for this read, and Java compiles it again if a
+constant in it changes (*measured*, windows of 4 million rows: 1.73 s with a new constant each time, 0.99 s with the same one). So
+the code has no instant of the step: rows from before carry the end of their lives (``_held``), rows that arrived carry the
+instant of the last epoch (``_since``), and pairs are filtered by ``_held > _since``.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ __all__ = ["PUSHED_KEYS", "Arrived", "Earlier", "JoinInputs", "connecting", "joi
 PUSHED_KEYS = 200
 """Keys of a delta up to which the files of a window are read by key."""
 _SURELY_MORE = 2
-"""Approximate numbers of keys are off by some per cent; with so many times the limit there is no need to look."""
+"""Approximate numbers of keys are off by some per cent; beyond this multiple of the limit an exact count is not needed."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +67,8 @@ class JoinInputs:
 class Arrived:
     """Rows that arrived, which each term reads again, and figures of them.
 
-    ``frame`` are cached or collected rows, ``known`` the collected ones; ``picked`` are the same, where they were read without
-    Spark: then there is no frame until one is asked for.
+    ``frame`` has cached or collected rows, ``known`` the collected ones; ``picked`` has the same rows if they were read without
+    Spark: then a frame is made only when it is needed.
     """
 
     opened: Callable[[], SparkSession]
@@ -87,11 +86,11 @@ class Arrived:
         return frame_of(self.opened(), self.known).selectExpr("*", _since(self.since))
 
     def as_side(self) -> DataFrame:
-        """Return the rows as those that others meet, late ones included, whenever they ended."""
+        """Return the rows as the other side of a join, late ones included, also if they have ended."""
         return without_end(self.rows.drop("_since"))
 
     def keys(self, column: str) -> list[object] | None:
-        """Return the values of a column; none when they are more than are pushed."""
+        """Return the values of a column; None if they are too many to push down."""
         if self.statistics.distinct.get(column, 0) > (_SURELY_MORE if self.known is None else 1) * PUSHED_KEYS:
             return None
         if self.known is not None:
@@ -101,7 +100,7 @@ class Arrived:
 
 
 def join_inputs(join: Join, inputs: NodeInputs) -> JoinInputs:
-    """Read what a join needs."""
+    """Read the inputs of a join."""
     arrived = tuple(
         _arrived(each, classes, inputs) for each, classes in zip(join.inputs, equality_classes(join), strict=True)
     )
@@ -136,15 +135,15 @@ class Earlier:
         """Return them, with ``_held``: the instant until which each was."""
         if self.bare and picks_only(self.operator):
             rows = relation(self.operator, self.tables, NodeTable.stored)
-        else:  # an expression of the user's need not be defined for rows that have gone
+        else:  # a user's expression need not be defined for rows that have expired
             part = NodeTable.stayed if over_row_windows(self.operator) else NodeTable.before
             rows = relation(self.operator, self.tables, part).where(f"unix_micros(_exp) > {self.before}L")
         return rows.selectExpr("*", "_exp AS _held")
 
     def looked_up(self, columns: Sequence[str], keys: pa.Table, wanted: AbstractSet[str] | None) -> pa.Table | None:
-        """Return those with one of the keys (values of these columns, in this order) at least; None when Spark is to.
+        """Return at least the rows with one of the keys (values of these columns, in order); None: Spark must read them.
 
-        ``wanted`` are names of columns, in lower case; others, if any, may be missing.
+        ``wanted`` are names of columns, in lower case; other columns may be missing.
         """
         asked = lookup_keys(self.operator, columns, keys)
         if over_row_windows(self.operator) or not asked.keys() >= set(scanned(self.operator)):
@@ -193,7 +192,7 @@ def _evaluated(operator: Operator, tables: Mapping[str, NodeTable]) -> pa.Table 
 
 
 def _distinct(column: pa.ChunkedArray) -> int:
-    # Arrow does not tell structures apart; most differ.
+    # Arrow cannot compare structures; most differ.
     count: int = column.length() - column.null_count if pa.types.is_nested(column.type) else pc.count_distinct(column).as_py()
     return count
 

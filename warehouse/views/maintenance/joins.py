@@ -51,14 +51,14 @@ _PUSHED_TYPES = ("string", "tinyint", "smallint", "int", "bigint", "date")
 
 
 def new_results(join: Join, inputs: JoinInputs) -> DataFrame | None:
-    """Return the results with at least one new part, short-lived ones included; None when nothing arrived.
+    """Return the results with at least one new part, short-lived ones included; None if no row arrived.
 
     Parameters
     ----------
     join
         The operator.
     inputs
-        What it reads, and the join order: each term probes the others in it, as far as an equality connects them.
+        Its inputs, and the join order: each term probes the other inputs in this order, if an equality connects them.
 
     """
     order = inputs.order
@@ -90,7 +90,7 @@ def new_results(join: Join, inputs: JoinInputs) -> DataFrame | None:
 
 
 def joined(join: Join, inputs: Sequence[Frame]) -> Frame:
-    """Return the join of whole inputs: what a recomputation is."""
+    """Return the join of whole inputs, for a recomputation."""
     first = inputs[0].selectExpr("*", "_ts AS _since")
     sides: dict[int, Frame] = {number: without_end(rows) for number, rows in enumerate(inputs[1:], start=1)}
     met = _in_order(join, 0, first, range(len(inputs)), lambda rows, number, on: _probe(rows, sides[number], on, join))
@@ -148,15 +148,15 @@ def _in_order(
 
 
 def _results(rows: Frame, join: Join) -> Frame:
-    """The rows of which the join's further condition holds, without what only pairs are compared by."""
+    """The rows for which the join's further condition holds, without the columns that only compare pairs."""
     rows = rows.selectExpr(*[quoted(name) for name in rows.columns if name != "_since"])
     return rows if join.where is None else rows.where(join.where)
 
 
 def _narrowed(side: DataFrame, delta: Arrived, on: Sequence[tuple[str, str]], *, null_safe: bool) -> DataFrame:
-    """Let a window's files be read by the keys of a delta of few: bounds and Bloom filters then tell which row groups.
+    """Restrict the read of a window to the keys of a small delta, so that bounds and Bloom filters prune row groups.
 
-    With more keys every row group has some, and telling so would only cost.
+    With more keys every row group has some of them, and the filter would only cost time.
     """
     one, other = on[0]
     kind = dict(delta.rows.dtypes)[one]
@@ -181,7 +181,7 @@ def _probe(left: Frame, right: Frame, on: Sequence[tuple[str, str]], join: Join)
 
 
 def _beside(rows: Frame) -> Frame:
-    """The rows as those that others are joined with: their carried columns are called otherwise."""
+    """The rows as the other side of a join: with other names for the carried columns."""
     return rows.selectExpr(*[quoted(name) + (f" AS {name}_right" if name in CARRIED else "") for name in rows.columns])
 
 
@@ -195,10 +195,10 @@ def _met(matched: Frame, columns: Sequence[str]) -> Frame:
 
 
 def local_results(join: Join, inputs: JoinInputs, operator: Operator) -> pa.Table | None:
-    """Return the results with at least one new part, short-lived ones included; None when Spark is to find them.
+    """Return the results with at least one new part, short-lived ones included; None: Spark must find them.
 
-    The join's further condition is not asked. Its columns are those of the inputs in their order that ``operator``, whose core
-    the join is, may mean; ``_ts``, ``_exp``, ``_out``.
+    The join's further condition is not evaluated. The columns are those of the inputs, in their order, that ``operator``, whose
+    core is the join, may use; ``_ts``, ``_exp``, ``_out``.
     """
     try:
         return _local_terms(join, inputs, named_above(operator, join))
@@ -228,7 +228,7 @@ def _local_terms(join: Join, inputs: JoinInputs, wanted: AbstractSet[str] | None
 def _local_term(
     join: Join, start: int, inputs: JoinInputs, known: Sequence[pa.Table], new: Sequence[int], asked: AbstractSet[str] | None
 ) -> pa.Table:
-    """What arrived at one input, with what was before at the others, and what arrived at those in ``new``."""
+    """The join of rows that arrived at one input with earlier rows of the others, and new rows of those in ``new``."""
     before = inputs.before or ()
 
     def probed(rows: pa.Table, number: int, on: Sequence[tuple[str, str]]) -> pa.Table:
@@ -247,7 +247,7 @@ def _local_term(
 
 
 def _taken(left: pa.Table, right: pa.Table, on: Sequence[tuple[str, str]], join: Join) -> pa.Table:
-    """Join two tables as :func:`_probe` does, of which only the compared columns are read: those of the pairs are taken."""
+    """Join two tables like :func:`_probe`, but read only the compared columns, and take the others for the pairs alone."""
     one = _numbered(left, "row", [(column, f"l_{place}") for place, (column, _) in enumerate(on)])
     other = _numbered(right, "other", [(column, f"r_{place}") for place, (_, column) in enumerate(on)])
     compared = [(f"l_{place}", f"r_{place}") for place in range(len(on))]
@@ -279,7 +279,7 @@ def _candidates(left: DriverRows, right: DriverRows, on: Sequence[tuple[str, str
 
 
 def _bytes(rows: pa.Table, taken: pa.ChunkedArray) -> float:
-    """How many bytes some rows take: exact for texts, at most for what is nested."""
+    """The bytes of some rows: exact for texts, an upper bound for nested values."""
     most = max(pc.value_counts(taken).field("counts").to_pylist(), default=0)
     total = 0.0
     for column in rows.columns:
@@ -293,7 +293,7 @@ def _bytes(rows: pa.Table, taken: pa.ChunkedArray) -> float:
 
 
 def named_above(operator: Operator, core: Join) -> set[str] | None:
-    """Return the names, in lower case, that the filters and projections above a join may mean; None when all are kept.
+    """Return the names, in lower case, that the filters and projections above a join may use; None: they use all.
 
     Examples
     --------

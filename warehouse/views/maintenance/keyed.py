@@ -1,8 +1,8 @@
-"""Tables of keyed rows (label STR): rows that changed are replaced in the buckets where they lie.
+"""Tables of keyed rows (label STR): changed rows are replaced in their buckets.
 
-A bucket holds ``{ r : sub_index = base + pmod(xxhash64(search key), n) + 1 }``. A step rewrites the buckets in which some row
-changed, and no other. A row that is in the answer before and after is the same row still: it keeps its ``_ts`` and
-``_load_slot``, so that ``_load_slot > k0`` are the rows that came.
+A bucket holds ``{ r : sub_index = base + pmod(xxhash64(search key), n) + 1 }``. A step rewrites the buckets in which a row
+changed, and no other. A row that is in the answer before and after keeps its ``_ts`` and ``_load_slot``, so the rows with
+``_load_slot > k0`` are the new ones.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ __all__ = ["Replacement", "changed_keys", "placeless", "replacement", "replacing
 
 @dataclass(frozen=True)
 class Replacement:
-    """The new content of the buckets that changed: rows with all columns, and per bucket what is written, new and gone.
+    """The new content of the changed buckets: rows with all columns, and per bucket the rows written, inserted and removed.
 
-    ``rows`` is None when nothing changed; few are in the driver.
+    ``rows`` is None if no row changed; few rows are in the driver.
     """
 
     rows: DataFrame | pa.Table | None
@@ -75,30 +75,30 @@ def replacement(
     timed: bool = False,
     stored: Callable[[Collection[int]], pa.Table | None] | None = None,
 ) -> Replacement:
-    """Return what a step writes.
+    """Return the new content of the changed buckets.
 
     Parameters
     ----------
     old
-        The table's rows at the last epoch, live then, with all its columns but those of partitions.
+        The table's rows that were live at the last epoch, without the partition columns.
     new
         The rows of the changed keys that are in the answer now: ``columns``, ``_ts`` and ``_exp``.
     keys, changed_key
         The changed values of these columns; None: every row may have changed.
     of_keys
-        ``old``, where rows that have none of the keys may be missing; None: ``old`` itself.
+        ``old``, in which rows without one of the keys may be missing; None: ``old`` itself.
     columns, state
         The columns by which rows are compared, and others that may change in a row that stays the same.
     search_key
-        What buckets are made by.
+        The columns whose hash is the bucket.
     layout, move
-        Of the table; from when to when.
+        The table's layout; the times between which the step moves.
     cache
-        What keeps rows until the step is done.
+        Holds rows until the step is done.
     timed
-        Whether rows with another ``_ts`` are others, which they keep.
+        Whether rows that differ only in ``_ts`` are different rows, which keep their ``_ts``.
     stored
-        What reads the live rows of some of the table's buckets, where all are surely few; None: Spark makes the content.
+        Reads the live rows of some of the table's buckets, if all are certainly few; None: Spark makes the content.
 
     """
     own, beside_it = [quoted(name) for name in columns], [quoted(name) for name in state]
@@ -162,7 +162,7 @@ def replacement(
 
 
 def replacing(rows: DataFrame | pa.Table, touched: Mapping[int, tuple[int, int, int]]) -> Replacement:
-    """Return new content of buckets: their rows, and of each how many these are, how many are new and how many have gone."""
+    """Return the new content of buckets: their rows, and for each the number of rows, of inserted and of removed rows."""
     return Replacement(
         rows,
         {bucket: count for bucket, (count, _, _) in touched.items()},
@@ -182,7 +182,7 @@ def _in_driver(
     *,
     dated: bool,
 ) -> Replacement | None:
-    """What a step writes, made of few rows; None when Spark is to."""
+    """The new content of the changed buckets, made from few rows; None: Spark must compute it."""
     touched = touched_buckets(matched, stateful=bool(state))
     if not touched:
         return Replacement(None, {}, {}, 0)

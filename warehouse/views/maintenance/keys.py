@@ -1,12 +1,11 @@
-"""Rows by keys in which null is a value like others: semi-join, anti-join, lookup keys, grouping by values as they are stored.
+"""Rows by keys in which null is an ordinary value: semi-join, anti-join, lookup keys, grouping by stored values.
 
-Where keys are known to have no null, plain equality finds the same rows: by hashing the key itself, not a pair of it and
-whether it is null. Spark takes -0.0 for 0.0 when it groups, and writes 0.0 for both: a group is one of the values and of the
-signs of their zeros, and the values themselves are those of one of its rows.
+If keys have no null, plain equality finds the same rows: Spark then hashes the key itself, and not a pair of the key and whether
+it is null. When Spark groups, it treats -0.0 as 0.0 and writes 0.0 for both. So rows are grouped by the values and by the signs
+of zeros, and the values of a group are those of one of its rows.
 
-A pipeline keeps no state, so that a row of it comes from one row of a table; where a column of the pipeline is a column of the
-table, rows with other values than the lookup keys need not be read. What is left out is a matter of speed alone: whoever asks
-compares again.
+A pipeline keeps no state, so each of its rows comes from one row of a table. If a column of the pipeline is a column of the
+table, rows with other values than the lookup keys need not be read. This only saves time: the caller compares again.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ def semi_joined(rows: Frame, keys: Frame | None, columns: Sequence[str], by: Seq
 
 
 def anti_joined(rows: Frame, keys: Frame | None, columns: Sequence[str], by: Sequence[str] | None = None) -> Frame:
-    """Return the other rows; no keys: none."""
+    """Return the rows that have none of the keys; without keys, no rows."""
     return rows.where("false") if keys is None else _matched(rows, keys, columns, by, "left_anti")
 
 
@@ -100,7 +99,7 @@ def grouped(rows: Frame, columns: Sequence[str], aggregates: Sequence[tuple[str,
 
 
 def grouped_exactly(rows: DataFrame, columns: Sequence[str], aggregates: Sequence[Column]) -> DataFrame:
-    """Return aggregates for each combination of values; 0.0 and -0.0, also inside structures and arrays, are two.
+    """Return aggregates for each combination of values; 0.0 and -0.0 differ, also inside structures and arrays.
 
     Parameters
     ----------
@@ -109,7 +108,7 @@ def grouped_exactly(rows: DataFrame, columns: Sequence[str], aggregates: Sequenc
     columns
         Names of columns.
     aggregates
-        What is computed of each group, with names.
+        The aggregates of each group, with names.
 
     """
     kinds = dict(rows.dtypes)
@@ -126,7 +125,7 @@ def grouped_exactly(rows: DataFrame, columns: Sequence[str], aggregates: Sequenc
 
 
 def _sign(name: str, kind: str) -> Column:
-    """What tells values apart that Spark groups together: whether a zero is negative, or all of a nested value as text."""
+    """A term that distinguishes values that Spark groups together: the sign of a zero, or a nested value as text."""
     column = quoted(name)
     if kind in _SCALAR:
         return F.expr(f"CASE WHEN {column} = 0 THEN CAST({column} AS string) = '-0.0' END")
@@ -134,7 +133,7 @@ def _sign(name: str, kind: str) -> Column:
 
 
 def lookup_keys(operator: Operator, columns: Sequence[str], keys: pa.Table) -> dict[str, pa.Table]:
-    """Return the values that columns of a pipeline's tables must have to make a row with one of some keys.
+    """Return the values that columns of a pipeline's tables must have in rows that give one of some keys.
 
     Parameters
     ----------
@@ -146,7 +145,7 @@ def lookup_keys(operator: Operator, columns: Sequence[str], keys: pa.Table) -> d
     Returns
     -------
     dict
-        The values by table, under their names there; a table of which the keys are no values is missing.
+        The values by table, under their names in the table; tables without columns of the keys are missing.
 
     """
     places: dict[str, Mapping[str, str] | None] = {}

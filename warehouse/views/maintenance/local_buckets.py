@@ -1,4 +1,4 @@
-"""The new content of a keyed table's buckets, made by the driver from few rows: what Spark makes of many in :mod:`.keyed`."""
+"""The new content of a keyed table's buckets, computed in the driver from few rows, as :mod:`.keyed` does by Spark."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ __all__ = ["entered", "others", "touched_buckets"]
 
 
 def touched_buckets(matched: pa.Table, *, stateful: bool) -> dict[int, tuple[int, int, int]]:
-    """Return the rows that each changed bucket has of the changed keys, how many of them are new, and how many have gone.
+    """Return the rows of the changed keys in each changed bucket, and how many of them are inserted and removed.
 
     Parameters
     ----------
     matched
-        A row for each row of the answer before or now: ``_was`` and ``_came`` list where it stood and where it stands.
+        A row for each row of the answer before or now: ``_was`` and ``_came`` list its positions before and now.
     stateful
-        Whether these also have columns of state, which may change in a row that stays.
+        Whether the rows also have columns of state, which may change in a row that stays.
 
     """
     was, came = (pc.list_value_length(matched[name]).to_numpy() for name in ("_was", "_came"))
@@ -97,7 +97,7 @@ def entered(matched: pa.Table, columns: Sequence[str], state: Sequence[str], mov
 
 
 def others(rows: pa.Table, keys: pa.Table, columns: Sequence[str]) -> pa.Table | None:
-    """Return the rows of which these columns are none of the keys; None where the engines might not agree on that."""
+    """Return the rows whose columns have none of the keys; None if the engines might disagree on this."""
     if not columns:
         return rows.slice(0, 0)
     values = [rows[name] for name in columns]

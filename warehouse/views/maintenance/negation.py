@@ -1,8 +1,8 @@
 """Anti-join and bag difference: left rows that the right side hides or cancels (update-patterns sheet, 2.4).
 
-Both are recomputed for the values that changed. A left row of an anti-join is in the answer in the gaps between the
-lifetimes of the right rows of its value, which are known as far as rows have arrived; so the instant at which it enters and
-appearances between two updates come out exactly.
+Both are recomputed for the values that changed. A left row of an anti-join is in the answer in the gaps between the lifetimes of
+the right rows of its value. The lifetimes of all rows that arrived are known, so the instant at which a row enters the answer is
+exact, and so are appearances between two updates.
 """
 
 from __future__ import annotations
@@ -40,8 +40,7 @@ def uncovered(left: Frame, right: Frame, on: Sequence[tuple[str, str]], move: Mo
     on
         (left column, right column); null equals nothing.
     move
-        Appearances that are over at ``now`` and began after ``before`` are short-lived; the others are those of the
-        rows in the answer.
+        Appearances that are over at ``now`` and began after ``before`` are short-lived; the others belong to rows in the answer.
 
     """
     keys = [f"{quoted(column)} AS _key_{number}" for number, (_, column) in enumerate(on)]

@@ -1,4 +1,4 @@
-"""Where the rows of a view lie: load slot, expiration slot, sub-index and expiry block (DESIGN 2, 4, 9)."""
+"""Assigns the rows of a view to cells: load slot, expiration slot, sub-index and expiry block (DESIGN 2, 4, 9)."""
 
 from __future__ import annotations
 

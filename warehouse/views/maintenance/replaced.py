@@ -98,7 +98,7 @@ def _surely_few(inputs: NodeInputs, keys: Keys | None) -> bool:
 
 
 def _changed(inputs: NodeInputs) -> DataFrame | None:
-    """The keys of rows that came or went; None: the whole answer is looked at."""
+    """The keys of rows that were inserted or removed; None: the whole answer is recomputed."""
     core, node, tables, move = inputs.core, inputs.node, inputs.tables, inputs.move
     if core is None:
         return renamed(changes(node.operator, tables, move), node.search_key, node.search_key).distinct()
@@ -115,11 +115,11 @@ def current(inputs: NodeInputs, keys: Keys | None, old: DataFrame | None) -> Dat
     Parameters
     ----------
     inputs
-        The node's.
+        The inputs of the node.
     keys
         The changed keys; None: the whole answer.
     old
-        The node's rows of the last epoch, of these keys at least; None on a first build.
+        The node's rows of the last epoch, at least those of the keys; None on a first build.
 
     """
     core, node, move = inputs.core, inputs.node, inputs.move

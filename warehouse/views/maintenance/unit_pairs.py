@@ -46,7 +46,7 @@ _ROW, _END = "_row", "_end"
 
 @dataclass(frozen=True)
 class Part:
-    """What a round makes of one unit: at most ``quota`` results from ``begin`` up to the last place ``end``, or the ``whole``."""
+    """The part of one unit that a round makes: at most ``quota`` results from ``begin`` up to ``end``, or the ``whole`` unit."""
 
     unit: Unit
     begin: Position
@@ -87,7 +87,7 @@ def _stopped(parts: Sequence[Part], told: Iterable[Mapping[str, int]]) -> dict[U
 
 @dataclass(frozen=True)
 class Counts:
-    """What the units of a join hold, pairs that belong to a slot later than the ledger's, and how many pairs there are."""
+    """Counts of the units of a join, of the pairs of slots later than the ledger's, and of all pairs."""
 
     units: Mapping[Unit, Worth]
     later: Worth
@@ -148,7 +148,7 @@ class UnitPairs:
         return self._rows(1, f"{_END}_right").withColumnRenamed(LOADED, f"{LOADED}_right")
 
     def _rows(self, number: int, end: str) -> DataFrame:
-        """The live rows of an input, and those that are set aside; then with when each ends."""
+        """The live rows of an input, and the rows that are set aside; the latter with their ends."""
         live = self._live(number)
         if self.aside is None:
             return live
@@ -159,7 +159,7 @@ class UnitPairs:
         return rows.where(f"_exp > _ts AND unix_micros(_exp) > {self.inputs.move.now}L")
 
     def counted(self) -> Counts:
-        """Return what each unit holds; units without a pair are left out."""
+        """Return the counts of each unit; units without a pair are left out."""
         keys = [f"_key_{place}" for place in range(len(self.on))]
         left = self._by_key(self.left, [name for name, _ in self.on], LOADED, "left_count", [BUCKET])
         right = self._by_key(self.right, [name for _, name in self.on], f"{LOADED}_right", "right_count", [])
@@ -200,7 +200,7 @@ class UnitPairs:
         try:
             return summed.collect()
         except (PySparkException, Py4JJavaError) as error:
-            self._sums(self._value(by_key, keys, None)).collect()  # raises what the expression is not to blame for
+            self._sums(self._value(by_key, keys, None)).collect()  # raises errors that the expression does not cause
             key = f'views.{self.inputs.node.table}.budget.prefer = "{self.expression}"'
             raise PySparkRuntimeError(f"{key} fails for a key, change it: {first_line(error)}") from error
 
@@ -237,7 +237,7 @@ class UnitPairs:
         return counted.withColumn(count, F.expr(every))
 
     def class_of(self, slot: str) -> str:
-        """Where a load slot lies: 2n + 1 in range n, 2n below it, the greatest number later than the ledger knows.
+        """The position of a load slot: 2n + 1 in range n, 2n below it, the greatest number after the ledger's last slot.
 
         Of two slots the later has the greater number.
         """
@@ -281,9 +281,9 @@ class UnitPairs:
         return kept.selectExpr(*map(quoted, own)), found
 
     def _limited(self, rows: DataFrame, parts: Sequence[Part]) -> DataFrame:
-        """The results of each part from its position on, at most its quota; ``_found`` are those that it has, of all places.
+        """The results of each part from its position on, at most its quota; ``_found`` counts all results of the part.
 
-        The results of just the position end together. Once they have ended, all that are left come after it.
+        The results at the position itself end together. Once they have ended, all remaining ones come after it.
         """
         limits = self.frame(
             {
@@ -308,7 +308,7 @@ class UnitPairs:
     def _pairs(self, parts: Sequence[Part]) -> DataFrame:
         """The pairs of parts of units, with the columns of both inputs, the number of the part and the place in it.
 
-        Of each bucket only rows are met of which one is new to it: its load slot is above the range of each of its units.
+        In each bucket a pair needs at least one row whose load slot is above the ranges of all its units.
         """
         left = self.left.join(F.broadcast(self._bounds(parts)), BUCKET).where(f"{PLACE} BETWEEN _low AND _high")
         left = left.drop("_low", "_high")
@@ -342,7 +342,7 @@ class UnitPairs:
         return f"CASE {' '.join(when)} ELSE true END" if when else "true"
 
     def _least_above(self, parts: Sequence[Part]) -> int | None:
-        """The slot above which one row of each pair is; None when rows of all slots are new."""
+        """The slot above which at least one row of each pair must be; None if rows of all slots are new."""
         found = [self.ranges[part.unit.range].above for part in parts]
         known = [each for each in found if each is not None]
         return min(known) if known else None

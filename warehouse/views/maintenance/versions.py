@@ -35,7 +35,7 @@ _NEVER = f"timestamp_micros({NEVER}L)"
 
 
 def reused(rows: DataFrame, stored: DataFrame, key: Sequence[str]) -> DataFrame:
-    """Return a batch's classified rows, with the fate ``key_reused`` for those that bring a deleted key back.
+    """Return a batch's classified rows, with the fate ``key_reused`` for rows that bring a deleted key back.
 
     ``stored`` are the relation's versions. A delete counts when the key was there: in the table, or earlier in the batch.
     """
