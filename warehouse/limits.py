@@ -46,6 +46,8 @@ class Limits:
     array_points, array_values, array_bytes
         Upper bounds of the arrived points, of the values of one column of stored rows, and of the uncompressed bytes of these
         rows, up to which the driver computes a coalesced table by arrays; beyond them Spark computes it.
+    apart_rows
+        Least rows of a coalesced table of which closed rows lie in cells of their own; the cells stay until it has half as many.
     known_files
         Files of tables whose log entries a process caches in memory, about a kilobyte each.
     partial_bytes
@@ -68,6 +70,7 @@ class Limits:
     array_points: int = 500_000
     array_values: int = 32_000_000
     array_bytes: int = 512 << 20
+    apart_rows: int = 100_000
     known_files: int = 32_768
     partial_bytes: int = 64 << 20
     summary_share: float = 0.03

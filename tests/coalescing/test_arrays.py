@@ -20,7 +20,7 @@ _POINT = st.tuples(st.integers(0, 2), st.integers(0, 30), st.integers(0, 3))
 
 def stored_rows(runs: Sequence[Run]) -> Stored:
     """Rows of the model as arrays."""
-    last = {run[0]: run[2] for run in runs}
+    last = {run[0]: run[2] for run in sorted(runs, key=lambda run: run[2])}
     stamps = [stamp for run in runs for stamp in run[4]]
     return Stored(
         np.array([run[0] for run in runs], np.int64),

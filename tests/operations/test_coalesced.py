@@ -20,6 +20,7 @@ import duckdb
 import pytest
 from deltalake import DeltaTable
 
+from tests.checking.test_check import rewrite
 from tests.coalescing.model import Model, Reading, Run
 from warehouse.checking.check import check
 from warehouse.epochs.journal import read_epoch
@@ -140,16 +141,25 @@ def expected(model: Model) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def moved(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
-    """All updates made: of tables by value some in the driver, two as arrays, one by Spark."""
+    """All updates made: of tables by value some in the driver, two as arrays, one by Spark; these put closed rows into cells."""
     project = declared(tmp_path_factory.mktemp("coalesced"), spark)
     for hour in ROWS:
         land(project, hour)
         arrays = 0 if hour == 5 else limits().array_values
         rows = 0 if hour in (2, 5, 6) else limits().driver_rows
-        with limited(driver_rows=rows, array_values=arrays), made_as_arrays() as made:
+        with limited(driver_rows=rows, array_values=arrays, apart_rows=0), made_as_arrays() as made:
             project.update(hour)
         assert ("k,v" in made, "by_value for views" in made) == (hour in (2, 6),) * 2, (hour, made)
+        assert in_cells(project, "by_value") or hour not in (2, 5), hour
+        assert not in_cells(project, "newest")
     return project
+
+
+def in_cells(project: Project, name: str) -> bool:
+    """Whether a table has closed rows in cells of their own."""
+    state = project.epoch.table(name)
+    assert state is not None
+    return any(part.exp_block for part in state.partitions)
 
 
 @contextmanager
@@ -264,14 +274,16 @@ def test_open_rows_end_now_where_that_is_asked_for(moved: Project) -> None:
 
 @pytest.fixture(scope="module")
 def begun(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
-    """The updates up to 3, and the file of 5; no views."""
+    """The updates up to 3, the last one as arrays, with closed rows in cells, and the file of 5; no views."""
     project = declared(tmp_path_factory.mktemp("begun"), spark)
     project.views.clear()
     project.coalesced = {name: project.coalesced[name] for name in ("by_value", "newest")}
     project.declare()
     for hour in (1, 2, 3):
         land(project, hour)
-        project.update(hour)
+        with limited(driver_rows=0 if hour == 3 else limits().driver_rows, apart_rows=0):
+            project.update(hour)
+    assert in_cells(project, "by_value")
     land(project, 5)
     return project
 
@@ -340,6 +352,21 @@ def test_groups_of_an_erased_key_go_with_its_rows(begun: Project, tmp_path: Path
     assert {row["k"] for row in project.stored("by_value")} == {None, "q"}
 
 
+def test_rows_in_a_cell_of_others_are_a_fault(begun: Project, tmp_path: Path) -> None:
+    """An open row among closed ones, and rows that begin in another eighth of the window."""
+    project = begun.copy(tmp_path / "copy")
+    cells = sorted((project.root / "tables" / "by_value").glob("sub_index=*/exp_block=[!0]*/*.parquet"))
+
+    def moved(values: dict[str, list[object]]) -> None:
+        values["open"][0] = True
+        values["valid_from"] = [instant(3) for _ in values["valid_from"]]
+
+    rewrite(cells[0], moved)
+    found = [finding.message for finding in check(project.root).faults if finding.code == "misplaced"]
+    assert len(found) == 2
+    assert found[0].startswith("1 open rows lie in a cell of closed ones")
+
+
 def test_points_wait_while_it_stands_still(begun: Project, moved: Project, tmp_path: Path) -> None:
     """Its stream stands still with it, for what it missed would be nowhere else; both go on at once when that is taken back."""
     project = begun.copy(tmp_path / "copy")
@@ -355,13 +382,25 @@ def test_points_wait_while_it_stands_still(begun: Project, moved: Project, tmp_p
 
 
 def test_it_follows_another_update_interval(begun: Project, moved: Project, tmp_path: Path) -> None:
-    """Its rows and stamps stay as they are, and are moved on the new grid of times."""
+    """Its rows and stamps stay as they are, and are moved on the new grid of times; a shorter window ends all rows earlier."""
     project = begun.copy(tmp_path / "copy")
     before = table(project)
     project.warehouse["update_interval"] = "30m"
     project.declare()
     project.updater().migrate(None, MigrationRequest())
     assert table(project) == before
-    project.update(5)
-    assert table(project) == at_five(moved, "by_value")
+    assert in_cells(project, "by_value")
+    project.coalesced["by_value"]["window"] = "3h"
+    project.declare()
+    with limited(driver_rows=0, array_values=0, apart_rows=0):  # by Spark
+        project.update(5)
+    every = models()
+    for hour, earlier in ((1, 0), (2, 1), (3, 2)):
+        move(every, hour, earlier)
+    every["by_value"].window = 3 * HOUR
+    move(every, 5, 3)
+    assert table(project) == expected(every["by_value"])
+    assert table(project, "newest") == at_five(moved, "newest")
+    ends = {(to_micros(row["_exp"]) - max(row["_stamps"])) for row in project.stored("by_value") if to_micros(row["_exp"]) > stamp(5)}
+    assert ends == {3 * HOUR + 1}
     assert list(check(project.root).findings) == []

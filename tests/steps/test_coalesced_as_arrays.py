@@ -5,16 +5,18 @@ from __future__ import annotations
 import random
 import weakref
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from warehouse.catalog.declaration import ColumnRecord
+from warehouse.coalescing.cells import Cells, blocks_of
 from warehouse.coalescing.definition import Definition
 from warehouse.coalescing.islands import AT
 from warehouse.layout import keyed_layout
@@ -28,6 +30,8 @@ from warehouse.time import HOUR
 from warehouse.views.maintenance.inputs import Move
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
     from warehouse.views.maintenance.keyed import Replacement
 
 GROUPS = {"g": ("string", pa.string(), ["a", "b", None]), "h": ("bigint", pa.int64(), [1, None])}
@@ -63,8 +67,10 @@ def content(rows: pa.Table) -> list[str]:
 
 
 def live(stored: pa.Table, change: Replacement, slot: int) -> pa.Table:
-    """The rows that are live at a slot, after buckets were replaced."""
-    rest = [each not in change.sizes for each in stored["sub_index"].to_pylist()]
+    """The rows that are live at a slot, after buckets or cells were replaced."""
+    rest = [
+        place[0] not in change.sizes if change.cells is None else place not in change.cells.leaving for place in cells_of(stored)
+    ]
     rows = stored.filter(pa.array(rest, pa.bool_()))
     if change.rows is not None:
         assert isinstance(change.rows, pa.Table)
@@ -73,53 +79,164 @@ def live(stored: pa.Table, change: Replacement, slot: int) -> pa.Table:
     return rows.filter(pa.array(alive, pa.bool_()))
 
 
+def cells_of(rows: pa.Table) -> list[tuple[int, int]]:
+    """The cell of each row."""
+    return list(zip(rows["sub_index"].to_pylist(), rows["exp_block"].to_pylist(), strict=True))
+
+
+def in_cells(rows: pa.Table, cells: Collection[tuple[int, int]]) -> pa.Table:
+    """The rows of some cells, and of block 0."""
+    return rows.filter(pa.array([not place[1] or place in cells for place in cells_of(rows)], pa.bool_()))
+
+
+def moving(slot: int) -> Move:
+    """From the slot before to a slot."""
+    return Move(k0=slot - 1, k=slot, before=(slot - 1) * HOUR, now=slot * HOUR, anchor=0, interval=HOUR, first=False)
+
+
+@dataclass
+class Kept:
+    """A table that arrays keep, and the runs of its cells; ``read`` counts rows that updates read, ``written`` those they wrote.
+
+    ``left`` are the cells whose files left with the last one.
+    """
+
+    own: Definition
+    rows: pa.Table
+    apart: bool = False
+    runs: Counter[tuple[int, int]] = field(default_factory=Counter)
+    read: int = 0
+    written: int = 0
+    left: frozenset[tuple[int, int]] = frozenset()
+
+    def update(self, slot: int, points: pa.Table, own: Definition | None = None) -> ArrayReplacement:
+        """Move it to a slot, with only the rows of cells that the step asks for."""
+        former, self.own = self.own, own or self.own
+        window = self.own.window or 0
+        again = former.window != window
+        cells = Cells.of(self.runs.items(), window, slot * HOUR - window, apart=self.apart, again=again)
+        made = ArrayReplacement(self.own, LAYOUT, moving(slot), in_cells(self.rows, cells.due), points, cells)
+        if lacking := made.lacking:
+            begins = self.rows.filter(pa.array([place in lacking for place in cells_of(self.rows)], pa.bool_()))
+            hit = made.hit(begins.select([*self.own.groups, "valid_from", "sub_index", "exp_block"]))
+            assert hit <= lacking
+            made = replace(made, own=in_cells(self.rows, cells.due | hit))
+        self.read += made.own.num_rows
+        change = made.replacement
+        if change.cells is not None:
+            self.written += sum(change.cells.sizes.values())
+            assert isinstance(change.rows, pa.Table)
+            assert Counter(cells_of(change.rows)) == change.cells.sizes
+            self.left = frozenset(change.cells.leaving)
+            for cell in self.left:
+                self.runs.pop(cell, None)
+            self.runs.update(change.cells.sizes.keys())
+        self.rows = live(self.rows, change, slot)
+        self.require_in_place(slot * HOUR - window)
+        return made
+
+    def require_in_place(self, edge: int) -> None:
+        """Rows of cells are closed, begin in their block, and are whole."""
+        for row in self.rows.to_pylist():
+            if row["exp_block"]:
+                assert not row["open"]
+                assert blocks_of(np.array(row["_stamps"][:1]), self.own.window or 0).tolist() == [row["exp_block"]]
+                assert row["_stamps"][0] >= edge
+
+
+@pytest.mark.parametrize("apart", [False, True])
 @pytest.mark.parametrize("kind", VALUES)
-def test_both_ways_give_one_table(kind: str) -> None:
+def test_both_ways_give_one_table(kind: str, apart: bool) -> None:
     """Over moves with late points, with equal ones and without any; rows that stay keep the slot that loaded them."""
     draw, own = random.Random(kind), definition(kind)  # noqa: S311 - points of a test
     columns = [ColumnRecord(name, each) for name, each in (*own.columns, *own.state)]
-    stored, written = no_stored_rows(columns), 0
+    ours, after = Kept(own, no_stored_rows(columns)), no_stored_rows(columns)
     assert in_numbers(own)
-    for slot in range(1, 9):
+    seen: set[tuple[int, int]] = set()
+    for slot in range(1, 10):
+        ours.apart = apart and slot != 8  # once all closed rows go back
         points = drawn(draw, kind, slot, 0 if slot == 6 else 14)
-        move = Move(k0=slot - 1, k=slot, before=(slot - 1) * HOUR, now=slot * HOUR, anchor=0, interval=HOUR, first=False)
-        theirs = DriverReplacement(own, LAYOUT, move, stored, points)
-        ours = ArrayReplacement(own, LAYOUT, move, stored, points)
-        assert ours.losses == theirs.losses
-        found, wanted = ours.replacement, theirs.replacement
-        assert found.sizes.keys() <= wanted.sizes.keys()  # rows that end by themselves are no reason to write a bucket again
+        theirs = DriverReplacement(own, LAYOUT, moving(slot), after, points)
+        before = ours.rows
+        made = ours.update(slot, points)
+        found, wanted = made.replacement, theirs.replacement
+        assert made.losses == theirs.losses
+        assert apart or found.sizes.keys() <= wanted.sizes.keys()  # rows that end by themselves are no reason to write
         assert {key: count for key, count in found.fresh.items() if count} == {
             key: count for key, count in wanted.fresh.items() if count
         }
-        changed = ours.changed
+        changed = made.changed
         assert changed is not None
         names = changed.came.column_names
-        was, now = (Counter(content(rows.select(names))) for rows in (stored, live(stored, found, slot)))
+        was, now = (Counter(content(rows.select(names))) for rows in (before, ours.rows))
         assert Counter(content(changed.came)) - Counter(content(changed.gone)) == now - was
         assert Counter(content(changed.gone)) - Counter(content(changed.came)) == was - now
-        after = live(stored, wanted, slot)
-        stored = live(stored, found, slot)
-        assert content(stored) == content(after)
-        written += sum(found.sizes.values())
-    assert written > 50
+        after = live(after, wanted, slot)
+        assert content(ours.rows.drop_columns("exp_block")) == content(after.drop_columns("exp_block"))
+        seen |= ours.runs.keys()
+    assert ours.written > 50
+    assert any(block for _, block in seen) is apart
+
+
+def test_an_update_leaves_closed_rows_unwritten() -> None:
+    """With long rows in many groups: it reads and writes the open ones, those at the edge and some that come in bulk."""
+    group_by, groups, window = (("g", "bigint"),), 40, 64 * HOUR
+    own = Definition("s", group_by, (("v", "int"),), ("g",), window=window)
+    kept = Kept(own, no_stored_rows([ColumnRecord(name, each) for name, each in (*own.columns, *own.state)]), apart=True)
+    draw = random.Random(3)  # noqa: S311 - points of a test
+    values = [0] * groups
+
+    def update(slot: int, late: Sequence[int] = ()) -> None:
+        for group in range(groups):
+            values[group] += draw.random() < 0.5
+        at = [slot * HOUR - draw.randrange(HOUR) for _ in range(groups)]
+        points = pa.table({
+            "g": pa.array([*range(groups), *[7] * len(late)], pa.int64()),
+            "v": pa.array([*values, *[-1] * len(late)], pa.int32()), AT: pa.array([*at, *late], pa.int64()),
+        })  # fmt: skip
+        kept.read = kept.written = 0
+        kept.update(slot, points)
+
+    read = written = 0
+    for slot in range(1, 130):
+        update(slot)
+        if slot > 65:
+            read, written = read + kept.read, written + kept.written
+    every = kept.rows.num_rows
+    assert every > 1200
+    assert read < 64 * every * 0.45
+    assert written < 64 * every * 0.45
+    runs, edge = dict(kept.runs), 130 * HOUR - window
+    assert max(runs.values()) <= 3
+    assert len([cell for cell in runs if cell[1]]) > 16
+    due = Cells.of(runs.items(), window, edge, apart=True, again=False).due
+    hit = next(
+        row for row in kept.rows.to_pylist()
+        if row["g"] == 7 and row["exp_block"] and len(row["_stamps"]) > 1 and (row["sub_index"], row["exp_block"]) not in due
+    )  # fmt: skip
+    update(130, [hit["_stamps"][0] + 1])
+    assert {cell for cell in kept.left - due if cell[1]} == {(hit["sub_index"], hit["exp_block"])}
+    assert kept.written < every * 0.45
 
 
 def test_a_shorter_window_applies_at_once() -> None:
-    """Rows that stay end earlier, and that is a change for readers of the table."""
+    """Rows that stay end earlier, and that is a change for readers of the table; cells are those of the new window."""
     own = definition("int")
     nothing = no_stored_rows([ColumnRecord(name, kind) for name, kind in (*own.columns, *own.state)])
-    points = drawn(random.Random(7), "int", 1, 30)  # noqa: S311 - points of a test
-    move = Move(k0=0, k=1, before=0, now=HOUR, anchor=0, interval=HOUR, first=False)
-    stored = ArrayReplacement(own, LAYOUT, move, nothing, points).replacement.rows
-    assert isinstance(stored, pa.Table)
-    later, none = replace(move, k0=1, before=HOUR), points.slice(0, 0)
-    assert ArrayReplacement(own, LAYOUT, later, stored, none).replacement.rows is None
-    shorter = ArrayReplacement(replace(own, window=2 * HOUR), LAYOUT, later, stored, none)
-    rows, changed = shorter.replacement.rows, shorter.changed
-    assert isinstance(rows, pa.Table)
-    assert changed is not None
-    assert {max(row["_stamps"]) + 2 * HOUR + 1 for row in rows.to_pylist()} == set(rows["_exp"].cast(pa.int64()).to_pylist())
-    assert (changed.gone.num_rows, changed.came.num_rows) == (stored.num_rows, rows.num_rows)
+    for apart in (False, True):
+        kept = Kept(own, nothing, apart)
+        points = drawn(random.Random(7), "int", 1, 30)  # noqa: S311 - points of a test
+        kept.update(1, points)
+        stored = kept.rows
+        assert len(kept.runs) > (4 if apart else 0)
+        later, none = replace(moving(2), k=1, now=HOUR, k0=1), points.slice(0, 0)
+        held = Cells.of(kept.runs.items(), 3 * HOUR, -2 * HOUR, apart=apart, again=False)
+        assert ArrayReplacement(own, LAYOUT, later, stored, none, held).replacement.rows is None
+        changed = kept.update(1, none, replace(own, window=2 * HOUR)).changed
+        assert changed is not None
+        rows = kept.rows
+        assert {max(row["_stamps"]) + 2 * HOUR + 1 for row in rows.to_pylist()} == set(rows["_exp"].cast(pa.int64()).to_pylist())
+        assert (changed.gone.num_rows, changed.came.num_rows) == (stored.num_rows, rows.num_rows)
 
 
 def test_what_was_made_does_not_hold_the_arrays() -> None:
@@ -127,7 +244,8 @@ def test_what_was_made_does_not_hold_the_arrays() -> None:
     own = definition("int")
     nothing = no_stored_rows([ColumnRecord(name, kind) for name, kind in (*own.columns, *own.state)])
     move = Move(k0=0, k=1, before=0, now=HOUR, anchor=0, interval=HOUR, first=False)
-    by = ArrayReplacement(own, LAYOUT, move, nothing, drawn(random.Random(3), "int", 1, 9))  # noqa: S311 - points of a test
+    points = drawn(random.Random(3), "int", 1, 9)  # noqa: S311 - points of a test
+    by = ArrayReplacement(own, LAYOUT, move, nothing, points, Cells(3 * HOUR, -2 * HOUR, apart=False))
     arrays, made = weakref.ref(by), by.made
     del by
     assert arrays() is None
@@ -153,8 +271,8 @@ def test_all_rows_of_files_are_read_back_as_they_were_written(tmp_path: Path) ->
     """In several buckets; more than the driver takes is left to Spark, and so is a file that cannot be read."""
     own = definition("int")
     nothing = no_stored_rows([ColumnRecord(name, kind) for name, kind in (*own.columns, *own.state)])
-    move = Move(k0=0, k=1, before=0, now=HOUR, anchor=0, interval=HOUR, first=False)
-    rows = ArrayReplacement(own, LAYOUT, move, nothing, drawn(random.Random(1), "int", 1, 60)).replacement.rows  # noqa: S311 - same
+    points = drawn(random.Random(1), "int", 1, 60)  # noqa: S311 - points of a test
+    rows = ArrayReplacement(own, LAYOUT, moving(1), nothing, points, Cells(3 * HOUR, -2 * HOUR, apart=False)).replacement.rows
     assert isinstance(rows, pa.Table)
     staged = stage_in_driver(rows, tmp_path / "t", key=["g"], filtered=["g"], file_rows=4, group_rows=2)
     files = [

@@ -2,7 +2,8 @@
 
 Invariants of a row of a table: ``_exp_slot`` is the slot of ``_exp``; ``_load_slot`` is not before the slot of ``_ts`` and not
 after the epoch's; ``_exp > _ts``; its file is in the partition ``(sub_index, exp_block)`` that the layout gives for its two
-slots, or in a keyed table for its search key. In a file rows follow each other by search key, then ``_exp``. The rows are
+slots, or in a keyed table for its search key; cells of a coalesced table hold the closed rows that begin in their block
+(:mod:`warehouse.coalescing.cells`). In a file rows follow each other by search key, then ``_exp``. The rows are
 grouped by file and slots by DuckDB, which reads every column of every row; each group is placed by the pure functions of
 :mod:`warehouse.layout`, not by the SQL that wrote it.
 """
@@ -15,12 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 
 from warehouse.catalog.types import parse_type
 from warehouse.checking.files import out_of_order
 from warehouse.checking.findings import ANOTHER_FILE, Finding, fault
 from warehouse.checking.order import first_row_out_of_order, order_columns
+from warehouse.coalescing.cells import blocks_of
 from warehouse.errors import WarehouseError
 from warehouse.layout import exp_block, sub_index
 from warehouse.serving.engine import Resources, connect
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from warehouse.checking.files import NamedFile
+    from warehouse.epochs.records import TableState
     from warehouse.storage.snapshot import DataFile
 
 __all__ = ["RowsCheck"]
@@ -211,12 +215,34 @@ class RowsCheck:
         found = self._connection.execute(f"SELECT _in, count(*), {shown} FROM {source} GROUP BY ALL")
         while rows := found.fetchmany(_ROWS_AT_ONCE):
             for path, count, *key in rows:
-                place = (bucket(key, types, files[path].state.layout), 0)
+                block = files[path].cell[1] if _window(files[path].state) is not None else 0
+                place = (bucket(key, types, files[path].state.layout), block)
                 if place != files[path].cell:
                     wrong[path] += count
                     expected[path] = place
         for path, count in wrong.items():
             yield _misplaced(files[path], count, expected[path])
+        if any(file.cell[1] for file in files.values()) and _window(state) is not None:
+            yield from self._closed(source, files)
+
+    def _closed(self, source: str, files: dict[str, NamedFile]) -> Iterator[Finding]:
+        """Look at the files of cells of closed rows: when the first and the last row of each begin, and which are open."""
+        columns = "count_if(open), epoch_us(min(valid_from)), epoch_us(max(valid_from)), epoch_us(max(_exp))"
+        query = f"SELECT _in, {columns} FROM {source} GROUP BY _in"
+        for path, opened, first, last, ends in self._connection.execute(query).fetchall():
+            file, window = files[path], _window(files[path].state)
+            if not file.cell[1] or window is None or ends <= file.epoch.window_time:  # a window that was longer then
+                continue
+            found = sorted({*blocks_of(np.array([first, last]), window).tolist()})
+            if opened:
+                yield _fault(file, "misplaced", f"{opened} open rows lie in a cell of closed ones, block {file.cell[1]}")
+            if found != [file.cell[1]]:
+                yield _fault(file, "misplaced", f"rows of block {found[0]} lie in block {file.cell[1]}")
+
+
+def _window(state: TableState) -> int | None:
+    """The window of a coalesced table whose closed rows may lie in cells of their own."""
+    return None if state.coalesced is None else state.coalesced.definition.window
 
 
 def _ordered(kind: str) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int64]
     Truths = NDArray[np.bool_]
 
-__all__ = ["Moved", "Points", "Rows", "Stored", "moved", "places"]
+__all__ = ["Moved", "Points", "Rows", "Stored", "hit_rows", "moved", "places"]
 
 _LATEST = np.iinfo(np.int64).max
 _EARLIEST = np.iinfo(np.int64).min
@@ -92,17 +92,29 @@ def moved(stored: Stored, points: Points, edge: int) -> Moved:
     """Return the rows of a table after a batch of points, with the stamps from ``edge`` on.
 
     Of each group that got points the rows from the one at or before its first point to the one after its last are taken apart.
+    Other rows of the group need not be there.
     """
     numbers = np.flatnonzero(points.at >= edge)
     late = len(points.at) - len(numbers)
-    order = numbers[_in_order(points.group[numbers], points.at[numbers])]
-    order = order[_begins(points.group[order], points.at[order])]
-    hit = _hit(stored, points.group[order], points.at[order])
+    order = _once(points, numbers)
+    hit = _hit(stored.group, stored.stamps[stored.starts[:-1]], points.group[order], points.at[order])
     members, repeated = _members(stored, points, order, np.flatnonzero(hit), edge)
     runs = _runs(*members)
     rest = _rest(stored, np.flatnonzero(~hit), edge)
-    rows = _ordered(rest, runs)
-    return _compared(stored, rows, late, len(numbers) - len(order) + repeated)
+    rows, whole = _ordered(rest, runs)
+    return _compared(stored, rows, _ends(stored, rows, whole, np.flatnonzero(hit)), late, len(numbers) - len(order) + repeated)
+
+
+def hit_rows(group: Numbers, first: Numbers, points: Points, edge: int) -> Truths:
+    """Return which rows, known by their groups and first stamps, :func:`moved` takes apart."""
+    order = _once(points, np.flatnonzero(points.at >= edge))
+    return _hit(group, first, points.group[order], points.at[order])
+
+
+def _once(points: Points, numbers: Numbers) -> Numbers:
+    """Some points in order of their groups and stamps, each of these once."""
+    order = numbers[_in_order(points.group[numbers], points.at[numbers])]
+    return order[_begins(points.group[order], points.at[order])]
 
 
 def _begins(*columns: Numbers) -> Truths:
@@ -132,14 +144,13 @@ def places(begin: Numbers, size: Numbers) -> Numbers:
     return found
 
 
-def _hit(stored: Stored, groups: Numbers, at: Numbers) -> Truths:
+def _hit(group: Numbers, first: Numbers, groups: Numbers, at: Numbers) -> Truths:
     """Which rows are taken apart; the points are in order of their groups and stamps, each once."""
-    found = np.zeros(len(stored.group), dtype=bool)
+    found = np.zeros(len(group), dtype=bool)
     if not len(groups) or not len(found):
         return found
-    first = stored.stamps[stored.starts[:-1]]
-    order = _in_order(stored.group, first)
-    group, first = stored.group[order], first[order]
+    order = _in_order(group, first)
+    group, first = group[order], first[order]
     heads = np.flatnonzero(_begins(groups))
     count = int(max(group[-1], groups[-1])) + 1
     low, high = np.full(count, _LATEST), np.full(count, _EARLIEST)
@@ -189,28 +200,51 @@ def _rest(stored: Stored, rows: Numbers, edge: int) -> Rows:
     return Rows(stored.group[rows], rows, begin, end[left] - begin, stored.stamps)
 
 
-def _ordered(rest: Rows, runs: Rows) -> Rows:
-    """All rows in order of their groups and starts."""
+def _ordered(rest: Rows, runs: Rows) -> tuple[Rows, Truths]:
+    """All rows in order of their groups and starts, and which of them are of the rest."""
     group = np.concatenate((rest.group, runs.group))
     order = _in_order(group, np.concatenate((rest.first, runs.first)))
     stamps = np.concatenate((rest.stamps, runs.stamps))
     begin = np.concatenate((rest.begin, runs.begin + len(rest.stamps)))[order]
     size = np.concatenate((rest.size, runs.size))[order]
     source = np.concatenate((rest.source, runs.source))[order]
-    return Rows(group[order], source, begin, size, stamps)
+    return Rows(group[order], source, begin, size, stamps), order < len(rest.group)
 
 
-def _compared(stored: Stored, rows: Rows, late: int, repeated: int) -> Moved:
+def _ends(stored: Stored, rows: Rows, whole: Truths, hit: Numbers) -> tuple[Numbers, Truths]:
+    """When rows end, and which are open.
+
+    A row of the rest (``whole``) ends where it did. The last row that a group's hit rows made ends where the last of these did;
+    it is open where that was, or where the group is new.
+    """
+    ends, is_open = rows.last, np.ones(len(rows.group), dtype=bool)
+    if not len(ends):
+        return ends, is_open
+    ends[whole], is_open[whole] = stored.ends[rows.source[whole]], stored.open[rows.source[whole]]
+    made = ~whole
+    next_made = made & np.append(made[1:] & ~_begins(rows.group)[1:], False)
+    ends[next_made], is_open[next_made] = rows.first[np.flatnonzero(next_made) + 1], False
+    order = hit[_in_order(stored.group[hit], stored.stamps[stored.starts[hit]])]
+    last = np.full(int(max(rows.group[-1], stored.group.max(initial=0))) + 1, -1)
+    last[stored.group[order]] = order  # of several the last counts
+    final = np.flatnonzero(made & ~next_made)
+    before = last[rows.group[final]]
+    final, before = final[before >= 0], before[before >= 0]
+    closed = ~stored.open[before]
+    ends[final[closed]], is_open[final[closed]] = stored.ends[before[closed]], False
+    return ends, is_open
+
+
+def _compared(stored: Stored, rows: Rows, ends: tuple[Numbers, Truths], late: int, repeated: int) -> Moved:
     """The rows with their ends, beside what is stored of them."""
     first, last = rows.first, rows.last
-    ended = ~np.append(_begins(rows.group)[1:], True) if len(first) else np.zeros(0, dtype=bool)
-    ends = np.where(ended, np.append(first[1:], 0)[: len(first)], last)
+    until, is_open = ends
     same = np.zeros(len(first), dtype=bool)
     held = np.flatnonzero(rows.source < len(stored.group))
     was = rows.source[held]
     begin, end = stored.starts[was], stored.starts[was + 1]
     same[held] = (
         (stored.stamps[begin] == first[held]) & (stored.stamps[end - 1] == last[held]) & (end - begin == rows.size[held])
-        & (stored.ends[was] == ends[held]) & (stored.open[was] != ended[held])
+        & (stored.ends[was] == until[held]) & (stored.open[was] == is_open[held])
     )  # fmt: skip
-    return Moved(rows, same, ends, ~ended, late, repeated)
+    return Moved(rows, same, until, is_open, late, repeated)

@@ -7,7 +7,8 @@ Let `L(n) = { r : r in a file of epoch n, r._exp > tau(n) }` be the bag of live 
 
 A file that both epochs have is in both terms of `moved(n)`, so it need not be read for it, and each file is read once for
 all its rows that expire while it is there. An update leaves a row in the partition where it is (the partition is a
-function of the row), so that partitions which only gained files, or only lost some, are handled without comparing rows.
+function of the row), so that partitions which only gained files, or only lost some, are handled without comparing rows. Those of
+a coalesced table move within their bucket (:mod:`warehouse.coalescing.cells`), so they are always compared.
 """
 
 from __future__ import annotations

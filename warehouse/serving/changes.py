@@ -130,9 +130,11 @@ def _held_between(pin: Pin, epochs: Sequence[Epoch], state: TableState) -> list[
 
 
 def _settled(epoch: Epoch, before: TableState | None, now: TableState | None) -> bool:
-    """Whether rows are in the partitions of the epoch before: only an update that rebuilds tables moves them."""
+    """Whether rows are in the partitions of the epoch before: an update moves them that rebuilds tables, or closes rows."""
     if before is None or now is None:
         return True  # all rows came, or all went
+    if now.coalesced is not None:
+        return False
     rebuilt = before.view != now.view or before.schema_file != now.schema_file
     moved = before.layout != now.layout or before.former != now.former
     return epoch.cause == "update" and epoch.erased is None and not moved and not rebuilt

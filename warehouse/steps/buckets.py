@@ -17,6 +17,8 @@ from warehouse.views.maintenance.placement import bucket_sql
 from warehouse.views.maintenance.versions import changes_of, rewritten, versions_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from warehouse.steps.stream_source import StreamSource
 
 __all__ = ["MOVE_RELATION", "REWRITE_BUCKETS"]
@@ -88,22 +90,33 @@ def _rewrite_buckets(step: RewriteBuckets, task: Task) -> Done:
     result = source.replacement
     if result.rows is None:
         return Done(counts=BatchCounts(dead=source.lost_rows))  # no commit says so
-    sizes = {(bucket, 0): count for bucket, count in result.sizes.items()}
-    for part in task.partitions:
-        if part.sub_index in result.sizes:
-            sizes[part.sub_index, 0] = max(sizes[part.sub_index, 0], part.rows)
     task.ready()
     fresh = sum(result.fresh.values())
     counts = {"inserted": fresh, "rows": fresh, "dead": source.lost_rows}
     entry = task.write_runs(
         united([result.rows], source),
-        sizes,
-        leaving=lambda bucket, _: bucket in result.sizes,
+        _sizes(result, task),
+        leaving=lambda bucket, block: _leaves(result, bucket, block),
         facts=task.replaced_facts(
             step.table_id, counts=counts, gained=list(result.fresh.items()), planned=len(result.sizes)
         ),
     )
     return Done(entry)
+
+
+def _sizes(result: Replacement, task: Task) -> Mapping[tuple[int, int], int]:
+    """Rows to expect in each cell that is written."""
+    if result.cells is not None:
+        return result.cells.sizes
+    sizes = {(bucket, 0): count for bucket, count in result.sizes.items()}
+    for part in task.partitions:
+        if part.sub_index in result.sizes:
+            sizes[part.sub_index, 0] = max(sizes[part.sub_index, 0], part.rows)
+    return sizes
+
+
+def _leaves(result: Replacement, bucket: int, block: int) -> bool:
+    return bucket in result.sizes if result.cells is None else (bucket, block) in result.cells.leaving
 
 
 REWRITE_BUCKETS = Kind(

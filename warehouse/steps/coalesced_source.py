@@ -6,7 +6,7 @@ last stamp has left the window. If the window's edge crosses a row, the update t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
+from warehouse.coalescing.cells import Cells, block_sql
 from warehouse.coalescing.definition import HOLDS, STAMPS
 from warehouse.coalescing.islands import AT, SPARK, Edge, coalesced, within
 from warehouse.ingest.guarded import guarded
@@ -32,7 +33,7 @@ from warehouse.views.language.driver_sql import LeftToSparkError
 from warehouse.views.maintenance.cache import Cache
 from warehouse.views.maintenance.driver_buckets import buckets_of
 from warehouse.views.maintenance.inputs import Changed, NodeTable
-from warehouse.views.maintenance.keyed import Replacement, changed_keys, placeless, replacement
+from warehouse.views.maintenance.keyed import MovedCells, Replacement, changed_keys, placeless, replacement
 from warehouse.views.maintenance.keys import semi_joined
 
 if TYPE_CHECKING:
@@ -219,7 +220,7 @@ class CoalescedSource(FollowingSource):
     def _few(self) -> DriverReplacement | None:
         """What the driver makes of few points and few rows; None when Spark is to make it."""
         own, definition, table = self.own, self.definition, self._table
-        if own.history or definition.same is not None or definition.of is not None:
+        if own.history or self._shorter or definition.same is not None or definition.of is not None:
             return None
         arrived = self.below().batch.known if own.arrives else None
         if (own.arrives and arrived is None) or (arrived is not None and arrived.num_rows > limits().driver_rows):
@@ -243,14 +244,54 @@ class CoalescedSource(FollowingSource):
         batch = self.below().batch if own.arrives else None
         if batch is not None and batch.counts.live + batch.counts.dead > limits().array_points:
             return None
-        held = table.many_own()
+        cells = self._cells
+        held = table.many_own(lambda cell: not cell[1] or cell in cells.due)
         if held is None:
             return None
         try:
-            return ArrayReplacement(definition, self.layout, table.move, held, self._points_in_driver(held, batch)).made
+            points = self._points_in_driver(held, batch)
+            return self._with_hit_cells(ArrayReplacement(definition, self.layout, table.move, held, points, cells)).made
         except (*FAILURES, OverflowError, LeftToSparkError) as error:
             leave_to_spark(error)
             return None
+
+    def _with_hit_cells(self, made: ArrayReplacement) -> ArrayReplacement:
+        """The same, with the rows of the cells in which late points hit one."""
+        if not made.lacking:
+            return made
+        table, cells, held = self._table, self._cells, made.own
+        names = [*self.definition.groups, "valid_from"]
+        begins = table.begins_in(made.lacking, pa.schema([held.schema.field(name) for name in names]))
+        hit = None if begins is None else made.hit(begins)
+        if hit == frozenset():
+            return made
+        more = None if hit is None else table.many_own(
+            lambda cell: cell in hit, beside=lambda cell: not cell[1] or cell in cells.due
+        )  # fmt: skip
+        if more is None:
+            raise LeftToSparkError("the driver does not take the rows that late points hit")
+        return replace(made, own=pa.concat_tables([held, more]))
+
+    @cached_property
+    def _cells(self) -> Cells:
+        """What becomes of the cells of closed rows; only a large table of which the driver makes arrays has any."""
+        definition, state = self.definition, self.last.table(self.planned.name) if self.last else None
+        if definition.window is None:
+            raise TypeError("a window of rows has no cells")
+        parts = () if state is None or self.planned.first else state.partitions
+        runs = [((part.sub_index, part.exp_block), part.runs) for part in parts]
+        least = limits().apart_rows // (2 if any(block for (_, block), _ in runs) else 1)  # it does not go to and fro
+        return Cells.of(
+            runs, definition.window, self.plan.window_time - definition.window,
+            apart=sum(part.rows for part in parts) >= least, again=self._shorter,
+        )  # fmt: skip
+
+    @cached_property
+    def _shorter(self) -> bool:
+        """Whether its window was another one: a longer one rebuilds it, a shorter one ends all rows earlier."""
+        state = self.last.table(self.planned.name) if self.last else None
+        former = None if state is None or state.coalesced is None else state.coalesced.definition.window
+        return not self.planned.first and former != self.definition.window
 
     def _points_in_driver(self, held: pa.Table, batch: Batch | None) -> pa.Table:
         """The points that arrived, with the types of the stored rows."""
@@ -283,15 +324,29 @@ class CoalescedSource(FollowingSource):
         if keys is not None and keys.values is not None and not keys.values.num_rows:
             return Replacement(None, {}, {}, 0)
         rows = self.cache.add(self._rows(old, points, edge, None if keys is None else keys.rows))
-        return replacement(
+        made = replacement(
             placeless(rows) if old is None else old, rows, keys, definition.groups, of_keys=old,
             columns=[name for name, _ in definition.columns], search_key=definition.search_key,
             state=[name for name, _ in definition.state], layout=self.layout, move=table.move, cache=self.cache, timed=True,
         )  # fmt: skip
+        return self._apart(made) if old is not None and in_numbers(definition) and self._cells.apart else made
+
+    def _apart(self, made: Replacement) -> Replacement:
+        """The same rows, the closed ones in cells."""
+        cells, rows = self._cells, made.rows
+        if not isinstance(rows, DataFrame):
+            return made
+        block = f"CASE WHEN open THEN 0L ELSE {block_sql('unix_micros(valid_from)', cells.edge, cells.window)} END"
+        blocks = [0, *cells.span(self.plan.window_time)]
+        sizes = {(bucket, each): -(-count // len(blocks)) for bucket, count in made.sizes.items() for each in blocks}
+        leaving = {(bucket, 0) for bucket in made.sizes} | cells.within(made.sizes)
+        return replace(made, rows=rows.withColumn("exp_block", F.expr(block)), cells=MovedCells(sizes, leaving))
 
     def _changed(self, old: DataFrame, points: DataFrame | None, edge: Edge) -> DataFrame:
-        """The groups that got points, and those with a row that the edge cuts."""
+        """The groups that got points, and those with a row that the edge cuts; all if the window is another one."""
         groups = [quoted(name) for name in self.definition.groups]
+        if self._shorter:
+            return old.select(*groups).distinct() if points is None else old.select(*groups).union(points.select(*groups)).distinct()
         now = self.plan.window_time
         inside = f"coalesce({within(edge, f'{STAMPS}[0]', groups)}, false)"  # null for a null group at the edge, which has left
         cut = f"NOT {inside} AND unix_micros(_exp) > {now}L"

@@ -207,15 +207,32 @@ class TableFiles:
         return None if rows is None else _in_cells(rows, files).select(to_arrow_schema(schema, timezone="UTC").names)
 
     def many_to_rewrite(
-        self, path: str, version: int, columns: Sequence[Column | ColumnRecord], wanted: Callable[[DataFile], bool]
+        self,
+        path: str,
+        version: int,
+        columns: Sequence[Column | ColumnRecord],
+        wanted: Callable[[DataFile], bool],
+        *,
+        beside: Callable[[DataFile], bool] = lambda _: False,
     ) -> pa.Table | None:
-        """Return what :meth:`to_rewrite` does of many rows, and of all in the wanted files; None when Spark is to read them."""
+        """Return what :meth:`to_rewrite` does of many rows, and of all in the wanted files; None when Spark is to read them.
+
+        The rows of the files ``beside`` are held already, and count among those that the driver takes.
+        """
         schema = _schema_without((), *((column.name, column.type) for column in columns))
-        files = [file for file in self.files(path, version) if wanted(file)]
-        if not can_be_collected(schema) or not fits_arrays(files):
+        every = self.files(path, version)
+        files = [file for file in every if wanted(file)]
+        held = [file for file in every if beside(file)]
+        if not can_be_collected(schema) or not fits_arrays([*files, *held]):
             return None
         self.require_whole(files)
         return read_in_cells(files, to_arrow_schema(schema, timezone="UTC"))
+
+    def some_columns(self, path: str, version: int, wanted: Callable[[DataFile], bool], columns: pa.Schema) -> pa.Table | None:
+        """Return some columns, and the cells, of all rows of the wanted files; None when this process cannot read them."""
+        files = [file for file in self.files(path, version) if wanted(file)]
+        schema = pa.schema([*columns, *(pa.field(name, kind) for name, kind in _CELL_TYPES.items())])
+        return read_in_cells(files, schema, whole=False)
 
     def deferred(
         self, session: SparkSession, path: str, version: int, columns: Sequence[Column | ColumnRecord]

@@ -57,7 +57,7 @@ class _Taken:
             yield batch
 
 
-def read_in_cells(files: Sequence[DataFile], wanted: pa.Schema) -> pa.Table | None:
+def read_in_cells(files: Sequence[DataFile], wanted: pa.Schema, *, whole: bool = True) -> pa.Table | None:
     """Return the rows of files in their order; None when Arrow cannot read them with these columns, or they are too wide.
 
     Parameters
@@ -66,13 +66,15 @@ def read_in_cells(files: Sequence[DataFile], wanted: pa.Schema) -> pa.Table | No
         The files.
     wanted
         The columns, with those of partitions.
+    whole
+        Whether the files are known to be whole; else the pages that are read are verified.
 
     """
     stored = [name for name in wanted.names if name not in CELL]
     taken = _Taken()
 
     def rows_of(file: DataFile) -> pa.Table:
-        with pq.ParquetFile(file.path) as opened:
+        with pq.ParquetFile(file.path, page_checksum_verification=not whole) as opened:
             batches = taken.counted(opened.iter_batches(_AT_ONCE, columns=stored, use_threads=False))
             rows = pa.Table.from_batches(batches, pa.schema([opened.schema_arrow.field(name) for name in stored]))
         for name, value in zip(CELL, (file.sub_index, file.exp_block), strict=True):

@@ -283,17 +283,37 @@ class NodeTable:
         live = f"_exp_slot > {self.move.k0} AND epoch_us(_exp) > {self.move.before}"
         return self.files.to_rewrite(self._path, self.base, self.columns, lived, live)
 
-    def many_own(self) -> pa.Table | None:
-        """Return the rows of :meth:`all_own`, also if they are many; None: Spark must read them, or it is a first build."""
+    def many_own(
+        self,
+        wanted: Callable[[tuple[int, int]], bool] = lambda _: True,
+        *,
+        beside: Callable[[tuple[int, int]], bool] = lambda _: False,
+    ) -> pa.Table | None:
+        """Return the rows of :meth:`all_own` in some cells, also if they are many; None: Spark must read them, or a first build.
+
+        The rows of the cells ``beside`` are in the driver already.
+        """
         if self.move.first or self.base is None:
             return None
-        rows = self.files.many_to_rewrite(self._path, self.base, self.columns, SlotBounds.expiring_after(self.move.k0))
+        lived = SlotBounds.expiring_after(self.move.k0)
+        rows = self.files.many_to_rewrite(
+            self._path, self.base, self.columns, lambda file: lived(file) and wanted((file.sub_index, file.exp_block)),
+            beside=lambda file: lived(file) and beside((file.sub_index, file.exp_block)),
+        )  # fmt: skip
         if rows is None:
             return None
-        lived = pc.and_(
+        alive = pc.and_(
             pc.greater(rows["_exp_slot"], self.move.k0), pc.greater(rows["_exp"].cast(pa.int64()), self.move.before)
         )
-        return rows if pc.all(lived).as_py() else rows.filter(lived)
+        return rows if pc.all(alive).as_py() else rows.filter(alive)
+
+    def begins_in(self, cells: Collection[tuple[int, int]], columns: pa.Schema) -> pa.Table | None:
+        """Return some columns, and the cells, of all rows of some cells; None when this process cannot read them."""
+        if self.base is None:
+            return None
+        return self.files.some_columns(
+            self._path, self.base, lambda file: (file.sub_index, file.exp_block) in cells, columns
+        )
 
     def known_versions(self) -> pa.Table | None:
         """Return all versions of a relation that has few, closed ones included; None: Spark must read them."""

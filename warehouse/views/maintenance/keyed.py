@@ -33,20 +33,30 @@ if TYPE_CHECKING:
     from warehouse.views.maintenance.cache import Cache
     from warehouse.views.maintenance.inputs import Move
 
-__all__ = ["Replacement", "changed_keys", "placeless", "replacement", "replacing"]
+__all__ = ["MovedCells", "Replacement", "changed_keys", "placeless", "replacement", "replacing"]
+
+
+@dataclass(frozen=True)
+class MovedCells:
+    """Of how many rows each cell (bucket, block) gets a run, and the cells whose files leave."""
+
+    sizes: Mapping[tuple[int, int], int]
+    leaving: Collection[tuple[int, int]]
 
 
 @dataclass(frozen=True)
 class Replacement:
     """The new content of the changed buckets: rows with all columns, and per bucket the rows written, inserted and removed.
 
-    ``rows`` is None if no row changed; few rows are in the driver.
+    ``rows`` is None if no row changed; few rows are in the driver. Buckets are replaced whole, in block 0, unless ``cells`` says
+    which of their cells are.
     """
 
     rows: DataFrame | pa.Table | None
     sizes: Mapping[int, int]
     fresh: Mapping[int, int]
     gone: int
+    cells: MovedCells | None = None
 
 
 def changed_keys(keys: DataFrame, cache: Cache) -> Keys:
