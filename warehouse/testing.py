@@ -336,10 +336,7 @@ class Model:
     def _is_dead(self, row: Row, now: int) -> bool:
         if row.ts is None:
             return False
-        exp = self._exp(row)
-        if exp == row.ts:
-            return True
-        return row.ts <= now and exp <= now
+        return row.ts <= now and self._exp(row) <= now
 
     def _stored(self, row: Row, k0: int) -> Stored:
         ts = _FIRST_INSTANT if row.ts is None else row.ts

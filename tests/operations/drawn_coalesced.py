@@ -71,8 +71,7 @@ class DrawnPoints:
             end = self.now * 6
             begins = self.draw.randrange(max(0, end - 36), end) if late else end - self.draw.randrange(-3, 6)
             value = self.draw.choice([1, 1, 1, 2, 3, None])
-            # A point ahead of its slot that lives for no time does not wait, so it counts too early (docs/coalesced.md).
-            lives = self.draw.choice([0, 0.1, 9] if begins <= end else [0.1, 9])
+            lives = self.draw.choice([0, 0.1, 9])
             rows.append((self.draw.choice(["p", "p", "q", ""]), value, begins / 6, begins / 6 + lives))
         lines = (f"{k},{'' if v is None else v},{text(begins)},{text(ends)}" for k, v, begins, ends in rows)
         self.project.land(f"{self.files}.csv", csv(*lines, header="k,v,b,e"))

@@ -121,8 +121,8 @@ def _clamped(stream: Stream) -> str:
 def _fate(stream: Stream, move: WindowMove) -> str:
     now = move.value("time")
     cases = [*_rejections(stream, move)]
-    cases.append((f"_exp = _ts OR (unix_micros(_ts) <= {now} AND unix_micros({_clamped(stream)}) <= {now})", "dead"))
     cases.append((f"unix_micros(_ts) > {now}", "deferred"))
+    cases.append((f"unix_micros({_clamped(stream)}) <= {now}", "dead"))
     tests = " ".join(f"WHEN {test} THEN '{fate}'" for test, fate in cases)
     return f"CASE WHEN _fault IS NOT NULL THEN _fault {tests} ELSE 'live' END"
 
