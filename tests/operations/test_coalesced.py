@@ -31,6 +31,7 @@ from warehouse.operations.migrate import MigrationRequest
 from warehouse.operations.update import UpdateOptions
 from warehouse.serving import Reader
 from warehouse.steps.coalesced_as_arrays import ArrayReplacement
+from warehouse.steps.stream_source import StreamSource
 from warehouse.time import to_micros
 from warehouse.views.maintenance.inputs import NodeTable
 
@@ -147,8 +148,9 @@ def moved(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Proj
         land(project, hour)
         arrays = 0 if hour == 5 else limits().array_values
         rows = 0 if hour in (2, 5, 6) else limits().driver_rows
-        with limited(driver_rows=rows, array_values=arrays, apart_rows=0), made_as_arrays() as made:
+        with limited(driver_rows=rows, array_values=arrays, apart_rows=0), made_as_arrays(few=hour != 2) as made:
             project.update(hour)
+        assert ("3 stored points" in made) == (hour == 2), (hour, made)
         assert ("k,v" in made, "by_value for views" in made) == (hour in (2, 6),) * 2, (hour, made)
         assert in_cells(project, "by_value") or hour not in (2, 5), hour
         assert not in_cells(project, "newest")
@@ -163,9 +165,12 @@ def in_cells(project: Project, name: str) -> bool:
 
 
 @contextmanager
-def made_as_arrays() -> Iterator[list[str]]:
-    """Note the first columns of each table whose rows were made as arrays, and what views were told came to which table."""
-    made, moved, newly = [], ArrayReplacement.losses.fget, NodeTable.newly
+def made_as_arrays(*, few: bool) -> Iterator[list[str]]:
+    """Note the first columns of each table whose rows were made as arrays, what views were told came to which table, and points.
+
+    Points are read as their stream has stored them, unless they are few, or some were dead on arrival.
+    """
+    made, moved, newly, loaded = [], ArrayReplacement.losses.fget, NodeTable.newly, NodeTable.loaded_in_driver
 
     def noted(self: ArrayReplacement) -> dict[str, int]:
         made.append(",".join(self.own.column_names[:2]))
@@ -175,7 +180,15 @@ def made_as_arrays() -> Iterator[list[str]]:
         made.append(f"{self.name} for views")
         return newly(self)
 
+    def stored(self: NodeTable, columns: pa.Schema, most: int) -> pa.Table | None:
+        rows = loaded(self, columns, most)
+        made.append(f"{0 if rows is None else rows.num_rows} stored points")
+        return rows
+
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(NodeTable, "loaded_in_driver", stored)
+        if not few:
+            patch.setattr(StreamSource, "is_few", False)
         patch.setattr(ArrayReplacement, "losses", property(noted))
         patch.setattr(NodeTable, "newly", told)
         yield made
@@ -401,6 +414,6 @@ def test_it_follows_another_update_interval(begun: Project, moved: Project, tmp_
     move(every, 5, 3)
     assert table(project) == expected(every["by_value"])
     assert table(project, "newest") == at_five(moved, "newest")
-    ends = {(to_micros(row["_exp"]) - max(row["_stamps"])) for row in project.stored("by_value") if to_micros(row["_exp"]) > stamp(5)}
-    assert ends == {3 * HOUR + 1}
+    ends = [(to_micros(row["_exp"]), max(row["_stamps"])) for row in project.stored("by_value")]
+    assert {exp - last for exp, last in ends if exp > stamp(5)} == {3 * HOUR + 1}
     assert list(check(project.root).findings) == []

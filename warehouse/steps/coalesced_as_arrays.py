@@ -180,22 +180,15 @@ class ArrayReplacement:
 
     @property
     def changed(self) -> Changed | None:
-        """Which rows came and which went, where they are few."""
-        parts = [part.changed for part in self._parts]
-        if any(part is None for part in parts):
-            return None
-        known = [part for part in parts if part is not None]
-        came, gone = (sum(each.num_rows for each in side) for side in ([p.came for p in known], [p.gone for p in known]))
-        if max(came, gone) > FEW or not known:
-            return None
-        return Changed(pa.concat_tables([part.came for part in known]), pa.concat_tables([part.gone for part in known]))
-
-    def _changed(self, own: pa.Table, gone: NDArray[np.bool_], rows: pa.Table, came: NDArray[np.bool_]) -> Changed | None:
-        """The rows of a bucket that came and those that went, without their state."""
-        if max(int(gone.sum()), int(came.sum())) > FEW:
+        """Which rows came and which went, without their state, where they are few."""
+        parts = self._parts
+        if not parts or max(sum(part.fresh for part in parts), sum(int(part.gone.sum()) for part in parts)) > FEW:
             return None
         names = [*(name for name, _ in self.definition.columns), *TIMES]
-        return Changed(rows.select(names).filter(pa.array(came)), own.select(names).filter(pa.array(gone)))
+        none = self.own.slice(0, 0).select(names)
+        came = [part.rows.select(names).filter(pa.array(part.came)) for part in parts if part.rows is not None]
+        gone = [part.own.select(names).filter(pa.array(part.gone)) for part in parts]
+        return Changed(pa.concat_tables([none, *came]), pa.concat_tables([none, *gone]))
 
     def _of_bucket(self, bucket: int, start: int, end: int, points: NDArray[np.int64]) -> _Bucket:
         """What becomes of the rows from ``start`` to ``end`` with some of the points."""
@@ -221,15 +214,12 @@ class ArrayReplacement:
         chosen = np.flatnonzero(target.written)
         chosen = chosen[np.argsort(target.block[chosen], kind="stable")]
         if not target.leaving and not len(chosen):
-            none = np.zeros(0, dtype=bool)
-            changed = self._changed(own, ~stays, own.slice(0, 0), none)
-            return _Bucket(bucket, None, {}, frozenset(), 0, found.late, found.repeated, changed)
+            return _Bucket(bucket, own, ~stays, None, same[:0], {}, frozenset(), found.late, found.repeated)
         source = np.concatenate((np.arange(start, end), base + points))[found.rows.source[chosen]]
         rows = self._rows(found, same, chosen, source, bucket, target.block[chosen])
-        changed = self._changed(own, ~stays, rows, ~same[chosen])
         blocks, counts = np.unique(target.block[chosen], return_counts=True)
         sizes = dict(zip(blocks.tolist(), counts.tolist(), strict=True))
-        return _Bucket(bucket, rows, sizes, target.leaving, int((~same).sum()), found.late, found.repeated, changed)
+        return _Bucket(bucket, own, ~stays, rows, ~same[chosen], sizes, target.leaving, found.late, found.repeated)
 
     def _ends(self, last: NDArray[np.int64]) -> NDArray[np.int64]:
         """When the last stamps of rows have left the window."""
@@ -268,18 +258,25 @@ class ArrayReplacement:
 class _Bucket:
     """What becomes of a bucket.
 
-    ``rows`` are what is written (None: all is as it was), ``sizes`` how many by block, ``leaving`` the blocks whose files leave,
-    ``fresh`` how many rows are new; ``late`` and ``repeated`` points were not taken.
+    ``own`` are its rows that were read, of which ``gone`` are as they were no more. ``rows`` are what is written (None: all is
+    as it was), of which ``came`` are new. ``sizes`` says how many are written by block, ``leaving`` the blocks whose files
+    leave; ``late`` and ``repeated`` points were not taken.
     """
 
     bucket: int
+    own: pa.Table
+    gone: NDArray[np.bool_]
     rows: pa.Table | None
+    came: NDArray[np.bool_]
     sizes: Mapping[int, int]
     leaving: frozenset[int]
-    fresh: int
     late: int
     repeated: int
-    changed: Changed | None
+
+    @property
+    def fresh(self) -> int:
+        """How many rows are new."""
+        return int(self.came.sum())
 
 
 def _micros(instants: pa.ChunkedArray) -> NDArray[np.int64]:

@@ -37,7 +37,7 @@ from warehouse.views.maintenance.keyed import MovedCells, Replacement, changed_k
 from warehouse.views.maintenance.keys import semi_joined
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pyspark.sql import SparkSession
 
@@ -51,8 +51,13 @@ __all__ = ["CoalescedSource"]
 
 @dataclass(frozen=True, eq=False)
 class CoalescedSource(FollowingSource):
-    """The rows of a coalesced table's step; ``cache`` keeps intermediate rows until the step is done."""
+    """The rows of a coalesced table's step.
 
+    ``stored`` returns the table of its stream, with what the plan has committed; ``cache`` keeps intermediate rows until the
+    step is done.
+    """
+
+    stored: Callable[[], NodeTable]
     cache: Cache = field(default_factory=Cache)
 
     @property
@@ -116,6 +121,12 @@ class CoalescedSource(FollowingSource):
 
     @cached_property
     def _points(self) -> DataFrame | None:
+        """The points that arrived, computed once; None if none arrived."""
+        points = self._every_point
+        return None if points is None else self.cache.add(points)
+
+    @property
+    def _every_point(self) -> DataFrame | None:
         """The points that arrived: the columns of the group, the compared columns, and their stamps; None if none arrived."""
         definition = self.definition
         parts = [*self._arrived.parts()]
@@ -128,7 +139,7 @@ class CoalescedSource(FollowingSource):
         if definition.of is not None:
             rows = rows.withColumn("_tried", guarded(self.session, definition.of)).withColumn(HOLDS, F.expr("_tried.v"))
         names = [quoted(name) for name in (*definition.groups, *definition.compared)]
-        return self.cache.add(rows.selectExpr(*names, f"unix_micros(_ts) AS {AT}"))
+        return rows.selectExpr(*names, f"unix_micros(_ts) AS {AT}")
 
     @cached_property
     def _table(self) -> NodeTable:
@@ -297,12 +308,30 @@ class CoalescedSource(FollowingSource):
         """The points that arrived, with the types of the stored rows."""
         if batch is None or (batch.known is not None and self.definition.of is None):
             return points_of(self.definition, held, None if batch is None else batch.known)
-        points = self._points
+        stored = self._stored_points(held, batch)
+        if stored is not None:
+            return stored
+        points = self._every_point  # it is collected once
         if points is None:
             return points_of(self.definition, held, None)
         if not can_be_collected(points.schema):
             raise LeftToSparkError("Arrow does not have all types of the points")
         return points.toArrow()
+
+    def _stored_points(self, held: pa.Table, batch: Batch) -> pa.Table | None:
+        """The points as the stream's step has just stored them, which spares a job that reads their files once more.
+
+        None where a point was dead on arrival, or a condition is to be evaluated.
+        """
+        definition = self.definition
+        if definition.of is not None or batch.counts.dead:
+            return None
+        names = [*definition.groups, *definition.compared]
+        columns = pa.schema([held.schema.field(name) for name in [*names, "_ts"]])
+        rows = self.stored().loaded_in_driver(columns, limits().array_points)
+        if rows is None or rows.num_rows != batch.counts.live:
+            return None
+        return rows.select(names).append_column(AT, rows["_ts"].cast(pa.int64()))
 
     @property
     def _made(self) -> DriverReplacement | MadeOfArrays | None:
@@ -345,11 +374,9 @@ class CoalescedSource(FollowingSource):
     def _changed(self, old: DataFrame, points: DataFrame | None, edge: Edge) -> DataFrame:
         """The groups that got points, and those with a row that the edge cuts; all if the window is another one."""
         groups = [quoted(name) for name in self.definition.groups]
-        if self._shorter:
-            return old.select(*groups).distinct() if points is None else old.select(*groups).union(points.select(*groups)).distinct()
         now = self.plan.window_time
         inside = f"coalesce({within(edge, f'{STAMPS}[0]', groups)}, false)"  # null for a null group at the edge, which has left
-        cut = f"NOT {inside} AND unix_micros(_exp) > {now}L"
+        cut = "true" if self._shorter else f"NOT {inside} AND unix_micros(_exp) > {now}L"
         parts = [old.where(cut).select(*groups)]
         parts += [] if points is None else [points.select(*groups)]
         return reduce(DataFrame.unionByName, parts).distinct()

@@ -117,7 +117,8 @@ class Sources:
         """Return the source of a table that follows a stream."""
         if planned.coalesced is not None:
             below = planned.coalesced.definition.source
-            return CoalescedSource(self.plan, planned, self.last, self.files, lambda: self.stream(below), self.spark)
+            stored = partial(self._stream_table, below)
+            return CoalescedSource(self.plan, planned, self.last, self.files, lambda: self.stream(below), self.spark, stored)
         if planned.synopsis is None:
             return AnswersSource(
                 self.plan, planned, self.root, self.last, self.files, self.spark, self.partial, self._answers.of
@@ -162,6 +163,11 @@ class Sources:
             tables = node_tables([name], self.plan, self.root, self.last, move, node.inputs.opened, self.files, dead)
             self._viewed[name] = replace(tables[name], columns=planned.columns)
         return self._viewed[name]
+
+    def _stream_table(self, name: str) -> NodeTable:
+        """The table of a stream as coalesced tables read it: with what the plan has committed by now."""
+        move = move_of(self.plan, self.plan.stream(name))
+        return node_tables([name], self.plan, self.root, self.last, move, self.spark, self.files, {})[name]
 
     def _unanswered(self) -> Iterator[AnswersSource]:
         """The sources of answers that no commit of the plan has yet."""

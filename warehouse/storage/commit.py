@@ -23,6 +23,7 @@ from warehouse.storage.fingerprint import with_sums
 from warehouse.storage.footers import file_statistics
 from warehouse.storage.key_summaries import write_summary
 from warehouse.storage.local_disk import undone_on_failure
+from warehouse.storage.side_by_side import each
 from warehouse.storage.snapshot import stored_files
 from warehouse.storage.store import store_of
 from warehouse.storage.table_commit import TableCommit, carry_out
@@ -147,8 +148,7 @@ def commit(
     placed = _move_staged(table, staged)
     with undone_on_failure(lambda: store_of(table).take_back(table, placed)):
         store_of(table).sync_tree(table, placed)
-        for file in placed if summarized else ():
-            write_summary(table / file, summarized)
+        each(lambda file: write_summary(table / file, summarized), placed if summarized else ())
         return _write_entry(table, base, placed, now, statistics, leaving, facts, table_metadata, gone)
 
 

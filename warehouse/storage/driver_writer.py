@@ -211,7 +211,7 @@ def _spark_version() -> str:
 def _differences(rows: pa.Table, filtered: Collection[str]) -> dict[str, str]:
     """The encodings of the columns that have no dictionary: those with a filter, and those in which few values come twice.
 
-    The first rows tell which these are: a dictionary is that of a row group.
+    The first rows, or elements of lists, tell which these are: a dictionary is that of a row group.
     """
     found = {}
     first = rows.slice(0, _TELLING_ROWS)
@@ -222,7 +222,7 @@ def _differences(rows: pa.Table, filtered: Collection[str]) -> dict[str, str]:
         if pa.types.is_list(column.type) and pa.types.is_integer(column.type.value_type):
             (leaf,) = _leaves(pa.schema([rows.schema.field(name)]))
             values = pa.chunked_array([chunk.flatten() for chunk in column.chunks], column.type.value_type)
-            if len(values) and nearly_unique(values):
+            if len(values) and nearly_unique(values.slice(0, _TELLING_ROWS)):
                 found[leaf] = "DELTA_BINARY_PACKED"
     return found
 

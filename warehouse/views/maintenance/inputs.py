@@ -315,6 +315,16 @@ class NodeTable:
             self._path, self.base, lambda file: (file.sub_index, file.exp_block) in cells, columns
         )
 
+    def loaded_in_driver(self, columns: pa.Schema, most: int) -> pa.Table | None:
+        """Return some columns of the rows that this plan loaded and stored; None when their files may have more than ``most``."""
+        loaded = SlotBounds.loaded_after(self.loaded_until)
+        held = [most + 1 if file.rows is None else file.rows for file in self._files(self.version) if loaded(file)]
+        if self.version is None or self._overlaps() or sum(held) > most:
+            return None
+        fields = [*columns, pa.field("_load_slot", pa.int64())]
+        rows = self.files.some_columns(self._path, self.version, loaded, pa.schema(fields))
+        return None if rows is None else rows.filter(pc.greater(rows["_load_slot"], self.loaded_until))
+
     def known_versions(self) -> pa.Table | None:
         """Return all versions of a relation that has few, closed ones included; None: Spark must read them."""
         if self.version is None or not few(self._files(self.version)):
