@@ -17,9 +17,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from warehouse.checking.check import check
+from warehouse.cli.status import status
 from warehouse.epochs.points import Point
 from warehouse.operations.update import UpdateOptions
+from warehouse.project import Warehouse
 from warehouse.time import to_micros
+from warehouse.units import counted
 
 from .projects import ANCHOR, Project, StoppedError, at, csv, stop_at, stream, text
 
@@ -208,6 +211,7 @@ def test_an_update_without_time_gives_the_newest_answers_first(tmp_path: Path, s
         land(project, hour)
         project.update(hour)
     assert sum(waiting(project).values()) > 2
+    lateness_is_shown(project)
     assert (1, 5) in answers(project, "living") or (1, 5) in answers(project, "top_living"), "the newest end is first"
     for hour in range(6, 9):
         project.update(hour)
@@ -224,6 +228,25 @@ def test_an_update_without_time_gives_the_newest_answers_first(tmp_path: Path, s
         assert row["full"], (length, end)
     assert max(row["late"] for (row,) in found.values()) > 1
     assert list(check(project.root).findings) == []
+
+
+def lateness_is_shown(project: Project) -> None:
+    """`status`, the metrics and the report tell of each aggregate how many answers wait, and since when."""
+    states = {state.name: state.answers for state in project.epoch.tables if state.answers is not None}
+    late = {name: each for name, each in states.items() if each.late}
+    assert late, "some answer waits since an earlier update"
+    warehouse = Warehouse(project.directory, project.root)
+    told, page = status(project.directory, verbose=False, expanded=False).warnings, warehouse.report()
+    metrics = warehouse.metrics().decode()
+    assert {each.table for each in warehouse.health().concerns if each.kind == "answers_late"} == late.keys()
+    for name, each in late.items():
+        since = f"the first for {counted(each.late, 'update')}"
+        waited = f"{counted(len(each.waiting), 'answer')} waited since the updates had no time for more, {since}"
+        assert waited in page
+        assert any(name in line and waited in line for line in told), told
+    for name, each in states.items():
+        assert f'stream_wh_answers_waiting{{table="{name}"}} {len(each.waiting)}.0' in metrics
+        assert f'stream_wh_answers_late_updates{{table="{name}"}} {each.late}.0' in metrics
 
 
 def test_an_answer_without_rows_is_given_and_waits_no_longer(tmp_path: Path, spark: SparkSession) -> None:

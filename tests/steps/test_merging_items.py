@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from hypothesis import given, settings
@@ -12,9 +14,14 @@ from hypothesis import strategies as st
 from warehouse.aggregates.definition import Definition, FrequentItems, Over, Window
 from warehouse.aggregates.frequent import Frequent, above, bounds, summarise, top
 from warehouse.aggregates.synopses import Synopsis, needs
+from warehouse.planning.following import SynopsisRead
 from warehouse.steps.local_states import calculable, local_states
 from warehouse.steps.merging_items import merged_items
-from warehouse.storage.duckdb_sql import in_memory
+
+from .windowed import due_table, reaches, run_of
+
+if TYPE_CHECKING:
+    from warehouse.steps.window_run import WindowRun
 
 SLOTS = 6
 WINDOWS = (Window("1h", 1, 1), Window("4h", 4, 1))
@@ -39,20 +46,32 @@ def definition(asked: FrequentItems, over: Over, *, grouped: bool) -> Definition
 def answered(asked: Definition, *synopses: list[list[Row]]) -> dict[Key, list[dict[str, object]]]:
     """Return the answers by group, length and end, from the lists of each batch of all synopses."""
     (need,) = needs(asked)
-    due = [(window, end) for window, end in asked.due(0, SLOTS)]
-    with in_memory(()) as connection:
-        connection.register("due", pa.table({
-            "_text": [window.text for window, _ in due], "_first": [end - window.slots + 1 for window, end in due],
-            "_end": [end for _, end in due], "_full": [True] * len(due), "_late": [0] * len(due),
-        }))  # fmt: skip
-        for number, given_rows in enumerate(synopses):
-            connection.register(f"synopsis_{number}", lists(connection, need.synopsis, given_rows))
-        query = merged_items(asked, synopses=len(synopses), ends="make_timestamptz(_end)", epoch=3)
-        found = connection.sql(query).to_arrow_table().to_pylist()
+    run = run_of(
+        [need.synopsis] * len(synopses),
+        lambda connection, number: lists(connection, need.synopsis, synopses[number]),
+        [(window, end) for window, end in asked.due(0, SLOTS) if end % 2],
+    )
+    found = offered(run, asked, len(synopses))
+    longest = asked.windows[-1]
+    beside = offered(run, replace(asked, windows=(longest,)), len(synopses))
+    assert beside == [row for row in found if row["window_length"] == longest.text], "another aggregate asks for some of them"
+    assert run.passes == len(synopses)
+    run.close()
     answers: dict[Key, list[dict[str, object]]] = {}
     for row in found:
         answers.setdefault((row.get("k"), row["window_length"], row["_end"]), []).append(row)
     return answers
+
+
+def offered(run: WindowRun, asked: Definition, synopses: int) -> list[dict[str, object]]:
+    """Return the answers that a run gives of the lists of several synopses, in order."""
+    (need,) = needs(asked)
+    due = [(window, end) for window, end in asked.due(0, SLOTS)]
+    run.connection.register("due", due_table(due))
+    reads = [SynopsisRead(str(number), need.synopsis, (), rows=True) for number in range(synopses)]
+    run.offer(reads, [reaches(due)] * synopses)
+    query = merged_items(asked, synopses=synopses, ends="make_timestamptz(_end)", epoch=3)
+    return sorted(run.connection.sql(query).to_arrow_table().to_pylist(), key=repr)
 
 
 @settings(deadline=None, max_examples=15)

@@ -71,11 +71,10 @@ def answers(definition: Definition, batches: list[list[dict[str, object]]], besi
 
     run = run_of(synopses, stored)
     run.connection.register("due", due_table(due))
+    run.prepare(reads, [reaches(due)] * len(reads))
     if definition.frequent is None:
-        run.prepare(reads, [reaches(due)] * len(reads))
         query = merged(definition, reads, ends="make_timestamptz(_end)", epoch=1)
     else:
-        run.connection.register("synopsis_0", stored(run.connection, int(reads[0].table)))
         query = merged_items(definition, ends="make_timestamptz(_end)", epoch=1)
     run.connection.execute(f"CREATE TABLE answers AS {query}")
     found = run.connection.sql("SELECT *, epoch_us(window_end) AS ended FROM answers").to_arrow_table().to_pylist()

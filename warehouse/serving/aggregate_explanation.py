@@ -113,7 +113,7 @@ def explained_aggregate(catalog: Catalog, name: str, epoch: Epoch | None) -> Agg
                 less=less,
             )
         )
-    names = sorted({other for each in found for other in each.shared_with if own.frequent is None})
+    names = sorted({other for each in found for other in each.shared_with})
     windows = tuple(_windows(catalog, own, epoch, found, {other: beside[other] for other in names}))
     return AggregateExplanation(name, own, tuple(found), windows, epoch.number if epoch else None)
 

@@ -22,6 +22,7 @@ from warehouse.aggregates.synopses import ARRIVED, PARTS, UNTIL
 from warehouse.catalog.identifiers import quoted as spark_quoted
 from warehouse.ingest.batch import Batch, empty_batch
 from warehouse.layout import slot_sql
+from warehouse.steps.duck_rows import rows_in_duckdb
 from warehouse.steps.exact_items import exact_items
 from warehouse.steps.merging import FIRSTS, PLACE, merged
 from warehouse.steps.merging_items import merged_items
@@ -30,8 +31,6 @@ from warehouse.steps.sketches import estimated
 from warehouse.steps.synopsis_source import full_from, known_batch
 from warehouse.steps.window_run import Reach, WindowRun
 from warehouse.storage.deltalog import commits_after
-from warehouse.storage.duckdb_sql import listed
-from warehouse.storage.store import store_of
 from warehouse.storage.tables import key_types, rows_schema
 from warehouse.time import NEVER
 from warehouse.views.maintenance.placement import placed_in_driver
@@ -160,13 +159,10 @@ class AnswersSource:
         ends = f"make_timestamptz({plan.anchor} + _end * {plan.update_interval})"
         connection = run.connection
         connection.register("due", due)
+        run.prepare(own.reads, [self.reaches(read, asked) for read in own.reads])
         if own.definition.frequent is None:
-            run.prepare(own.reads, [self.reaches(read, asked) for read in own.reads])
             query = merged(own.definition, own.reads, ends=ends, epoch=plan.epoch)
         else:
-            for number, read in enumerate(own.reads):
-                rows = self.rows(connection, read.table, number)
-                connection.execute(f"CREATE OR REPLACE TEMP VIEW synopsis_{number} AS {rows}")
             query = merged_items(own.definition, synopses=len(own.reads), ends=ends, epoch=plan.epoch)
         return self._counted(self._estimated(connection.sql(query).to_arrow_table()), due)
 
@@ -253,36 +249,17 @@ class AnswersSource:
             if commit.metadata.get("epoch") == self.plan.epoch:
                 yield commit.version, commit.metadata
 
-    def rows(self, connection: duckdb.DuckDBPyConnection, table: str, number: int = 0) -> str:
-        """Return the query for a synopsis's rows: those that stay at this plan's version, the others at the one before.
-
-        Inputs other than files are registered with this ``number``.
-        """
+    def rows(self, connection: duckdb.DuckDBPyConnection, table: str) -> str:
+        """Return the query for a synopsis's rows: those that stay at this plan's version, the others at the one before."""
         state = self.last.table(table) if self.last else None
-        path = f"tables/{table}"
         now = max((version for version, _ in self._commits(table)), default=state.version if state else 0)
         planned = self.plan.stream(table)
         carried = planned.synopsis
         sides = [(now, f"_exp_slot > {self.plan.slot}")]
         if state is not None and not (carried and (carried.carried or carried.rebuilt)):
             sides.append((state.version, f"_exp_slot <= {self.plan.slot}"))
-        names = ", ".join(f'"{column.name}"' for column in planned.declaration.columns)
-        parts = []
-        for place, (version, where) in enumerate(sides):
-            files = self.files.files(path, version)
-            if not store_of(self.root).local_paths:
-                rows = self.files.read(self.session, path, version, planned.declaration.columns, lambda _: True)
-                connection.register(f"stored_{number}_{place}", rows.toArrow())
-                parts.append(f"SELECT {names} FROM stored_{number}_{place} WHERE {where}")
-            elif files:
-                self.files.require_whole(files)
-                source = f"read_parquet({listed(file.path for file in files)}, union_by_name = true, hive_partitioning = false)"
-                parts.append(f"SELECT {names} FROM {source} WHERE {where}")
-        if parts:
-            return " UNION ALL ".join(parts)
-        every = StructType.fromJson(rows_schema(planned.declaration.columns))
-        connection.register(f"nothing_{number}", to_arrow_schema(every, timezone="UTC").empty_table())
-        return f"SELECT * FROM nothing_{number}"
+        columns, path = planned.declaration.columns, f"tables/{table}"
+        return rows_in_duckdb(connection, self.files, lambda: self.session, path=path, sides=sides, columns=columns)
 
     def release(self) -> None:
         """Nothing is cached: the rows are in the driver."""

@@ -103,12 +103,11 @@ class JointAnswers:
         return planned.synopsis
 
     def _asked(self, table: str) -> list[Reach]:
-        """The windows of a synopsis that aggregates ask for whose answers come from merged states."""
+        """The windows of a synopsis that aggregates ask for."""
         found = dict[Reach, None]()
         for source, dues in self._waiting.items():
-            if source.own.definition.frequent is None:
-                for read in source.own.reads:
-                    found.update(dict.fromkeys(source.reaches(read, dues) if table in read.tables else ()))
+            for read in source.own.reads:
+                found.update(dict.fromkeys(source.reaches(read, dues) if table in read.tables else ()))
         return list(found)
 
     def release(self) -> None:

@@ -15,7 +15,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warehouse.aggregates.synopses import ARRIVED, FAILED, PARTS, ROWS, UNTIL, VALUE, State, counts_values, sketch_of
+from warehouse.aggregates.synopses import (
+    AFTER,
+    ARRIVED,
+    BATCH,
+    FAILED,
+    PARTS,
+    RANK,
+    ROWS,
+    UNTIL,
+    VALUE,
+    State,
+    counts_values,
+    sketch_of,
+)
 from warehouse.catalog.duck_sql import quoted
 
 if TYPE_CHECKING:
@@ -25,7 +38,7 @@ if TYPE_CHECKING:
     from warehouse.aggregates.synopses import Synopsis
     from warehouse.planning.following import SynopsisRead
 
-__all__ = ["FIRSTS", "KEY", "PLACE", "merged", "reached", "subtracted", "windowed"]
+__all__ = ["FIRSTS", "KEY", "PLACE", "merged", "subtracted", "windowed"]
 
 KEY = "_key"
 """The number of a window of a synopsis."""
@@ -82,7 +95,9 @@ def windowed(synopsis: Synopsis) -> str:
     """
     groups = [quoted(name) for name, _ in synopsis.group_by]
     by = [KEY, *groups]
-    inside = _inside(live=synopsis.live, after="_after", parts=synopsis.parts is not None)
+    inside = _inside(live=synopsis.live, parts=synopsis.parts is not None)
+    if synopsis.listed is not None:
+        return _windowed_lists(synopsis, groups, inside)
     inner = f"FROM windows AS d JOIN stored AS s ON {inside}"
     if synopsis.counted is not None:
         listed = ", ".join([f"d.{KEY}", *(f"s.{name}" for name in groups), f"s.{VALUE}"])
@@ -90,6 +105,19 @@ def windowed(synopsis: Synopsis) -> str:
     counts = {state.column for state in synopsis.states if state.function == "count"}
     states = [state for state in synopsis.states if state.function not in _WITH_COUNTS or state.column in counts]
     return _merging([f"d.{KEY}"], by, states, "s", inner, whole=False)
+
+
+def _windowed_lists(synopsis: Synopsis, groups: Sequence[str], inside: str) -> str:
+    """Lists by window: a row of rank 0 for all of a group, and for each item its counts and what its lists had after them."""
+    bag = ", ".join([*synopsis.slots, *groups, BATCH])
+    lists = f"SELECT * REPLACE (max({AFTER}) OVER (PARTITION BY {bag}) AS {AFTER}) FROM stored"
+    by = ", ".join([f"d.{KEY}", *(f"s.{name}" for name in groups), f"s.{VALUE}"])
+    sums = ", ".join(f"sum(s.{name}) AS {name}" for name in (ROWS, FAILED, AFTER))
+    listed = f"least(s.{RANK}, 1)"
+    return (
+        f"WITH lists AS ({lists}) SELECT {by}, {listed} AS {RANK}, {sums} "
+        f"FROM windows AS d JOIN lists AS s ON {inside} GROUP BY {by}, {listed}"
+    )
 
 
 def subtracted(synopsis: Synopsis, states: Sequence[State], by: str, terms: Sequence[tuple[str, int]]) -> str:
@@ -216,15 +244,11 @@ def _value(value: Value) -> str:
             return "NULL" if sketch is None else f"m.{quoted(sketch.name)}"
 
 
-def reached(definition: Definition) -> str:
-    """Return the condition by which a row ``s`` of a synopsis belongs to a due window ``d``."""
-    return _inside(live=definition.over == "live", after="_end", parts=definition.parts is not None)
-
-
-def _inside(*, live: bool, after: str, parts: bool) -> str:
+def _inside(*, live: bool, parts: bool) -> str:
+    """The condition by which a row ``s`` of a synopsis belongs to a window ``d``."""
     found = [f"s.{ARRIVED} BETWEEN d._first AND d._end"]
     if live:
-        found.append(f"s.{UNTIL} > d.{after}")
+        found.append(f"s.{UNTIL} > d._after")
     if parts:
         found += [f"s.{name} >= d.{first}" for name, first in zip(PARTS, FIRSTS, strict=True)]
     return " AND ".join(found)

@@ -1,8 +1,9 @@
-"""The query that merges the lists of slots into answers about frequent items, in DuckDB's SQL over ``due`` and one synopsis.
+"""The query that makes answers about frequent items of what synopses have for the windows that are due, in DuckDB's SQL.
 
 It is :mod:`warehouse.aggregates.frequent` over tables (frequent-items sheet, sections 3, 4 and 8). The least count of an item is
 the sum over the lists of the window that have it. Its greatest count adds what it can have in the others: the count of the first
-item after each list. That is the tight choice (section 9, item 2), under which all guarantees hold.
+item after each list. That is the tight choice (section 9, item 2), under which all guarantees hold. These sums are of the
+lists of a window, so :mod:`warehouse.steps.merging` makes them once for all aggregates that read the lists.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from warehouse.aggregates.synopses import AFTER, ARRIVED, BATCH, FAILED, PARTS, RANK, ROWS, UNTIL, VALUE
+from warehouse.aggregates.synopses import AFTER, FAILED, RANK, ROWS, VALUE
 from warehouse.catalog.duck_sql import quoted
-from warehouse.steps.merging import reached
+from warehouse.steps.merging import PLACE
 
 if TYPE_CHECKING:
     from warehouse.aggregates.definition import Definition
@@ -23,7 +24,9 @@ _DUE = ("_text", "_end")
 
 
 def merged_items(definition: Definition, *, synopses: int = 1, ends: str, epoch: int) -> str:
-    """Return the query for the frequent items of each due window and group; the tables ``synopsis_0`` and so on have the lists.
+    """Return the query for the frequent items of each due window and group.
+
+    The tables ``synopsis_0`` and so on have what the lists of each synopsis add up to, by the number ``_place`` of the windows.
 
     An item above a share is certain if its least count is above it, possible if its greatest is. One of the top n is certain if
     fewer than n others can occur as often, and left out if n others surely occur more often. An answer is complete if no item
@@ -46,13 +49,8 @@ def merged_items(definition: Definition, *, synopses: int = 1, ends: str, epoch:
         raise TypeError("only frequent items are merged from lists")
     groups = [quoted(name) for name, _ in definition.group_by]
     by = ", ".join([*_DUE, *groups])
-    own = ", ".join(f"s.{name}" for name in groups)
-    tables = " UNION ALL BY NAME ".join(f"SELECT *, {number} AS _table FROM synopsis_{number}" for number in range(synopses))
-    lists = (
-        f"SELECT d.*, {own + ', ' if own else ''}s.{VALUE}, s.{ROWS}, s.{FAILED}, s.{RANK}, "
-        f"max(s.{AFTER}) OVER (PARTITION BY d._text, d._end, {_bag(definition)}) AS {AFTER} "
-        f"FROM due AS d JOIN ({tables}) AS s ON {reached(definition)}"
-    )
+    tables = " UNION ALL BY NAME ".join(f"SELECT * FROM synopsis_{number}" for number in range(synopses))
+    lists = f"SELECT d.*, s.* EXCLUDE ({PLACE}) FROM due AS d JOIN ({tables}) AS s USING ({PLACE})"
     whole = (
         f"SELECT {by}, any_value(_full) AND sum({FAILED}) = 0 AS sound, any_value(_late) AS late, sum({ROWS}) AS total, "
         f"sum({AFTER}) AS delta FROM lists WHERE {RANK} = 0 GROUP BY {by}"
@@ -81,14 +79,6 @@ def merged_items(definition: Definition, *, synopses: int = 1, ends: str, epoch:
         f"WITH lists AS ({lists}), whole AS ({whole}), items AS ({items}), bounds AS ({bounds}), judged AS ({judged}) "
         f"SELECT {', '.join(shown)} FROM judged WHERE possible"
     )
-
-
-def _bag(definition: Definition) -> str:
-    """The columns that identify a list: those that the rows of a synopsis have before their rank."""
-    live = [UNTIL] if definition.over == "live" else []
-    parts = PARTS if definition.parts else ()
-    names = ["_table", ARRIVED, *live, *parts, *(quoted(name) for name, _ in definition.group_by), BATCH]
-    return ", ".join(f"s.{name}" for name in names)
 
 
 def _above(share: float) -> str:

@@ -100,6 +100,11 @@ class TableFiles:
         self._found: dict[tuple[object, ...], pa.Table | None] = {}
         self._kept_bytes = 0
 
+    @property
+    def local(self) -> bool:
+        """Whether other engines read the files by their paths."""
+        return store_of(self._root).local_paths
+
     def read(
         self,
         session: SparkSession,

@@ -1,0 +1,66 @@
+"""The stored rows of a synopsis as a query of DuckDB's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from warehouse.storage.duckdb_sql import listed
+from warehouse.storage.tables import rows_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    import duckdb
+    from pyspark.sql import SparkSession
+
+    from warehouse.catalog.declaration import ColumnRecord
+    from warehouse.storage.scan import TableFiles
+
+__all__ = ["rows_in_duckdb"]
+
+
+def rows_in_duckdb(
+    connection: duckdb.DuckDBPyConnection,
+    files: TableFiles,
+    session: Callable[[], SparkSession],
+    *,
+    path: str,
+    sides: Iterable[tuple[int, str]],
+    columns: Sequence[ColumnRecord],
+) -> str:
+    """Return the query for rows of a table.
+
+    Parameters
+    ----------
+    connection
+        Where the query will run; what it reads besides local files is registered there.
+    files, session
+        Read the table; in an object store Spark reads it.
+    path
+        The table's directory.
+    sides
+        Versions of it, each with a condition on the rows that are taken from it.
+    columns
+        The columns to give.
+
+    """
+    names = ", ".join(f'"{column.name}"' for column in columns)
+    parts = []
+    for place, (version, where) in enumerate(sides):
+        found = files.files(path, version)
+        if not files.local:
+            rows = files.read(session(), path, version, columns, lambda _: True)
+            connection.register(f"stored_{place}", rows.toArrow())
+            parts.append(f"SELECT {names} FROM stored_{place} WHERE {where}")
+        elif found:
+            files.require_whole(found)
+            source = f"read_parquet({listed(file.path for file in found)}, union_by_name = true, hive_partitioning = false)"
+            parts.append(f"SELECT {names} FROM {source} WHERE {where}")
+    if parts:
+        return " UNION ALL ".join(parts)
+    every = StructType.fromJson(rows_schema(columns))
+    connection.register("nothing", to_arrow_schema(every, timezone="UTC").empty_table())
+    return f"SELECT {names} FROM nothing"
