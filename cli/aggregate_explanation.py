@@ -35,6 +35,8 @@ def _synopsis(each: SynopsisRead) -> str:
         held = f"the {each.listed} most frequent of {each.counted}"
     if each.parts is not None:
         held += f", by the arrival of both parts ({', '.join(each.parts)})"
+    if each.levels:
+        held += f", also merged for up to {counted(1 << each.levels, 'update interval')}"
     told = [held if each.where is None else f"{'less ' if each.less else ''}{held}, where {each.where}"]
     if each.rows is None or each.full_from is None:
         told.append("made by the next update")
@@ -48,7 +50,8 @@ def _synopsis(each: SynopsisRead) -> str:
 
 def _window(each: WindowDue) -> str:
     due = "" if each.next_due is None else f"; next {format_instant(each.next_due)}"
-    rows = "" if each.rows is None else f", about {counted(each.rows, 'row')}"
+    rows = "" if each.pieces is None else f", in {counted(each.pieces, 'part')} where longer ones are kept"
+    rows += "" if each.rows is None else f", about {counted(each.rows, 'row')}"
     run = f", in one run with {', '.join(each.together)}" if each.together else ""
     return f"{each.length}, every {format_duration(each.every)}: reads {counted(each.slots, 'update interval')}{rows}{due}{run}"
 
@@ -74,6 +77,7 @@ def _record(found: AggregateExplanation) -> dict[str, object]:
                 "shared_with": list(each.shared_with),
                 "slots": each.slots,
                 "rows": each.rows,
+                "levels": each.levels,
                 "full_from": None if each.full_from is None else format_instant(each.full_from),
             }
             for each in found.synopses
@@ -84,6 +88,7 @@ def _record(found: AggregateExplanation) -> dict[str, object]:
                 "slots": each.slots,
                 "every": format_duration(each.every),
                 "rows": each.rows,
+                "parts": each.pieces,
                 "next_due": None if each.next_due is None else format_instant(each.next_due),
                 "together": list(each.together),
             }

@@ -2,7 +2,8 @@
 
 Invariant of a synopsis: the rows of slot ``a`` and group ``g`` merge to
 ``{ f(x) : x in source, where(x), slot(x.ts) = a, group(x) = g }`` for each state ``f``; a late batch adds a row of its own to its
-slot, so nothing that is stored is ever rewritten. It is a basic interval synopsis, with an interval of one slot.
+slot, so nothing that is stored is ever rewritten. It is a basic interval synopsis, with an interval of one slot; where that is
+cheaper it also has longer intervals (:mod:`warehouse.aggregates.intervals`), of which the same holds for their slots together.
 
 Exact holistic aggregates (COUNT DISTINCT, percentiles) have a synopsis of their own, grouped by the value too: its states are
 the counts of the values. Estimated ones are states like others: sketches, which merge. Frequent items have lists
@@ -34,6 +35,7 @@ __all__ = [
     "BATCH",
     "DELTA",
     "FAILED",
+    "LEVEL",
     "PARTS",
     "RANK",
     "ROWS",
@@ -52,7 +54,9 @@ __all__ = [
 ]
 
 ARRIVED = "_arrived"
-"""The column of a synopsis that says which slot its row is of."""
+"""The column of a synopsis that says which slot its row is of; of an interval of several slots, the last of these."""
+LEVEL = "_level"
+"""Which power of two slots an interval has, in a synopsis with longer ones than a slot."""
 ROWS = "_rows"
 FAILED = "_failed"
 """Rows for which ``where`` could not be evaluated: nobody knows whether they belong to the group's answer."""
@@ -102,7 +106,8 @@ class Synopsis:
 
     With ``listed`` it has only so many of these values for each batch of a slot, the most frequent ones; a ``live`` one has its
     rows apart by the slot in which they expire, one with ``parts`` (columns of a join) by those in which the parts arrived.
-    ``computed`` are the groups that an expression gives, by name.
+    ``computed`` are the groups that an expression gives, by name. Its longest intervals have ``2^levels`` slots; 0: it has those
+    of one slot only.
     """
 
     source: str
@@ -114,6 +119,7 @@ class Synopsis:
     live: bool = False
     computed: tuple[tuple[str, str], ...] = ()
     parts: tuple[str, str] | None = None
+    levels: int = 0
 
     @property
     def slots(self) -> tuple[str, ...]:
@@ -128,7 +134,7 @@ class Synopsis:
         failed = ((FAILED, "bigint"),) if self.counted is None or self.listed else ()
         place = ((BATCH, "bigint"), (RANK, "bigint")) if self.listed else ()
         ends = ((DELTA, "bigint"), (AFTER, "bigint")) if self.listed else ()
-        slots = ((name, "bigint") for name in self.slots)
+        slots = ((name, "bigint") for name in (*self.slots, *((LEVEL,) if self.levels else ())))
         return (*slots, *self.group_by, *place, *value, (ROWS, "bigint"), *failed, *states, *ends)
 
     def alike(self, other: Synopsis) -> bool:

@@ -17,7 +17,8 @@ class SynopsisRecord:
 
     One that is ``emptied``, in the base of a plan that goes back, has no row: what the stream holds then is added again. Of
     windows that end before the slot ``sure`` rows may have gone, as they were to be answered before; None: the epoch's slot.
-    One of a view has the rows that the view had by the slot ``through``.
+    One of a view has the rows that the view had by the slot ``through``. Longer intervals than slots are there if they end with
+    the slot ``merged`` or before; None: there is none, though the synopsis may be one with such.
     """
 
     synopsis: Synopsis
@@ -26,6 +27,7 @@ class SynopsisRecord:
     emptied: bool = False
     sure: int | None = None
     through: int | None = None
+    merged: int | None = None
 
 
 @dataclass(frozen=True)

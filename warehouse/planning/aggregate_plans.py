@@ -1,9 +1,9 @@
 """Planning declared aggregates: synopses of streams and views, shared by all that read them, and the answers that are due.
 
 Both are tables that follow a stream, as archives do, or a view's node. A synopsis gets a row for each slot and group of what
-the update takes in, in the same epoch; its rows end when no window can reach their slot any more. The plan answers the windows
-that end in the slots that the update moves over, from the synopses as this plan leaves them. An answer expires ``keep`` after its
-window's end.
+the update takes in, in the same epoch; its rows end when no window can reach their slot any more. One that gets or loses
+intervals that are longer than slots is written again. The plan answers the windows that end in the slots that the update moves
+over, from the synopses as this plan leaves them. An answer expires ``keep`` after its window's end.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from warehouse.aggregates.definition import Due
+from warehouse.aggregates.intervals import longest_levels, upkeep
 from warehouse.aggregates.predicates import kinds_of
 from warehouse.aggregates.synopses import ARRIVED, assigned, lengthened, missing, needs
 from warehouse.catalog.declaration import ColumnRecord, table_declaration
@@ -147,7 +148,8 @@ class _Following:
         return self.last.table(name) if self.last else None
 
     def plans(self, aggregates: Sequence[Aggregate]) -> Iterator[StreamPlan]:
-        wanted = [need for aggregate in aggregates for need in needs(aggregate.definition)]
+        asked_of = [(need, each.definition.windows) for each in aggregates for need in needs(each.definition)]
+        wanted = [need for need, _ in asked_of]
         there = [*self._recorded()]
         known = [synopsis for _, synopsis in there]
         kinds = compared(self.catalog, self.stream.name)
@@ -156,21 +158,34 @@ class _Following:
         begun = histories(self.last, [name for name, _ in every])
         slots: dict[str, int] = {}
         lists: dict[str, Synopsis] = {}
-        for need in wanted:
+        windows: dict[str, dict[int, int]] = {}
+        for need, declared in asked_of:
             every_read = assigned(need, [synopsis for _, synopsis in every], kinds, begun)
             for name, synopsis in (every[number] for served in every_read for number in served.numbers):
                 asked = need.synopsis.listed
                 lists[name] = lengthened(lists.get(name, replace(synopsis, listed=asked)), asked)
                 slots[name] = max(need.slots, slots.get(name, 0))
+                periods = windows.setdefault(name, {})
+                periods |= {each.slots: min(each.every, periods.get(each.slots, each.every)) for each in declared}
         kept = max(-(-aggregate.definition.keep // self.catalog.update_interval) for aggregate in aggregates)
         spare = 0 if self.catalog.aggregate_time is None else kept
-        made = {name: self._synopsis(name, lists[name], slots[name], spare) for name, _ in every if name in slots}
+        held = {name: self._with_intervals(name, each, windows[name]) for name, each in lists.items()}
+        made = {name: self._synopsis(name, held[name], slots[name], spare) for name, _ in every if name in slots}
         sure = {name: plan.sure for name, plan in made.items()}
         there = [each for each in every if each[0] in made]
         answers = [plan for aggregate in aggregates if (plan := self._answers(aggregate, there, sure)) is not None]
         first = min([self.slot + 1, *(due.end for plan in answers if plan.answers for due in plan.answers.due)])
         yield from (self._synopsis_plan(name, structs.replace(plan, first_end=first)) for name, plan in made.items())
         yield from answers
+
+    def _with_intervals(self, name: str, synopsis: Synopsis, windows: Mapping[int, int]) -> Synopsis:
+        """Return a synopsis with the longer intervals that it is to have."""
+        state = self.state(name)
+        groups = 1.0
+        if state is not None and state.synopsis is not None:
+            kept = state.synopsis.slots * (1 + upkeep(synopsis.levels))
+            groups = max(groups, sum(part.rows for part in state.partitions) / max(kept, 1))
+        return replace(synopsis, levels=longest_levels(synopsis, windows, groups))
 
     def _recorded(self) -> Iterator[tuple[str, Synopsis]]:
         for state in self.last.tables if self.last else ():
@@ -183,6 +198,7 @@ class _Following:
         slots = max(wanted + spare, known.slots if known else 0)
         emptied = known is None or known.emptied
         longer = known is not None and not emptied and slots > known.slots
+        carried = (longer or self._other_intervals(known, synopsis)) and not synopsis.live
         built = self.stream.view and self.stream.first
         missed = self._missed(known)
         rebuilt = synopsis.live and not emptied and (longer or built or missed)
@@ -193,7 +209,7 @@ class _Following:
             arrives=self.stream.arrives,
             opening=self.stream.first and not self.stream.view,
             history=history,
-            carried=longer and not synopsis.live,
+            carried=carried,
             landed=self.landed if history and not synopsis.live else (),
             rebuilt=rebuilt,
             spare=spare,
@@ -201,7 +217,15 @@ class _Following:
             view=self.stream.view,
             built=built,
             since=None if known is None or emptied or synopsis.live or not (built or missed) else known.through,
+            merged=None if known is None or emptied or carried else known.merged,
         )
+
+    @staticmethod
+    def _other_intervals(known: SynopsisRecord | None, synopsis: Synopsis) -> bool:
+        """Whether a synopsis that is there has other intervals than it is to have, or lacks those that it is to have."""
+        if known is None or known.emptied:
+            return False
+        return synopsis.levels != known.synopsis.levels or (synopsis.levels > 0 and known.merged is None)
 
     def _missed(self, known: SynopsisRecord | None) -> bool:
         """Whether the view has rows that its synopsis lacks: the view failed, and a verb other than an update built it."""

@@ -45,6 +45,7 @@ from warehouse.views.algebra import tables_read
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
+    from warehouse.catalog.declaration import Declaration
     from warehouse.catalog.model import Catalog, Stream
     from warehouse.epochs.following import LazyTable
     from warehouse.epochs.records import Epoch, SideTable, TableState
@@ -331,14 +332,19 @@ def _following_steps(planned: StreamPlan, last: Epoch | None, slot: int, ids: _I
         yield from coalesced_steps(planned, state, ids.of(name, "rows"))
     elif state is None:
         yield CreateTable(name, "rows", table_path(name, "rows"), ids.of(name, "rows"))
-    elif own is not None and (own.carried or own.rebuilt):
+    elif own is not None and (own.carried or own.rebuilt or _named(planned.declaration) != _named(state.declaration)):
         yield ReplaceTable(name, state.path, state.table_id, state.version)
         state = replace(state, partitions=())
-    batch = bool(planned.answers and planned.answers.due) or (own is not None and (own.arrives or own.history or own.carried))
+    gains = own is not None and (own.arrives or own.history or own.carried or own.synopsis.levels > 0)
+    batch = bool(planned.answers and planned.answers.due) or gains
     if planned.coalesced is None:
         yield from _main_step(planned, state, slot, ids, batch=batch)
     if state is not None and last is not None and _other_properties(state, last, longer):
         yield SetProperties(name, state.path, state.version)
+
+
+def _named(declaration: Declaration) -> list[str]:
+    return [column.name for column in declaration.columns]
 
 
 def node_steps(planned: NodePlan, state: TableState | None, slot: int, *, epoch: int, clock: int) -> Iterator[Step]:

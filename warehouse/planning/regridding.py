@@ -2,7 +2,7 @@
 
 If each slot of the new grid consists of whole slots of the former one, a window of the new grid is also a window of the former
 one, so synopses lose no history: each row moves to the slot that contains its own. A slot may then have several rows of a group,
-as after late batches.
+as after late batches. Longer intervals are left out; the next update makes those of the new grid.
 
 On any other grid a former slot moves to the slot in which it ends. Both grids have a slot that ends at the window time, so rows
 that arrive later are counted exactly; windows that begin earlier are not full. The next update writes synopses of live rows
@@ -68,7 +68,8 @@ class Regridding:
             if not self.merges:
                 slots, known = 0 if synopsis.synopsis.live else slots, self._ended(self.last.slot) + 1
                 through = None if synopsis.through is None else self._containing(synopsis.through)
-            return replace(state, synopsis=replace(synopsis, slots=slots, full_from=known, sure=None, through=through))
+            changed = replace(synopsis, slots=slots, full_from=known, sure=None, through=through, merged=None)
+            return replace(state, synopsis=changed)
         aggregate = self.catalog.aggregate(state.name)
         if answers is None or aggregate is None:
             return state

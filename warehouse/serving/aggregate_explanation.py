@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from warehouse.aggregates.intervals import cover, upkeep
 from warehouse.aggregates.synopses import assigned, missing, needs
 from warehouse.planning.aggregate_plans import compared, histories
 from warehouse.time import at_slot
@@ -13,7 +14,7 @@ from warehouse.time import at_slot
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from warehouse.aggregates.definition import Definition
+    from warehouse.aggregates.definition import Definition, Window
     from warehouse.aggregates.predicates import Kind
     from warehouse.aggregates.synopses import State, Synopsis
     from warehouse.catalog.model import Catalog
@@ -31,7 +32,7 @@ class SynopsisRead:
     read it. ``slots`` is for how many slots it keeps a row, ``rows`` how many it has, ``full_from`` (microseconds) from when on
     it has all that arrived; None while it does not exist. ``where`` is its condition, if that is another than the aggregate's:
     several such together have the rows of the aggregate. With ``less`` its rows are taken away from those of the others.
-    ``parts`` are the columns of a join by whose slots its rows are apart.
+    ``parts`` are the columns of a join by whose slots its rows are apart. Its longest intervals have ``2^levels`` slots.
     """
 
     table: str | None
@@ -45,6 +46,7 @@ class SynopsisRead:
     where: str | None = None
     parts: tuple[str, str] | None = None
     less: bool = False
+    levels: int = 0
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,8 @@ class WindowDue:
     """A window: its length as declared, how many slots it reads, its period and its next due end, in microseconds.
 
     ``rows`` is about how many rows of synopses an answer reads; None before there are any. ``together`` are the aggregates that
-    read some of these synopses, too, and are due at the same end: one run merges the synopses for all of them.
+    read some of these synopses, too, and are due at the same end: one run merges the synopses for all of them. Of synopses with
+    longer intervals than slots the window is made of so many ``pieces``.
     """
 
     length: str
@@ -61,6 +64,7 @@ class WindowDue:
     next_due: int | None
     rows: int | None = None
     together: tuple[str, ...] = ()
+    pieces: int | None = None
 
 
 @dataclass(frozen=True)
@@ -111,6 +115,7 @@ def explained_aggregate(catalog: Catalog, name: str, epoch: Epoch | None) -> Agg
                 where=None if every[number].where == own.where else every[number].where,
                 parts=every[number].parts,
                 less=less,
+                levels=every[number].levels,
             )
         )
     names = sorted({other for each in found for other in each.shared_with})
@@ -156,6 +161,20 @@ def _windows(
         end = None if epoch is None else (epoch.slot // window.every + 1) * window.every
         together = [name for name, other in others.items() if end is not None and _is_due(other, end)]
         due = None if end is None else at_slot(end, catalog.anchor, catalog.update_interval)
-        known = [each.rows * min(window.slots, each.slots) / each.slots for each in synopses if each.rows is not None]
+        known = [_rows_of(window, end, each) for each in synopses if each.rows is not None]
         rows = math.ceil(sum(known)) if known else None
-        yield WindowDue(window.text, window.slots, window.every * catalog.update_interval, due, rows, tuple(together))
+        levels = max((each.levels for each in synopses), default=0)
+        pieces = _pieces(window, end, levels) if levels else None
+        yield WindowDue(window.text, window.slots, window.every * catalog.update_interval, due, rows, tuple(together), pieces)
+
+
+def _rows_of(window: Window, end: int | None, synopsis: SynopsisRead) -> float:
+    """About how many rows of a synopsis a window reads: an interval has as many as a slot."""
+    kept = synopsis.slots * (1 + upkeep(synopsis.levels))
+    return (synopsis.rows or 0) * min(_pieces(window, end, synopsis.levels), synopsis.slots) / kept
+
+
+def _pieces(window: Window, end: int | None, levels: int) -> int:
+    """How many intervals a window is made of that ends with a slot."""
+    last = end or window.every
+    return sum(1 for _ in cover(last - window.slots + 1, last, levels))

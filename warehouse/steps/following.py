@@ -59,10 +59,12 @@ def synopsis_record(
     partial = lacks_files(first, metadata, read_without)
     known = full_from(plan, planned, last, metadata, partial=partial or (own.view and lacking))
     through = plan.slot if own.view else None
+    merged = plan.slot if own.synopsis.levels and own.former_grid is None else None
     if own.former_grid is not None:  # a migration adds no row
         state = last.table(planned.name) if last else None
         through = state.synopsis.through if state is not None and state.synopsis is not None else through
-    return SynopsisRecord(own.synopsis, own.slots, known, sure=max(plan.slot - own.spare, own.sure), through=through)
+    sure = max(plan.slot - own.spare, own.sure)
+    return SynopsisRecord(own.synopsis, own.slots, known, sure=sure, through=through, merged=merged)
 
 
 def answers_record(planned: StreamPlan, commit: Commit | None) -> AnswersRecord | None:

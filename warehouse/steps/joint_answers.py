@@ -7,17 +7,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from warehouse.aggregates.backlog import rounds
+from warehouse.aggregates.intervals import cover
 from warehouse.steps.window_run import Reach, WindowRun
 from warehouse.time import SECOND
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import duckdb
     import pyarrow as pa
 
     from warehouse.aggregates.definition import Due
-    from warehouse.aggregates.synopses import Synopsis
+    from warehouse.aggregates.intervals import Piece
+    from warehouse.planning.following import SynopsisPlan
     from warehouse.planning.steps import Plan
     from warehouse.steps.answers_source import AnswersSource, Given
 
@@ -51,7 +53,7 @@ class JointAnswers:
 
     def __post_init__(self) -> None:
         """Start with nothing merged."""
-        self._run = WindowRun(self._stored, self._synopsis, self._asked)
+        self._run = WindowRun(self._stored, lambda table: self._planned(table).synopsis, self._asked, self._pieces)
 
     def of(self, source: AnswersSource) -> Given:
         """Return what is answered of an aggregate, and the answers."""
@@ -96,11 +98,16 @@ class JointAnswers:
     def _stored(self, connection: duckdb.DuckDBPyConnection, table: str) -> str:
         return next(each for each in self._waiting if _reads(each, table)).rows(connection, table)
 
-    def _synopsis(self, table: str) -> Synopsis:
+    def _planned(self, table: str) -> SynopsisPlan:
         planned = self.plan.stream(table).synopsis
         if planned is None:
             raise TypeError(f"{table} is no synopsis")
-        return planned.synopsis
+        return planned
+
+    def _pieces(self, table: str, reach: Reach) -> Iterator[Piece]:
+        """The intervals of which a window is made: as this plan has left them, those that a window can still be made of."""
+        own = self._planned(table)
+        return cover(reach.first, reach.end, own.synopsis.levels, self.plan.slot - own.slots)
 
     def _asked(self, table: str) -> list[Reach]:
         """The windows of a synopsis that aggregates ask for."""

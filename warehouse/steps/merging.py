@@ -20,6 +20,7 @@ from warehouse.aggregates.synopses import (
     ARRIVED,
     BATCH,
     FAILED,
+    LEVEL,
     PARTS,
     RANK,
     ROWS,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from warehouse.aggregates.synopses import Synopsis
     from warehouse.planning.following import SynopsisRead
 
-__all__ = ["FIRSTS", "KEY", "PLACE", "merged", "subtracted", "windowed"]
+__all__ = ["FIRSTS", "KEY", "PLACE", "lengthened_rows", "merged", "subtracted", "windowed"]
 
 KEY = "_key"
 """The number of a window of a synopsis."""
@@ -49,6 +50,7 @@ FIRSTS = ("_first_1", "_first_2")
 """The first slot of each input of a join in a due window."""
 _DUE = ("_text", "_first", "_end", "_full", "_late")
 _WITH_COUNTS = ("sum", "mean", "m2")
+_IN_PIECE = f"s.{LEVEL} = d._piece_level AND s.{ARRIVED} = d._piece_last"
 
 
 def merged(definition: Definition, reads: Sequence[SynopsisRead], *, ends: str, epoch: int) -> str:
@@ -92,6 +94,7 @@ def windowed(synopsis: Synopsis) -> str:
     """Return the query for the merged states of all ``windows``, from the rows of a synopsis, ``stored``, by the windows' keys.
 
     A window reaches from the slot ``_first`` through ``_end``; over live rows it has those that live after the slot ``_after``.
+    Of a synopsis with longer intervals it is made of those that ``pieces`` has for it.
     """
     groups = [quoted(name) for name, _ in synopsis.group_by]
     by = [KEY, *groups]
@@ -102,9 +105,30 @@ def windowed(synopsis: Synopsis) -> str:
     if synopsis.counted is not None:
         listed = ", ".join([f"d.{KEY}", *(f"s.{name}" for name in groups), f"s.{VALUE}"])
         return f"SELECT {listed}, sum(s.{ROWS}) AS {ROWS} {inner} GROUP BY {listed}"
+    if synopsis.levels:
+        inner = f"FROM pieces AS d JOIN stored AS s ON {_IN_PIECE}"
     counts = {state.column for state in synopsis.states if state.function == "count"}
     states = [state for state in synopsis.states if state.function not in _WITH_COUNTS or state.column in counts]
     return _merging([f"d.{KEY}"], by, states, "s", inner, whole=False)
+
+
+def lengthened_rows(synopsis: Synopsis) -> str:
+    """Return the query for rows of longer ``intervals``: of what is ``stored`` of their ``pieces``, and of what is ``gained``.
+
+    States have the types in which they are stored, but of sketches there are lists.
+    """
+    groups = [quoted(name) for name, _ in synopsis.group_by]
+    rows = (
+        f"(SELECT d.{KEY}, s.* FROM pieces AS d JOIN stored AS s ON {_IN_PIECE} UNION ALL BY NAME "
+        f"SELECT d.{KEY}, g.* FROM intervals AS d JOIN gained AS g ON g.{ARRIVED} BETWEEN d._first AND d._last) AS s"
+    )
+    merged = _merging([f"s.{KEY}"], [KEY, *groups], synopsis.states, "s", f"FROM {rows}", whole=False)
+    kinds = {**dict.fromkeys((ROWS, FAILED), "BIGINT"), **{state.name: state.type for state in synopsis.states}}
+    lists = [state.name for state in synopsis.states if state.function in ("hll", "kll")]
+    cast = [f"TRY_CAST(m.{quoted(name)} AS {kind}) AS {quoted(name)}" for name, kind in kinds.items() if name not in lists]
+    shown = [f"i._last AS {ARRIVED}", f"i.{LEVEL}", *(f"m.{name}" for name in groups), *cast]
+    shown += [f"m.{quoted(name)}" for name in lists]
+    return f"SELECT {', '.join(shown)} FROM intervals AS i JOIN ({merged}) AS m USING ({KEY})"
 
 
 def _windowed_lists(synopsis: Synopsis, groups: Sequence[str], inside: str) -> str:

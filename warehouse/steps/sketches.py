@@ -20,10 +20,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from warehouse.aggregates.definition import Value
+    from warehouse.aggregates.synopses import State
 
-__all__ = ["estimated"]
+__all__ = ["estimated", "united"]
 
 _TYPES = {"distinct": pa.int64(), "percentile": pa.float64()}
+_FUNCTIONS = {"distinct": "hll", "percentile": "kll"}
+_MERGE = {"hll": "hll_union", "kll": "kll_sketch_merge_double"}
 _SUFFIXES = ("", *BOUNDS)
 _DEVIATION = 1.04
 _RANK_ERROR, _RANK_POWER = 2.296, 0.9723
@@ -39,7 +42,7 @@ def estimated(session: SparkSession, found: pa.Table, values: Sequence[Value]) -
     for place, value in enumerate(asked):
         lists = lists.append_column(f"_{place}", found[value.name])
     if found.num_rows:
-        merged = [f"{_merged(f'_{place}', value)} AS _{place}" for place, value in enumerate(asked)]
+        merged = [f"{_merged(f'_{place}', _FUNCTIONS[value.function])} AS _{place}" for place, value in enumerate(asked)]
         rows = session.createDataFrame(lists).selectExpr("_row", *merged).selectExpr("_row", *columns)
         lists = rows.toArrow().sort_by("_row")
     for place, value in enumerate(asked):
@@ -51,9 +54,21 @@ def estimated(session: SparkSession, found: pa.Table, values: Sequence[Value]) -
     return found
 
 
-def _merged(lists: str, value: Value) -> str:
+def united(session: SparkSession, found: pa.Table, states: Sequence[State]) -> pa.Table:
+    """Return merged states in which each list of sketches is one sketch of all of them; the others are as they were."""
+    asked = [state for state in states if state.function in _MERGE]
+    lists = {f"_{place}": found[state.name] for place, state in enumerate(asked)}
+    rows = session.createDataFrame(pa.table({"_row": pa.array(range(found.num_rows), pa.int64()), **lists}))
+    merged = [f"{_merged(f'_{place}', state.function)} AS _{place}" for place, state in enumerate(asked)]
+    sketches = rows.selectExpr("_row", *merged).toArrow().sort_by("_row")
+    for place, state in enumerate(asked):
+        found = found.set_column(found.column_names.index(state.name), state.name, sketches[f"_{place}"])
+    return found
+
+
+def _merged(lists: str, function: str) -> str:
     """The SQL that merges a list of sketches; null where there is none."""
-    merge = "hll_union" if value.function == "distinct" else "kll_sketch_merge_double"
+    merge = _MERGE[function]
     folded = f"aggregate(slice({lists}, 2, size({lists})), {lists}[0], (a, b) -> {merge}(a, b))"
     return f"CASE WHEN size({lists}) > 0 THEN {folded} END"
 

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from warehouse.aggregates.synopses import ARRIVED, BATCH, PARTS, UNTIL
+from warehouse.aggregates.synopses import ARRIVED, BATCH, LEVEL, PARTS, UNTIL
 from warehouse.catalog.duck_sql import quoted as duck_quoted
 from warehouse.catalog.identifiers import quoted
 from warehouse.ingest.batch import Batch, empty_batch
@@ -26,6 +26,8 @@ from warehouse.layout import slot_sql
 from warehouse.layout.columns import CELL
 from warehouse.steps.arrived_results import ArrivedResults
 from warehouse.steps.arrived_rows import ArrivedRows, FollowingSource
+from warehouse.steps.duck_rows import rows_in_duckdb
+from warehouse.steps.interval_rows import interval_rows
 from warehouse.steps.local_states import calculable, local_states, slot_of
 from warehouse.steps.node_source import move_of
 from warehouse.steps.spark_states import states_of
@@ -37,6 +39,7 @@ from warehouse.views.maintenance.placement import placed, placed_in_driver
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    import duckdb
     from pyspark.sql import DataFrame, SparkSession
 
     from warehouse.catalog.declaration import ColumnRecord
@@ -104,12 +107,39 @@ class SynopsisSource(FollowingSource):
     @cached_property
     def batch(self) -> Batch:
         """What the synopsis gains, in the driver: it is as many rows as there are groups."""
-        if self._few is not None:
-            return known_batch(self._few, self.opened)
-        query = self.query
-        if query is None:
-            return empty_batch(self.opened, self.columns)
-        return known_batch(query.toArrow() if self.together is None else self.together(self.planned.name), self.opened)
+        found = self._few
+        if found is None and self.query is not None:
+            found = self.query.toArrow() if self.together is None else self.together(self.planned.name)
+        if self.own.synopsis.levels:
+            found = self._with_intervals(found)
+        return empty_batch(self.opened, self.columns) if found is None else known_batch(found, self.opened)
+
+    def _with_intervals(self, gained: pa.Table | None) -> pa.Table | None:
+        """The rows of slots with those of longer intervals, which the driver merges of them and of what is stored."""
+        own, plan = self.own, self.plan
+        state = self.last.table(self.planned.name) if self.last else None
+        columns = self.columns
+        names = [column.name for column in columns]
+        slots = self._schema.empty_table() if gained is None else gained.select(names).cast(self._schema)
+
+        def stored(connection: duckdb.DuckDBPyConnection) -> str:
+            sides = [] if state is None else [(state.version, "true")]
+            path = f"tables/{self.planned.name}"
+            return rows_in_duckdb(connection, self.files, lambda: self.session, path=path, sides=sides, columns=columns)
+
+        longer = interval_rows(
+            own.synopsis, slots, stored, slots=own.slots, before=own.merged, through=plan.slot, session=lambda: self.session
+        )
+        if longer is None:
+            return gained
+        rows = self._placed_in_driver(longer.select(names).cast(self._schema))
+        return rows if gained is None else pa.concat_tables([gained, rows.cast(gained.schema)])
+
+    @property
+    def _schema(self) -> pa.Schema:
+        """The types of its columns."""
+        kinds = to_arrow_schema(StructType.fromJson(rows_schema(self.columns)), timezone="UTC")
+        return pa.schema([kinds.field(column.name) for column in self.columns])
 
     @cached_property
     def query(self) -> DataFrame | None:
@@ -155,19 +185,25 @@ class SynopsisSource(FollowingSource):
         found = query_in_driver(query, {"arrived": known})
         if found is None:
             return None
-        kinds = to_arrow_schema(StructType.fromJson(rows_schema(self.columns)), timezone="UTC")
-        names = [column.name for column in self.columns]
-        rows = found.select(names).cast(pa.schema([kinds.field(name) for name in names]))
+        if own.synopsis.levels:
+            found = found.append_column(LEVEL, pa.array(np.zeros(found.num_rows, np.int64)))
+        return self._placed_in_driver(found.select(self._schema.names).cast(self._schema))
+
+    def _placed_in_driver(self, rows: pa.Table) -> pa.Table:
+        """Rows of the synopsis with the system's columns: they begin and end as :meth:`_ending` has them."""
+        own, plan = self.own, self.plan
         slots = rows[ARRIVED].to_numpy()
         instant = pa.timestamp("us", tz="UTC")
         begins = pa.array(np.minimum(plan.anchor + slots * plan.update_interval, plan.window_time), pa.int64()).cast(instant)
         last = slots + own.slots
+        if own.synopsis.levels:
+            last = last + 1 - (1 << rows[LEVEL].to_numpy())
         if own.synopsis.live:
             last = np.minimum(last, rows[UNTIL].to_numpy() + own.spare)
         last = np.maximum(last, plan.slot + 1)
         ends = pa.array(np.minimum(plan.anchor + last * plan.update_interval, NEVER), pa.int64()).cast(instant)
         timed = rows.append_column("_ts", begins).append_column("_exp", ends).append_column("_out", ends)
-        return placed_in_driver(timed, names, self.layout, move_of(plan, self.planned))
+        return placed_in_driver(timed, self._schema.names, self.layout, move_of(plan, self.planned))
 
     @property
     def _within(self) -> str:
@@ -187,11 +223,12 @@ class SynopsisSource(FollowingSource):
             yield self._ending(states_of(rows.where(self._within), synopsis, self.plan.epoch))
         state = self.last.table(self.planned.name) if self.last else None
         if self.own.carried and state is not None:
-            kept = self.files.read(self.session, state.path, state.version, self.columns, lambda _: True, rewritten=True)
-            yield self._ending(kept.select(*[quoted(column.name) for column in self.columns]))
+            stored = state.declaration.columns
+            kept = self.files.read(self.session, state.path, state.version, stored, lambda _: True, rewritten=True)
+            yield self._ending(_of_slots(kept, [column.name for column in stored]))
 
     def _ending(self, rows: DataFrame) -> DataFrame:
-        """Rows of the synopsis with the instants at which they begin and end.
+        """Rows of slots with the instants at which they begin and end.
 
         A row that never lives is not deferred, even if its slot is a later one: it is loaded now.
         """
@@ -202,13 +239,13 @@ class SynopsisSource(FollowingSource):
             last = f"least({last}, {UNTIL} + {self.own.spare}L)"
         slot = f"greatest({last}, {plan.slot}L + 1L)"
         ends = f"timestamp_micros(least({plan.anchor}L + {slot} * {plan.update_interval}L, {NEVER}L))"
-        names = [quoted(column.name) for column in self.columns]
+        names = [f"0L AS {LEVEL}" if column.name == LEVEL else quoted(column.name) for column in self.columns]
         return rows.selectExpr(*names, f"{begins} AS _ts", f"{ends} AS _exp", f"{ends} AS _out")
 
     def regridded(self, rows: DataFrame) -> DataFrame:
         """Return the rows of the synopsis in the slots that contain theirs, of the plan's grid of times.
 
-        Lists of several slots that become one stay apart: each is of a batch of its own.
+        Lists of several slots that become one stay apart: each is of a batch of its own. Longer intervals are left out.
         """
         plan, (anchor, interval) = self.plan, self.own.former_grid or (self.plan.anchor, self.plan.update_interval)
         containing = {
@@ -217,6 +254,7 @@ class SynopsisSource(FollowingSource):
         }
         changed = {**containing, BATCH: f"xxhash64({ARRIVED}, {BATCH})"}
         names = [column.name for column in self.columns]
+        rows = _of_slots(rows, names)
         rows = rows.selectExpr(*(f"{changed[name]} AS {name}" if name in changed else quoted(name) for name in names))
         return placed(self._ending(rows), names, self.layout, move_of(plan, self.planned))
 
@@ -235,6 +273,11 @@ class SynopsisSource(FollowingSource):
         slots = [f"{slot_sql(sql, self.plan.anchor, self.plan.update_interval)} AS {name}" for name, sql in named.items()]
         for part in self._arrived.parts():
             yield part.selectExpr("*", *slots)
+
+
+def _of_slots(rows: DataFrame, names: Sequence[str]) -> DataFrame:
+    """The rows of slots of a synopsis that may have longer intervals."""
+    return rows.where(f"{LEVEL} = 0") if LEVEL in names else rows
 
 
 def known_batch(rows: pa.Table, opened: Callable[[], SparkSession]) -> Batch:

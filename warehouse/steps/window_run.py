@@ -13,16 +13,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
+from warehouse.aggregates.intervals import cover
 from warehouse.aggregates.synopses import VALUE
 from warehouse.catalog.duck_sql import quoted
+from warehouse.steps.interval_rows import pieces_table
 from warehouse.steps.merging import FIRSTS, KEY, PLACE, subtracted, windowed
 from warehouse.storage.duckdb_sql import in_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     import duckdb
 
+    from warehouse.aggregates.intervals import Piece
     from warehouse.aggregates.synopses import Synopsis
     from warehouse.planning.following import SynopsisRead
 
@@ -57,12 +60,15 @@ class WindowRun:
         Returns what a table holds.
     asked
         Returns the windows of a table that all who are still to be answered ask for.
+    pieces
+        Returns the intervals that a window is made of, of a table that has longer ones than slots.
 
     """
 
     stored: Callable[[duckdb.DuckDBPyConnection, str], str]
     synopsis: Callable[[str], Synopsis]
     asked: Callable[[str], Collection[Reach]] = lambda _: ()
+    pieces: Callable[[str, Reach], Iterable[Piece]] = lambda _, reach: cover(reach.first, reach.end, 0)
     passes: int = 0
     _keys: dict[str, dict[Reach, int]] = field(default_factory=dict)
 
@@ -117,6 +123,8 @@ class WindowRun:
         numbered = [(key, *reach) for key, reach in enumerate(every)]
         columns = dict(zip((KEY, "_first", "_end", "_after", *FIRSTS), zip(*numbered, strict=True), strict=True))
         connection.register("windows", pa.table({name: pa.array(each, pa.int64()) for name, each in columns.items()}))
+        if synopsis.levels:
+            connection.register("pieces", pieces_table([[*self.pieces(table, reach)] for reach in every]))
         connection.execute(f"CREATE OR REPLACE TEMP TABLE {quoted(table)} AS {windowed(synopsis)}")
         self.passes += 1
         self._keys[table] = {reach: key for key, reach in enumerate(every)}

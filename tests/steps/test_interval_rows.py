@@ -1,0 +1,124 @@
+"""Longer intervals in the driver: windows made of them are those of their slots, whatever comes late."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from warehouse.aggregates.intervals import cover
+from warehouse.aggregates.synopses import LEVEL, State, Synopsis
+from warehouse.planning.following import SynopsisRead
+from warehouse.steps.interval_rows import interval_rows
+from warehouse.steps.window_run import Reach, WindowRun
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import duckdb
+
+    from warehouse.aggregates.intervals import Piece
+
+SLOTS, LEVELS = 8, 3
+STATES = (
+    State("count", "v", "bigint"), State("sum", "v", "bigint"), State("min", "v", "bigint"), State("mean", "v", "double"),
+    State("m2", "v", "double"),
+)  # fmt: skip
+SYNOPSIS = Synopsis("s", None, (("k", "string"),), None, STATES, levels=LEVELS)
+KINDS = {"bigint": pa.int64(), "double": pa.float64(), "string": pa.string()}
+SCHEMA = pa.schema([(name, KINDS[kind]) for name, kind in SYNOPSIS.columns])
+Row = tuple[int, str | None, int]
+"""Slot, group, value."""
+moves = st.lists(
+    st.tuples(
+        st.integers(1, 4),
+        st.lists(st.tuples(st.integers(-9, 1), st.sampled_from(["a", None]), st.integers(-3, 9)), max_size=6),
+    ),
+    min_size=1,
+    max_size=7,
+)
+
+
+def stated(rows: list[Row]) -> pa.Table:
+    """The rows of slots that a batch adds."""
+    groups: dict[tuple[int, str | None], list[int]] = {}
+    for slot, group, value in rows:
+        groups.setdefault((slot, group), []).append(value)
+    found = []
+    for (slot, group), values in groups.items():
+        mean = sum(values) / len(values)
+        own = {"_count_v": len(values), "_sum_v": sum(values), "_min_v": min(values), "_mean_v": mean}
+        squares = sum((value - mean) ** 2 for value in values)
+        found.append({
+            "_arrived": slot, LEVEL: 0, "k": group, "_rows": len(values), "_failed": 0, "_m2_v": squares, **own,
+        })  # fmt: skip
+    return pa.Table.from_pylist(found, SCHEMA)
+
+
+def gained(stored: pa.Table, batch: pa.Table, before: int | None, through: int) -> pa.Table:
+    """The table after an update."""
+
+    def known(connection: duckdb.DuckDBPyConnection) -> str:
+        connection.register("known", stored)
+        return "SELECT * FROM known"
+
+    longer = interval_rows(
+        SYNOPSIS, batch, known, slots=SLOTS, before=before, through=through, session=lambda: pytest.fail("no sketch")
+    )
+    parts = [stored, batch] if longer is None else [stored, batch, longer.select(SCHEMA.names).cast(SCHEMA)]
+    return pa.concat_tables(parts)
+
+
+def merged(stored: pa.Table, now: int, levels: int) -> dict[tuple[int, str | None], tuple[float, ...]]:
+    """What windows of all lengths that end now have, by their length and group, of the rows that are there."""
+    run = WindowRun(lambda connection, _: _registered(connection, stored), lambda _: SYNOPSIS, pieces=_pieces(now, levels))
+    reaches = [Reach(now - length + 1, now, now, 0, 0) for length in range(1, SLOTS + 1)]
+    run.offer([SynopsisRead("s", SYNOPSIS, STATES, rows=True)], [reaches])
+    rows = run.connection.sql("SELECT * FROM synopsis_0").to_arrow_table().to_pylist()
+    run.close()
+    names = ("_rows", *(state.name for state in STATES))
+    return {(row["_place"] + 1, row["k"]): tuple(float(row[name]) for name in names) for row in rows}
+
+
+def _registered(connection: duckdb.DuckDBPyConnection, stored: pa.Table) -> str:
+    connection.register("known", stored)
+    return "SELECT * FROM known"
+
+
+def _pieces(now: int, levels: int) -> Any:  # noqa: ANN401 - a function of a run
+    def found(_: str, reach: Reach) -> Iterator[Piece]:
+        return cover(reach.first, reach.end, levels, now - SLOTS)
+
+    return found
+
+
+@settings(deadline=None, max_examples=40)
+@given(moves)
+def test_windows_of_intervals_are_those_of_slots(given_moves: list[tuple[int, list[Row]]]) -> None:
+    """After each update: it passes several slots, rows are late, and some are ahead of it."""
+    stored, before, now = SCHEMA.empty_table(), None, 0
+    for slots, offsets in given_moves:
+        now += slots
+        batch = stated([(now + offset, group, value) for offset, group, value in offsets if now + offset > now - SLOTS])
+        stored = gained(stored, batch, before, now)
+        before = now
+        found, wanted = merged(stored, now, LEVELS), merged(stored, now, 0)
+        assert found == {key: pytest.approx(each, abs=1e-9) for key, each in wanted.items()}
+
+
+def test_a_complete_interval_is_one_row_and_a_late_batch_adds_one_to_each() -> None:
+    """Eight slots: 15 rows of a group; a row that is late by five slots adds one to its slot and one to each of two intervals."""
+    stored, before = SCHEMA.empty_table(), None
+    for now in range(1, 9):
+        stored, before = gained(stored, stated([(now, "a", now)]), before, now), now
+    assert sorted(stored[LEVEL].to_pylist()) == [0] * 8 + [1] * 4 + [2] * 2 + [3]
+    later = gained(stored, stated([(4, "a", 1), (9, "a", 1)]), 8, 9)
+    added = later.slice(stored.num_rows).to_pylist()
+    assert sorted((row[LEVEL], row["_arrived"], row["_sum_v"]) for row in added) == [
+        (0, 4, 1), (0, 9, 1), (1, 4, 1),
+    ], "those that begin with the first slot have ended: no window reaches it"  # fmt: skip
+    same = gained(stored, stated([(4, "a", 1)]), 8, 8).slice(stored.num_rows).to_pylist()
+    assert sorted((row[LEVEL], row["_arrived"]) for row in same) == [(0, 4), (1, 4), (2, 4), (3, 8)]

@@ -1,0 +1,211 @@
+"""Which slots of a synopsis are merged for a window: each of its own, or longer intervals (shared-aggregates sheet, 3 and 12).
+
+A *basic interval* synopsis has the states of slots. A window of n slots is n of them, all windows that end with one slot are read
+in one scan, and a slot is written once. An *interval* synopsis also has the states of 2, 4, 8, ... slots. A window is then at
+most about two intervals of each length, but each slot is written again in all intervals that contain it: once more in all, since
+each interval is one state. A late row adds to its slot and to every interval that contains it.
+
+A *running* synopsis has what all slots up to each one come to, so that a window is the difference of two. There is none here:
+each slot would write a state for every group that ever came, and a late row one for each later slot. States that are large do
+not subtract, and those that do are numbers, which one scan merges by the hundred thousand. So intervals pay where states are
+large or very many, windows long, and answers frequent; :func:`longest_levels` decides that by what is merged and written.
+
+Interval ``(l, e)`` is made of the ``2^l`` slots that end with ``e``, a multiple of ``2^l``; ``(0, e)`` is slot ``e``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from warehouse.aggregates.synopses import Synopsis
+
+__all__ = [
+    "LARGE",
+    "MANY",
+    "Piece",
+    "basic_is_enough",
+    "changed",
+    "cover",
+    "levels_of",
+    "longest_levels",
+    "merged_basic",
+    "merged_interval",
+    "merged_upkeep",
+    "upkeep",
+]
+
+LARGE = 1024
+"""Bytes of a state from which on it is large: fewer are numbers, which one scan merges by the hundred thousand."""
+MANY = 256 << 10
+"""Bytes of the states of a slot from which on they are many, however small each is."""
+_STILL = 4
+"""Which part of these suffices where there are longer intervals: a synopsis is not to be written again to and fro."""
+_COUNTS, _NUMBER = 16, 8
+"""Bytes of the numbers of rows of a state, and of another number."""
+_QUANTILES = 22
+"""Bytes of a sketch of percentiles for each of its k, about."""
+_PHASES = 256
+"""Ends that the number of intervals of a window is averaged over at most."""
+_WRITTEN = 4
+"""How many states are merged while one is written: it is encoded, compressed, and synced with the commit."""
+
+
+class Piece(NamedTuple):
+    """An interval: of ``2^level`` slots that end with the slot ``last``."""
+
+    level: int
+    last: int
+
+    @property
+    def first(self) -> int:
+        """Its first slot."""
+        return self.last - (1 << self.level) + 1
+
+
+def cover(first: int, end: int, levels: int, oldest: int | None = None) -> Iterator[Piece]:
+    """Yield the fewest intervals that together are the slots ``first .. end``, in their order.
+
+    ``levels`` is the level of the longest intervals. Those of several slots that begin at ``oldest`` or before are not there.
+
+    >>> [(piece.first, piece.last) for piece in cover(3, 9, 3)]
+    [(3, 4), (5, 8), (9, 9)]
+    """
+    done = first - 1
+    while done < end:
+        level = 0
+        while level < levels and done % (2 << level) == 0 and done + (2 << level) <= end and not _gone(done + 1, oldest):
+            level += 1
+        done += 1 << level
+        yield Piece(level, done)
+
+
+def _gone(first: int, oldest: int | None) -> bool:
+    return oldest is not None and first <= oldest
+
+
+def changed(
+    levels: int, slots: int, *, before: int | None, through: int, arrived: Collection[int]
+) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+    """Return the intervals of several slots that an update completes, and complete ones that late rows belong to.
+
+    Intervals are there while a window can be made of them: until the first of their slots is one that no window reaches.
+
+    Parameters
+    ----------
+    levels, slots
+        The level of the longest intervals, and for how many slots a slot is kept.
+    before, through
+        The slots up to which intervals were complete and will be; ``before`` is None where there is none yet.
+    arrived
+        The slots of the rows that the update adds.
+
+    Examples
+    --------
+    >>> new, late = changed(3, 8, before=7, through=8, arrived={3, 8})
+    >>> [(piece.first, piece.last) for piece in new], [(piece.first, piece.last) for piece in late]
+    ([(7, 8), (5, 8), (1, 8)], [(3, 4), (1, 4)])
+    """
+    new: list[Piece] = []
+    late: dict[Piece, None] = {}
+    for level in range(1, levels + 1):
+        length, oldest = 1 << level, through - slots
+        known = oldest if before is None else before
+        start = max(known, oldest + length - 1)
+        new += (Piece(level, last) for last in range(_multiple(start + 1, length), through + 1, length))
+        for slot in sorted(arrived):
+            piece = Piece(level, _multiple(slot, length))
+            if piece.last <= known and before is not None and piece.first > oldest:
+                late[piece] = None
+    return tuple(new), tuple(late)
+
+
+def _multiple(slot: int, length: int) -> int:
+    """The first multiple of a length that is not less than a slot."""
+    return -(-slot // length) * length
+
+
+def longest_levels(synopsis: Synopsis, windows: Mapping[int, int], groups: float = 1) -> int:
+    """Return the level of the longest intervals that a synopsis is to have, by what it holds and the windows that it answers.
+
+    ``groups`` is about how many rows a slot has, as far as that is known.
+
+    Rows that are apart by the slot in which they end, or by those of a join's parts, are as many in an interval as in its slots:
+    where all rows live equally long, each slot ends in one of its own. Counts of values are, too, as far as the values are
+    others in each slot. Lists of items do not merge to a list. So all of these have basic intervals.
+    """
+    counts = {state.column for state in synopsis.states if state.function == "count"}
+    whole = all(state.column in counts for state in synopsis.states if state.function in ("sum", "mean", "m2"))
+    if synopsis.live or synopsis.parts is not None or synopsis.counted is not None or not whole:
+        return 0
+    size = _COUNTS
+    for state in synopsis.states:
+        known = state.size or 0
+        size += {"hll": 1 << known, "kll": _QUANTILES * known}.get(state.function, _NUMBER)
+    enough = 1 / _STILL if synopsis.levels else 1
+    return levels_of(windows) if size >= LARGE or groups * size >= MANY * enough else 0
+
+
+def levels_of(windows: Mapping[int, int]) -> int:
+    """Return the level of the longest intervals that pay for large or many states: 0 for basic intervals only.
+
+    They pay if the states that answers then need not merge are more than those that are written and merged for them.
+
+    Parameters
+    ----------
+    windows
+        The lengths of the windows that are merged from it, in slots, each with its period in slots.
+
+    Examples
+    --------
+    >>> levels_of({24: 1}), levels_of({24: 24}), levels_of({720: 1})
+    (4, 0, 9)
+    """
+    if not windows or basic_is_enough(max(windows), len(windows)):
+        return 0
+    levels = max(windows).bit_length() - 1
+    more = upkeep(levels) * _WRITTEN + merged_upkeep(levels)
+    saved = merged_basic(windows) - merged_interval(windows, levels)
+    return levels if saved > more else 0
+
+
+def merged_basic(windows: Mapping[int, int]) -> float:
+    """Return how many states of a group an update merges from slots alone, on average."""
+    return sum(length / every for length, every in windows.items())
+
+
+def merged_interval(windows: Mapping[int, int], levels: int) -> float:
+    """Return how many states of a group an update merges for its windows where there are intervals, on average."""
+    total = 0.0
+    for length, every in windows.items():
+        ends = range(every, (1 << levels) * every + 1, every)[:_PHASES]
+        total += sum(_pieces(end - length + 1, end, levels) for end in ends) / len(ends) / every
+    return total
+
+
+def _pieces(first: int, end: int, levels: int) -> int:
+    return sum(1 for _ in cover(first, end, levels))
+
+
+def upkeep(levels: int) -> float:
+    """Return how many states of a group are written for a slot besides its own: of each level one in ``2^level`` slots."""
+    return 1 - 2.0**-levels
+
+
+def merged_upkeep(levels: int) -> float:
+    """Return how many states are merged for these: a new interval has one of each shorter length, and the newest slot."""
+    return sum((level + 1) / (1 << level) for level in range(1, levels + 1))
+
+
+def basic_is_enough(slots: int, together: int) -> bool:
+    """Whether so many windows of up to ``slots`` slots, read in one scan, need no intervals: ``slots / log2(slots)`` of them.
+
+    This is the sheet's rule (section 3) for synopses whose answers come from one scan that goes on from window to window.
+
+    >>> [next(q for q in range(1, slots) if basic_is_enough(slots, q)) for slots in (8, 16, 32, 64, 128, 256)]
+    [3, 4, 7, 11, 19, 32]
+    """
+    return slots < 2 or together >= slots / math.log2(slots)  # noqa: PLR2004 - one slot has no intervals

@@ -1,0 +1,98 @@
+"""The longer intervals that a synopsis gains: those that an update completes, and what late rows add to complete ones.
+
+An interval that is complete now is merged of what is stored of its slots, in the longest intervals that there are, and of what
+the update adds. To one that was complete before the update adds a row with what came late, as it does to a slot. So nothing that
+is stored is rewritten, and the rows of an interval always merge to what those of its slots do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warehouse.aggregates.intervals import Piece, changed, cover
+from warehouse.aggregates.synopses import ARRIVED
+from warehouse.steps.merging import KEY, lengthened_rows
+from warehouse.steps.sketches import united
+from warehouse.storage.duckdb_sql import in_memory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import duckdb
+    from pyspark.sql import SparkSession
+
+    from warehouse.aggregates.synopses import Synopsis
+
+__all__ = ["interval_rows", "pieces_table"]
+
+
+def interval_rows(
+    synopsis: Synopsis,
+    gained: pa.Table,
+    stored: Callable[[duckdb.DuckDBPyConnection], str],
+    *,
+    slots: int,
+    before: int | None,
+    through: int,
+    session: Callable[[], SparkSession],
+) -> pa.Table | None:
+    """Return the rows of intervals of several slots, with the columns of the synopsis; None if there are none.
+
+    Parameters
+    ----------
+    synopsis
+        Whose intervals.
+    gained
+        The rows of slots that the update adds.
+    stored
+        Returns the query for the rows that were there before.
+    slots
+        For how many slots a slot is kept.
+    before, through
+        The slots up to which intervals were complete and are now; before is None where no row was there.
+    session
+        Gives a session, in which sketches are merged.
+
+    """
+    arrived = set(pc.unique(gained[ARRIVED]).to_pylist())
+    new, late = changed(synopsis.levels, slots, before=before, through=through, arrived=arrived)
+    every = [*new, *late]
+    if not every:
+        return None
+    known = [] if before is None else [[*_known(piece, synopsis.levels, slots, before)] for piece in new]
+    with in_memory(["temp_directory = ''", "memory_limit = '1GB'"]) as connection:
+        connection.register("gained", gained)
+        connection.register("intervals", _numbered(every))
+        connection.register("pieces", pieces_table(known))
+        source = "SELECT * FROM gained LIMIT 0" if before is None else stored(connection)
+        connection.execute(f"CREATE TEMP VIEW stored AS {source}")
+        found = connection.sql(lengthened_rows(synopsis)).to_arrow_table()
+    if not found.num_rows:
+        return None
+    return united(session(), found, synopsis.states) if any(state.size is not None for state in synopsis.states) else found
+
+
+def _known(piece: Piece, levels: int, slots: int, before: int) -> Iterator[Piece]:
+    """What is stored of a new interval: intervals that were complete before, and single slots, which rows may be ahead of."""
+    yield from cover(piece.first, min(piece.last, before), levels, before - slots)
+    yield from (Piece(0, slot) for slot in range(max(piece.first, before + 1), piece.last + 1))
+
+
+def _numbered(pieces: Sequence[Piece]) -> pa.Table:
+    columns = {
+        KEY: range(len(pieces)),
+        "_level": [piece.level for piece in pieces],
+        "_first": [piece.first for piece in pieces],
+        "_last": [piece.last for piece in pieces],
+    }
+    return pa.table({name: pa.array(values, pa.int64()) for name, values in columns.items()})
+
+
+def pieces_table(pieces: Sequence[Sequence[Piece]]) -> pa.Table:
+    """Return which intervals are read for each window, by its place in the sequence."""
+    rows = [(key, *piece) for key, each in enumerate(pieces) for piece in each]
+    names = (KEY, "_piece_level", "_piece_last")
+    return pa.table({name: pa.array([row[at] for row in rows], pa.int64()) for at, name in enumerate(names)})
