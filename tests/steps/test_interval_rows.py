@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import warehouse.steps.interval_rows as module
 from warehouse.aggregates.intervals import cover
 from warehouse.aggregates.synopses import LEVEL, State, Synopsis
 from warehouse.planning.following import SynopsisRead
@@ -76,7 +77,7 @@ def merged(stored: pa.Table, now: int, levels: int) -> dict[tuple[int, str | Non
     """What windows of all lengths that end now have, by their length and group, of the rows that are there."""
     run = WindowRun(lambda connection, _: _registered(connection, stored), lambda _: SYNOPSIS, pieces=_pieces(now, levels))
     reaches = [Reach(now - length + 1, now, now, 0, 0) for length in range(1, SLOTS + 1)]
-    run.offer([SynopsisRead("s", SYNOPSIS, STATES, rows=True)], [reaches])
+    run.prepare([SynopsisRead("s", SYNOPSIS, STATES, rows=True)], [reaches])
     rows = run.connection.sql("SELECT * FROM synopsis_0").to_arrow_table().to_pylist()
     run.close()
     names = ("_rows", *(state.name for state in STATES))
@@ -109,8 +110,10 @@ def test_windows_of_intervals_are_those_of_slots(given_moves: list[tuple[int, li
         assert found == {key: pytest.approx(each, abs=1e-9) for key, each in wanted.items()}
 
 
-def test_a_complete_interval_is_one_row_and_a_late_batch_adds_one_to_each() -> None:
+@pytest.mark.parametrize("at_once", [1, module.AT_ONCE])
+def test_a_complete_interval_is_one_row_and_a_late_batch_adds_one_to_each(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Eight slots: 15 rows of a group; a row that is late by five slots adds one to its slot and one to each of two intervals."""
+    monkeypatch.setattr(module, "AT_ONCE", at_once)
     stored, before = SCHEMA.empty_table(), None
     for now in range(1, 9):
         stored, before = gained(stored, stated([(now, "a", now)]), before, now), now

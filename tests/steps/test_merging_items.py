@@ -69,7 +69,7 @@ def offered(run: WindowRun, asked: Definition, synopses: int) -> list[dict[str, 
     due = [(window, end) for window, end in asked.due(0, SLOTS)]
     run.connection.register("due", due_table(due))
     reads = [SynopsisRead(str(number), need.synopsis, (), rows=True) for number in range(synopses)]
-    run.offer(reads, [reaches(due)] * synopses)
+    run.prepare(reads, [reaches(due)] * synopses)
     query = merged_items(asked, synopses=synopses, ends="make_timestamptz(_end)", epoch=3)
     return sorted(run.connection.sql(query).to_arrow_table().to_pylist(), key=repr)
 

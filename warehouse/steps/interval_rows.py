@@ -26,7 +26,13 @@ if TYPE_CHECKING:
 
     from warehouse.aggregates.synopses import Synopsis
 
-__all__ = ["interval_rows", "pieces_table"]
+__all__ = ["AT_ONCE", "interval_rows", "pieces_table"]
+
+AT_ONCE = 4_000_000
+"""About how many rows are merged at once, in bounded memory; an interval with more of them is merged alone."""
+
+
+_Made = tuple[Piece, "Sequence[Piece]"]
 
 
 def interval_rows(
@@ -59,17 +65,20 @@ def interval_rows(
     """
     arrived = set(pc.unique(gained[ARRIVED]).to_pylist())
     new, late = changed(synopsis.levels, slots, before=before, through=through, arrived=arrived)
-    every = [*new, *late]
+    known = [[] if before is None else [*_known(piece, synopsis.levels, slots, before)] for piece in new]
+    every = [*zip(new, known, strict=True), *((piece, []) for piece in late)]
     if not every:
         return None
-    known = [] if before is None else [[*_known(piece, synopsis.levels, slots, before)] for piece in new]
     with in_memory(["temp_directory = ''", "memory_limit = '1GB'"]) as connection:
         connection.register("gained", gained)
-        connection.register("intervals", _numbered(every))
-        connection.register("pieces", pieces_table(known))
         source = "SELECT * FROM gained LIMIT 0" if before is None else stored(connection)
         connection.execute(f"CREATE TEMP VIEW stored AS {source}")
-        found = connection.sql(lengthened_rows(synopsis)).to_arrow_table()
+        parts = []
+        for portion in _portions(every, gained):
+            connection.register("intervals", _numbered([piece for piece, _ in portion]))
+            connection.register("pieces", pieces_table([parts_known for _, parts_known in portion]))
+            parts.append(connection.sql(lengthened_rows(synopsis)).to_arrow_table())
+    found = pa.concat_tables(parts)
     if not found.num_rows:
         return None
     return united(session(), found, synopsis.states) if any(state.size is not None for state in synopsis.states) else found
@@ -79,6 +88,21 @@ def _known(piece: Piece, levels: int, slots: int, before: int) -> Iterator[Piece
     """What is stored of a new interval: intervals that were complete before, and single slots, which rows may be ahead of."""
     yield from cover(piece.first, min(piece.last, before), levels, before - slots)
     yield from (Piece(0, slot) for slot in range(max(piece.first, before + 1), piece.last + 1))
+
+
+def _portions(every: Sequence[_Made], gained: pa.Table) -> Iterator[Sequence[_Made]]:
+    """Yield intervals with what is stored of them, as many as are merged at once; a stored one has as many rows as a slot."""
+    found = gained.group_by(ARRIVED).aggregate([([], "count_all")])
+    rows = dict(zip(found[ARRIVED].to_pylist(), found["count_all"].to_pylist(), strict=True))
+    most, portion, held = max(rows.values(), default=0), list[_Made](), 0
+    for piece, known in every:
+        own = len(known) * most + sum(rows.get(slot, 0) for slot in range(piece.first, piece.last + 1))
+        if portion and held + own > AT_ONCE:
+            yield portion
+            portion, held = [], 0
+        portion.append((piece, known))
+        held += own
+    yield portion
 
 
 def _numbered(pieces: Sequence[Piece]) -> pa.Table:
