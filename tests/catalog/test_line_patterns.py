@@ -79,20 +79,21 @@ def _syslog(row: int) -> str:
 
 
 @pytest.mark.parametrize(
-    ("line", "key", "names"),
+    ("line", "form", "key", "names"),
     [
-        (_application, "thread", {"moment", "thread", "level", "message"}),
-        (_daemon, "host", {"priority", "moment", "host", "program", "pid", "message"}),
-        (_syslog, "host", {"priority", "moment", "host", "program", "pid", "message_id", "data", "message"}),
+        (_application, "text", "thread", {"moment", "thread", "level", "message"}),
+        (_daemon, "syslog", "host", {"moment", "host", "program", "pid", "message"}),
+        (_syslog, "syslog", "host", {"priority", "moment", "host", "program", "message_id", "data", "message"}),
     ],
 )
-def test_logs_that_are_known(tmp_path: Path, line: Callable[[int], str], key: str, names: set[str]) -> None:
-    """Lines that programs and daemons write become a stream with a pattern, whose moment is the arrival."""
+def test_logs_that_are_known(tmp_path: Path, line: Callable[[int], str], form: str, key: str, names: set[str]) -> None:
+    """Lines that programs and daemons write become a stream with a pattern, or of syslog, whose moment is the arrival."""
     source = tmp_path / "x.log"
     source.write_text("".join(line(row) + ("\n\tat x.y\n" if row % 40 == 1 else "\n") for row in range(120)))
     write_project(tmp_path / "project", source=source)
     (stream,) = load_catalog(tmp_path / "project").streams
-    assert (stream.format, stream.search_key, stream.arrival) == ("text", (key,), "moment")
+    assert (stream.format, stream.search_key, stream.arrival) == (form, (key,), "moment")
     assert {column.name for column in stream.columns} == names
     (written,) = (tmp_path / "project").glob("*.toml")
-    assert "3 lines would be rejected, for they do not match the pattern" in written.read_text()
+    what = "the pattern" if form == "text" else "the format syslog"
+    assert f"3 lines would be rejected, for they do not match {what}" in written.read_text()

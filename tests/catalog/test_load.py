@@ -203,7 +203,7 @@ BAD: list[tuple[dict[str, Any], str, str, str, str | None]] = [
     ({f"{STREAM}.landing": "data/in"}, f"{STREAM}.landing", "a directory inside root", "apart from root", None),
     ({f"{STREAM}.landing": "."}, f"{STREAM}.landing", "a directory that holds root", "apart from root", None),
     ({f"{STREAM}.files": ""}, f"{STREAM}.files", '""', "a pattern", None),
-    ({f"{STREAM}.format": None}, f"{STREAM}.format", "nothing", '"parquet" | "orc" | "avro" | "zeek" | "text" (', None),
+    ({f"{STREAM}.format": None}, f"{STREAM}.format", "nothing", '"avro" | "zeek" | "text" | "logfmt" | "syslog" (', None),
     ({f"{STREAM}.format": "CSV"}, f"{STREAM}.format", '"CSV"', '"csv" | "json" | "parquet"', "csv"),
     ({f"{STREAM}.timezone": "Europe/Berln"}, f"{STREAM}.timezone", '"Europe/Berln"', "IANA", "Europe/Berlin"),
     ({f"{STREAM}.timezone": "../etc"}, f"{STREAM}.timezone", '"../etc"', "IANA", None),

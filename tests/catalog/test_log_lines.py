@@ -1,104 +1,76 @@
-"""Logs whose lines are no records: the command that ``init --from`` names makes records of them."""
+"""Logs of which each line is a record: ``init --from`` knows them, reads their times, and copies them with the file's time."""
 
 from __future__ import annotations
 
-import json
+import gzip
 import os
-import re
-import subprocess
-import sys
-from datetime import datetime
 from typing import TYPE_CHECKING
 
-import duckdb
 import pytest
 
-from warehouse.catalog.log_lines import way_of_log
+from warehouse.catalog.initialise import write_project
+from warehouse.catalog.load import load_catalog
+from warehouse.catalog.log_lines import log_of
 from warehouse.catalog.proposal import proposal
-from warehouse.errors import UsageError
 from warehouse.time import parse_instant
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-
-def converted(source: Path) -> None:
-    """Run the command of the refusal, as a person pastes it, in the file's directory."""
-    with pytest.raises(UsageError) as refused:
-        proposal(source)
-    command = re.findall(r"`([^`]+)`", str(refused.value))[0]
-    line = command.replace("python -c", f"{sys.executable} -c")
-    subprocess.run(line, shell=True, cwd=source.parent, check=True)  # noqa: S602 - as above
+CHANGED = parse_instant("2026-01-02T12:00:00Z")
 
 
-@pytest.mark.parametrize(
-    ("changed", "first", "last"),
-    [
-        ("2026-01-02T12:00:00Z", 2025, 2026),  # the turn of the year lies within the file
-        ("2025-12-31T23:30:00Z", 2025, 2026),  # a clock that is a little ahead
-        ("2024-02-29T12:00:00Z", 2023, 2024),
-    ],
-)
-def test_syslog_has_the_latest_year_that_is_past(tmp_path: Path, changed: str, first: int, last: int) -> None:
-    """A day is left for zones and clocks; messages keep their signs, and a day that only leap years have its place."""
+def test_a_log_of_syslog_is_declared_with_its_years(tmp_path: Path) -> None:
+    """The copy in the landing has the time of the file, by which an update tells the year that lines do not say."""
     source = tmp_path / "sys log"
-    leap = ["Feb 29 08:00:00 web1 CRON: leap"] if "02-29" in changed else []
-    lines = ["Dec 31 23:00:10 web1 sshd[17]: Accepted: key for bob's \"x\"", "Jan  1 00:00:00 web1 CRON: done", *leap]
+    lines = [f"Dec 31 23:{minute:02}:10 web{minute % 4} sshd[{minute}]: Accepted: key for bob's \"x\"" for minute in range(60)]
+    lines += ["Jan  1 00:00:00 web1 CRON: done", "Jan  1 00:00:01 web1 last message repeated 3 times", "\ta trace"]
     source.write_text("\n".join(lines) + "\n")
-    os.utime(source, (0, parse_instant(changed) / 10**6))
-    converted(source)
-    with duckdb.connect() as connection:
-        rows = connection.execute(f"SELECT * FROM '{tmp_path}/sys log.parquet'").fetchall()
-    assert rows[0] == (datetime(first, 12, 31, 23, 0, 10), "web1", "sshd", "Accepted: key for bob's \"x\"")  # noqa: DTZ001 - local
-    assert [row[0].year for row in rows[1:]] == [last] * (len(rows) - 1)
-    assert len(rows) == len(lines)
+    os.utime(source, (0, CHANGED / 10**6))
+    proposed = proposal(source)
+    assert (proposed.arrival, proposed.key.columns) == ("moment", ("host",))
+    assert proposed.first is not None
+    assert (proposed.first.at, proposed.first.live) == (parse_instant("2026-01-01T01:00:00Z"), 62)
+    written = write_project(tmp_path / "project", source=source)
+    assert written[1].stat().st_mtime_ns == CHANGED * 1000
+    (stream,) = load_catalog(tmp_path / "project").streams
+    assert (stream.format, stream.options) == ("syslog", ())
+    assert {column.name for column in stream.columns} == {"moment", "host", "program", "pid", "message"}
+    assert "1 line would be rejected, for they do not match the format syslog" in written[0].read_text()
 
 
-def test_logfmt_becomes_an_object_a_line(tmp_path: Path) -> None:
-    """Texts in quotes, apostrophes, empty values; what comes out is what `init --from` takes."""
-    source = tmp_path / "app.log"
-    row = 'ts=2024-05-13T08:{:02}:00Z host=h{} level=info msg="GET \\"/\\" it\'s" empty= path=/x?a=1'
-    source.write_text("".join(row.format(number, number % 7) + "\n" for number in range(60)))
-    converted(source)
-    rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
-    expected = {"ts": "2024-05-13T08:01:00Z", "host": "h1", "level": "info", "msg": "GET \"/\" it's"}
-    assert (len(rows), rows[1]) == (60, {**expected, "empty": "", "path": "/x?a=1"})
-    assert proposal(tmp_path / "rows.jsonl").arrival == "ts"
-
-
-def test_lines_of_syslog_without_a_program_are_whole(tmp_path: Path) -> None:
-    """A repetition and a mark have a time and a text; so do lines that are not in UTF-8."""
-    source = tmp_path / "messages"
-    lines = ("kernel: \xfcber [1.0] up", "last message repeated 3 times", "-- MARK --", "last seen at 10:20: x", "a[7] (b): c")
-    source.write_bytes("".join(f"Nov 24 08:00:0{number} web1 {line}\n" for number, line in enumerate(lines)).encode("latin-1"))
-    converted(source)
-    with duckdb.connect() as connection:
-        rows = connection.execute(f"SELECT program, message, second(logged_at) FROM '{tmp_path}/messages.parquet'").fetchall()
-    parts = [("kernel", "\xfcber [1.0] up"), *((None, line) for line in lines[1:4]), ("a", "c")]
-    assert rows == [(*part, number) for number, part in enumerate(parts)]
-
-
-def test_escapes_of_logfmt_that_json_does_not_know_stay(tmp_path: Path) -> None:
-    """Programs in Go write colours as ``x1b``, and paths of Windows come with single backslashes."""
-    source = tmp_path / "app.log"
-    source.write_text('n=1 msg="\\x1b[31mred \\"q\\" \\u00fc"\nn=2 msg="C:\\Users\\path"\nn=3 msg="C:\\\\dir\t"\n')
-    converted(source)
-    rows = [json.loads(line)["msg"] for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
-    assert rows == ['\\x1b[31mred "q" \xfc', "C:\\Users\\path", "C:\\dir\t"]
+def test_a_log_of_pairs_is_declared_with_its_types(tmp_path: Path) -> None:
+    """Texts in quotes, over several lines once they are read; names that no table has; lines that have but some of them."""
+    source = tmp_path / "app.log.gz"
+    row = 'ts=2024-05-13T08:{0:02}:00Z host=h{1} level=info msg="GET \\"/\\"\\nit\'s" empty= path=/x?a=1 http.code={2}\n'
+    lines = [row.format(number, number % 7, 200 + number % 3) for number in range(60)]
+    source.write_bytes(gzip.compress(("".join(lines) + 'ts=2024-05-13T09:00:00Z host=h1 retry=true err=""\n').encode()))
+    write_project(tmp_path / "project", source=source)
+    (stream,) = load_catalog(tmp_path / "project").streams
+    assert (stream.format, stream.options, stream.search_key, stream.arrival) == ("logfmt", (), ("host",), "ts")
+    assert {column.name: (column.source, column.type) for column in stream.columns} == {
+        "ts": (None, "timestamp"), "host": (None, "string"), "level": (None, "string"), "msg": (None, "string"),
+        "empty": (None, "string"), "path": (None, "string"), "http_code": ("http.code", "bigint"),
+        "retry": (None, "boolean"), "err": (None, "string"),
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "form"),
     [
-        "a,b\n1,2\n3,4\n",
-        "k=v\nk=w\n",
-        "a=1 b=2\nfoo bar\n",
-        "url,at\nhttp://x?a=1&b=2,2024-05-13\nhttp://x?a=1&b=2,2024-05-13\n",
-        "Nov 25 14:38:17 host a: b\nno time\n",
-        "Nov 25,14:38:17,host\nNov 26,14:38:17,host\n",
+        ("a,b\n1,2\n3,4\n", None),
+        ("k=v\nk=w\n", None),
+        ("a=1 b=2\nfoo bar\n", None),
+        ("url,at\nhttp://x?a=1&b=2,2024-05-13\nhttp://x?a=1&b=2,2024-05-13\n", None),
+        ("Nov 25 14:38:17 host a: b\nno time\n", None),
+        ("Nov 25,14:38:17,host\nNov 26,14:38:17,host\n", None),
+        ("2024-05-01T08:00:00Z 1 2\n2024-05-01T08:00:00Z 1 2\n", None),
+        ("<13>Nov 25 14:38:17 host a\n<13>Nov 25 14:38:17 host a\n", "syslog"),
+        ('\ufeffa=1 b=2\na=1 b="2 3"\n', "logfmt"),
     ],
 )
-def test_other_files_are_left_alone(tmp_path: Path, text: str) -> None:
+def test_other_files_are_left_alone(tmp_path: Path, text: str, form: str | None) -> None:
     """Tables with an equals sign or a month in them."""
     (tmp_path / "x").write_text(text)
-    assert way_of_log(tmp_path / "x") is None
+    found = log_of(tmp_path / "x")
+    assert (found and found[0]) == form

@@ -16,8 +16,6 @@ _TESTS = Path(__file__).parents[1]
 
 ELSEWHERE = {
     "stream-wh complete ○": "operations/test_budget.py::test_an_update_makes_its_budget_and_complete_the_rest",
-    "is a log of syslog": "catalog/test_log_lines.py::test_syslog_has_the_latest_year_that_is_past",
-    "of names and values (logfmt)": "catalog/test_log_lines.py::test_logfmt_becomes_an_object_a_line",
     "stream-wh rebuild ○": "views/test_verification.py::test_a_view_that_went_wrong_is_named_until_it_is_rebuilt",
     "makes it again from the table, once that": (
         "publishing/live/test_publish.py::test_a_repair_makes_a_file_with_other_bytes_of_the_same_size_again"

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from warehouse.catalog.archives import EXPIRED_AT
 from warehouse.catalog.expression import expression_faults
 from warehouse.catalog.line_patterns import PATTERN, pattern_missing
-from warehouse.catalog.model import DEFAULT_PERIODS, LayoutSpec, label_of
+from warehouse.catalog.model import DEFAULT_PERIODS, OF_LINES, LayoutSpec, label_of
 from warehouse.catalog.owned import headerless_fault, multiline_fault, option_fault, twofold_options, value_fault
 from warehouse.catalog.patterns import split_landing
 from warehouse.catalog.spelling import FaultError, nearest
+from warehouse.catalog.syslog import FIELDS
 from warehouse.catalog.types import Array, Atomic, Decimal, SqlType, Struct, canonical, is_key_type, parse_type, unusable_name
 from warehouse.layout import LayoutError, resolve, warnings
 from warehouse.layout.columns import is_reserved
@@ -124,7 +125,7 @@ def _column_names(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
 
 def _csv_types(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
     form = draft.section.format
-    if form not in ("csv", "zeek", "text"):
+    if form not in ("csv", "zeek", *OF_LINES):
         return
     for table, given in (("columns", draft.section.columns), ("sources", draft.section.sources)):
         for name, column in given.items():
@@ -134,6 +135,19 @@ def _csv_types(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
                 others = "arrays and structs need json or parquet" if form != "zeek" else "arrays of such, e.g. array<double>"
                 allowed = f'types without parts, e.g. "string"; {others}'
                 yield f"{table}.{name}", FaultError(f"{canonical(kind)} with format {form}", allowed)
+
+
+def _names_of_syslog(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
+    """Yield the columns that would always be null, since no line of syslog has a field of that name."""
+    if draft.section.format != "syslog":
+        return
+    own = set(draft.section.partitions)
+    names = [(f"columns.{name}", each.source or name) for name, each in draft.section.columns.items()
+             if each.expr is None and name not in own]  # fmt: skip
+    for key, name in (*names, *((f"sources.{each}", each) for each in draft.section.sources)):
+        if name.lower() not in FIELDS:
+            allowed = f"the fields of a line of syslog: {', '.join(FIELDS)}; `from` says which one a column of another name is"
+            yield key, FaultError(f'the field "{name}" with format syslog', allowed, nearest(name, FIELDS))
 
 
 def _sources(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
@@ -330,6 +344,7 @@ RULES: tuple[Callable[[Draft], Iterator[tuple[str, FaultError]]], ...] = (
     _required,
     _column_names,
     _csv_types,
+    _names_of_syslog,
     _sources,
     _partitions,
     _search_key,
@@ -347,6 +362,7 @@ RELATION_RULES: tuple[Callable[[RelationDraft], Iterator[tuple[str, FaultError]]
     _required,
     _column_names,
     _csv_types,
+    _names_of_syslog,
     _sources,
     _partitions,
     _search_key,

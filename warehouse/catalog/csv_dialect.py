@@ -90,8 +90,12 @@ class CsvDialect:
         return f"SELECT {quoted(column)} AS text FROM ({read}) WHERE {quoted(column)} IS NOT NULL LIMIT {SAMPLE}"
 
 
-def csv_dialect(connection: DuckDBPyConnection, source: Path, folder: Path, *, strict: bool = True) -> CsvDialect:
+def csv_dialect(
+    connection: DuckDBPyConnection, source: Path, folder: Path, *, strict: bool = True, known_as: str = ""
+) -> CsvDialect:
     """Return how a file is written; ``folder`` is for a copy of it. Not ``strict``: DuckDB takes lines that end in several ways.
+
+    ``known_as`` are arguments of DuckDB's reader that are certain.
 
     Raises
     ------
@@ -103,10 +107,10 @@ def csv_dialect(connection: DuckDBPyConnection, source: Path, folder: Path, *, s
     path = _in_utf8(source, encoding, folder) if encoding else source
     given = {"file": literal_path(path)}
     lines = _head(path).decode(errors="replace").splitlines()
-    comment = _leading_comment(lines)
-    arguments = "" if strict else ", strict_mode = false"
+    comment = None if known_as else _leading_comment(lines)
+    arguments = known_as if strict else f"{known_as}, strict_mode = false"
     arguments += f", comment = {literal(comment)}" if comment else ""
-    known = spaced(lines, comment)
+    known = None if known_as else spaced(lines, comment)
     arguments += known.arguments if known else ""
     missing = "-" if known and known.names else _missing_word(connection, given, lines, arguments)
     arguments += f", nullstr = ['', {literal(missing)}]" if missing else ""
@@ -138,7 +142,7 @@ def csv_dialect(connection: DuckDBPyConnection, source: Path, folder: Path, *, s
         arguments += ", decimal_separator = ',', thousands = '.'"
     options += [("nullValue", missing)] if missing else []
     options += [("encoding", encoding)] if encoding else []
-    refused, named = ({}, {}) if names else _header(connection, given, arguments)
+    refused, named = ({}, {}) if names else _header(connection, given, arguments.replace(", header = true", ""))
     unreadable = set()
     for option, kind, form in (("dateFormat", "date", date), ("timestampFormat", "timestamp", time)):
         if form and form not in _ISO_PATTERNS and "%y" not in form:  # years of two digits DuckDB looks for in the wrong place

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.load import FILE_NAME
@@ -13,7 +15,6 @@ from warehouse.errors import UnknownNameError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from importlib.resources.abc import Traversable
-    from pathlib import Path
 
     from warehouse.catalog.wishes import Wishes
 
@@ -42,7 +43,7 @@ def write_project(
     example
         Which of :func:`examples`; by default the one that shows every key.
     source
-        A csv, json, parquet or orc file, or a log of Zeek, to declare a stream for instead; it is copied into the landing.
+        A file, such as CSV, JSON lines, Parquet or a log, to declare a stream for instead; it is copied into the landing.
     wishes
         What to declare in place of what would be guessed from the source.
 
@@ -104,6 +105,8 @@ def write_files(directory: Path, content: Mapping[str, Traversable | Path | byte
                 else:
                     with each.open("rb") as original:
                         shutil.copyfileobj(original, file)
+            if isinstance(each, Path):  # by its time the year of a line that says none is told
+                os.utime(path, ns=(each.stat().st_atime_ns, each.stat().st_mtime_ns))
     except OSError as error:
         raise UsageError(f"cannot write {error.filename} ({error.strerror}); choose another directory") from error
     return list(targets)

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 __all__ = [
     "APPLICATION",
     "PATTERN",
-    "SYSLOG",
-    "SYSLOG_FILE",
     "LinePattern",
     "line_pattern",
     "pattern_fault",
@@ -37,16 +35,6 @@ _COUNT = re.compile(r"\{\d+(,\d*)?\}")
 _MANY = re.compile(r"\)([*+]|\{(\d+,|\d{3,}|\d+,\d{3,})\})(?!\+)\??")
 """A group that repeats a hundred times and more, and may give some back: for each time Java goes deeper into its stack."""
 _MOMENT = r"(?P<moment>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?(?: ?Z| ?[+-]\d\d:?\d\d)?)"
-SYSLOG = (
-    r"<(?P<priority>\d{1,3})>1 (?P<moment>\d\S+) (?P<host>\S+) (?P<program>\S+) (?P<pid>\S+) (?P<message_id>\S+) "
-    r"(?P<data>-|\[.*?\])(?: (?P<message>.*))?"
-)
-"""Lines of syslog as of RFC 5424."""
-SYSLOG_FILE = (
-    r"(?:<(?P<priority>\d{1,3})>)?(?P<moment>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S*) (?P<host>\S+) "
-    r"(?P<program>[^\s:\[]+)(?:\[(?P<pid>[^\]]*)\])?: ?(?P<message>.*)"
-)
-"""Lines of syslog as daemons write them into files, with whole times."""
 APPLICATION = (
     _MOMENT + r"[ \t]+(?:\[(?P<thread>[^\]]*)\][ \t]+)?\[?(?P<level>TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL)\]?"
     r"[: \t]+(?P<message>.*)"

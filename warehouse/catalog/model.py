@@ -47,9 +47,13 @@ __all__ = [
     "label_of",
 ]
 
-Format = Literal["csv", "json", "parquet", "orc", "avro", "zeek", "text"]
+Format = Literal["csv", "json", "parquet", "orc", "avro", "zeek", "text", "logfmt", "syslog"]
 COLUMNAR = ("parquet", "orc", "avro")
 """Formats whose files name and type their columns."""
+OF_LINES = ("text", "logfmt", "syslog")
+"""Formats of which each line is a record of its own."""
+NAMED_IN_RECORDS = ("json", "logfmt")
+"""Formats of which each record names its fields."""
 How = Literal["eager", "lazy", "auto"]
 """The words of ``how``."""
 OverLifetime = Literal["accept", "clamp", "reject"]

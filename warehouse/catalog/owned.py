@@ -37,6 +37,7 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
         "timestampFormat",
         "unescapedQuoteHandling",
     ),
+    "logfmt": ("dateFormat", "decimal", "nullValue", "timestampFormat"),
     "json": (
         "allowBackslashEscapingAnyCharacter",
         "allowComments",
@@ -53,6 +54,7 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
     "avro": (),
     "orc": (),
     "parquet": (),
+    "syslog": ("dateFormat", "nullValue", "timestampFormat", "year"),
     "text": ("dateFormat", "decimal", "nullValue", "pattern", "timestampFormat"),
     "zeek": (),
 }
@@ -101,6 +103,7 @@ _OTHER_QUOTES = ("charToEscapeQuoteEscaping", "unescapedQuoteHandling")
 _DECIMAL_SIGNS = (",", ".")
 _COUNTS = frozenset({"maxcolumns", "maxcharspercolumn"})
 _COUNT = re.compile(r"[1-9][0-9]{0,8}")
+_YEAR = re.compile("[12][0-9]{3}")
 _BREAKS = frozenset("\n\r")
 
 _OWNED_SPARK = (
@@ -164,6 +167,8 @@ def value_fault(name: str, value: str) -> FaultError | None:
         return _names_fault(value)
     if meant == "pattern":
         return pattern_fault(value)
+    if meant == "year" and not _YEAR.fullmatch(value):
+        return FaultError(as_written(value), 'the year of lines that say none, such as "2026"')
     if meant == "multiline" and value.lower() not in ("true", "false"):
         return FaultError(as_written(value), "true where a text in quotes, or a JSON object, may go over several lines, or false")
     if meant in _COUNTS and not (_COUNT.fullmatch(value) or (meant, value) == ("maxcharspercolumn", "-1")):

@@ -281,7 +281,8 @@ def _summary(parts: _Parts) -> Iterator[str]:
         yield f"  {' '.join(column.name.split())}{called}: {column.type or 'not usable'}, about {column.distinct} values"
     count, column_name, text = found.unfit
     if count and not column_name:
-        yield f"{counted(count, 'line')} would be rejected, for they do not match the pattern, such as {_text(text[:60])}."
+        what = "the pattern" if found.format == "text" else f"the format {found.format}"
+        yield f"{counted(count, 'line')} would be rejected, for they do not match {what}, such as {_text(text[:60])}."
     elif count:
         yield f"{counted(count, 'other record')} would be rejected: {column_name} is no number there, but {_text(text[:40])}."
         yield "  If that stands for a missing value, declare it as nullValue in options; else declare the column as string."

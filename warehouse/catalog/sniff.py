@@ -20,10 +20,9 @@ from warehouse.catalog.duck_sql import literal, quoted
 from warehouse.catalog.duck_types import spark_type
 from warehouse.catalog.first_look import format_of, spread_objects
 from warehouse.catalog.json_arrays import is_array_file, is_over_lines, line_maker, lines_of
-from warehouse.catalog.line_patterns import line_pattern
-from warehouse.catalog.log_lines import pattern_of_log, way_of_log
+from warehouse.catalog.log_lines import fields_as_csv, log_of
 from warehouse.catalog.made_times import made_times
-from warehouse.catalog.model import COLUMNAR, MAX_RECORD
+from warehouse.catalog.model import COLUMNAR, MAX_RECORD, OF_LINES
 from warehouse.catalog.read_times import duration_format, is_named_as_time, is_named_as_year, never, time_format, year_format
 from warehouse.catalog.sniffed import Found, SniffedColumn
 from warehouse.catalog.spelling import FaultError
@@ -49,13 +48,17 @@ _SHAPES = {
     "orc": "it may be cut short",
     "avro": "it may be cut short",
     "text": "it should be lines of text in UTF-8",
+    "logfmt": "it should be lines of text in UTF-8",
+    "syslog": "it should be lines of text in UTF-8",
     "zeek": "it may be cut short",
 }
-_TEXTS = ("csv", "json", "text")
+_TEXTS = ("csv", "json", *OF_LINES)
 _NEARLY_ALL = 0.95
 _HUNDREDTHS = [number / 100 for number in range(101)]
 _MOST_BIGINT = 1 << 63
 _CLOCK = r"\d{1,2}:\d\d(:\d\d([.,]\d+)?)?( ?[AaPp]\.?[Mm]\.?)?"
+_WRITTEN = ", header = true, delim = ',', quote = '\"', escape = '\"'"
+"""How fields of lines are written for DuckDB."""
 _BREAKS = re.compile(r"[\r\n]")
 _NUMBERED = re.compile(r"(.+)_[0-9]+")
 
@@ -72,11 +75,8 @@ def sniff(source: Path) -> Found:
     import duckdb  # noqa: PLC0415 - only this command looks at a file
 
     kind, endings = format_of(source)
-    pattern = pattern_of_log(source) if kind == "csv" else None
-    if pattern is not None:
-        kind = "text"
-    elif kind == "csv" and (way := way_of_log(source)) is not None:
-        raise UsageError(way)
+    log = log_of(source) if kind == "csv" else None
+    kind = log[0] if log is not None else kind
     try:
         with duckdb.connect() as connection, TemporaryDirectory(prefix="stream-wh-") as folder:
             plain = source
@@ -85,14 +85,9 @@ def sniff(source: Path) -> Found:
             connection.execute("SET TimeZone = 'UTC'")
             # Each record of JSON is one line to the warehouse, so it is to the sniffer.
             reader = {
-                "csv": "",
                 "json": f"SELECT * FROM read_json($file, format = '{_json_form(kind, source)}')",
                 "parquet": "SELECT * FROM read_parquet($file)",
-                "orc": "",
-                "avro": "",
-                "text": "",
-                "zeek": "",
-            }[kind] or (_zeek_query(plain, source) if kind == "zeek" else "")
+            }.get(kind) or (_zeek_query(plain, source) if kind == "zeek" else "")
             unfit = (0, "", "")
             if kind in ("orc", "avro"):
                 dialect = CsvDialect((), frozenset(), plain, "")
@@ -101,10 +96,11 @@ def sniff(source: Path) -> Found:
             elif kind == "csv":
                 dialect = _csv_sample(connection, plain, Path(folder))
                 unfit = misfits(connection, dialect)
-            elif pattern is not None:
-                fields, unfit = _fields_of_lines(connection, plain, Path(folder), pattern)
-                dialect = _csv_sample(connection, fields, Path(folder))
-                dialect = replace(dialect, options=(("pattern", pattern), *dialect.options))
+            elif log is not None:
+                fields = Path(folder) / "fields.csv"
+                unfit = fields_as_csv(source, log, SAMPLE, fields)
+                dialect = _csv_sample(connection, fields, Path(folder), _WRITTEN)
+                dialect = replace(dialect, options=(*log[1], *dialect.options))
             else:
                 given = {"file": literal_path(plain)}
                 connection.execute(f"CREATE TEMP TABLE sample AS {reader} LIMIT {SAMPLE}", given)
@@ -179,23 +175,6 @@ def _with_steps(columns: tuple[SniffedColumn, ...], plain: Path) -> tuple[Sniffe
     return tuple(replace(column, step=steps.get(column.source or column.name)) for column in columns)
 
 
-def _fields_of_lines(
-    connection: DuckDBPyConnection, plain: Path, folder: Path, pattern: str
-) -> tuple[Path, tuple[int, str, str]]:
-    """Write the fields of the first lines as CSV, and return where, and how many lines do not match, with one of them."""
-    names = line_pattern(pattern).names
-    found = f"regexp_extract(line, {literal(f'^(?:{pattern})$')}, [{', '.join(map(literal, names))}])"
-    written = "columns = {'line': 'VARCHAR'}, delim = '\x01', quote = '', escape = '', header = false, auto_detect = false"
-    listed = ", ".join(f"nullif(fields.{quoted(name)}, '') AS {quoted(name)}" for name in names)
-    read = f"read_csv({literal(literal_path(plain))}, {written}, ignore_errors = true)"
-    lines = f"SELECT line, {found} AS fields FROM {read} WHERE trim(line) != '' LIMIT {SAMPLE}"
-    target = folder / "fields.csv"
-    connection.execute(f"COPY (SELECT {listed} FROM ({lines}) WHERE fields.moment != '') TO {literal(str(target))} (HEADER)")
-    others = f"SELECT count(*), coalesce(first(line), '') FROM ({lines}) WHERE fields.moment = ''"
-    count, line = _row(connection, others)
-    return target, (count, "", line)
-
-
 def _zeek_query(plain: Path, source: Path) -> str:
     try:
         return zeek_query(plain)
@@ -226,14 +205,14 @@ def _names_in_objects(connection: DuckDBPyConnection, given: dict[str, str], for
     return {place: base for place, base in numbered.items() if columns[place] not in keys and base in keys}
 
 
-def _csv_sample(connection: DuckDBPyConnection, source: Path, folder: Path) -> CsvDialect:
-    """Make the sample of a CSV file, and return how it is written; ``folder`` is for a copy of it."""
+def _csv_sample(connection: DuckDBPyConnection, source: Path, folder: Path, known_as: str = "") -> CsvDialect:
+    """Make the sample of a CSV file, and return how it is written; parameters as of :func:`.csv_dialect`."""
     import duckdb  # noqa: PLC0415 - only this command looks at a file
 
     try:
-        dialect = _read_as(connection, csv_dialect(connection, source, folder))
+        dialect = _read_as(connection, csv_dialect(connection, source, folder, known_as=known_as))
     except duckdb.InvalidInputException:
-        dialect = _read_as(connection, csv_dialect(connection, source, folder, strict=False))
+        dialect = _read_as(connection, csv_dialect(connection, source, folder, strict=False, known_as=known_as))
     given = {"file": literal_path(dialect.path)}
     if _goes_over_lines(connection):
         dialect = replace(dialect, options=(*dialect.options, ("multiline", "true")))
@@ -276,7 +255,7 @@ def _columns(connection: DuckDBPyConnection, kind: Format, dialect: CsvDialect) 
             continue
         known = has_times or any(column.type == "timestamp" for column in found)
         endless = never(connection, source, sql)
-        unit = time_format(connection, source, sql, digits=kind in ("csv", "text"), has_times=known)
+        unit = time_format(connection, source, sql, digits=kind in ("csv", *OF_LINES), has_times=known)
         if kind == "zeek" and sql == "timestamp":
             unit = "epoch_seconds"
         lasting = duration_format(connection, source, sql) if unit is None and kind in _TEXTS else None

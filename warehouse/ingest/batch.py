@@ -20,7 +20,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
 from warehouse.catalog.identifiers import quoted
-from warehouse.catalog.model import COLUMNAR
+from warehouse.catalog.model import COLUMNAR, NAMED_IN_RECORDS
 from warehouse.errors import FileProblem, UnreadableFilesError
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.ingest.bounds import beyond_bounds, surely_few
@@ -214,7 +214,7 @@ def prepare(source: BatchSource, *, few: bool = False) -> Batch:
             rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
         counts = _count(rows)
     _refuse(stream, unchanged(stream.landing, files))
-    if stream.format == "json" and counts.rejected:
+    if stream.format in NAMED_IN_RECORDS and counts.rejected:
         strange = rows.where("_fate = 'unknown_columns'")
         found = strange.groupBy("_file").agg(F.first("_message").alias("message")).collect()
         _refuse(stream, [_strange(stream, file, message) for file, message in found])
@@ -241,7 +241,7 @@ def gathered(session: SparkSession, stream: Stream, known: pa.Table, files: Sequ
 
     """
     _refuse(stream, unchanged(stream.landing, files))
-    if stream.format == "json":
+    if stream.format in NAMED_IN_RECORDS:
         strange = known.filter(pc.equal(known["_fate"], "unknown_columns"))
         told = dict(zip(strange["_file"].to_pylist(), strange["_message"].to_pylist(), strict=True))
         _refuse(stream, [_strange(stream, file, message) for file, message in told.items()])

@@ -180,7 +180,7 @@ def header_problem(stream: Stream, names: tuple[str, ...], fields: Fields | None
         pair = next(other for other in used if twin.lower() == other.lower())
         why = f'its columns "{pair}" and "{twin}" differ in case only; rename one, or give each to a column with `from`'
         return "header", why
-    if strange and stream.unknown_columns == "reject":
+    if strange and stream.unknown_columns == "reject" and stream.format != "syslog":  # whose names are its own, not the file's
         way = 'declare them, or set unknown_columns = "ignore" or "add"'
         if stream.format == "csv" and "\ufffd" in "".join(strange):
             way = f'if it is in another encoding, such as options = {{ encoding = "windows-1252" }}, declare that; else {way}'

@@ -1,4 +1,4 @@
-"""Files of lines of fields, CSV, text with a pattern, logs of Zeek, as a Spark data frame of typed rows (see :mod:`.reading`)."""
+"""Files of lines of fields, CSV, logs of Zeek and others, as a Spark data frame of typed rows (see :mod:`.reading`)."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.encodings import java_name
-from warehouse.catalog.line_patterns import pattern_of
+from warehouse.catalog.model import OF_LINES
 from warehouse.ingest.columns import Fields, inputs_of_records, matched
 from warehouse.ingest.conversion import from_text, from_zeek, is_number, says_more, says_what
 from warehouse.ingest.dialect import delimiter_of, has_header_record, is_multiline, reader_options
 from warehouse.ingest.landing import file_encoding
+from warehouse.ingest.lines import LINE, STRANGE, WHY, line_names, line_records
 from warehouse.ingest.multiline import look
 from warehouse.ingest.quotes import has_doubtful_lines
-from warehouse.ingest.record_parts import PLACE_OF_RECORD, SHAPE, Delimited, Records, called_of, paths_of, place_of_record
+from warehouse.ingest.record_parts import PLACE_OF_RECORD, SHAPE, Delimited, Records, called_of, paths_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -34,8 +35,6 @@ _OVER_LINES = (
     "declares options = { multiline = true }"
 )
 _OTHER_COUNT = "the record does not have the {} fields of the header"
-_LINE = "_line"
-"""The column of the whole line, where a pattern makes fields of it."""
 _OPEN = "_open"
 """The column that says whether a record leaves a quote open."""
 _REST, _REST_SHAPE = "_rest", "_rest_shape"
@@ -46,8 +45,9 @@ def delimited_records(
     session: SparkSession, stream: Stream, header: tuple[str, ...], files: Sequence[LandingFile]
 ) -> Iterator[Records]:
     """Yield the fields of files with that header as text, by how they are read."""
-    if stream.format == "text":
-        yield Records(_matched(session, stream, files), Delimited(header, None))
+    if stream.format in OF_LINES:
+        names = line_names(stream, header)
+        yield Records(line_records(session, stream, names, files), Delimited(names, None))
         return
     for shape, members in _by_shape(stream, header, files).items():
         read = _asked if shape.doubtful else _fields
@@ -113,24 +113,6 @@ def _fields(session: SparkSession, stream: Stream, shape: Delimited, files: Sequ
     """Return the fields of each record as text, :data:`SHAPE`, :data:`_OPEN` and where it stands."""
     rows = _read(session, stream, shape, _physical(shape), files).selectExpr("*", f"false AS {_OPEN}", *PLACE_OF_RECORD)
     return rows if shape.ends is None else rows.where(f"{SHAPE} IS NULL OR trim({SHAPE}) != ''")
-
-
-def _matched(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -> DataFrame:
-    """Return what :func:`_fields` returns, and :data:`_LINE`, of lines with a pattern; a field that is empty is null."""
-    pattern = pattern_of(stream.options)
-    if pattern is None:
-        raise ValueError("a stream of text has a pattern")
-    texts = session.read.option("recursiveFileLookup", "true").option("__globPaths__", "false").text(paths_of(stream, files))
-    lines = texts.select("value", "_metadata").where("trim(value) != ''")  # a blank line is no record
-    absent = ["", *(value for key, value in stream.options if key.lower() == "nullvalue")]
-    found = [F.regexp_extract("value", pattern.java, place) for place in pattern.places]
-    return lines.select(
-        *[F.when(~value.isin(absent), value).alias(f"_c{index}") for index, value in enumerate(found)],
-        F.when(~F.col("value").rlike(pattern.java), F.col("value")).alias(SHAPE),
-        F.lit(False).alias(_OPEN),  # noqa: FBT003 - a value
-        F.col("value").alias(_LINE),
-        *place_of_record(),
-    )
 
 
 def _read(
@@ -201,14 +183,18 @@ def typed_fields(rows: DataFrame, stream: Stream, shape: Delimited) -> DataFrame
         if failed is not None:
             faults.append((given, text, failed))
     rebuilt = F.to_csv(F.struct(*physical), _written(stamps)) if physical else F.lit(None).cast("string")
-    rebuilt = F.col(_LINE) if stream.format == "text" else rebuilt
     misshapen = F.col(SHAPE).isNotNull()
     fault = F.when(misshapen, F.lit("malformed"))
-    counted = quote and shape.ends is None and stream.format != "text"
-    quotes = F.length(SHAPE) - F.length(F.replace(F.col(SHAPE), F.lit(quote), F.lit(""))) if counted else F.lit(0)
-    message = F.when((quotes % 2 == 1) | F.col(_OPEN), F.lit(_OVER_LINES))
-    other = "the line does not match `pattern`" if stream.format == "text" else _OTHER_COUNT.format(len(header))
-    message = message.when(misshapen, F.lit(other))
+    if stream.format in OF_LINES:
+        rebuilt = F.col(LINE)
+        fault = fault.when(F.col(STRANGE).isNotNull(), F.lit("unknown_columns"))
+        message = F.when(misshapen, F.col(WHY))
+        message = message.when(F.col(STRANGE).isNotNull(), F.concat(F.lit("undeclared columns: "), F.col(STRANGE)))
+    else:
+        counted = quote and shape.ends is None
+        quotes = F.length(SHAPE) - F.length(F.replace(F.col(SHAPE), F.lit(quote), F.lit(""))) if counted else F.lit(0)
+        message = F.when((quotes % 2 == 1) | F.col(_OPEN), F.lit(_OVER_LINES))
+        message = message.when(misshapen, F.lit(_OTHER_COUNT.format(len(header))))
     for given, text, failed in faults:
         comma = " with a decimal comma" if stamps.get("decimal") == "," and is_number(given.type) else ""
         meant = says_what(given) + comma

@@ -1,6 +1,7 @@
 """How a text file of records is written: what Spark's reader and the others must know to read it in the same way.
 
-``csv`` is as its options say, ``text`` has a pattern of lines, ``zeek`` is as Zeek writes logs (:mod:`warehouse.catalog.zeek`).
+``csv`` is as its options say, ``zeek`` is as Zeek writes logs (:mod:`warehouse.catalog.zeek`), and of ``text``, ``logfmt`` and
+``syslog`` each line is a record.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import codecs
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.encodings import is_wide, java_name, python_name
+from warehouse.catalog.model import NAMED_IN_RECORDS, OF_LINES
 from warehouse.catalog.owned import names_of
 from warehouse.catalog.zeek import UNSET
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "delimiter_of",
     "has_header_record",
+    "has_one_header",
     "is_delimited",
     "is_multiline",
     "reader_options",
@@ -30,13 +33,18 @@ __all__ = [
 
 _ZEEK = {"delimiter": "\t", "quote": "", "escape": "", "comment": "#", "nullValue": UNSET}
 _ENCODING = ("encoding", "charset")
-_OWN = ("decimal", "multiline", "names", "pattern")
+_OWN = ("decimal", "multiline", "names", "pattern", "year")
 _ORDERS = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
 def is_delimited(stream: Stream) -> bool:
-    """Whether a stream's files are lines of fields, which a header names."""
-    return stream.format in ("csv", "zeek", "text")
+    """Whether a stream's files are lines of fields, whose text becomes values."""
+    return stream.format in ("csv", "zeek", *OF_LINES)
+
+
+def has_one_header(stream: Stream) -> bool:
+    """Whether all records of a file have the same names, known before they are read."""
+    return is_delimited(stream) and stream.format not in NAMED_IN_RECORDS
 
 
 def delimiter_of(options: Mapping[str, str]) -> str:

@@ -26,6 +26,7 @@ from warehouse.catalog.encodings import is_wide
 from warehouse.catalog.line_patterns import pattern_of
 from warehouse.catalog.owned import names_of
 from warehouse.catalog.patterns import matches, may_hold
+from warehouse.catalog.syslog import FIELDS
 from warehouse.catalog.zeek import zeek_fields
 from warehouse.errors import FileProblem, LandingError, StorageFailedError, StoreBusyError
 from warehouse.ingest.dialect import delimiter_of, is_multiline, text_encoding, wide_encoding
@@ -36,8 +37,10 @@ from warehouse.objects.path import ObjectPath, object_path
 from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from warehouse.catalog.model import Format
 
 __all__ = [
     "Arrived",
@@ -250,17 +253,19 @@ class _Sorted:
 
 
 def headers(
-    landing: Path, files: Sequence[LandingFile], options: Mapping[str, str], *, zeek: bool = False
+    landing: Path, files: Sequence[LandingFile], options: Mapping[str, str], form: Format = "csv"
 ) -> tuple[dict[tuple[str, ...], list[LandingFile]], list[LeftOut]]:
-    """Return CSV files (or logs of Zeek) grouped by header, and those whose header cannot be read.
+    """Return files of lines of fields, grouped by header, and those whose header cannot be read.
 
     Zero-byte files are grouped under the empty header: they have no records.
     """
     groups: dict[tuple[str, ...], list[LandingFile]] = {}
     problems: list[LeftOut] = []
+    own: dict[str, Callable[[Path], tuple[str, ...]]] = {"zeek": zeek_header, "syslog": lambda _: FIELDS}
+    read = own.get(form, partial(csv_header, options=options))
     for file in files:
         try:
-            header = (zeek_header if zeek else partial(csv_header, options=options))(landing / file.path) if file.size else ()
+            header = read(landing / file.path) if file.size else ()
         except (OSError, EOFError, zlib.error, csv.Error, ValueError, TypeError, LookupError) as error:
             problems.append(LeftOut(file, "unreadable", f"its header cannot be read: {error}"))
             continue

@@ -1,12 +1,13 @@
 """Columns of landing files that nobody declared, for ``unknown_columns = "add"``: their names, and the types that they get.
 
 They are looked for when an update is planned, in all files that it loads: in the header of CSV, the footer of Parquet, the
-fields of every line of JSON. Text becomes ``string`` (of JSON what stands there, also of a number or an object), a column of
-Parquet keeps its type.
+fields of every line of JSON and logfmt. Text becomes ``string`` (of JSON what stands there, also of a number or an object), a
+column of Parquet keeps its type.
 """
 
 from __future__ import annotations
 
+import io
 import zlib
 from dataclasses import replace
 from functools import lru_cache
@@ -15,13 +16,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from warehouse.catalog.codecs import decompressed
-from warehouse.catalog.model import Column
+from warehouse.catalog.logfmt import logfmt_fields
+from warehouse.catalog.model import NAMED_IN_RECORDS, Column
 from warehouse.catalog.types import unusable_name
 from warehouse.errors import FileProblem
 from warehouse.ingest.bounds import beyond_bounds
 from warehouse.ingest.columnar import schema_of
 from warehouse.ingest.columns import known_names
-from warehouse.ingest.dialect import is_delimited
+from warehouse.ingest.dialect import has_one_header
 from warehouse.ingest.json_arrays import elements, is_whole
 from warehouse.ingest.landing import open_regular
 from warehouse.layout.columns import is_reserved
@@ -58,9 +60,10 @@ def with_unknown(
     problems: list[FileProblem] = []
     for file, names in _columns(stream, landing, groups):
         known = {name.lower() for name in (*(column.name for column in stream.columns), *known_names(stream))}
-        # A field of a JSON object is found by its exact name, a column of other formats whatever its case.
-        own = {name if stream.format == "json" else name.lower() for name in known_names(stream)}
-        new = {name: kind for name, kind in names.items() if (name if stream.format == "json" else name.lower()) not in own}
+        # A field that its record names is found by its exact name, a column of other formats whatever its case.
+        exact = stream.format in NAMED_IN_RECORDS
+        own = {name if exact else name.lower() for name in known_names(stream)}
+        new = {name: kind for name, kind in names.items() if (name if exact else name.lower()) not in own}
         problem = _problem(stream, new, known)
         if problem is not None:
             problems.append(FileProblem(file.path, "unknown_columns", problem))
@@ -95,15 +98,19 @@ def _columns(
 ) -> Iterator[tuple[LandingFile, Mapping[str, str | None]]]:
     """Yield each file with its columns and their types, none where a table cannot have it; unreadable ones are passed over."""
     for header, files in groups:
-        if is_delimited(stream):
+        if has_one_header(stream):
             for file in files:
                 yield file, dict.fromkeys(header, "string")
-        elif stream.format == "json":
+        elif stream.format in NAMED_IN_RECORDS:
             there = replace(stream, landing=landing)
             beyond = {problem.path for problem in beyond_bounds(there, files)}
             for file in files:
                 if file.size and file.path not in beyond:
-                    found = _fields(landing / file.path, file.size, file.mtime_ns, whole=is_whole(there, file))
+                    path = landing / file.path
+                    if stream.format == "logfmt":
+                        found = _names_of_pairs(path, file.size, file.mtime_ns)
+                    else:
+                        found = _fields(path, file.size, file.mtime_ns, whole=is_whole(there, file))
                     yield file, dict.fromkeys(found, "string")
         else:
             for file in files:
@@ -124,6 +131,20 @@ def _fields(path: Path, size: int, mtime_ns: int, *, whole: bool) -> tuple[str, 
                     except msgspec.DecodeError:
                         continue  # a rejected row, whatever is in it
     except (OSError, EOFError, zlib.error, msgspec.DecodeError):
+        return ()  # reading the file reports what is wrong with it
+    return tuple(found)
+
+
+@lru_cache(maxsize=_KNOWN)
+def _names_of_pairs(path: Path, size: int, mtime_ns: int) -> tuple[str, ...]:  # noqa: ARG001 - the file's identity
+    """Return the names in the lines of a file of logfmt, in the order in which they come."""
+    found: dict[str, None] = {}
+    try:
+        with open_regular(path) as raw, io.TextIOWrapper(decompressed(raw, path.name), "utf-8", "replace") as lines:
+            for line in lines:
+                if len(found) <= 2 * MOST_ADDED:
+                    found.update(dict.fromkeys(logfmt_fields(line) or ()))
+    except (OSError, EOFError, zlib.error):
         return ()  # reading the file reports what is wrong with it
     return tuple(found)
 

@@ -11,7 +11,7 @@ from warehouse.catalog.places import folder_problem, recorded_place
 from warehouse.epochs.known import known_files, known_of
 from warehouse.errors import LandingError
 from warehouse.ingest.columns import header_problem, ignoring_case
-from warehouse.ingest.dialect import is_delimited
+from warehouse.ingest.dialect import has_one_header
 from warehouse.ingest.files import InputFiles, LeftOut
 from warehouse.ingest.known import order, ranges_of
 from warehouse.ingest.landing import Arrived, arrived, arrived_since, headers, list_landing, listed_files, name_problem
@@ -206,9 +206,9 @@ def _by_header(
     unnamed = [LeftOut(file, *problem) for file in files if (problem := _path_problem(stream, file.path))]
     refused = {entry.file.path for entry in unnamed}
     named = [file for file in files if file.path not in refused]
-    if not is_delimited(stream):
+    if not has_one_header(stream):
         return ((InputFiles((), tuple(named)),) if named else ()), unnamed
-    by_header, problems = headers(landing, named, dict(stream.options), zeek=stream.format == "zeek")
+    by_header, problems = headers(landing, named, dict(stream.options), stream.format)
     problems += unnamed
     groups = []
     for header, members in by_header.items():

@@ -26,7 +26,7 @@ import pyarrow.dataset as ds
 from warehouse.catalog.avro_files import avro_batches, avro_schema
 from warehouse.catalog.avro_schemas import has_choice
 from warehouse.catalog.codecs import decompressed
-from warehouse.catalog.line_patterns import pattern_of
+from warehouse.catalog.line_formats import line_reader
 from warehouse.catalog.model import COLUMNAR
 from warehouse.catalog.patterns import matches
 from warehouse.catalog.places import folder_values
@@ -123,6 +123,8 @@ def _holds(stream: Stream, file: LandingFile, keys: ErasedKeys) -> bool:
     moved = any(column.source_name != column.name for column in of_key)  # an older file may have the key under another name
     if stream.format in ("orc", "avro") and any(column.type == "timestamp" for column in of_key):
         return True  # what reads the file here does not know all times
+    if stream.format == "syslog" and any(column.source_name.lower() == "moment" for column in of_key):
+        return True  # its year is not in it
     if stream.format in COLUMNAR:
         return _columnar_holds(stream, path, keys, sources, folders, moved=moved)
     test = shows(keys)
@@ -184,11 +186,12 @@ def _with_offset(text: str, timezone: str) -> str:
 
 
 def _csv_records(stream: Stream, path: Path) -> Iterator[tuple[dict[str, str | None] | None, str]]:
-    if (pattern := pattern_of(stream.options)) is not None:
+    if (read := line_reader(stream.format, stream.options)) is not None:
         with _opened(path, "utf-8-sig") as lines:
             for line in lines:
-                found = pattern.fields(line.rstrip("\r\n"))
-                yield found and {name.lower(): value for name, value in found.items()}, line
+                found = read(line.rstrip("\r\n"))
+                lower = {name.lower(): value for name, value in (found or {}).items()}
+                yield (lower if found and len(lower) == len(found) else None), line
         return
     options = {name.lower(): value for name, value in reader_options(stream).items()}
     names = zeek_header(path) if stream.format == "zeek" else csv_header(path, dict(stream.options))

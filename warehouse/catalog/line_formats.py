@@ -1,0 +1,41 @@
+"""Formats of which each line is a record, and what reads a line of them in Python: lines with a pattern, logfmt, syslog."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from warehouse.catalog.line_patterns import pattern_of
+from warehouse.catalog.logfmt import logfmt_fields
+from warehouse.catalog.syslog import syslog_fields, year_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from datetime import datetime
+    from typing import TypeAlias
+
+    from warehouse.catalog.model import Format
+
+    LineReader: TypeAlias = Callable[[str], dict[str, str | None] | None]
+
+__all__ = ["line_reader"]
+
+
+def line_reader(form: Format, options: Iterable[tuple[str, str]], changed: datetime | None = None) -> LineReader | None:
+    """Return what reads the fields of a line; None of formats whose records are other than lines.
+
+    Parameters
+    ----------
+    form, options
+        Those of the stream.
+    changed
+        When the file was last changed, in the stream's zone; None where the year of its lines does not matter.
+
+    """
+    given = tuple(options)
+    if form == "logfmt":
+        return logfmt_fields
+    if form == "syslog":
+        return partial(syslog_fields, changed=changed, year=year_of(given))
+    pattern = pattern_of(given) if form == "text" else None
+    return None if pattern is None else pattern.fields

@@ -1,0 +1,53 @@
+r"""Logfmt, lines of names and values such as ``level=info msg="two words" took=12ms``, for Python and, as patterns, for Spark.
+
+A value in quotes has escapes as JSON has them; one that JSON does not know, such as Go's ``\x1b``, stays as it is written.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+__all__ = ["ESCAPES", "LINE", "PAIR", "is_logfmt", "logfmt_fields"]
+
+PAIR = r'([^\s="]+)=("(?:[^"\\]|\\.)*+"|[^\s"]*+)'
+"""A name and a value: without spaces, or in quotes."""
+LINE = rf"\s*+(?:{PAIR}(?:\s++|(?!.)))++"
+"""A whole line."""
+ESCAPES = r'["\\/bfnrt]|u[0-9a-fA-F]{4}'
+"""What stands behind a backslash in JSON."""
+_LINE = re.compile(LINE, re.ASCII | re.DOTALL)
+_PAIR = re.compile(PAIR, re.ASCII | re.DOTALL)
+_ESCAPE = re.compile(rf"\\({ESCAPES}|)")
+_PLAIN_NAME = re.compile(r"[A-Za-z_][\w.@-]*")
+_FEWEST = 2
+
+
+def logfmt_fields(line: str) -> dict[str, str | None] | None:
+    r"""Return the fields of a line; None if it is no such line, or has a name twice. A field without a value is None.
+
+    >>> logfmt_fields('level=info msg="a \\"b\\"" took=12ms code=')
+    {'level': 'info', 'msg': 'a "b"', 'took': '12ms', 'code': None}
+    >>> logfmt_fields("level=info two words"), logfmt_fields("a=1 a=2")
+    (None, None)
+    """
+    if not _LINE.fullmatch(line):
+        return None
+    pairs = _PAIR.findall(line)
+    found = {name: _value(value) for name, value in pairs}
+    return found if len(found) == len(pairs) else None
+
+
+def is_logfmt(line: str) -> bool:
+    """Whether a line is surely meant so: two pairs or more, with plain names."""
+    found = logfmt_fields(line) or {}
+    return len(found) >= _FEWEST and all(map(_PLAIN_NAME.fullmatch, found))
+
+
+def _value(text: str) -> str | None:
+    if not text.startswith('"'):
+        return text or None
+    if "\\" not in text:
+        return text[1:-1]
+    known = _ESCAPE.sub(lambda escape: escape[0] if escape[1] else r"\\", text)
+    return str(json.loads(known, strict=False))

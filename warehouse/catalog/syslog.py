@@ -1,0 +1,111 @@
+"""Lines of syslog: as of RFC 5424, as of RFC 3164 (``Nov 25 14:38:17 host program[7]: ...``), and with whole times in files.
+
+A line as of RFC 3164 says no year. It is that of the file's last change, or the year before where that would lie more than a day
+after it: the latest year in which no line is of the future. The day is for zones, and for clocks that are ahead. The 29th of
+February is of the latest year that has one.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+
+from warehouse.catalog.line_patterns import line_pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+__all__ = ["FIELDS", "MONTHS", "NOTHING", "PATTERNS", "YEARLESS", "is_syslog", "syslog_fields", "with_year", "year_of"]
+
+FIELDS = ("priority", "moment", "host", "program", "pid", "message_id", "data", "message")
+MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
+NOTHING = "-"
+"""What RFC 5424 writes for a field that is not there."""
+_MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+_VERSION_1 = (
+    r"<(?P<priority>\d{1,3})>1 (?P<moment>\d\S*|-) (?P<host>\S+) (?P<program>\S+) (?P<pid>\S+) (?P<message_id>\S+) "
+    r"(?P<data>-|(?:\[(?:[^\]\\]|\\.)*+\])++)(?: " + "\ufeff?" + r"(?P<message>.*))?"
+)
+_OTHERS = (
+    r"(?:<(?P<priority>\d{1,3})>)?"
+    rf"(?P<moment>{_MONTH} [ \d]\d (?:\d{{4}} )?\d\d:\d\d:\d\d(?:\.\d{{1,9}})?|\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d\S*) "
+    r"(?P<host>\S+) "
+    r"(?:(?P<program>[^\s:\[]+)(?:\[(?P<pid>[^\]]*)\])?(?: [(<][^)>]*[)>])?:(?: |(?!.)))?(?P<message>.*)"
+)
+"""Lines such as "last message repeated 3 times" name no program."""
+PATTERNS = (_VERSION_1, _OTHERS)
+"""The forms of a line: the first that it matches counts, and of that one :data:`NOTHING` is no value."""
+YEARLESS = r"([A-Z][a-z]{2}) ([ \d]\d) (?:(\d{4}) )?([\d:.]+)"
+"""The parts of a time as of RFC 3164: month, day, the year that some devices write, clock."""
+_YEARLESS = re.compile(YEARLESS, re.ASCII)
+_SURELY = (
+    re.compile(rf"(?:<\d{{1,3}}>)?{_MONTH} [ \d]\d (?:\d{{4}} )?\d\d:\d\d:\d\d\S* \S+ \S", re.ASCII),
+    re.compile(r"<\d{1,3}>1 \d{4}-\d\d-\d\dT\S+ \S+ \S+ \S+ \S+ (?:-|\[)", re.ASCII),
+    re.compile(r"(?:<\d{1,3}>)?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S* \S+ [^\s:\[]+(?:\[[^\]]*\])?:(?: |$)", re.ASCII),
+)
+_LEAP = "02-29"
+_AHEAD = timedelta(days=1)
+
+
+def is_syslog(line: str) -> bool:
+    """Whether a line is surely meant so."""
+    return any(each.match(line) for each in _SURELY)
+
+
+def syslog_fields(line: str, changed: datetime | None = None, year: str | None = None) -> dict[str, str | None] | None:
+    """Return the fields of a line; None if it is none of syslog.
+
+    Parameters
+    ----------
+    line
+        The line.
+    changed
+        When its file was last changed, in the zone of its times. Without it, and without a year, a time stays as it is written.
+    year
+        The year that is declared for lines that say none.
+
+    Examples
+    --------
+    >>> found = syslog_fields("<13>Nov 25 14:38:17 web1 sshd[7]: Accepted key", year="2024")
+    >>> found["moment"], found["host"], found["program"], found["pid"], found["message"]
+    ('2024-11-25 14:38:17', 'web1', 'sshd', '7', 'Accepted key')
+
+    """
+    for number, text in enumerate(PATTERNS):
+        found = line_pattern(text).fields(line)
+        if found is None:
+            continue
+        if number == 0:
+            found = {name: None if value == NOTHING and name != "message" else value for name, value in found.items()}
+        whole = partial(with_year, changed=changed, year=year)
+        return {name: whole(value) if name == "moment" and value else value for name, value in found.items()}
+    return None
+
+
+def with_year(moment: str, changed: datetime | None = None, year: str | None = None) -> str:
+    """Return a time with its year, ``2024-11-25 14:38:17``, where it lacks one that can be told; others as they are.
+
+    >>> from datetime import datetime
+    >>> changed = datetime(2026, 1, 2, 12)
+    >>> [with_year(each, changed) for each in ("Dec 31 23:00:00", "Jan  1 00:00:00", "Jan  3 11:00:00", "Feb 29 08:00:00")]
+    ['2025-12-31 23:00:00', '2026-01-01 00:00:00', '2026-01-03 11:00:00', '2024-02-29 08:00:00']
+    """
+    parts = _YEARLESS.fullmatch(moment)
+    if parts is None:
+        return moment
+    month, day, said, clock = parts.groups()
+    rest = f"{MONTHS.index(month) // 3 + 1:02}-{int(day):02} {clock}"
+    told = said or year
+    if told is None and changed is not None:
+        limit = changed + _AHEAD
+        latest = limit.year - (rest[:14] > f"{limit:%m-%d %H:%M:%S}")
+        told = str(latest - latest % 4 if rest.startswith(_LEAP) else latest)
+    return moment if told is None else f"{told}-{rest}"
+
+
+def year_of(options: Iterable[tuple[str, str]]) -> str | None:
+    """Return the year that options of a stream declare for lines without one; None if they do not."""
+    return next((value for key, value in options if key.lower() == "year"), None)
