@@ -40,6 +40,12 @@ _CLOCK = "2024-05-01T08:{:02}:{:02}"
         "(?P<a>x\\",
         "(?P<a>(?:x|y)+)",
         "(?P<a>x(?:y|zz){2,500})",
+        "(?P<a>.*),(?P<b>.*),x",
+        "(?P<a>.*?),(?P<b>[^;]*)x",
+        r"(?P<a>\d+)(?:ms)?(?P<b>\d*)x",
+        "(?P<a>(?:.*,){5}x)",
+        "(?P<a>x|(?:[a-z]+b[^0-9]{2,})?)y",
+        r"(?P<a>\S*)(?=.*x)z",
     ],
 )
 def test_what_is_refused(text: str) -> None:
@@ -47,6 +53,24 @@ def test_what_is_refused(text: str) -> None:
     fault = pattern_fault(text)
     assert fault is not None
     assert text.replace("\\", "\\\\")[:4] in str(fault)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(?P<a>[^,]*),(?P<b>[^,]*),(?P<c>.*)",
+        r"(?P<a>.*) (?P<b>\d+) (?P<c>\d+)",
+        r"(?P<a>\d*+)(?P<b>\d*)x",
+        "(?P<a>.*) - (?P<b>.*)",
+        r"(?P<a>\S+)(?: (?P<b>[a-z]+))?(?: (?P<c>.*))?",
+        r'"(?P<a>[^"\\]*(?:\\.[^"\\]*)*+)"',
+        "^(?P<a>.{0,50}),(?P<b>.{0,50}),x$",
+    ],
+)
+def test_what_takes_no_longer_than_a_line_is_long(text: str) -> None:
+    """One repeat knows where it ends, or what follows takes the rest: a line is not divided again and again."""
+    assert pattern_fault(text) is None
+    assert line_pattern(text).fields(("1, - " * 200_000) + "\n") is None or ".*)" in text
 
 
 def test_fields() -> None:

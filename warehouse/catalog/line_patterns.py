@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from warehouse.catalog.pattern_cost import costly_repeats
 from warehouse.catalog.spelling import FaultError, as_written
 
 if TYPE_CHECKING:
@@ -82,6 +83,11 @@ def line_pattern(text: str) -> LinePattern:
         raise FaultError(f"{as_written(text)}, which names no field", PATTERN)
     if compiled.fullmatch(""):
         raise FaultError(f"{as_written(text)}, which matches an empty line", "a pattern that something must match")
+    if (repeats := costly_repeats(text)) is not None:
+        found_repeats = " before ".join(map(as_written, repeats))
+        allowed = "repeats that end where the next sign begins, such as [^,]* before a comma, or possessive ones, [^ ]*+"
+        why = "which may divide a long line between them in very many ways"
+        raise FaultError(f"{found_repeats} in the pattern {as_written(text)}, {why}", allowed)
     found = sorted(compiled.groupindex.items(), key=lambda each: each[1])
     return LinePattern(
         tuple(name for name, _ in found), tuple(place for _, place in found), rf"(?s)\A(?:{java})\z", compiled

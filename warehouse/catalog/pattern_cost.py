@@ -1,0 +1,140 @@
+r"""How long a pattern of lines can take on a line that does not match: what repeats may give back, over and over.
+
+Where two repeats take the same signs, and all that must stand between them, ``.*,.*,x``, a line is divided between them in as
+many ways as it has signs: a line of a megabyte takes 10**12 steps. Possessive repeats give nothing back, and nothing that follows
+makes ``.*`` at the end of a pattern try again.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+
+__all__ = ["costly_repeats"]
+
+_SIGNS = (*map(chr, range(128)), "\u00e9")
+"""The signs that are told apart: those of ASCII, and one for all others."""
+_ANY = frozenset(_SIGNS)
+_MANY = 100
+"""Times from which on a repeat counts as one without end."""
+_TIMES = re.compile(r"(?:[*+?]|\{(\d+)(,?)(\d*)\})([+?]?)")
+_OPENING = re.compile(r"\((?:\?:|\?=|\?!|\?P?<[A-Za-z_]\w*>)?")
+_CLASS = re.compile(r"\[\^?(?:\\.|[^\]\\])*\]", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A sign of a set, perhaps repeated, or another way around some: how often, as it is written.
+
+    ``least`` is how often it must be there, ``endless`` whether it may be very often, ``gives`` whether it gives some back.
+    """
+
+    signs: frozenset[str]
+    text: str
+    least: int = 1
+    endless: bool = False
+    gives: bool = True
+
+
+_Way = tuple[_Part, ...]
+"""One way through a pattern, of all that its alternatives make."""
+_MOST_WAYS = 2000
+
+
+def costly_repeats(pattern: str) -> tuple[str, str] | None:
+    r"""Return two repeats of a pattern that divide a line between them in very many ways; None if there are none.
+
+    The pattern is one that Python and Java read alike.
+
+    >>> costly_repeats(r"(?P<a>.*),(?P<b>.*),x"), costly_repeats(r"(?P<a>[^,]*),(?P<b>[^,]*),x")
+    (('.*', '.*'), None)
+    >>> costly_repeats(r"(?P<a>\S+) \[(?P<b>[^\]]*)\] (?P<c>.*)"), costly_repeats(r"(?P<a>\d+)(?P<b>\d*)x")
+    (None, ('\\d+', '\\d*'))
+    """
+    ways, _ = _alternatives(pattern, 0)
+    for way in ways:
+        parts = list(way)
+        while parts and parts[-1].endless and parts[-1].signs == _ANY:
+            parts.pop()  # it takes the rest of any line at once
+        for place, first in enumerate(parts):
+            if first.endless and first.gives and (other := _divided(first, parts[place + 1 :])) is not None:
+                return first.text, other
+    return None
+
+
+def _divided(first: _Part, behind: list[_Part]) -> str | None:
+    """Return the repeat with which a part shares a line in many ways: both take each sign that must stand between them."""
+    shared = [first.signs]
+    for part in behind:
+        both = first.signs & part.signs
+        if part.endless and both and all(both & each for each in shared):
+            return part.text
+        if part.least and not both:
+            return None  # here the first one's end is known
+        if part.least:
+            shared.append(part.signs)
+    return None
+
+
+def _alternatives(pattern: str, place: int) -> tuple[list[_Way], int]:
+    """Return the ways through the alternatives that begin at a place, and where they end."""
+    found: list[_Way] = []
+    ways: list[_Way] = [()]
+    while place < len(pattern) and pattern[place] != ")":
+        if pattern[place] == "|":
+            found, ways, place = [*found, *ways], [()], place + 1
+            continue
+        pieces, place = _piece(pattern, place)
+        ways = list(dict.fromkeys(way + piece for way, piece in product(ways, pieces)))[:_MOST_WAYS]
+    return [*found, *ways], place
+
+
+def _piece(pattern: str, place: int) -> tuple[list[_Way], int]:
+    """Return the ways through one sign, class or group with its repeat, and where it ends."""
+    begin = place
+    if pattern[place] == "(":
+        opening = _OPENING.match(pattern, place)
+        inner, place = _alternatives(pattern, opening.end() if opening else place + 1)
+        place += 1  # the closing parenthesis
+        least, most, possessive, place = _times(pattern, place)
+        ahead = opening is not None and opening[0] in ("(?=", "(?!")
+        ways = [tuple(_within(part, keeps=possessive, passed=ahead) for part in way) for way in inner]
+        if most > 1:
+            ways = [way + other for way, other in product(ways, ways)][:_MOST_WAYS]
+        return ([*ways, ()] if least == 0 or ahead else ways), place
+    step = 2 if pattern[place] == "\\" else 1
+    if pattern[place] == "[" and (found := _CLASS.match(pattern, place)):
+        step = found.end() - place
+    signs = _signs(pattern[place : place + step])
+    least, most, possessive, place = _times(pattern, place + step)
+    part = _Part(signs, pattern[begin:place], min(least, 1), endless=most > _MANY, gives=not possessive)
+    return [(part,)], place
+
+
+def _within(part: _Part, *, keeps: bool, passed: bool) -> _Part:
+    """Return a part of a group that gives nothing back, or that is looked at ahead and passed over."""
+    return _Part(part.signs, part.text, 0 if passed else part.least, part.endless, part.gives and not keeps)
+
+
+def _times(pattern: str, place: int) -> tuple[int, float, bool, int]:
+    """Return how often at least and at most, whether possessive, and where the repeat that stands at a place ends."""
+    found = _TIMES.match(pattern, place)
+    if found is None:
+        return 1, 1, False, place
+    least, comma, most, kind = found.groups()
+    if least is None:
+        return (1 if found[0][0] == "+" else 0), (1 if found[0][0] == "?" else float("inf")), kind == "+", found.end()
+    upper = float("inf") if comma and not most else float(most or least)
+    return int(least), upper, kind == "+", found.end()
+
+
+@cache
+def _signs(text: str) -> frozenset[str]:
+    """Return the signs that one sign of a pattern stands for; ``^`` and ``$`` stand for none, which is as good as any."""
+    if text in ("^", "$"):
+        return _ANY
+    compiled = re.compile(text, re.ASCII | re.DOTALL)
+    found = {sign for sign in _SIGNS if compiled.fullmatch(sign)}
+    return frozenset(found if text.isascii() else {*found, _SIGNS[-1]})
