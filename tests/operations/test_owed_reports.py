@@ -14,6 +14,7 @@ from warehouse.catalog.model import LayoutSpec
 from warehouse.checking.check import check
 from warehouse.epochs.points import Point
 from warehouse.operations.migrate import MigrationRequest
+from warehouse.promise import units
 
 from .budgets import SQL, ledger
 from .projects import Project, StoppedError, at, csv, stop_at, stream, text
@@ -141,6 +142,34 @@ def test_drawn_updates_completions_and_stops(seed: int, tmp_path: Path, spark: S
             assert twins.set_aside == 0
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(1, 7))
+def test_drawn_late_rows_in_ranges_of_several_updates(
+    seed: int, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As above, where later slots wait in one range from the first or second on, and nothing is completed before the end."""
+    monkeypatch.setattr(units, "RANGES", seed % 2)
+    draw = random.Random(seed)  # noqa: S311 - rows of a test
+    twins = Twins(tmp_path, spark, pairs=[1, 2, 4][seed % 3])
+    now = 0
+    for _ in range(6):
+        now += draw.choice([1, 1, 2])
+        for name, column in (("a", "x"), ("c", "y")):
+            lines = []
+            for _ in range(draw.randrange(2, 6)):
+                begins = now - draw.choice([0.5, 0.9, 1.5, 2.5])
+                ends = begins + draw.choice([0.3, 1, 2, 3, 6])
+                lines.append(f"{draw.choice('ppq')},{text(begins)},{text(ends)},{draw.randrange(4)}")
+            twins.lines(name, column, lines)
+        twins.files += 1
+        twins.project.update(now)
+        twins.require()
+    twins.project.updater().complete("some")
+    twins.require()
+    assert ledger(twins.project).complete
+    assert twins.set_aside == 0
+
+
 def test_other_verbs_take_what_is_set_aside_along(tmp_path: Path, spark: SparkSession) -> None:
     """Rollback brings it back, an erasure leaves nothing of a key in it, and a view that is built again begins without."""
     twins = Twins(tmp_path, spark, pairs=1)
@@ -159,7 +188,9 @@ def test_other_verbs_take_what_is_set_aside_along(tmp_path: Path, spark: SparkSe
     project.updater().complete("some")
     twins.require()
     project.updater().rollback(number)
-    project.updater().erase("a", ["p"])
+    _, receipt = project.updater().erase("a", ["p"])
+    assert receipt is not None
+    assert receipt.ended_rows_given_up == {"some": held}
     every = (project.root / "tables/some.owed").rglob("*.parquet")
     held_files = [file for file in every if file.parent.name not in ("_schema", "_delta_log")]
     assert held_files == []
@@ -177,3 +208,18 @@ def test_other_verbs_take_what_is_set_aside_along(tmp_path: Path, spark: SparkSe
     project.update(4)
     assert project.epoch.table("some.owed") is None
     assert check(project.root).findings == ()
+
+
+def test_a_range_of_several_updates_has_no_pair_that_none_of_them_found(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A late row does not meet one that had ended before the update that loaded it, also where later slots wait in one range."""
+    monkeypatch.setattr(units, "RANGES", 0)
+    twins = Twins(tmp_path, spark, pairs=1)
+    twins.land("pppq", "ppq", 0.5, 6)
+    for slot, (left, begins, ends) in enumerate((("ppqq", 0.9, 1.5), ("pq", 1.9, 2.5), ("pq", 1.2, 2.8)), 1):
+        twins.land(left, "", begins, ends) if slot < 3 else twins.land("", left, begins, ends)
+        twins.project.update(slot)
+        twins.require()
+    twins.project.updater().complete("some")
+    twins.require()

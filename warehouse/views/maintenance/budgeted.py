@@ -230,7 +230,7 @@ def _united(rows: Sequence[DataFrame | pa.Table], inputs: NodeInputs) -> DataFra
         return None
     known = [part for part in rows if isinstance(part, pa.Table)]
     if len(known) == len(rows):
-        return pa.concat_tables(known)
+        return pa.concat_tables(known, promote_options="default")  # rounds differ in which columns can be null
     first, *more = (frame_of(inputs.session, part) if isinstance(part, pa.Table) else part for part in rows)
     for other in more:
         first = first.unionByName(other)

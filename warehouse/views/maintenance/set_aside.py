@@ -6,8 +6,9 @@ of the table, at each epoch with ledger L:
 
     it holds each row of an input that ended after the view was built, and has a partner, of either kind, in a unit that L owes
 
-A row keeps its load slot; one that ended before it was stored has that of its update. A pair counts if its older row was live
-when the range of its newer row began: an update that makes everything finds just these.
+A row keeps its load slot; one that ended before it was stored has that of its update. The table's ``_ts`` is the
+window time of that in which a row ended. A pair counts if neither row had ended before the update that loaded the other: one that
+makes everything finds just these.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ if TYPE_CHECKING:
     from warehouse.views.algebra import Join, Operator
     from warehouse.views.maintenance.inputs import NodeInputs
 
-__all__ = ["SetAside", "put_aside", "set_aside_columns"]
+__all__ = ["GONE", "SetAside", "put_aside", "set_aside_columns"]
+
+GONE = "_gone"
+"""The column with the window time (microseconds) of the update in which a row ended."""
 
 _SIDE, _BEGINS, _ENDS, _OUT = "side", "begins", "ends", "outlasts"
 _LOADED = "loaded"
@@ -77,11 +81,13 @@ class SetAside:
 
     def _held(self, number: int) -> DataFrame:
         """The rows of one input that were set aside before."""
-        own = [
-            f"{_name(number, place)} AS {quoted(name)}" for place, name in enumerate(user_columns(self._pipeline(number)))
-        ]
+        own = [f"{_name(number, place)} AS {quoted(name)}" for place, name in enumerate(user_columns(self._pipeline(number)))]
         times = [f"{column} AS {name}" for column, name in zip((_BEGINS, _ENDS, _OUT), CARRIED, strict=True)]
-        return self.table.before().where(f"{_SIDE} = {number}").selectExpr(*own, *times, f"{_LOADED} AS {LOADED}")
+        return (
+            self.table.before()
+            .where(f"{_SIDE} = {number}")
+            .selectExpr(*own, *times, f"{_LOADED} AS {LOADED}", f"unix_micros(_ts) AS {GONE}")
+        )
 
     def _pipeline(self, number: int) -> DataFrame:
         return relation(self.core.inputs[number], self.inputs.tables, NodeTable.now)
@@ -93,7 +99,8 @@ class SetAside:
         lived = relation(operator, self.inputs.tables, lambda table: table.lived_until(whole=whole))
         came = relation(operator, self.inputs.tables, lambda table: table.arrived().selectExpr("*", f"{move.k}L AS {LOADED}"))
         over = f"_exp > _ts AND unix_micros(_exp) <= {move.now}L"
-        return lived.where(f"{over} AND unix_micros(_exp) > {move.before}L").unionByName(came.where(over))
+        ended = lived.where(f"{over} AND unix_micros(_exp) > {move.before}L").unionByName(came.where(over))
+        return ended.selectExpr("*", f"{move.now}L AS {GONE}")
 
     def stored(self, number: int, rows: DataFrame) -> DataFrame:
         """Return rows of one input as the table has them."""

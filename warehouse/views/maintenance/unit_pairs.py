@@ -18,7 +18,6 @@ from warehouse.promise.allotment import Worth
 from warehouse.promise.units import BUCKETS, COUNTED, FIRST, LAST, Position, Unit
 from warehouse.storage.arrow_types import can_be_collected, frame_of
 from warehouse.storage.failures import first_line
-from warehouse.time import at_slot
 from warehouse.views.algebra import Filter, Join, key_names
 from warehouse.views.language.preferences import without_failures
 from warehouse.views.maintenance.cache import FEW
@@ -26,6 +25,7 @@ from warehouse.views.maintenance.feeds import CARRIED, LOADED, PLACE, UNIT, over
 from warehouse.views.maintenance.inputs import NodeTable, user_columns
 from warehouse.views.maintenance.join_inputs import connecting
 from warehouse.views.maintenance.joins import joined
+from warehouse.views.maintenance.set_aside import GONE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ __all__ = ["BUCKET", "Counts", "Part", "Stopped", "UnitPairs"]
 
 BUCKET = "_bucket"
 """The column with the bucket of a left row's key."""
-_ROW, _END = "_row", "_end"
+_ROW = "_row"
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class UnitPairs:
     def left(self) -> DataFrame:
         """The live rows of the left input, with their load slot, the bucket of their key and their place in a unit."""
         keys = ", ".join(quoted(name) for name, _ in self.on)
-        return self.with_bucket(self._rows(0, _END)).selectExpr("*", f"xxhash64({keys}, _ts, _exp, {LOADED}) AS {PLACE}")
+        return self.with_bucket(self._rows(0, GONE)).selectExpr("*", f"xxhash64({keys}, _ts, _exp, {LOADED}) AS {PLACE}")
 
     def with_bucket(self, rows: DataFrame) -> DataFrame:
         """Return rows of the left input with the bucket of their key."""
@@ -145,14 +145,15 @@ class UnitPairs:
     @cached_property
     def right(self) -> DataFrame:
         """The live rows of the right input, with their load slot."""
-        return self._rows(1, f"{_END}_right").withColumnRenamed(LOADED, f"{LOADED}_right")
+        return self._rows(1, f"{GONE}_right").withColumnRenamed(LOADED, f"{LOADED}_right")
 
-    def _rows(self, number: int, end: str) -> DataFrame:
-        """The live rows of an input, and the rows that are set aside; the latter with their ends."""
+    def _rows(self, number: int, gone: str) -> DataFrame:
+        """The live rows of an input, and the rows that are set aside; if there are any, with when each had ended (null: it lives)."""
         live = self._live(number)
         if self.aside is None:
             return live
-        return live.unionByName(self.aside.rows(number)).withColumn(end, F.expr("unix_micros(_exp)"))
+        every = live.withColumn(GONE, F.expr("CAST(NULL AS BIGINT)")).unionByName(self.aside.rows(number))
+        return every.withColumnRenamed(GONE, gone)
 
     def _live(self, number: int) -> DataFrame:
         rows = relation(self.core.inputs[number], self.inputs.tables, NodeTable.loaded)
@@ -329,17 +330,9 @@ class UnitPairs:
         return met.where(f"{PLACE} BETWEEN _begin AND _end").selectExpr(*own, *CARRIED, PLACE, UNIT)
 
     def _met_alive(self) -> str:
-        """Whether the older row of a pair was live when the range of the newer one began, as an update would have found it."""
-        move, later = self.inputs.move, f"greatest({LOADED}, {LOADED}_right)"
-        when = []
-        for each in self.ranges:
-            since = None if each.above is None else at_slot(each.above, move.anchor, move.interval)
-            alive = "true" if since is None else " AND ".join(
-                f"({slot} > {each.above}L OR {end} > {since}L)"
-                for slot, end in ((LOADED, _END), (f"{LOADED}_right", f"{_END}_right"))
-            )  # fmt: skip
-            when.append(f"WHEN {later} <= {each.upto}L THEN {alive}")
-        return f"CASE {' '.join(when)} ELSE true END" if when else "true"
+        """Whether neither row of a pair had ended before the update that loaded the other, which would have found it."""
+        move, sides = self.inputs.move, ((GONE, f"{LOADED}_right"), (f"{GONE}_right", LOADED))
+        return " AND ".join(f"({gone} IS NULL OR {move.anchor}L + {slot} * {move.interval}L <= {gone})" for gone, slot in sides)
 
     def _least_above(self, parts: Sequence[Part]) -> int | None:
         """The slot above which at least one row of each pair must be; None if rows of all slots are new."""
