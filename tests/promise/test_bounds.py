@@ -91,6 +91,36 @@ def test_bounds_hold_in_a_thousand_random_queries(batch: int) -> None:
                 assert estimate == BoundedEstimate(truth, truth, truth), (seed, name)
 
 
+def test_bounds_of_a_median_are_the_least_and_greatest_points_that_it_may_be() -> None:
+    """As a model says that tries each point; infinite values are values."""
+    for seed in range(300):
+        random = Random(seed)  # noqa: S311 - a test draws its data
+        infinite = [-math.inf, math.inf] if seed % 3 == 0 else []
+        values = sorted(random.choice([*range(-5, 6), *infinite]) for _ in range(random.randrange(8)))
+        unread = []
+        for _ in range(random.randrange(1, 5)):
+            most = random.randrange(4)
+            low = random.randrange(-6, 6)
+            unread.append(Unread(random.randint(0, most), most, low, low + random.randrange(4)))
+        if not any(each.most for each in unread):
+            continue
+        found = median(np.array(values, dtype=np.float64), None, unread)
+        mirrored = [Unread(each.least, each.most, -(each.high or 0), 0) for each in unread]
+        assert found.low == least_median(values, unread)
+        assert found.high == -least_median([-value for value in values], mirrored)
+
+
+def least_median(values: list[Any], unread: list[Unread]) -> float:
+    """The least point of which as many rows can be at most it as must be above it."""
+    there = [each for each in unread if each.most]
+    for point in sorted([*values, *(each.low for each in there)]):
+        below = sum(value <= point for value in values) + sum(each.most for each in there if each.low <= point)
+        above = sum(value > point for value in values) + sum(each.least for each in there if each.low > point)
+        if below >= above:
+            return float(point)
+    raise AssertionError("the greatest point is one")
+
+
 def test_bounds_are_reached() -> None:
     """No tighter bound holds: the unread rows can be such that the aggregate is the bound."""
     unread = [Unread(0, 2, 1, 9), Unread(1, 3, -4, 5)]

@@ -16,10 +16,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    import numpy as np
 
 __all__ = ["BoundedEstimate", "Unread", "average", "count", "median", "total"]
 
@@ -160,20 +160,30 @@ def _mean(read: Number, rows: int, unread: Sequence[Unread], side: Literal["low"
 
 
 def _lowest_median(values: np.ndarray, unread: Sequence[Unread]) -> float | None:
+    """Return the least median, in time that hardly grows with the number of values.
+
+    As many rows can be at most a point as there are values up to it, and the most rows of files whose least value is up to
+    it. The other values, and the least rows of the other files, must be above it. So twice the number of values up to it has to
+    reach a number that only falls where a file begins. Between two of these places the first such point is a value of a known
+    rank.
+    """
     there = [each for each in unread if each.most]
-    lows = [float(each.low) for each in there if each.low is not None]
+    lows = [(float(each.low), each) for each in there if each.low is not None]
     if len(lows) < len(there):
         return None
-    points = np.concatenate([values, np.array(lows, dtype=np.float64)])
-    most = np.concatenate([np.ones(len(values), dtype=np.int64), np.array([each.most for each in there], dtype=np.int64)])
-    least = np.concatenate([np.ones(len(values), dtype=np.int64), np.array([each.least for each in there], dtype=np.int64)])
-    if not len(points):
-        return None
-    order = np.argsort(points, kind="stable")
-    points, most, least = points[order], np.cumsum(most[order]), np.cumsum(least[order])
-    last_of_value = np.append(points[1:] != points[:-1], True)
-    reached = last_of_value & (most >= least[-1] - least)
-    return float(points[np.argmax(reached)])
+    needed = len(values) + sum(each.least for each in there)
+    found = [float(values[rank - 1])] if 0 < (rank := _half(needed)) <= len(values) else []
+    for low, each in sorted(lows, key=lambda pair: pair[0]):
+        needed -= each.most + each.least
+        rank = _half(needed)
+        if rank <= len(values):
+            found.append(max(low, float(values[rank - 1])) if rank else low)
+    return min(found, default=None)
+
+
+def _half(number: int) -> int:
+    """Half of a number, rounded up; 0 of one below."""
+    return max(0, -(-number // 2))
 
 
 def _highest_median(values: np.ndarray, unread: Sequence[Unread]) -> float | None:
