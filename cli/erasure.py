@@ -28,12 +28,14 @@ def of_foreseen(found: Outlook) -> Report:
     """Report what an erasure would do; exit code 4 while landing files hold a key."""
     steps = [step for step in found.plan.steps if isinstance(step, EraseRows)]
     views = found.plan.erasure.views if found.plan.erasure else ()
+    ended = dict(found.plan.erasure.ended) if found.plan.erasure else {}
     files = [str(path) for path in found.landing]
     lines = [f"would erase {step.rows} rows of {step.path}" for step in steps]
     if found.nothing:
         lines = ["nothing to erase: no file under the root holds such a row"]
     else:
         lines += [f"would build view {view} again" for view in views]
+        lines += [f"would give up {_ended(view, rows)}; `stream-wh complete {view}` reports them" for view, rows in ended.items()]
         others = len({trace.path for trace in found.before.traces})
         lines += [f"would remove {others} files that show a key, those of older epochs included"] if others else []
         lines.append("would retire all older epochs: they can no longer be read")
@@ -44,6 +46,7 @@ def of_foreseen(found: Outlook) -> Report:
             "rows": found.rows,
             "tables": [{"path": step.path, "rows": step.rows} for step in steps],
             "views_built_anew": list(views),
+            "ended_rows_given_up": ended,
             "files": [trace.path for trace in found.before.traces],
             "elsewhere": msgspec.to_builtins(found.before.elsewhere),
             "landing": files,
@@ -67,6 +70,7 @@ def of_receipt(root: Path, found: Outlook, receipt: Receipt | None) -> Report:
         f"erased {receipt.rows} rows (epoch {receipt.epoch}); {receipt.epochs_retired} older epochs retired",
         *(f"  {each.path}: {each.rows} rows, {len(each.files_removed)} files" for each in receipt.tables if each.rows),
         *(f"  view {view} rebuilt" for view in receipt.views_built_anew),
+        *(f"  gave up {_ended(view, rows)}" for view, rows in receipt.ended_rows_given_up.items()),
         f"read again: {receipt.proof.files} files, {receipt.proof.bytes} bytes; {len(receipt.proof.traces)} show a key",
         *(f"  {trace.path}: {trace.found}" for trace in receipt.proof.traces[:_SHOWN]),
         *_store_lines(receipt.store),
@@ -79,6 +83,10 @@ def of_receipt(root: Path, found: Outlook, receipt: Receipt | None) -> Report:
         exit_code=0 if receipt.whole else CHECK_FAILED,
         warnings=tuple(_elsewhere([trace.path for trace in receipt.proof.elsewhere])),
     )
+
+
+def _ended(view: str, rows: int) -> str:
+    return f"what view {view} owes of {rows} rows that have ended, of all keys"
 
 
 def _store_lines(store: StoreReceipt | None) -> Iterator[str]:

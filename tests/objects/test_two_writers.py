@@ -37,9 +37,9 @@ SECONDS = 120
 
 
 class Held:
-    """An update in a thread of its own that is held at a point until it is told to go on."""
+    """An update, or a completion, in a thread of its own that is held at a point until it is told to go on."""
 
-    def __init__(self, project: StoreProject, hours: float, point: Point) -> None:
+    def __init__(self, project: StoreProject, hours: float | None, point: Point) -> None:
         self._at, self._on = threading.Event(), threading.Event()
         self.error: BaseException | None = None
 
@@ -50,7 +50,10 @@ class Held:
 
         def run() -> None:
             try:
-                project.update(hours, observer=observe)
+                if hours is None:
+                    project.updater(observe).complete("some")
+                else:
+                    project.update(hours, observer=observe)
             except BaseException as error:  # noqa: BLE001 - what it ended with is what is asked
                 self.error = error
             finally:
@@ -157,7 +160,9 @@ def test_results_under_a_budget_come_once(project: StoreProject) -> None:
     budgets.require_sound(project)
     with pytest.raises(StoppedError):
         project.updater(stop_at(Point.STEP_COMMITTED, 0)).complete("some")
+    old = Held(project, None, Point.STEP_READY)
     project.updater().complete("some")
+    assert isinstance(old.go_on(), LockHeldError)
     budgets.require_sound(project)
     assert budgets.bag(project, "some") == budgets.bag(project, "exact")
     clean(project)

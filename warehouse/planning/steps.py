@@ -365,7 +365,8 @@ class Erasure(msgspec.Struct, frozen=True):
 
     ``key`` are the columns with their types, ``keys`` tuples of their texts (a prefix has fewer), with None for a null; ``views``
     are rebuilt without the rows. ``salt`` is part of the hashes that replace the keys in the receipt. A plan with an erasure is
-    removed at the end: while it exists, the erasure is not finished.
+    removed at the end: while it exists, the erasure is not finished. ``ended`` are the ended rows that views under a budget
+    have set aside, by view: they are given up.
     """
 
     table: str | None
@@ -374,6 +375,7 @@ class Erasure(msgspec.Struct, frozen=True):
     views: tuple[str, ...]
     asked_at: int
     salt: str
+    ended: tuple[tuple[str, int], ...] = ()
 
 
 class Plan(msgspec.Struct, frozen=True):

@@ -138,6 +138,7 @@ def outlook(
         views=tuple(dict.fromkeys(each.owner for each in above)),
         asked_at=now,
         salt=secrets.token_hex(16),
+        ended=tuple(_ended(above)),
     )
     dead_by = last.window_time if state.kind == "stream" else None
     archives = related_tables(last, state.name)
@@ -197,6 +198,13 @@ def _left_in_answers(epoch: Epoch, erasure: Erasure) -> Iterator[str]:
                 f"until its window has passed; to be rid of it, take it out of warehouse.toml, `stream-wh update` and "
                 f"`stream-wh drop {each.name}`"
             )
+
+
+def _ended(above: Sequence[TableState]) -> Iterator[tuple[str, int]]:
+    """Yield how many ended rows are set aside for results that a view owes, of each view with some."""
+    for state in above:
+        if state.name == f"{state.owner}.owed" and (rows := sum(part.rows for part in state.partitions)):
+            yield state.owner, rows
 
 
 def _sources(epoch: Epoch, view: TableState) -> list[str]:
@@ -285,6 +293,7 @@ def complete(
         rows=sum(entry.rows for entry in newest.erased.rows) if newest.erased else 0,
         tables=tables,
         views_built_anew=erasure.views,
+        ended_rows_given_up=dict(erasure.ended),
         epochs_retired=retired,
         proof=proof,
         landing=tuple(str(path) for path in landing),

@@ -6,7 +6,7 @@ receipt (:meth:`ErasedKeys.hashes`), with the receipt alone one has to guess.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -38,7 +38,9 @@ class Receipt:
     """The facts of one erasure; instants are ISO 8601 texts.
 
     ``keys`` are hashes, none when expired rows were erased. ``landing`` are landing files that still hold a key:
-    the erasure is whole once there are none, and none that is yet to come. ``store`` tells of a root in an object store,
+    the erasure is whole once there are none, and none that is yet to come. ``ended_rows_given_up`` are, by view, the
+    rows that had ended while results of theirs were owed, of all keys: these results are not reported any more. ``store`` tells
+    of a root in an object store,
     ``beyond_reach`` in words what may hold the rows still, and what to do about it.
     """
 
@@ -59,6 +61,7 @@ class Receipt:
     landing: tuple[str, ...] = ()
     store: StoreReceipt | None = None
     beyond_reach: str = ""
+    ended_rows_given_up: dict[str, int] = field(default_factory=dict)
 
     @property
     def whole(self) -> bool:

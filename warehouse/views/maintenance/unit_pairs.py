@@ -148,7 +148,7 @@ class UnitPairs:
         return self._rows(1, f"{GONE}_right").withColumnRenamed(LOADED, f"{LOADED}_right")
 
     def _rows(self, number: int, gone: str) -> DataFrame:
-        """The live rows of an input, and the rows that are set aside; if there are any, with when each had ended (null: it lives)."""
+        """The live rows of an input, and the rows that are set aside; with these, when each had ended (null: it lives)."""
         live = self._live(number)
         if self.aside is None:
             return live
