@@ -11,9 +11,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from warehouse.limits import limited
+from warehouse.promise.presence import bits_of, hash_of, holds
 from warehouse.promise.summaries import stored_part
 from warehouse.serving.keys import KeyColumn, keys_of
-from warehouse.storage.key_summaries import count_keys, read_summary, summary_path, write_summary
+from warehouse.storage.key_summaries import (
+    count_keys,
+    counts_of,
+    is_readable,
+    read_filter,
+    read_summary,
+    summary_path,
+    write_summary,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,7 +57,11 @@ def test_a_reader_finds_each_key(tmp_path: Path, kind: str) -> None:
     keys = keys_of(values, [KeyColumn("k", kind)]).keys
     assert {tuple(map(stored_part, key)): 3 for key in keys} == dict(found.counts)
     assert count_keys(file, ["k"]) == found
-    assert all(found.may_hold([tuple(map(stored_part, key))]) for key in keys)
+    kept = read_filter(str(file), 3 * len(values))
+    assert kept is not None
+    hashes = [hash_of(tuple(map(stored_part, key))) for key in keys]
+    assert all(holds(kept, hashed, bits_of(hashed)) for hashed in hashes)
+    assert read_filter(str(file), 3 * len(values) + 1) is None, "of another file"
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -73,6 +86,34 @@ def test_a_wider_type_of_the_column_has_the_same_keys(tmp_path: Path) -> None:
         assert found is not None
         (key,) = keys_of([value], [wider]).keys
         assert found.between(tuple(map(stored_part, key))) == (2, 2)
+
+
+def test_a_damaged_filter_leaves_the_counts_and_the_other_way_round(tmp_path: Path) -> None:
+    """Each part has a sum of its own: a bit that flips makes it unknown, never wrong."""
+    file = tmp_path / "a.parquet"
+    written(file, {"k": pa.array([1, 1, 2, 2])})
+    kept, found, content = read_filter(str(file), 4), read_summary(str(file), 4), summary_path(file).read_bytes()
+    assert kept is not None
+    assert found is not None
+    assert counts_of(content) in content
+    for place in range(len(content)):
+        summary_path(file).write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+        assert read_filter(str(file), 4) in (None, kept)
+        assert read_summary(str(file), 4) in (None, found)
+        assert not is_readable(
+            file, filtered=read_filter(str(file), 4) is not None, counted=read_summary(str(file), 4) is not None
+        )
+
+
+def test_counts_alone_are_those_of_earlier_builds(tmp_path: Path) -> None:
+    """A summary without a filter is read as ever."""
+    file = tmp_path / "a.parquet"
+    written(file, {"k": pa.array([1, 1, 2, 2])})
+    summary_path(file).write_bytes(counts_of(summary_path(file).read_bytes()))
+    found = read_summary(str(file), 4)
+    assert found is not None
+    assert found.counts == {(1,): 2, (2,): 2}
+    assert read_filter(str(file), 4) is None
 
 
 def test_keys_of_several_columns_and_of_other_types(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Whether key summaries say what is in their files: each is counted again.
 
-Invariant: the rows of a summary are its file's, each listed key has as many of them as the summary says, and where all are listed
-no row has another key.
+Invariant: the rows of a summary are its file's, each listed key has as many of them as the summary says, where all are
+listed no row has another key, and the filter holds each key of the file.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from warehouse.checking.findings import Finding, fault
-from warehouse.storage.key_summaries import count_keys, read_summary, summary_path
+from warehouse.promise.presence import bits_of, hash_of, holds
+from warehouse.storage.key_summaries import count_keys, is_readable, read_filter, read_summary, summary_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,12 +36,18 @@ def summary_findings(root: Path, files: Sequence[NamedFile]) -> Iterator[Finding
 
 def _wrong(path: Path, file: NamedFile) -> str | None:
     """What is wrong with a file's summary, or None."""
-    found = read_summary(str(path), file.rows)
-    if found is None:
+    found, kept = read_summary(str(path), file.rows), read_filter(str(path), file.rows)
+    if not is_readable(path, filtered=kept is not None, counted=found is not None):
         return "it cannot be read, or is of another number of rows"
     counted = count_keys(path, file.state.declaration.search_key)
     if counted is None:
         return "its file has no keys of which there are summaries"
+    hashes = [hash_of(key) for key in counted.counts] if kept is not None else []
+    absent = sum(not holds(kept or b"", hashed, bits_of(hashed)) for hashed in hashes)
+    if absent:
+        return f"its filter lacks {absent} of the file's {len(hashes)} keys"
+    if found is None:
+        return None
     different = sum(counted.counts.get(key) != count for key, count in found.counts.items())
     if different:
         return f"{different} of its {len(found.counts)} keys have other numbers of rows in the file"

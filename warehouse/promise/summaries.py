@@ -80,10 +80,6 @@ class KeySummary:
             least = sum(count for key, count in self.counts.items() if key[:width] == prefix)
         return least, least + self.rest
 
-    def may_hold(self, keys: Iterable[Key]) -> bool:
-        """Whether a row can have one of these whole keys; never False when one has."""
-        return self.rest > 0 or not self.counts.keys().isdisjoint(keys)
-
     def __add__(self, other: KeySummary) -> KeySummary:
         """Return the summary of both together."""
         return KeySummary(self.rows + other.rows, dict(Counter(self.counts) + Counter(other.counts)))

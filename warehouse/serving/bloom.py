@@ -1,8 +1,8 @@
 """Bloom filters of data files, which a reader caches when it probes a table more than once.
 
 DuckDB skips a row group by its filter too, but has to open each file for that, about 0.1 ms per file (*measured*).
-Here a file is left out before. The format is Parquet's split-block filter (parquet-format, BloomFilter.md): 32-byte
-blocks; a value sets one bit in each of a block's eight words; block and bits come from its 64-bit xxHash with seed 0.
+Here a file is left out before. The format is Parquet's split-block filter (:mod:`warehouse.promise.presence`); the hash of a
+value is its 64-bit xxHash with seed 0.
 
 A filter never says no to a value that is in its row group; a row group without one may hold anything.
 """
@@ -15,6 +15,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import xxhash
+
+from warehouse.promise.presence import BLOCK, bits_of, holds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,17 +33,6 @@ MAX_KEYS = 16
 _MAX_BYTES = 64 * 1024 * 1024
 _MAX_FILES_AT_ONCE = 256
 
-_SALTS = (
-    0x47B6137B,
-    0x44974D91,
-    0x8824AD5B,
-    0xA2B7289D,
-    0x705495C7,
-    0x2DF1424B,
-    0x9EFC4947,
-    0x5C6BFB31,
-)
-_BLOCK = 32
 _HEADER_REST = bytes.fromhex("1c1c00001c1c00001c1c000000")
 """Thrift of: algorithm split-block, hash xxHash, uncompressed, end."""
 
@@ -74,9 +65,7 @@ class _Filter:
         found = probe.hashes.get(self.physical)
         if self.data is None or found is None:
             return True
-        hashed, bits = found
-        start = ((hashed >> 32) * (len(self.data) // _BLOCK) >> 32) * _BLOCK
-        return int.from_bytes(self.data[start : start + _BLOCK], "little") & bits == bits
+        return holds(self.data, *found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +139,7 @@ def _read(stream: Any, offset: int) -> bytes | None:  # noqa: ANN401 - a binary 
         shift, position = shift + 7, position + 1
     size = (size | head[position] << shift) >> 1  # zigzag of a positive number
     body = position + 1 + len(_HEADER_REST)
-    if head[0] != 0x15 or head[position + 1 : body] != _HEADER_REST or size % _BLOCK or not size:  # noqa: PLR2004 - field 1, i32
+    if head[0] != 0x15 or head[position + 1 : body] != _HEADER_REST or size % BLOCK or not size:  # noqa: PLR2004 - field 1, i32
         return None
     stream.seek(offset + body)
     data: bytes = stream.read(size)
@@ -190,12 +179,4 @@ def _integers(value: int) -> dict[str, tuple[int, int]]:
 
 def _hashed(data: bytes) -> tuple[int, int]:
     hashed = xxhash.xxh64_intdigest(data)
-    return hashed, _bits(hashed)
-
-
-def _bits(hashed: int) -> int:
-    """Return the block of a value: one bit in each of eight words."""
-    low, block = hashed & 0xFFFFFFFF, 0
-    for index, salt in enumerate(_SALTS):
-        block |= 1 << (32 * index + ((low * salt & 0xFFFFFFFF) >> 27))
-    return block
+    return hashed, bits_of(hashed)

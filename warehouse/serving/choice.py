@@ -52,9 +52,10 @@ class ChosenFiles:
 
 @dataclass
 class Chooser:
-    """Chooses files by key summaries; Bloom filters are read from a table's second probe on, so that one probe costs no more.
+    """Chooses files by the filters of key summaries, and by Bloom filters of files that have none.
 
-    In an object store they are read from the first one on; of hot tables they are not.
+    These are read from a table's second probe on, so that one probe costs no more; in an object store from the first one
+    on; of hot tables they are not.
     """
 
     filters: Filters = field(default_factory=Filters)
@@ -111,7 +112,7 @@ class Chooser:
             else:  # a filter costs less than a copy of its file
                 given = [(file.path, file.size) for file in files]
                 places = pin.copies.tails(given, lambda paths: first_filters(connection, paths, search_key))
-            unsure = [place for place, file in zip(places, files, strict=True) if not self.summaries.exact(file)]
+            unsure = [place for place, file in zip(places, files, strict=True) if not self.summaries.filtered(file)]
             self.filters.load(connection, unsure, search_key)
         except duckdb.Error as error:
             raise read_error(error, [file.path for file in files]) from error

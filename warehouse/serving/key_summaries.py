@@ -1,7 +1,8 @@
 """Key summaries that a reader caches: they exclude data files that hold none of some keys, without opening a file.
 
-A reader's first probe of a table opens all files that the bounds keep, since Bloom filters cost as much as the probe; a summary
-has few bytes. A summary of more than :data:`_SMALL` bytes is not read: reading the file's key column is faster.
+Reading the Bloom filters of data files costs as much as a reader's first probe of a table. The filter that a summary begins
+with has few bytes, and a probe reads no more of the summary. Counts are read where numbers of rows are asked for, if they
+have at most :data:`_SMALL` bytes: beyond, reading the file's key column is faster.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from warehouse.promise.presence import bits_of, hash_of, holds
 from warehouse.promise.summaries import stored_part
-from warehouse.storage.key_summaries import read_summary
+from warehouse.storage.key_summaries import read_filter, read_summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,17 +25,20 @@ __all__ = ["Summaries"]
 
 _SMALL = 16 << 10
 _MOST_KEYS = 1_000_000
+_MOST_FILTER_BYTES = 64 << 20
 
 
 @dataclass
 class Summaries:
-    """The summaries by path of the data file; None: there is none that can be used."""
+    """Counts and filters by path of the data file; None: there is none that can be used."""
 
     files: dict[str, KeySummary | None] = field(default_factory=dict)
     keys: int = 0
+    filters: dict[str, bytes | None] = field(default_factory=dict)
+    filter_bytes: int = 0
 
     def of(self, file: DataFile, most_bytes: int = _SMALL) -> KeySummary | None:
-        """Return the summary of a data file, read once; None: nothing is known."""
+        """Return the counts of a data file, read once; None: nothing is known."""
         if file.path not in self.files:
             if self.keys > _MOST_KEYS:
                 self.files.clear()
@@ -42,12 +47,26 @@ class Summaries:
             self.keys += 1 if found is None else len(found.counts)
         return self.files[file.path]
 
-    def exact(self, file: DataFile) -> bool:
-        """Whether all keys of a data file are known, of which the summary was asked for before."""
-        found = self.files.get(file.path)
-        return found is not None and found.exact
+    def filter_of(self, file: DataFile) -> bytes | None:
+        """Return the filter of a data file's keys, read once; None: nothing is known."""
+        if file.path not in self.filters:
+            if self.filter_bytes > _MOST_FILTER_BYTES:
+                self.filters.clear()
+                self.filter_bytes = 0
+            found = self.filters[file.path] = read_filter(file.path, file.rows)
+            self.filter_bytes += len(found or b"")
+        return self.filters[file.path]
+
+    def filtered(self, file: DataFile) -> bool:
+        """Whether the keys of a data file have a filter, which was asked for before."""
+        return self.filters.get(file.path) is not None
 
     def holders(self, files: Iterable[DataFile], keys: Sequence[Key]) -> tuple[DataFile, ...]:
-        """Return the files that can hold one of some whole keys. An exact summary has at least one of them then."""
-        stored = [tuple(stored_part(part) for part in key) for key in keys]
-        return tuple(file for file in files if (found := self.of(file)) is None or found.may_hold(stored))
+        """Return the files that can hold one of some whole keys, by their filters."""
+        hashes = [hash_of(tuple(stored_part(part) for part in key)) for key in keys]
+        asked = [(hashed, bits_of(hashed)) for hashed in hashes]
+        return tuple(
+            file
+            for file in files
+            if (found := self.filter_of(file)) is None or any(holds(found, hashed, bits) for hashed, bits in asked)
+        )

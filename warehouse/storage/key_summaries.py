@@ -4,15 +4,23 @@ The commit that makes a data file writes its summary, and what deletes the file 
 waits until it is on the disk, and no answer depends on it: a summary that is missing, damaged or of other rows is ignored, which
 costs time only. In an object store, where each would be a request, none is written.
 
+A summary begins with a filter of all keys of the file (:mod:`warehouse.promise.presence`), if one fits half of its bytes, so that
+a probe reads no more than that; the counts follow. Each has a sum of its own.
+
 Source: promising-tuples sheet, 11 (summary table); its rows are files here, so that sealing, erasure and vacuum need no more.
 """
 
 from __future__ import annotations
 
+import os
+import struct
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+import xxhash
+
 from warehouse.limits import limits
+from warehouse.promise.presence import filter_of
 from warehouse.promise.summaries import LEAST_COUNT, KeySummary, decode, encode, stored_part
 from warehouse.storage.companion_files import SUMMARY
 from warehouse.storage.store import store_of
@@ -23,7 +31,23 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-__all__ = ["count_keys", "read_summary", "share_summary", "summary_path", "write_summary"]
+__all__ = [
+    "count_keys",
+    "counts_of",
+    "is_readable",
+    "read_filter",
+    "read_summary",
+    "share_summary",
+    "summary_path",
+    "write_summary",
+]
+
+_MAGIC = b"KF1\n"
+_HEAD = struct.Struct("<4s8sQI")
+"""What a filter begins with: the magic, the sum of the rest, the rows of the file, the bytes of the filter."""
+_SUMMED_FROM = 12
+_LARGEST_FILTER = 256 << 10
+"""Bytes of a filter above which reading it takes longer than opening the data file."""
 
 _LEAST_BYTES = 64
 """Bytes below which no summary is written: it would hold only a few keys."""
@@ -55,11 +79,53 @@ def read_summary(file: str, rows: int | None, most_bytes: int | None = None) -> 
     directory, _, name = file.rpartition("/")
     try:
         with open(f"{directory}/.{name}{SUMMARY}", "rb") as stream:  # noqa: PTH123 - a path object costs more than the read
+            head = stream.read(_HEAD.size)
+            stream.seek(_size_before_counts(head))
             content = stream.read() if most_bytes is None else stream.read(most_bytes + 1)
     except OSError:
         return None
     found = decode(content) if most_bytes is None or len(content) <= most_bytes else None
     return found if found is not None and found.rows == rows else None
+
+
+def counts_of(content: bytes) -> bytes:
+    """Return the part of a summary file that follows the filter, if it has one."""
+    return content[_size_before_counts(content) :]
+
+
+def is_readable(file: Path, *, filtered: bool, counted: bool) -> bool:
+    """Whether a summary file has just the parts that could be read: its filter, its counts, or both."""
+    content = summary_path(file).read_bytes()
+    begin = _size_before_counts(content)
+    return bool(content) and filtered == (begin > 0) and counted == (len(content) > begin)
+
+
+def _size_before_counts(content: bytes) -> int:
+    if not content.startswith(_MAGIC) or len(content) < _HEAD.size:
+        return 0
+    return _HEAD.size + int(_HEAD.unpack_from(content)[3])
+
+
+def read_filter(file: str, rows: int | None) -> bytes | None:
+    """Return the filter of the keys of a data file of so many rows; None: there is none that can be used."""
+    directory, _, name = file.rpartition("/")
+    try:
+        opened = os.open(f"{directory}/.{name}{SUMMARY}", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        head = os.read(opened, _HEAD.size)
+        if len(head) < _HEAD.size:
+            return None
+        magic, digest, counted, size = _HEAD.unpack(head)
+        if magic != _MAGIC or counted != rows or not 0 < size <= _LARGEST_FILTER:
+            return None
+        found = os.read(opened, size)
+    except OSError:
+        return None
+    finally:
+        os.close(opened)
+    return found if len(found) == size and xxhash.xxh3_64_digest(head[_SUMMED_FROM:] + found) == digest else None
 
 
 def share_summary(file: Path, other: Path) -> None:
@@ -97,13 +163,27 @@ def _content(file: Path, key: Sequence[str], most: int) -> bytes | None:
     columns, counts = _runs(table, key)
     if len(counts) * _FEWEST_ROWS > rows:
         return None
-    places = _most_frequent(counts, most // _BYTES_OF_A_KEY)
-    if places is not None:
-        columns, counts = [column.take(pa.array(places)) for column in columns], counts[places]
     try:
-        return encode(rows, [_listed(column) for column in columns], counts.tolist(), most)
+        first = _filter(rows, columns, min(most // 2, _LARGEST_FILTER))
+        places = _most_frequent(counts, (most - len(first)) // _BYTES_OF_A_KEY)
+        if places is not None:
+            columns, counts = [column.take(pa.array(places)) for column in columns], counts[places]
+        second = encode(rows, [_listed(column) for column in columns], counts.tolist(), most - len(first))
     except UnicodeDecodeError:
         return None
+    return first + (second or b"") or None
+
+
+def _filter(rows: int, columns: Sequence[Any], most: int) -> bytes:
+    """The filter of distinct keys with what it begins with; nothing if it does not fit."""
+    if len(columns[0]) > most:  # a key takes a byte or more
+        return b""
+    keys = zip(*(_listed(column) for column in columns), strict=True)
+    found = filter_of(keys, len(columns[0]), most - _HEAD.size)
+    if found is None:
+        return b""
+    head = _HEAD.pack(_MAGIC, bytes(8), rows, len(found))
+    return head[:4] + xxhash.xxh3_64_digest(head[_SUMMED_FROM:] + found) + head[_SUMMED_FROM:] + found
 
 
 def _nearly_unique(table: pa.Table, key: Sequence[str]) -> bool:

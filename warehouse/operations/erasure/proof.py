@@ -33,6 +33,7 @@ from warehouse.storage.companion_files import SUMMARY, data_file_of
 from warehouse.storage.copies import copied_again
 from warehouse.storage.duckdb_sql import literal
 from warehouse.storage.entries import entry_lines
+from warehouse.storage.key_summaries import counts_of
 from warehouse.storage.store import store_of
 from warehouse.storage.tables import FOLDERS, LIVE_FOLDER
 
@@ -145,7 +146,7 @@ def _of_summary(
     directory, (_, table, *_) = "/".join(relative.parts[:2]), relative.parts
     data = data_file_of(relative)
     stray = data is None or data.relative_to(directory).as_posix() not in named.get(directory, set())
-    found = decode(path.read_bytes()) if table in tables or stray else None
+    found = decode(counts_of(path.read_bytes())) if table in tables or stray else None
     stored = [tuple(stored_part(part) for part in key) for key in keys.keys]
     shown = found is not None and any(found.between(key)[0] for key in stored)
     return Proof(traces=(Trace(relative.as_posix(), "a key"),)) if shown else Proof()
