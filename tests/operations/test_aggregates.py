@@ -257,6 +257,46 @@ def test_what_no_aggregate_reads_is_dropped_with_the_last_that_did(begun: Projec
     assert project.epoch.table("grouped") is None
 
 
+def test_what_a_dropped_aggregate_alone_used_leaves_shared_synopses(tmp_path: Path, spark: SparkSession) -> None:
+    """Its extremes, and the hours of its window: until the next update the receipt of an erasure tells of them."""
+    project = declared(tmp_path, spark)
+    counts, extremes = {"n": "count(*)", "total": "sum(v)"}, {"low": "min(v)", "high": "max(v)"}
+    project.aggregates = {
+        f"{name}_{over}": {"from": "a", "over": over, "select": select, "windows": [window], "keep": "8h"}
+        for over in ("arrivals", "live")
+        for name, select, window in (("kept", counts, "1h"), ("gone", extremes, "6h"))
+    }
+    project.declare()
+    for hour in (1, 2):
+        land(project, hour)
+        project.update(hour)
+    held = [state for state in project.epoch.tables if state.synopsis is not None]
+    assert [len(project.stored(state.name)[0].keys() & {"_sum_v", "_min_v", "_max_v"}) for state in held] == [3, 3]
+    del project.aggregates["gone_arrivals"], project.aggregates["gone_live"]
+    project.declare()
+    _, receipt = project.updater().erase("a", ["b"])
+    assert receipt is not None
+    assert 'min(v), max(v) of rows of "a" are left of an aggregate that is not declared any more' in receipt.beyond_reach
+    land(project, 3)
+    project.update(3)
+    left = [state for state in project.epoch.tables if state.synopsis is not None]
+    assert [(state.name, state.synopsis.slots) for state in left if state.synopsis] == [(state.name, 1) for state in held]
+    for state in left:
+        assert not any({"_min_v", "_max_v"} & row.keys() for row in project.stored(state.name))
+    land(project, 6)
+    for name in ("kept_arrivals", "kept_live"):
+        project.aggregates[name]["windows"] = ["1h", "3h"]
+    project.declare()
+    project.update(6)
+    found = {key[1:]: (row["n"], row["full"]) for key, row in answers(project, "kept_arrivals").items() if key[2] > 2}
+    assert found == {
+        ("1h", 3): (2, True), ("1h", 4): (1, True), ("1h", 5): (1, True), ("1h", 6): (1, True),
+        ("3h", 4): (5, False), ("3h", 5): (4, False), ("3h", 6): (3, True),
+    }  # fmt: skip
+    assert "left of an aggregate" not in str(project.updater().erase("a", ["b"]))
+    assert list(check(project.root).findings) == []
+
+
 def test_groups_of_an_erased_key_go_with_its_rows(begun: Project, tmp_path: Path) -> None:
     """From synopses and answers; the receipt says which aggregates keep a part of the rows in their numbers."""
     project = begun.copy(tmp_path / "copy")

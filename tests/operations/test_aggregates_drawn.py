@@ -126,7 +126,7 @@ def other_grids(drawn: Drawn) -> None:
 
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=[pytest.mark.long] if seed else []) for seed in range(3)])
 def test_what_is_said_to_be_full_is(seed: int, tmp_path: Path, spark: SparkSession) -> None:
-    """Also of answers that are late since there was no time, and of windows that are declared later or were longer before."""
+    """Also of late answers that there was no time for, and of windows that are declared later, shorter, and longer again."""
     draw = random.Random(seed)  # noqa: S311 - rows of a test
     longer = {**WINDOWS, "14h": (14, 2)}
     project = Project(tmp_path, spark)
@@ -141,6 +141,10 @@ def test_what_is_said_to_be_full_is(seed: int, tmp_path: Path, spark: SparkSessi
     del project.warehouse["aggregate_time"]
     declare(project, longer if draw.random() < 1 / 2 else WINDOWS)
     drawn.update(draw.randrange(1, 6))
+    declare(project)
+    drawn.update(draw.randrange(1, 3))
+    assert {state.synopsis.slots for state in project.epoch.tables if state.synopsis} == {9}
+    declare(project, longer)
     drawn.update(draw.randrange(5, 9))
     assert require_sound(drawn) > 50
     assert list(check(project.root).findings) == []

@@ -33,6 +33,12 @@ ELSEWHERE = {
     "its column": "operations/test_columns.py::test_columns_that_no_table_can_have",
     "`stream-wh rollback --to-epoch ○` goes back to before": "checking/test_check.py::test_a_file_loaded_twice_is_a_fault",
     "go back to an epoch before": "checking/test_check.py::test_a_missing_commit_is_a_fault",
+    "are left of an aggregate over the view": (
+        "operations/test_aggregates_over_views.py::test_erasing_tells_what_an_aggregate_over_a_view_still_has"
+    ),
+    "are left of an aggregate that is not declared any more": (
+        "operations/test_aggregates.py::test_what_a_dropped_aggregate_alone_used_leaves_shared_synopses"
+    ),
     "Spark does not start (○); run `stream-wh doctor`": "cli/test_verbs.py::test_doctor_says_ok_or_what_to_do",
 }
 """Parts of messages whose verbs other tests execute after bringing the same trouble about, or which they show to be found."""

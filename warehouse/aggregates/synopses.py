@@ -137,6 +137,12 @@ class Synopsis:
         slots = ((name, "bigint") for name in (*self.slots, *((LEVEL,) if self.levels else ())))
         return (*slots, *self.group_by, *place, *value, (ROWS, "bigint"), *failed, *states, *ends)
 
+    @property
+    def shows_values(self) -> bool:
+        """Whether it has values of single rows: groups, counted or listed values, extremes, or sketches of values."""
+        shown = any(state.function in ("min", "max", "hll", "kll") for state in self.states)
+        return bool(self.group_by) or self.counted is not None or shown
+
     def alike(self, other: Synopsis) -> bool:
         """Whether this one is of the same rows, in the same groups, as another that is asked for (SS3: parts may be apart)."""
         if other.parts != self.parts and (other.parts is not None or self.listed is not None):

@@ -8,7 +8,7 @@ over, from the synopses as this plan leaves them. An answer expires ``keep`` aft
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
     from warehouse.aggregates.definition import Definition
     from warehouse.aggregates.predicates import Kind
-    from warehouse.aggregates.synopses import Need, Synopsis
+    from warehouse.aggregates.synopses import Need, State, Synopsis
     from warehouse.catalog.model import Aggregate, Catalog
     from warehouse.epochs.following import AnswersRecord, SynopsisRecord
     from warehouse.epochs.records import Epoch, TableState
     from warehouse.ingest.files import InputFiles
     from warehouse.planning.steps import NodePlan
 
-__all__ = ["Followed", "aggregate_plans", "compared", "histories", "over_views", "without_history"]
+__all__ = ["Followed", "aggregate_plans", "compared", "histories", "over_views", "unasked", "without_history"]
 
 
 @dataclass(frozen=True)
@@ -127,6 +127,64 @@ def aggregate_plans(
     return [plan for plan in plans if plan.name not in stopped]
 
 
+@dataclass
+class _Asked:
+    """What aggregates ask of a synopsis that they read: states and lists, for how many slots, and windows with their periods.
+
+    One of the same rows that reads others since they know more asks for nothing, but what is there of it stays, for the
+    ``longest`` of all.
+    """
+
+    synopsis: Synopsis
+    slots: int = 0
+    longest: int = 0
+    windows: dict[int, int] = field(default_factory=dict)
+
+
+def _asked(
+    aggregates: Sequence[Aggregate],
+    every: Sequence[tuple[str, Synopsis]],
+    kinds: Mapping[str, Kind] | None,
+    begun: Sequence[tuple[int, int]],
+) -> dict[str, _Asked]:
+    """Return what is asked of each synopsis that is read: states that nobody names any more are not."""
+    found: dict[str, _Asked] = {}
+    used: dict[str, set[State]] = {}
+    wanted = [(need, each.definition.windows) for each in aggregates for need in needs(each.definition)]
+    for need, declared in wanted:
+        for served in assigned(need, [synopsis for _, synopsis in every], kinds, begun):
+            for name, synopsis in (every[number] for number in served.numbers):
+                own = found.setdefault(name, _Asked(replace(synopsis, listed=need.synopsis.listed)))
+                own.synopsis = lengthened(own.synopsis, need.synopsis.listed)
+                own.slots = max(need.slots, own.slots)
+                own.windows |= {each.slots: min(each.every, own.windows.get(each.slots, each.every)) for each in declared}
+                used.setdefault(name, set()).update(served.states)
+    for name, own in found.items():
+        alike = [need for need, _ in wanted if own.synopsis.alike(need.synopsis)]
+        own.longest = max([own.slots, *(need.slots for need in alike)])
+        named = used[name].union(*(need.synopsis.states for need in alike))
+        own.synopsis = replace(own.synopsis, states=tuple(state for state in own.synopsis.states if state in named))
+    return found
+
+
+def unasked(catalog: Catalog, epoch: Epoch, source: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the synopses of a stream or view with what no declared aggregate asks of them: the next update takes it out."""
+    own = [aggregate for aggregate in catalog.aggregates if aggregate.definition.source == source]
+    there = [*_recorded(epoch, source)]
+    asked = _asked(own, there, compared(catalog, source), histories(epoch, [name for name, _ in there]))
+    for name, synopsis in there:
+        kept = asked[name].synopsis.states if name in asked else ()
+        counted = [f"values({synopsis.counted[0]})"] if synopsis.counted is not None and name not in asked else []
+        states = (f"{state.function}({state.column})" for state in synopsis.states if state not in kept)
+        yield name, (*counted, *states)
+
+
+def _recorded(epoch: Epoch | None, source: str) -> Iterator[tuple[str, Synopsis]]:
+    for state in epoch.tables if epoch else ():
+        if state.synopsis is not None and state.synopsis.synopsis.source == source:
+            yield state.name, state.synopsis.synopsis
+
+
 @dataclass(frozen=True)
 class _Following:
     """What follows one stream or view of a plan."""
@@ -148,29 +206,17 @@ class _Following:
         return self.last.table(name) if self.last else None
 
     def plans(self, aggregates: Sequence[Aggregate]) -> Iterator[StreamPlan]:
-        asked_of = [(need, each.definition.windows) for each in aggregates for need in needs(each.definition)]
-        wanted = [need for need, _ in asked_of]
-        there = [*self._recorded()]
+        wanted = [need for aggregate in aggregates for need in needs(aggregate.definition)]
+        there = [*_recorded(self.last, self.stream.name)]
         known = [synopsis for _, synopsis in there]
         kinds = compared(self.catalog, self.stream.name)
         new = missing(wanted, known, kinds)
         every = [*there, *((f"{self.stream.name}.synopsis{self.epoch}_{place}", each) for place, each in enumerate(new))]
         begun = histories(self.last, [name for name, _ in every])
-        slots: dict[str, int] = {}
-        lists: dict[str, Synopsis] = {}
-        windows: dict[str, dict[int, int]] = {}
-        for need, declared in asked_of:
-            every_read = assigned(need, [synopsis for _, synopsis in every], kinds, begun)
-            for name, synopsis in (every[number] for served in every_read for number in served.numbers):
-                asked = need.synopsis.listed
-                lists[name] = lengthened(lists.get(name, replace(synopsis, listed=asked)), asked)
-                slots[name] = max(need.slots, slots.get(name, 0))
-                periods = windows.setdefault(name, {})
-                periods |= {each.slots: min(each.every, periods.get(each.slots, each.every)) for each in declared}
+        asked = _asked(aggregates, every, kinds, begun)
         kept = max(-(-aggregate.definition.keep // self.catalog.update_interval) for aggregate in aggregates)
         spare = 0 if self.catalog.aggregate_time is None else kept
-        held = {name: self._with_intervals(name, each, windows[name]) for name, each in lists.items()}
-        made = {name: self._synopsis(name, held[name], slots[name], spare) for name, _ in every if name in slots}
+        made = {name: self._synopsis(name, asked[name], spare) for name, _ in every if name in asked}
         sure = {name: plan.sure for name, plan in made.items()}
         there = [each for each in every if each[0] in made]
         answers = [plan for aggregate in aggregates if (plan := self._answers(aggregate, there, sure)) is not None]
@@ -187,21 +233,18 @@ class _Following:
             groups = max(groups, sum(part.rows for part in state.partitions) / max(kept, 1))
         return replace(synopsis, levels=longest_levels(synopsis, windows, groups))
 
-    def _recorded(self) -> Iterator[tuple[str, Synopsis]]:
-        for state in self.last.tables if self.last else ():
-            if state.synopsis is not None and state.synopsis.synopsis.source == self.stream.name:
-                yield state.name, state.synopsis.synopsis
-
-    def _synopsis(self, name: str, synopsis: Synopsis, wanted: int, spare: int) -> SynopsisPlan:
+    def _synopsis(self, name: str, asked: _Asked, spare: int) -> SynopsisPlan:
+        synopsis = self._with_intervals(name, asked.synopsis, asked.windows)
         state = self.state(name)
         known = None if state is None or state.synopsis is None else state.synopsis
-        slots = max(wanted + spare, known.slots if known else 0)
+        slots = max(asked.slots + spare, min(known.slots, asked.longest + spare) if known else 0)
         emptied = known is None or known.emptied
         longer = known is not None and not emptied and slots > known.slots
-        carried = (longer or self._other_intervals(known, synopsis)) and not synopsis.live
         built = self.stream.view and self.stream.first
         missed = self._missed(known)
         rebuilt = synopsis.live and not emptied and (longer or built or missed)
+        less = known is not None and not emptied and (slots < known.slots or synopsis.states != known.synopsis.states)
+        carried = not rebuilt and (longer or less or self._other_intervals(known, synopsis))
         history = (emptied or rebuilt or missed) and not built and self.state(self.stream.name) is not None
         return SynopsisPlan(
             synopsis,

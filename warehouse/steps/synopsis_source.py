@@ -335,6 +335,6 @@ def full_from(plan: Plan, planned: StreamPlan, before: Epoch | None, metadata: M
     earliest = metadata.get(EARLIEST)
     if own.opening and isinstance(earliest, int):
         known = min(known, earliest)
-    if own.carried and record is not None:
-        known = max(known, plan.slot - record.slots + 1)
+    if own.carried and record is not None and before is not None:  # the update before left a late row of the oldest slot out
+        known = max(known, before.slot - record.slots + 2)
     return known

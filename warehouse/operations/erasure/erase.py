@@ -23,6 +23,7 @@ from warehouse.operations.erasure.proof import Proof, Trace, prove
 from warehouse.operations.erasure.receipt import Receipt, TableReceipt, beyond_reach, write_receipt
 from warehouse.operations.erasure.store import clear_store
 from warehouse.operations.space import forget_past, named_files, retire, sweep
+from warehouse.planning.aggregate_plans import unasked
 from warehouse.planning.plan import history_of
 from warehouse.planning.steps import CutLog, EraseRows, Erasure, Plan
 from warehouse.publishing.live.publish import live_files, live_rules, purge
@@ -174,18 +175,43 @@ def _require_no_values(epoch: Epoch, table: str, above: Sequence[TableState]) ->
                 f"nobody can tell which of them come from the keys; take it out of warehouse.toml, `stream-wh update`, "
                 f"`stream-wh drop {each.name}`, then erase"
             )
+    names = {each.name for each in above}
+    for each in epoch.tables:
+        if each.synopsis is not None and each.followed in names and each.synopsis.synopsis.shows_values:
+            raise UsageError(
+                f'groups or values of rows of "{table}" are left of an aggregate over the view "{each.followed}" that was '
+                f"dropped, and nobody can tell which of them come from the keys; `stream-wh update` removes them, then erase"
+            )
+
+
+def _left_of_dropped(catalog: Catalog, epoch: Epoch, table: str) -> Iterator[str]:
+    """Yield what synopses that are not grouped by a stream's key still hold for aggregates that are not declared any more."""
+    related = {each.name for each in related_tables(epoch, table)}
+    for name, left in unasked(catalog, epoch, table):
+        if left and name not in related:
+            yield (
+                f'{", ".join(left)} of rows of "{table}" are left of an aggregate that is not declared any more, and still have '
+                f"these rows' part, until the next `stream-wh update` takes them out and older epochs have gone (`retain`)"
+            )
+
+
+def _left(catalog: Catalog, epoch: Epoch, erasure: Erasure) -> Iterator[str]:
+    """Yield what is left of the rows of erased keys in what aggregates and coalesced tables hold."""
+    if erasure.keys:
+        yield from _left_in_answers(epoch, erasure)
+        yield from _left_of_dropped(catalog, epoch, erasure.table or "")
 
 
 def _left_in_answers(epoch: Epoch, erasure: Erasure) -> Iterator[str]:
     """Yield what aggregates that are not grouped by the key still hold of erased rows: nobody can tell their part."""
     table = erasure.table or ""
-    for each in _over_views(epoch, tables_above(epoch, table)) if erasure.keys else ():
+    for each in _over_views(epoch, tables_above(epoch, table)):
         yield (
             f'the aggregate "{each.name}" over the view "{each.followed}" still has these rows\' part in its counts and sums, '
             f"until its windows and `keep` have passed; to be rid of it, take it out of warehouse.toml, `stream-wh update` and "
             f"`stream-wh drop {each.name}`"
         )
-    for each in answers_of(epoch, table) if erasure.keys else ():
+    for each in answers_of(epoch, table):
         if each.answers is not None and each not in related_tables(epoch, table):
             yield (
                 f'the aggregate "{each.name}" is not grouped by the key, so its groups, counts, sums and extremes still have '
@@ -298,7 +324,7 @@ def complete(
         proof=proof,
         landing=tuple(str(path) for path in landing),
         store=store,
-        beyond_reach="; ".join((beyond_reach(newest.number), *_left_in_answers(newest, erasure))),
+        beyond_reach="; ".join((beyond_reach(newest.number), *_left(catalog, newest, erasure))),
     )
     write_receipt(root, receipt)
     observer(Moment(Point.RECEIPT_WRITTEN, newest.number))
