@@ -10,9 +10,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+import pytest
+
 from warehouse.limits import limited, limits
 from warehouse.operations.update import UpdateOptions
 from warehouse.serving import Reader
+from warehouse.steps.stream_source import StreamSource
 
 from .projects import Project, StoppedError, at, csv, stop_at, stream, text
 from .test_coalesced import SAME, Row, expected, models, runs, stamp
@@ -63,15 +66,18 @@ class DrawnPoints:
     files: int = 0
     now: int = 0
 
-    def land(self) -> None:
-        """Put down a file of points: some long past, some with the time of another, some that wait for the next slot."""
+    def land(self, *, lively: bool = False) -> None:
+        """Put down a file of points: some long past, some with the time of another, some that wait for the next slot.
+
+        If they are ``lively``, none is dead on arrival.
+        """
         rows: list[Row] = [("p", 1, self.now - 0.5, self.now + 1)]
         for _ in range(self.draw.randrange(9)):
             late = self.draw.random() < 0.4
             end = self.now * 6
             begins = self.draw.randrange(max(0, end - 36), end) if late else end - self.draw.randrange(-3, 6)
             value = self.draw.choice([1, 1, 1, 2, 3, None])
-            lives = self.draw.choice([0, 0.1, 9])
+            lives = 9 if lively else self.draw.choice([0, 0.1, 9])
             rows.append((self.draw.choice(["p", "p", "q", ""]), value, begins / 6, begins / 6 + lives))
         lines = (f"{k},{'' if v is None else v},{text(begins)},{text(ends)}" for k, v, begins, ends in rows)
         self.project.land(f"{self.files}.csv", csv(*lines, header="k,v,b,e"))
@@ -79,12 +85,17 @@ class DrawnPoints:
         self.waiting += rows
 
     def update(self, slots: int, *, way: Way = "driver", stopped: tuple[Point, float] | None = None) -> None:
-        """Move over so many slots with a file; first stopped at a point of one of the steps."""
+        """Move over so many slots with a file; first stopped at a point of one of the steps.
+
+        What is made as arrays is made of points that Spark classified, and half of the time reads them back from the stream.
+        """
         self.now += slots
-        self.land()
+        self.land(lively=way == "arrays" and self.draw.random() < 0.5)
         rows, values = limits().driver_rows, limits().array_values
         held = {"driver_rows": rows if way == "driver" else 0, "array_values": 0 if way == "spark" else values, "apart_rows": 0}
-        with limited(**held):
+        with limited(**held), pytest.MonkeyPatch.context() as patch:
+            if way == "arrays":
+                patch.setattr(StreamSource, "is_few", False)
             if stopped is not None:
                 plan, _ = self.project.updater().plan(UpdateOptions(at=at(self.now)))
                 assert plan is not None

@@ -14,16 +14,16 @@ from warehouse.checking.check import check
 from warehouse.limits import limited
 from warehouse.operations.migrate import MigrationRequest
 
-from .projects import StoppedError
+from .projects import Project, StoppedError, csv, stream, text
 from .test_coalesced import begun, in_cells, table  # noqa: F401 - a fixture
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from warehouse.epochs.points import Moment, Observer
+    from pyspark.sql import SparkSession
 
-    from .projects import Project
+    from warehouse.epochs.points import Moment, Observer
 
     Verb = Callable[[Project, Observer], Any]
 
@@ -34,7 +34,6 @@ VERBS: dict[str, Verb] = {
     "rollback": lambda project, observer: project.updater(observer).rollback(1),
     "update": lambda project, observer: project.update(5, observer=observer),
 }
-TABLES = ("by_value", "newest")
 
 
 class Moments:
@@ -50,53 +49,80 @@ class Moments:
             raise StoppedError
 
 
-def copied(begun: Project, directory: Path, verb: str) -> Project:  # noqa: F811 - the fixture
-    """A project in which a verb is about to run."""
-    project = begun.copy(directory)
-    assert in_cells(project, "by_value")
-    if verb == "migrate":
-        project.warehouse["update_interval"] = "30m"
-        project.declare()
-    return project
-
-
 def left(project: Project) -> list[object]:
     """The rows and stamps of the tables; then the rows after the next update."""
-    found: list[object] = [table(project, name) for name in TABLES]
-    found += [sorted(repr((row["k"], row["_stamps"])) for row in project.live(name)) for name in TABLES]
+    names = sorted(project.coalesced)
+    stored = [name for name in names if project.epoch.table(name) is not None]
+    found: list[object] = [table(project, name) for name in names]
+    found += [sorted(repr((row["k"], row["_stamps"])) for row in project.live(name)) for name in stored]
     assert list(check(project.root).findings) == []
     project.update(5)
     assert list(check(project.root).findings) == []
-    return [*found, *(table(project, name) for name in TABLES)]
+    return [*found, *(table(project, name) for name in names)]
 
 
-@pytest.mark.parametrize("verb", [verb if verb == "migrate" else pytest.param(verb, marks=pytest.mark.long) for verb in VERBS])
-def test_a_drawn_moment(verb: str, begun: Project, tmp_path: Path) -> None:  # noqa: F811 - the fixture
-    """The verb is finished by what repairs, or else done again."""
-    stopped_at_each(verb, begun, tmp_path, most=1)
+def test_a_drawn_moment_of_a_migration(begun: Project, tmp_path: Path) -> None:  # noqa: F811 - the fixture
+    """It is finished by what repairs, or else done again."""
+    stopped_at_each(VERBS["migrate"], about_to("migrate", begun), tmp_path, most=1)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_moment(verb: str, begun: Project, tmp_path: Path) -> None:  # noqa: F811 - the fixture
-    """The same at all of them."""
-    stopped_at_each(verb, begun, tmp_path)
+    """Of each verb."""
+    stopped_at_each(VERBS[verb], about_to(verb, begun), tmp_path)
 
 
-def stopped_at_each(verb: str, begun: Project, directory: Path, most: int | None = None) -> None:  # noqa: F811 - the fixture
+@pytest.mark.long
+@pytest.mark.parametrize("how", ["eager", "lazy"])
+def test_every_moment_of_a_switch(how: str, spark: SparkSession, tmp_path: Path) -> None:
+    """A table is stored from then on, or made by each read."""
+    lives = {"columns": {"k": "string", "v": "int", "b": "timestamp"}, "expires": "ts + INTERVAL 9 HOURS", "max_lifetime": "9h"}
+    own = {"from": "a", "group_by": "k", "values": "v", "window": "4h", "how": "lazy" if how == "eager" else "eager"}
+    project = Project(tmp_path / "first", spark, {"a": stream(**lives)}, coalesced={"c": own})
+    for hour in (1, 3, 5):
+        lines = [f"{key},{value},{text(hour - late)}" for key, value, late in (("p", 1, 0.5), ("p", hour, 0.2), ("q", 2, 1.5))]
+        project.land(f"{hour}.csv", csv(*lines, header="k,v,b"))
+        if hour < 5:
+            project.update(hour)
+
+    def switched(directory: Path) -> Project:
+        copy = project.copy(directory)
+        copy.coalesced["c"]["how"] = how
+        copy.declare()
+        return copy
+
+    stopped_at_each(lambda project, observer: project.updater(observer).migrate("c", MigrationRequest()), switched, tmp_path)
+
+
+def about_to(verb: str, begun: Project) -> Callable[[Path], Project]:  # noqa: F811 - the fixture
+    """What copies the project into a directory, for a verb to run there."""
+    assert in_cells(begun, "by_value")
+
+    def copied(directory: Path) -> Project:
+        project = begun.copy(directory)
+        if verb == "migrate":
+            project.warehouse["update_interval"] = "30m"
+            project.declare()
+        return project
+
+    return copied
+
+
+def stopped_at_each(verb: Verb, copied: Callable[[Path], Project], directory: Path, most: int | None = None) -> None:
     """Stop the verb at so many of its moments, each time in another copy."""
     with limited(driver_rows=0, apart_rows=0):
-        counted, project = Moments(), copied(begun, directory / "undisturbed", verb)
-        VERBS[verb](project, counted)
+        counted, project = Moments(), copied(directory / "undisturbed")
+        verb(project, counted)
         wanted = left(project)
         numbers = range(1, counted.seen + 1)
-        drawn = random.Random(verb).sample(numbers, most or len(numbers))  # noqa: S311 - moments of a test
+        drawn = random.Random(counted.seen).sample(numbers, most or len(numbers))  # noqa: S311 - moments of a test
         for number in sorted(drawn):
-            project = copied(begun, directory / str(number), verb)
+            project = copied(directory / str(number))
             before = project.epoch.number
             with pytest.raises(StoppedError):
-                VERBS[verb](project, Moments(number))
+                verb(project, Moments(number))
             project.updater().repair()
-            if verb == "erase" or project.epoch.number == before:
-                VERBS[verb](project, Moments())
+            if verb is VERBS["erase"] or project.epoch.number == before:
+                verb(project, Moments())
             assert left(project) == wanted, number
