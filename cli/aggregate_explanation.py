@@ -9,7 +9,7 @@ from warehouse.time import format_duration, format_instant
 from warehouse.units import counted
 
 if TYPE_CHECKING:
-    from warehouse.serving.aggregate_explanation import AggregateExplanation, SynopsisRead, WindowDue
+    from warehouse.serving.aggregate_explanation import AggregateExplanation, ExplainedSynopsis, WindowDue
 
 __all__ = ["of_aggregate"]
 
@@ -29,7 +29,7 @@ def of_aggregate(found: AggregateExplanation) -> Report:
     return Report(_record(found), tuple(lines), data=True)
 
 
-def _synopsis(each: SynopsisRead) -> str:
+def _synopsis(each: ExplainedSynopsis) -> str:
     held = f"how often each {each.counted} came" if each.counted else ", ".join(["count of rows", *each.states])
     if each.listed is not None:
         held = f"the {each.listed} most frequent of {each.counted}"

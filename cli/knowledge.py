@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast, get_args
 
 from warehouse.cli.human import ago
 from warehouse.cli.library import opened
-from warehouse.cli.outcome import Moment, Rows
+from warehouse.cli.outcome import AnswerTime, Rows
 from warehouse.cli.output import Figure, Records
 from warehouse.cli.output.values import text
 from warehouse.layout.layout import Label
@@ -62,7 +62,7 @@ class DescriptionRow:
 
 
 @dataclass(frozen=True)
-class FileRow:
+class ListedFile:
     """One file, absolute, and the condition that keeps the live rows of it in any engine."""
 
     path: str
@@ -100,13 +100,13 @@ def files(directory: Path, table: str) -> Rows:
     reader = opened(directory).reader()
     found = held(reader, table)
     rows = [
-        FileRow(file.path, file.size, file.rows, file.sub_index, file.exp_block, found.filter) for file in found.files
+        ListedFile(file.path, file.size, file.rows, file.sub_index, file.exp_block, found.filter) for file in found.files
     ]
     facts = {"table version": found.version, "filter": found.filter, "or in slots": found.slot_filter}
     live = live_place(reader.root, table, reader.epoch)
     if live is not None:
         facts["live rows alone"] = str(live)
-    return Rows(Records.of(FileRow, rows), _moment(reader), lambda: facts)
+    return Rows(Records.of(ListedFile, rows), _moment(reader), lambda: facts)
 
 
 def history(directory: Path, limit: int | None) -> Rows:
@@ -167,8 +167,8 @@ def _brief(row: EpochRow, now: int) -> BriefEpoch:
     )
 
 
-def _moment(reader: Reader) -> Moment:
-    return Moment(reader.epoch.number, reader.epoch.window_time)
+def _moment(reader: Reader) -> AnswerTime:
+    return AnswerTime(reader.epoch.number, reader.epoch.window_time)
 
 
 def _in_words(row: DescriptionRow) -> DescriptionRow:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from warehouse.cli.accuracy import Asked
-from warehouse.cli.outcome import Moment, Report, Rows, render_turn
+from warehouse.cli.outcome import AnswerTime, Report, Rows, render_turn
 from warehouse.errors import NoEpochError
 from warehouse.time import rough
 
@@ -142,7 +142,7 @@ def changed(directory: Path, table: str, options: Mapping[str, Any]) -> Rows:
     """Return the changes of a table, and the epoch to go on from."""
     answer = opened(directory).reader().changes(table, **options)
     notes = () if options["limit"] is not None else (f"go on with --since {answer.epoch}",)
-    return Rows(answer, Moment(answer.epoch, answer.window_time), notes=notes)
+    return Rows(answer, AnswerTime(answer.epoch, answer.window_time), notes=notes)
 
 
 def _bounded(directory: Path, as_of: int | None, memory: int | None, timeout: int | None) -> Reader:
@@ -175,7 +175,7 @@ def _answered(answer: Answer, now: int | None, asked: Asked, *, explain: bool = 
         notes = (f"committed {rough(answer.staleness)} ago{behind}",)
     if answer.within is not None:
         notes = (*notes, str(answer.within))
-    moment = Moment(answer.epoch, answer.window_time, now, answer.committed_at)
+    moment = AnswerTime(answer.epoch, answer.window_time, now, answer.committed_at)
     notes += asked.notes(answer)
     return Rows(answer, moment, explained if explain else None, notes=notes)
 

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from warehouse.cli.output import Destination
     from warehouse.cli.output.records import Result
 
-__all__ = ["Moment", "Report", "Rows", "render_report", "render_rows", "render_turn"]
+__all__ = ["AnswerTime", "Report", "Rows", "render_report", "render_rows", "render_turn"]
 
 
 @dataclass(frozen=True)
-class Moment:
+class AnswerTime:
     """The window state an answer is of; ``now`` is the later instant that filtered it further, the rest microseconds."""
 
     epoch: int
@@ -58,7 +58,7 @@ class Rows:
     """
 
     result: Result
-    moment: Moment | None = None
+    moment: AnswerTime | None = None
     explain: Callable[[], Mapping[str, object]] | None = None
     warnings: tuple[str, ...] = ()
     exit_code: int = 0

@@ -12,7 +12,7 @@ import msgspec
 from warehouse.cli.accuracy import Asked
 from warehouse.cli.human import ago
 from warehouse.cli.library import opened
-from warehouse.cli.outcome import Moment, Report, Rows
+from warehouse.cli.outcome import AnswerTime, Report, Rows
 from warehouse.cli.output import Figure, Records
 from warehouse.errors import WarehouseError
 from warehouse.time import SECOND, format_duration, format_instant
@@ -321,8 +321,8 @@ def _short(name: str) -> str:
     return name if len(name) <= _MOST_NAME else f"{name[: _MOST_NAME - 1]}…"
 
 
-def _moment(reader: Reader) -> Moment:
-    return Moment(reader.epoch.number, reader.epoch.window_time)
+def _moment(reader: Reader) -> AnswerTime:
+    return AnswerTime(reader.epoch.number, reader.epoch.window_time)
 
 
 def _clock() -> int:

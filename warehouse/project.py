@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from warehouse.planning.inputs import LandingFacts
     from warehouse.serving import Answer, Reader
     from warehouse.serving.aggregate_explanation import AggregateExplanation
-    from warehouse.serving.catalogue import TableDescription, TableFiles, TableStatus
+    from warehouse.serving.catalogue import LiveFiles, TableDescription, TableStatus
     from warehouse.serving.coalesced_explanation import CoalescedExplanation
     from warehouse.serving.explanation import Explanation
     from warehouse.serving.history import EpochRow
@@ -313,7 +313,7 @@ class Warehouse(WritingProject):
 
         return describe(self._newest(None), table)
 
-    def files(self, table: str) -> TableFiles:
+    def files(self, table: str) -> LiveFiles:
         """Return the files that may hold live rows of a table, and the filter that keeps these in any engine."""
         from warehouse.serving.catalogue import files  # noqa: PLC0415 - nothing else needs it
 

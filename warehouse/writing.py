@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from warehouse.operations.rebuild import RebuildReport
     from warehouse.operations.restate import RestateReport
     from warehouse.operations.rollback import RollbackReport
-    from warehouse.operations.run import Clock, Turn
+    from warehouse.operations.run import RunClock, Turn
     from warehouse.operations.space import VacuumReport
     from warehouse.operations.undo import Undone
     from warehouse.operations.update import UpdateReport
@@ -87,7 +87,7 @@ class WritingProject(OpenProject):
         *,
         delay: int = 0,
         each: bool = False,
-        clock: Clock | None = None,
+        clock: RunClock | None = None,
         report_turn: Callable[[Turn], None] | None = None,
         observer: Observer = nobody,
         spark: SparkSession | None = None,

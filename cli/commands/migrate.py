@@ -22,7 +22,7 @@ _GRID = re.compile(r"(\d+)\s*[xX\u00d7]\s*(\d+)")
 _SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*(%?)")
 
 
-class Grid(click.ParamType["tuple[int, int]"]):
+class GridParam(click.ParamType["tuple[int, int]"]):
     """Rows and columns of a grid, as ``6x4``."""
 
     name = "GxE"
@@ -82,7 +82,7 @@ class Rename(click.ParamType["tuple[str, str]"]):
     "--move-below", type=Share(), help="Side by side: move what is left once it is less than this share of what there was."
 )
 @click.option("--technique", type=click.Choice(["norebuild", "rebuild"]), help="How sub-indices are kept.")
-@click.option("--grid", type=Grid(), help="Insertion rows x expiration columns.")
+@click.option("--grid", type=GridParam(), help="Insertion rows x expiration columns.")
 @click.option("--insertion", type=click.Choice(["round-robin", "chronological", "permuted", "staggered"]), help="Slots to rows.")
 @click.option("--expiration", type=click.Choice(["round-robin", "chronological", "permuted", "blocks"]), help="Slots to columns.")
 @click.option("--expiry-block", type=click.IntRange(min=1), metavar="W", help="Slots per expiry block.")

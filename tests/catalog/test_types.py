@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from warehouse.catalog.spelling import FaultError
 from warehouse.catalog.types import (
     Array,
-    Atomic,
+    AtomicType,
     Decimal,
     Field,
     SqlType,
@@ -107,7 +107,7 @@ def test_nearest() -> None:
 
 
 ATOMS = st.one_of(
-    st.sampled_from(["boolean", "int", "bigint", "double", "string", "date", "timestamp"]).map(Atomic),
+    st.sampled_from(["boolean", "int", "bigint", "double", "string", "date", "timestamp"]).map(AtomicType),
     st.builds(Decimal, st.integers(10, 38), st.integers(0, 10)),
 )
 NAMES = st.text(st.characters(codec="ascii", categories=["L", "N"], include_characters="_-"), min_size=1)

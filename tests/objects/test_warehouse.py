@@ -12,7 +12,7 @@ import pytest
 
 from tests.objects.server import StoreProject
 from tests.operations.projects import Project, csv, row, stream
-from warehouse.catalog.places import Report, root_path
+from warehouse.catalog.places import ProblemReport, root_path
 from warehouse.checking.check import check
 from warehouse.epochs.journal import read_epoch
 from warehouse.operations.space import GRACE
@@ -122,7 +122,7 @@ def test_verbs_and_commands_work(project: StoreProject, tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["s3://bucket/%41", "s3://bucket/a?b", "s3://bucket/../x", "ftp://x/y", "s3://"])
 def test_an_address_that_means_nothing_is_refused(text: str, tmp_path: Path) -> None:
     """Places are plain names; schemes that nobody reads are told."""
-    report = Report("warehouse.toml")
+    report = ProblemReport("warehouse.toml")
     assert root_path(text, tmp_path, "warehouse.root", report) is None
     assert len(report.problems) == 1
 

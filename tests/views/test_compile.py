@@ -6,7 +6,7 @@ import pytest
 from warehouse.catalog.model import DEFAULT_PERIODS, View
 from warehouse.time import HOUR, MINUTE
 from warehouse.views.algebra import (
-    Aggregate,
+    AggregateCall,
     AntiJoin,
     Changes,
     Distinct,
@@ -27,7 +27,7 @@ from warehouse.views.algebra import (
 from .catalogs import compiled, plan, project, qualified
 
 CALLS, EVENTS, FLIGHTS = Scan("calls"), Scan("events"), Scan("flights")
-COUNT = Aggregate("n", "count", None, "count(*)")
+COUNT = AggregateCall("n", "count", None, "count(*)")
 P30, PDAY = 3, 144
 """p of 30 minutes and of a day at an update interval of 10 minutes."""
 
@@ -74,7 +74,7 @@ def test_a_group_renamed_from_outside() -> None:
     """Renaming from outside reaches the group too, even where a new name is that of an argument."""
     (node,) = plan("SELECT g.k AS v, g.s AS total FROM (SELECT k, sum(v) AS s FROM calls GROUP BY k) g").nodes
     assert node.operator == Group(
-        project(CALLS, "v = `k`", "#1 = `v`"), ("v",), (Aggregate("total", "sum", "#1", "sum(`#1`)"),)
+        project(CALLS, "v = `k`", "#1 = `v`"), ("v",), (AggregateCall("total", "sum", "#1", "sum(`#1`)"),)
     )
     assert (node.columns, node.changed_key) == (("v", "total"), ("v",))
 
@@ -173,7 +173,7 @@ def test_distinct_by_counting() -> None:
     """DISTINCT over rows that leave early is a group of all columns; the count is not stored."""
     group, view = plan("SELECT DISTINCT n AS times FROM (SELECT k, count(*) AS n FROM calls GROUP BY k)").nodes
     assert group.columns == ("k", "n")
-    counted = Group(project("v.1", "times = `n`"), ("times",), (Aggregate("rows", "count", None, "count(*)"),))
+    counted = Group(project("v.1", "times = `n`"), ("times",), (AggregateCall("rows", "count", None, "count(*)"),))
     assert view.operator == Project(counted, (Named("times", "`times`"),))
     assert (view.columns, view.changed_key, view.changed_by) == (("times",), ("times",), (("times",),))
 

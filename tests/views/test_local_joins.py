@@ -13,7 +13,7 @@ from warehouse.views.algebra import Equality, Join, Scan
 from warehouse.views.costs.chosen_order import InputStatistics
 from warehouse.views.maintenance import joins
 from warehouse.views.maintenance.driver_rows import DriverRows
-from warehouse.views.maintenance.join_inputs import Arrived, Earlier, JoinInputs
+from warehouse.views.maintenance.join_inputs import ArrivedSide, Earlier, JoinInputs
 from warehouse.views.maintenance.joins import joined, local_results
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _inputs(before: Sequence[pa.Table], arrived: Sequence[pa.Table]) -> JoinInpu
     def not_opened() -> NoReturn:
         raise AssertionError("no session is opened")
 
-    made = (Arrived(not_opened, SINCE, InputStatistics(len(rows), {}, 9), known=rows, picked=rows) for rows in arrived)
+    made = (ArrivedSide(not_opened, SINCE, InputStatistics(len(rows), {}, 9), known=rows, picked=rows) for rows in arrived)
     return JoinInputs(tuple(made), tuple(map(Before, before)), tuple(range(len(arrived))))
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from warehouse.time import HOUR, MINUTE
 from warehouse.views.algebra import (
-    Aggregate,
+    AggregateCall,
     AntiJoin,
     AsOf,
     BagDifference,
@@ -30,7 +30,7 @@ from .catalogs import plan, project, qualified, tree
 
 CALLS, EVENTS, FLIGHTS, WEATHER = Scan("calls"), Scan("events"), Scan("flights"), Scan("weather")
 HOURLY = TimeWindow(EVENTS, HOUR)
-COUNT = Aggregate("n", "count", None, "count(*)")
+COUNT = AggregateCall("n", "count", None, "count(*)")
 
 
 def on(left: str, right: str) -> tuple[Equality, ...]:
@@ -237,9 +237,9 @@ TREES: list[tuple[str, Operator]] = [
             project(CALLS, "u = upper(`k`)", "#1 = `v` + 1", "v", "k"),
             ("u",),
             (
-                Aggregate("s", "sum", "#1", "sum(`#1`)"),
-                Aggregate("m", "avg", "v", "avg(`v`)"),
-                Aggregate("d", "count", "k", "count(DISTINCT `k`, `v`)", distinct=True),
+                AggregateCall("s", "sum", "#1", "sum(`#1`)"),
+                AggregateCall("m", "avg", "v", "avg(`v`)"),
+                AggregateCall("d", "count", "k", "count(DISTINCT `k`, `v`)", distinct=True),
             ),
         ),
     ),
@@ -251,9 +251,9 @@ TREES: list[tuple[str, Operator]] = [
                     CALLS,
                     ("k",),
                     (
-                        Aggregate("#1", "max", "v", "max(`v`)"),
-                        Aggregate("#2", "min", "v", "min(`v`)"),
-                        Aggregate("#3", "count", "v", "count(`v`)"),
+                        AggregateCall("#1", "max", "v", "max(`v`)"),
+                        AggregateCall("#2", "min", "v", "min(`v`)"),
+                        AggregateCall("#3", "count", "v", "count(`v`)"),
                     ),
                 ),
                 "`#3` > 1",
@@ -266,7 +266,7 @@ TREES: list[tuple[str, Operator]] = [
         Group(
             project(CALLS, "#1 = CASE WHEN NOT `k` IS NULL AND NOT `v` IS NULL THEN 1 END", "v"),
             (),
-            (Aggregate("n", "count", "#1", "count(`#1`)"), Aggregate("p", "percentile", "v", "percentile(`v`, 0.5)")),
+            (AggregateCall("n", "count", "#1", "count(`#1`)"), AggregateCall("p", "percentile", "v", "percentile(`v`, 0.5)")),
         ),
     ),
     ("SELECT k FROM calls GROUP BY k", Distinct(project(CALLS, "k"))),

@@ -20,7 +20,7 @@ from warehouse.views.language.temporal_text import for_spark
 from warehouse.views.maintenance.analysis import Shape
 from warehouse.views.plans import judged_views
 from warehouse.views.verification.analyser import Analyser
-from warehouse.views.verification.references import References, Source, UnknownPlanError, agree, references
+from warehouse.views.verification.references import ColumnSource, References, UnknownPlanError, agree, references
 from warehouse.views.verification.written import outer_lookups, query_of
 
 from .named_cases import CASES, STRUCTURES, VALUES
@@ -256,7 +256,7 @@ def test_wide_tables_are_compared_to_the_last_column(spark: SparkSession) -> Non
     both = _Both(spark, tables)
     assert both.agree("SELECT * FROM a WHERE n89 > n88", plans[0].nodes)
     assert not both.agree("SELECT * FROM a WHERE n89 > n87", plans[0].nodes)
-    condition = frozenset({Source("a", 0, "n88"), Source("a", 0, "n89")})
+    condition = frozenset({ColumnSource("a", 0, "n88"), ColumnSource("a", 0, "n89")})
     assert both.of("SELECT * FROM a WHERE n89 > n88").others == {("condition", condition)}
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from warehouse.views.algebra import AntiJoin, Distinct, Equality, Join, Operator, Scan, inputs_of
-from warehouse.views.compile import Known
+from warehouse.views.compile import KnownTables
 from warehouse.views.labels import STR, WK
 from warehouse.views.language.columns import columns_of
 from warehouse.views.rewrite import alternatives
@@ -93,7 +93,7 @@ def test_what_is_left_alone(sql: str) -> None:
 def test_labels_get_simpler() -> None:
     """Both rewritings leave fewer edges whose rows leave early."""
     found = plan(f"SELECT s.k, f.delay FROM {NEGATED} s JOIN flights f ON f.delay = s.v")
-    known = Known({name: table.label for name, table in found.tables.items()}, {}, {})
+    known = KnownTables({name: table.label for name, table in found.tables.items()}, {}, {})
     join = found.tree.input  # type: ignore[union-attr]
     (other,) = alternatives(found.tree, COLUMNS)
     negation = other.tree.input  # type: ignore[union-attr]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warehouse.layout.advice.prices import Prices
+from warehouse.layout.advice.prices import LayoutPrices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +39,7 @@ _LEAST_NOISE = 0.02
 """Of a typical measurement: clocks and caches are never quieter."""
 
 
-def fitted(brought: Prices, work: Sequence[Sequence[float]], seconds: Sequence[float]) -> Prices:
+def fitted(brought: LayoutPrices, work: Sequence[Sequence[float]], seconds: Sequence[float]) -> LayoutPrices:
     """Return prices fitted to measurements.
 
     Parameters
@@ -63,7 +63,7 @@ def fitted(brought: Prices, work: Sequence[Sequence[float]], seconds: Sequence[f
     factor, shares = problem.best(weights, noise)
     covariance = np.linalg.inv(problem.equations(factor, weights, noise)[0])
     scale = np.asarray(brought.values) * problem.scale(factor)
-    return Prices(
+    return LayoutPrices(
         names=brought.names,
         values=tuple(float(each) for each in shares * scale),
         covariance=tuple(tuple(float(each) for each in line) for line in covariance * np.outer(scale, scale)),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from warehouse.advice.past import Past
     from warehouse.epochs.records import Epoch, TableState
-    from warehouse.layout.advice import Prices
+    from warehouse.layout.advice import LayoutPrices
     from warehouse.serving.read_log import Read
     from warehouse.serving.reader import Reader
 
@@ -129,7 +129,7 @@ def measured(
     )
 
 
-def _fitted(brought: Prices, work: list[tuple[float, ...]], seconds: list[float]) -> Prices:
+def _fitted(brought: LayoutPrices, work: list[tuple[float, ...]], seconds: list[float]) -> LayoutPrices:
     from warehouse.advice.fitting import fitted  # noqa: PLC0415 - numpy takes its time, and few commands fit
 
     return fitted(brought, work, seconds)

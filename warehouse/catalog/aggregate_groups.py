@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 from warehouse.catalog.expression import expression_faults
 from warehouse.catalog.expression_types import type_of
 from warehouse.catalog.spelling import FaultError, nearest
-from warehouse.catalog.types import Array, Atomic, Decimal, SqlType, Struct, canonical, unusable_name
+from warehouse.catalog.types import Array, AtomicType, Decimal, SqlType, Struct, canonical, unusable_name
 from warehouse.layout.columns import is_reserved
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["Group", "groups_of"]
+__all__ = ["GroupColumn", "groups_of"]
 
 _EXAMPLE = '"year(day) AS year"'
 
 
 @dataclass(frozen=True)
-class Group:
+class GroupColumn:
     """A group's column in answers: a column of the stream, or what ``expression`` (Spark's SQL) gives."""
 
     name: str
@@ -28,7 +28,7 @@ class Group:
     expression: str | None = None
 
 
-def groups_of(given: Sequence[str], types: Mapping[str, SqlType | None], source: str) -> Iterator[Group | FaultError]:
+def groups_of(given: Sequence[str], types: Mapping[str, SqlType | None], source: str) -> Iterator[GroupColumn | FaultError]:
     """Yield each group of a list, or what is wrong with it.
 
     Parameters
@@ -45,7 +45,7 @@ def groups_of(given: Sequence[str], types: Mapping[str, SqlType | None], source:
     for text in given:
         own = next((name for name in types if name.lower() == text.lower()), None)
         found = _named(text, types, source) if own is None else _column(own, types[own])
-        if isinstance(found, Group):
+        if isinstance(found, GroupColumn):
             if found.name.lower() in seen:
                 yield FaultError(f'"{found.name}" twice', "each column once")
                 continue
@@ -53,15 +53,15 @@ def groups_of(given: Sequence[str], types: Mapping[str, SqlType | None], source:
         yield found
 
 
-def _column(name: str, kind: SqlType | None) -> Group | FaultError:
+def _column(name: str, kind: SqlType | None) -> GroupColumn | FaultError:
     if kind is None or isinstance(kind, Array | Struct):
         told = "a type that is at fault or that only Spark can tell" if kind is None else f"type {canonical(kind)}"
         allowed = f"columns without parts; in a view's SQL, CAST(... AS ...) AS {name} says a type"
         return FaultError(f'the column "{name}" of {told}', allowed if kind is None else "columns without parts")
-    return Group(name, kind)
+    return GroupColumn(name, kind)
 
 
-def _named(text: str, types: Mapping[str, SqlType | None], source: str) -> Group | FaultError:
+def _named(text: str, types: Mapping[str, SqlType | None], source: str) -> GroupColumn | FaultError:
     """Return the group of an expression ``EXPRESSION AS NAME``."""
     columns = f"a column of {source} ({', '.join(types)})"
     cut = _cut(text)
@@ -76,13 +76,13 @@ def _named(text: str, types: Mapping[str, SqlType | None], source: str) -> Group
     if why := unusable_name(name):
         return FaultError(f'{why} in the name "{name}"', "letters, digits and underscores")
     kind = type_of(expression, types)
-    for fault in expression_faults(expression, types, ts=False, gives=kind or Atomic("string")):
+    for fault in expression_faults(expression, types, ts=False, gives=kind or AtomicType("string")):
         if kind is not None or "which gives" not in fault.found:
             return fault
-    if not isinstance(kind, Atomic | Decimal):
+    if not isinstance(kind, AtomicType | Decimal):
         remedy = f"an expression whose type is written, e.g. CAST({expression} AS int) AS {name}"
         return FaultError(f'"{expression}", whose type is not known', remedy)
-    return Group(name, kind, expression)
+    return GroupColumn(name, kind, expression)
 
 
 def _cut(text: str) -> tuple[str, str] | None:

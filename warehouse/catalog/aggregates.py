@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from warehouse.aggregates.definition import ITEM_COLUMNS, OWN_COLUMNS, Definition, FrequentItems, Function, Value, Window
 from warehouse.aggregates.synopses import sum_type
-from warehouse.catalog.aggregate_groups import Group, groups_of
+from warehouse.catalog.aggregate_groups import GroupColumn, groups_of
 from warehouse.catalog.aggregate_windows import longest_length, part_fault, parts_of, windows_of
 from warehouse.catalog.expression import expression_faults
 from warehouse.catalog.retention import as_duration
 from warehouse.catalog.spelling import FaultError, nearest
-from warehouse.catalog.types import Atomic, Decimal, SqlType, canonical, is_key_type, unusable_name
+from warehouse.catalog.types import AtomicType, Decimal, SqlType, canonical, is_key_type, unusable_name
 from warehouse.layout.columns import is_reserved
 
 if TYPE_CHECKING:
@@ -109,8 +109,8 @@ def definition_of(draft: AggregateDraft) -> tuple[Definition | None, tuple[tuple
     if faults:
         return None, tuple(faults)
     section = draft.section
-    grouped = tuple((group.name, canonical(group.type)) for group in groups if isinstance(group, Group))
-    computed = tuple((group.name, group.expression) for group in groups if isinstance(group, Group) and group.expression)
+    grouped = tuple((group.name, canonical(group.type)) for group in groups if isinstance(group, GroupColumn))
+    computed = tuple((group.name, group.expression) for group in groups if isinstance(group, GroupColumn) and group.expression)
     frequent = next((each for each in found if isinstance(each, FrequentItems)), None)
     key = section.search_key or (("item",) if frequent else tuple(name for name, _ in grouped)) or ("window_end",)
     definition = Definition(
@@ -191,19 +191,19 @@ def _column(draft: AggregateDraft, name: str) -> tuple[str, SqlType] | FaultErro
     return own, kind
 
 
-def _groups(draft: AggregateDraft) -> Iterator[Group | tuple[str, FaultError]]:
+def _groups(draft: AggregateDraft) -> Iterator[GroupColumn | tuple[str, FaultError]]:
     for found in groups_of(draft.section.group_by, draft.types, draft.section.source or ""):
         yield ("group_by", found) if isinstance(found, FaultError) else found
 
 
 def _sound_groups(draft: AggregateDraft) -> dict[str, SqlType]:
     """The groups that are sound, by name with their types."""
-    return {group.name: group.type for group in _groups(draft) if isinstance(group, Group)}
+    return {group.name: group.type for group in _groups(draft) if isinstance(group, GroupColumn)}
 
 
 def _where(draft: AggregateDraft) -> _Faults:
     if draft.section.where is not None:
-        for fault in expression_faults(draft.section.where, draft.types, ts=False, gives=Atomic("boolean")):
+        for fault in expression_faults(draft.section.where, draft.types, ts=False, gives=AtomicType("boolean")):
             yield "where", fault
 
 
@@ -300,7 +300,7 @@ def _value(draft: AggregateDraft, name: str, text: str) -> Value:
     column, kind = found
     type_ = canonical(kind)
     numeric = isinstance(kind, Decimal) or type_ in (*_WHOLE, *_FLOATS)
-    if not isinstance(kind, (Atomic, Decimal)) or (function in ("min", "max") and not (numeric or is_key_type(kind))):
+    if not isinstance(kind, (AtomicType, Decimal)) or (function in ("min", "max") and not (numeric or is_key_type(kind))):
         raise FaultError(f"{text}, of a column of type {type_}", "columns whose values have an order")
     if function not in ("count", "distinct", "min", "max") and not numeric:
         raise FaultError(f"{text}, of a column of type {type_}", "a column of numbers")
@@ -431,8 +431,8 @@ def _search_key(draft: AggregateDraft) -> _Faults:
     groups = _sound_groups(draft)
     keys: dict[str, SqlType | None] = dict(groups)
     if section.frequent is not None:
-        keys |= {"item": Atomic("string")}
-    keys |= {"window_length": Atomic("string"), "window_end": Atomic("timestamp")}
+        keys |= {"item": AtomicType("string")}
+    keys |= {"window_length": AtomicType("string"), "window_end": AtomicType("timestamp")}
     for name in section.search_key or (() if section.frequent else groups):
         kind = keys.get(name)
         if section.search_key is not None and name not in keys:

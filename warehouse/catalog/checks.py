@@ -14,7 +14,7 @@ from warehouse.catalog.owned import headerless_fault, multiline_fault, option_fa
 from warehouse.catalog.patterns import split_landing
 from warehouse.catalog.spelling import FaultError, nearest
 from warehouse.catalog.syslog import FIELDS
-from warehouse.catalog.types import Array, Atomic, Decimal, SqlType, Struct, canonical, is_key_type, parse_type, unusable_name
+from warehouse.catalog.types import Array, AtomicType, Decimal, SqlType, Struct, canonical, is_key_type, parse_type, unusable_name
 from warehouse.layout import LayoutError, resolve, warnings
 from warehouse.layout.columns import is_reserved
 from warehouse.objects.path import is_uri
@@ -130,7 +130,7 @@ def _csv_types(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
     for table, given in (("columns", draft.section.columns), ("sources", draft.section.sources)):
         for name, column in given.items():
             kind = parse_type(column.type)
-            is_set = form == "zeek" and isinstance(kind, Array) and isinstance(kind.element, (Atomic, Decimal))
+            is_set = form == "zeek" and isinstance(kind, Array) and isinstance(kind.element, (AtomicType, Decimal))
             if isinstance(kind, (Array, Struct)) and column.expr is None and not is_set:
                 others = "arrays and structs need json or parquet" if form != "zeek" else "arrays of such, e.g. array<double>"
                 allowed = f'types without parts, e.g. "string"; {others}'
@@ -222,7 +222,7 @@ def _changes(draft: RelationDraft) -> Iterator[tuple[str, FaultError]]:
         found = f"the constant {draft.section.op.strip()}"
         yield "op", FaultError(found, "'upsert' or 'delete'", nearest(literal[1], _OPERATIONS))
         return
-    for fault in expression_faults(draft.section.op, draft.types(), ts=False, gives=Atomic("string")):
+    for fault in expression_faults(draft.section.op, draft.types(), ts=False, gives=AtomicType("string")):
         yield "op", fault
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from warehouse.catalog.expression import expression_faults
 from warehouse.catalog.retention import as_duration
 from warehouse.catalog.spelling import FaultError, as_written, nearest
-from warehouse.catalog.types import Atomic, Decimal, Field, SqlType, Struct, canonical
+from warehouse.catalog.types import AtomicType, Decimal, Field, SqlType, Struct, canonical
 from warehouse.coalescing.budgets import Budget
 from warehouse.coalescing.definition import HOLDS, OWN_COLUMNS, PREVIOUS, Definition
 
@@ -155,7 +155,7 @@ def _columns(
             faults.append((key, each))
         elif each[0] in dict(found):
             faults.append((key, FaultError(f'"{name}" twice', "each column once")))
-        elif not isinstance(each[1], (Atomic, Decimal)):
+        elif not isinstance(each[1], (AtomicType, Decimal)):
             kind = "" if each[1] is None else f" of type {canonical(each[1])}"
             faults.append((key, FaultError(f'the column "{name}"{kind}', "columns without parts")))
         else:
@@ -173,7 +173,7 @@ def _compared(draft: CoalescedDraft) -> tuple[list[tuple[str, str]], list[tuple[
     """Return the columns by which neighbours are compared."""
     section = draft.section
     if section.of is not None:
-        wrong = expression_faults(section.of, draft.types, ts=False, gives=Atomic("boolean"))
+        wrong = expression_faults(section.of, draft.types, ts=False, gives=AtomicType("boolean"))
         return [(HOLDS, "boolean")], [("of", fault) for fault in wrong]
     if section.same is None:
         return _columns(draft, "values", section.values)
@@ -182,7 +182,7 @@ def _compared(draft: CoalescedDraft) -> tuple[list[tuple[str, str]], list[tuple[
         return [], [("same", FaultError(found, f"a column of another name: {PREVIOUS} is the neighbour before"))]
     fields = tuple(Field(name, kind) for name, kind in draft.types.items() if kind is not None)
     scope: dict[str, SqlType | None] = {**draft.types, PREVIOUS: Struct(fields)}
-    faults = list(expression_faults(section.same, scope, ts=False, gives=Atomic("boolean")))
+    faults = list(expression_faults(section.same, scope, ts=False, gives=AtomicType("boolean")))
     if faults:
         return [], [("same", fault) for fault in faults]
     before, now, whole = _named(section.same)

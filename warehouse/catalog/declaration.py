@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
-from warehouse.catalog.model import MAX_EXPANSION, MAX_RECORD, Changes, Column, LayoutSpec, Stream
+from warehouse.catalog.model import MAX_EXPANSION, MAX_RECORD, Column, LayoutSpec, RelationChanges, Stream
 from warehouse.catalog.places import landing_at, place_of, recorded_place
 from warehouse.catalog.spelling import as_written
 
@@ -215,7 +215,7 @@ def stream_of(recorded: Declaration, name: str, root: Path, layout: LayoutSpec |
         unknown_columns=cast("UnknownColumns", recorded.unknown_columns),
         landing_settle=0,
         layout=layout or LayoutSpec(),
-        changes=None if recorded.op is None else Changes(recorded.op, recorded.retroactive),
+        changes=None if recorded.op is None else RelationChanges(recorded.op, recorded.retroactive),
         max_record=recorded.max_record,
         max_expansion=recorded.max_expansion,
         added=recorded.added,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from warehouse.layout import Layout
 
 __all__ = [
-    "Difference",
+    "DeclarationDifference",
     "Drift",
     "RecordedEpoch",
     "RecordedTable",
@@ -101,7 +101,7 @@ class Drift:
 
 
 @dataclass(frozen=True)
-class Difference:
+class DeclarationDifference:
     """A difference that needs a migration or another command: of which ``table`` (none: of all), in which key of its section.
 
     ``new`` and ``old`` are as they are written; ``fits`` tells of a column whether the new type holds all values of the old,
@@ -175,7 +175,7 @@ def compare(catalog: Catalog, epoch: RecordedEpoch) -> Drift:
     )
 
 
-def differences(catalog: Catalog, epoch: RecordedEpoch) -> tuple[Difference, ...]:
+def differences(catalog: Catalog, epoch: RecordedEpoch) -> tuple[DeclarationDifference, ...]:
     """Return what tables cannot follow by themselves; an added column is none, nor is what only judges incoming rows."""
     recorded = {table.name: table for table in epoch.tables}
     found = list(_grid_of_times(catalog, epoch))
@@ -191,15 +191,15 @@ def differences(catalog: Catalog, epoch: RecordedEpoch) -> tuple[Difference, ...
     return (*found, *_stored_or_lazy(catalog, epoch))
 
 
-def _stored_or_lazy(catalog: Catalog, epoch: RecordedEpoch) -> Iterator[Difference]:
+def _stored_or_lazy(catalog: Catalog, epoch: RecordedEpoch) -> Iterator[DeclarationDifference]:
     """Yield the coalesced tables that are stored and are not to be, and the other way round."""
     stored, lazy = {table.name for table in epoch.tables}, {table.name for table in epoch.lazy}
     for table in catalog.lazy:
         if table.name in stored:
-            yield Difference("how", table.name, "coalesced", "how", as_written("lazy"), as_written("eager"))
+            yield DeclarationDifference("how", table.name, "coalesced", "how", as_written("lazy"), as_written("eager"))
     for table in catalog.coalesced:
         if table.name in lazy and table.how == "eager":
-            yield Difference("how", table.name, "coalesced", "how", as_written("eager"), as_written("lazy"))
+            yield DeclarationDifference("how", table.name, "coalesced", "how", as_written("eager"), as_written("lazy"))
 
 
 def _follows(catalog: Catalog, name: str) -> bool:
@@ -247,21 +247,21 @@ def effective_layout(stream: Stream, recorded: Layout | None, interval: int) -> 
     return resolve(periods=stream.periods(interval), label=stream.label, **arguments)  # type: ignore[arg-type]
 
 
-def _grid_of_times(catalog: Catalog, epoch: RecordedEpoch) -> Iterator[Difference]:
+def _grid_of_times(catalog: Catalog, epoch: RecordedEpoch) -> Iterator[DeclarationDifference]:
     for key, new, old in (
         ("anchor", format_instant(catalog.anchor), format_instant(epoch.anchor)),
         ("update_interval", format_duration(catalog.update_interval), format_duration(epoch.update_interval)),
     ):
         if new != old:
-            yield Difference("time", None, "warehouse", key, as_written(new), as_written(old))
+            yield DeclarationDifference("time", None, "warehouse", key, as_written(new), as_written(old))
 
 
-def _table(stream: Stream, table: RecordedTable) -> Iterator[Difference]:
+def _table(stream: Stream, table: RecordedTable) -> Iterator[DeclarationDifference]:
     """Yield each difference that the table cannot follow."""
     section = "streams" if stream.changes is None else "relations"
 
-    def found(kind: Kind, key: str, new: object, old: object) -> Difference:
-        return Difference(kind, stream.name, section, key, as_written(new), as_written(old))
+    def found(kind: Kind, key: str, new: object, old: object) -> DeclarationDifference:
+        return DeclarationDifference(kind, stream.name, section, key, as_written(new), as_written(old))
 
     if table.declaration.op is None and stream.changes is not None:
         yield replace(found("relation", "op", "", ""), new="a relation", old="no relation")
@@ -282,26 +282,28 @@ def _table(stream: Stream, table: RecordedTable) -> Iterator[Difference]:
         yield found("layout", f"layout.{key}", new_value, old_value)
 
 
-def _archive(stream: Stream, table: RecordedTable) -> Iterator[Difference]:
+def _archive(stream: Stream, table: RecordedTable) -> Iterator[DeclarationDifference]:
     """Yield the difference, if there is one, that keeps a stream's rows from being put into its archive."""
     own = {column.name: column.type for column in table.declaration.columns if column.name != EXPIRED_AT}
     declared = {column.name: column.type for column in stream.columns}
     if (own, table.declaration.search_key) != (declared, stream.search_key):
         found = ", ".join(f"{name} {kind}" for name, kind in own.items())
         old = f"rows of {found} with key {', '.join(table.declaration.search_key)}"
-        yield Difference("archive", stream.name, "streams", "on_expiry", as_written(stream.on_expiry), old, archive=table.name)
+        new = as_written(stream.on_expiry)
+        yield DeclarationDifference("archive", stream.name, "streams", "on_expiry", new, old, archive=table.name)
 
 
-def _answers(aggregate: Aggregate, table: RecordedTable) -> Iterator[Difference]:
+def _answers(aggregate: Aggregate, table: RecordedTable) -> Iterator[DeclarationDifference]:
     """Yield the difference, if there is one, between the columns of an aggregate's answers and those that are stored."""
     stored = {column.name: column.type for column in table.declaration.columns}
     asked = dict(aggregate.definition.columns)
     if asked != stored:
         new, old = (", ".join(f"{name} {kind}" for name, kind in each.items()) for each in (asked, stored))
-        yield Difference("aggregate", aggregate.name, "aggregates", "select", f"answers with {new}", f"answers with {old}")
+        new, old = f"answers with {new}", f"answers with {old}"
+        yield DeclarationDifference("aggregate", aggregate.name, "aggregates", "select", new, old)
     elif aggregate.search_key != table.declaration.search_key:
         new, old = as_written(list(aggregate.search_key)), as_written(list(table.declaration.search_key))
-        yield Difference("aggregate", aggregate.name, "aggregates", "search_key", new, old)
+        yield DeclarationDifference("aggregate", aggregate.name, "aggregates", "search_key", new, old)
 
 
 def _layout(spec: LayoutSpec, layout: Layout) -> Iterator[tuple[str, object, object]]:

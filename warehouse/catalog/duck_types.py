@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from warehouse.catalog.spelling import FaultError
-from warehouse.catalog.types import Array, Atomic, Decimal, Field, Struct, canonical, parse_type, unusable_name
+from warehouse.catalog.types import Array, AtomicType, Decimal, Field, Struct, canonical, parse_type, unusable_name
 
 if TYPE_CHECKING:
     from duckdb.sqltypes import DuckDBPyType
@@ -75,7 +75,7 @@ def _translated(duck: DuckDBPyType, *, text: bool) -> SqlType:
     if name := _WORDS.get(duck.id):
         return parse_type(name)
     if text:
-        return Atomic("string")
+        return AtomicType("string")
     raise FaultError(f"the type {duck}", "a column of another type, e.g. a string or a timestamp in microseconds")
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from warehouse.catalog.expression_types import type_faults
 from warehouse.catalog.functions import AGGREGATES, GENERATORS, IMPURE, ROW_WISE, WINDOWS, WITHOUT_PARENTHESES
 from warehouse.catalog.spelling import FaultError, nearest
-from warehouse.catalog.types import Array, Atomic, SqlType, Struct, canonical
+from warehouse.catalog.types import Array, AtomicType, SqlType, Struct, canonical
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["expression_faults"]
 
 _DECLARED = "declared columns"
-_TIMESTAMP = Atomic("timestamp")
+_TIMESTAMP = AtomicType("timestamp")
 _ROW_WISE = "a row-wise, deterministic expression"
 # Words that stand before a parenthesis and call nothing.
 _SYNTAX_WORDS = """
@@ -74,7 +74,7 @@ def _faults(
 
     scope: dict[str, SqlType | None] = dict(columns)
     if ts and "ts" not in (name.lower() for name in scope):
-        scope["ts"] = Atomic("timestamp")
+        scope["ts"] = AtomicType("timestamp")
     try:
         tokens = sqlglot.tokenize(text, read="spark")
         tree = sqlglot.parse_one(f"SELECT {text}", read="spark") if text.strip() else None
@@ -215,7 +215,7 @@ def _result_faults(whole: exp.Expr, scope: Mapping[str, SqlType | None], gives: 
         return
     name = whole.name
     kind = next((kind for each, kind in scope.items() if each.lower() == name.lower()), None)
-    if kind is None or kind == Atomic(gives):
+    if kind is None or kind == AtomicType(gives):
         return
     found = canonical(kind)
     if gives != "timestamp":

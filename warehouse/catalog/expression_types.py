@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from warehouse.catalog.spelling import FaultError
-from warehouse.catalog.types import Array, Atomic, Decimal, SqlType, Struct, canonical, parse_type
+from warehouse.catalog.types import Array, AtomicType, Decimal, SqlType, Struct, canonical, parse_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -43,7 +43,7 @@ def family_of(kind: SqlType) -> Family:
             return "struct"
         case Decimal():
             return "number"
-        case Atomic(name):
+        case AtomicType(name):
             return _FAMILIES[name]
 
 
@@ -75,9 +75,9 @@ def type_of(text: str, scope: Mapping[str, SqlType | None]) -> SqlType | None:
             return None
     typed = annotate_types(_with_types(whole, lower), dialect="spark")
     if typed.type is not None and typed.type.this in exp.DataType.INTEGER_TYPES:
-        return Atomic("bigint")
+        return AtomicType("bigint")
     family = _family(typed)
-    return Atomic(family) if family in ("string", "boolean", "date", "timestamp") else None
+    return AtomicType(family) if family in ("string", "boolean", "date", "timestamp") else None
 
 
 def type_faults(whole: exp.Expr, scope: Mapping[str, SqlType | None], gives: SqlType | None) -> Iterator[FaultError]:

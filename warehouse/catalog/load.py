@@ -36,7 +36,7 @@ from warehouse.catalog.declared import declared_relation, declared_stream, decla
 from warehouse.catalog.model import Aggregate, Catalog, Coalesced
 from warehouse.catalog.owned import spark_fault
 from warehouse.catalog.patterns import split_landing
-from warehouse.catalog.places import Report, landing_at, landing_faults, local_path, moved_faults, root_path
+from warehouse.catalog.places import ProblemReport, landing_at, landing_faults, local_path, moved_faults, root_path
 from warehouse.catalog.retention import DEFAULT_RETAIN, bound_faults, derived_retain, widest_block
 from warehouse.catalog.sizes import SqlBounds
 from warehouse.catalog.spelling import FaultError, as_written, nearest
@@ -86,7 +86,7 @@ def load_catalog(
     """
     file = file or directory / FILE_NAME
     content, raw = _read(file)
-    report = Report(str(file))
+    report = ProblemReport(str(file))
     _top_level(raw, report)
     base = Path(os.path.abspath(directory))  # noqa: PTH100 - symbolic links are the user's names for places
     warehouse, root = _warehouse(raw.get("warehouse", {}), base, report)
@@ -213,14 +213,14 @@ def _read(file: Path) -> tuple[bytes, dict[str, object]]:
         raise ConfigurationError([problem]) from None
 
 
-def _top_level(raw: dict[str, object], report: Report) -> None:
+def _top_level(raw: dict[str, object], report: ProblemReport) -> None:
     for key in raw:
         if key not in _SECTIONS:
             allowed = ", ".join(f"[{section}.NAME]" if section in _TABLES else f"[{section}]" for section in _SECTIONS)
             report.add(key, FaultError(f'the unknown key "{key}"', allowed, nearest(key, _SECTIONS)))
 
 
-def _namespace(raw: dict[str, object], report: Report) -> None:
+def _namespace(raw: dict[str, object], report: ProblemReport) -> None:
     owners: dict[str, str] = {}
     for kind in _TABLES:
         section = raw.get(kind)
@@ -232,14 +232,14 @@ def _namespace(raw: dict[str, object], report: Report) -> None:
                 report.add(f"{kind}.{name}", FaultError(found, allowed))
 
 
-def _table(value: object, key: str, report: Report) -> dict[str, object]:
+def _table(value: object, key: str, report: ProblemReport) -> dict[str, object]:
     if isinstance(value, dict):
         return value
     report.add(key, FaultError(as_written(value), f"a table, [{key}]"))
     return {}
 
 
-def _warehouse(value: object, base: Path, report: Report) -> tuple[WarehouseSection, Path | None]:
+def _warehouse(value: object, base: Path, report: ProblemReport) -> tuple[WarehouseSection, Path | None]:
     section, faults = read_section(WarehouseSection, _table(value, "warehouse", report))
     report.add_section("warehouse", faults)
     for key in ("anchor", "update_interval"):
@@ -254,7 +254,7 @@ def _warehouse(value: object, base: Path, report: Report) -> tuple[WarehouseSect
 
 
 def _sections(
-    kind: str, model: type[_Section], raw: dict[str, object], report: Report
+    kind: str, model: type[_Section], raw: dict[str, object], report: ProblemReport
 ) -> Iterator[tuple[str, _Section, frozenset[str], tuple[str, ...]]]:
     """Yield (name, sound keys, keys at fault, all columns) of each ``[kind.NAME]``."""
     for name, given in _table(raw.get(kind, {}), kind, report).items():
@@ -273,7 +273,7 @@ def _aggregates(
     raw: dict[str, object],
     drafts: dict[str, Draft],
     warehouse: WarehouseSection,
-    report: Report,
+    report: ProblemReport,
     *,
     left_out: Collection[str] = (),
     views: Mapping[str, ReadView] | None = None,
@@ -298,7 +298,7 @@ def _over_views(raw: dict[str, object]) -> tuple[str, ...]:
 
 
 def _coalesced(
-    raw: dict[str, object], drafts: dict[str, Draft], warehouse: WarehouseSection, report: Report
+    raw: dict[str, object], drafts: dict[str, Draft], warehouse: WarehouseSection, report: ProblemReport
 ) -> dict[str, Coalesced | None]:
     """Return what each ``[coalesced.NAME]`` declares; None where it is at fault."""
     found: dict[str, Coalesced | None] = {}
@@ -317,7 +317,7 @@ def _kinds(raw: dict[str, object]) -> dict[str, str]:
 
 
 def _landings(
-    drafts: dict[str, Draft], relations: dict[str, RelationDraft], base: Path, root: Path | None, report: Report
+    drafts: dict[str, Draft], relations: dict[str, RelationDraft], base: Path, root: Path | None, report: ProblemReport
 ) -> tuple[dict[str, Path], dict[str, str | None]]:
     """Return where files land, and the patterns in `landing`, by section."""
     sections: dict[str, StreamSection | RelationSection] = {
@@ -340,7 +340,7 @@ def _moved(
     landings: dict[str, Path],
     base: Path,
     root: Path | None,
-    report: Report,
+    report: ProblemReport,
 ) -> dict[str, Path]:
     """Return where loaded files are moved: where the declaration says, else in ``loaded`` beside the landing."""
     declared: list[tuple[str, StreamSection | RelationSection]] = [
@@ -367,7 +367,7 @@ def _retention(
     warehouse: WarehouseSection,
     drafts: dict[str, Draft],
     views: dict[str, tuple[ViewSection, frozenset[str]]],
-    report: Report,
+    report: ProblemReport,
 ) -> int:
     """Return ``retain``, derived where it is left out, and report bounds that cannot be kept."""
     bounded = {f"streams.{name}": draft.section.erase_within for name, draft in drafts.items()}
@@ -388,7 +388,7 @@ def _retention(
     return retain
 
 
-def _spark(value: object, report: Report) -> tuple[tuple[str, str], ...]:
+def _spark(value: object, report: ProblemReport) -> tuple[tuple[str, str], ...]:
     try:
         given = settings(value)
     except FaultError as fault:

@@ -29,7 +29,6 @@ __all__ = [
     "AfterLoad",
     "Aggregate",
     "Catalog",
-    "Changes",
     "Coalesced",
     "Column",
     "Format",
@@ -39,6 +38,7 @@ __all__ = [
     "OverLifetime",
     "Publish",
     "Relation",
+    "RelationChanges",
     "ShortLived",
     "Stream",
     "UnknownColumns",
@@ -130,7 +130,7 @@ class LayoutSpec:
 
 
 @dataclass(frozen=True)
-class Changes:
+class RelationChanges:
     """What makes a stream's rows the changes of a relation: the expression that says which, and whether they act back."""
 
     op: str
@@ -171,7 +171,7 @@ class Stream:
     unknown_columns: UnknownColumns
     landing_settle: int
     layout: LayoutSpec = field(default_factory=LayoutSpec)
-    changes: Changes | None = None
+    changes: RelationChanges | None = None
     stale_after: int | None = None
     max_record: int = MAX_RECORD
     max_expansion: int = MAX_EXPANSION
@@ -263,7 +263,7 @@ class Relation:
             null_expiry="never",
             unknown_columns=self.unknown_columns,
             landing_settle=self.landing_settle,
-            changes=Changes(self.op, self.retroactive),
+            changes=RelationChanges(self.op, self.retroactive),
             stale_after=self.stale_after,
             max_record=self.max_record,
             max_expansion=self.max_expansion,

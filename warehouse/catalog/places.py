@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "NULL_FOLDER",
     "Landing",
-    "Report",
+    "ProblemReport",
     "folder_problem",
     "folder_values",
     "landing_at",
@@ -38,7 +38,7 @@ __all__ = [
 # --- the faults of one file, collected so that they are reported together ---
 
 
-class Report:
+class ProblemReport:
     """Problems of ``file`` in the order they are found."""
 
     def __init__(self, file: str) -> None:
@@ -63,7 +63,7 @@ class Report:
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/|file:")
 
 
-def local_path(text: str, base: Path, key: str, report: Report) -> Path | None:
+def local_path(text: str, base: Path, key: str, report: ProblemReport) -> Path | None:
     """Return the absolute path that ``text`` means in a file of the directory ``base``, or report its fault."""
     if _URI.match(text):
         allowed = "a local path; `root` and `landing` alone may be in an object store (s3://BUCKET/PREFIX)"
@@ -75,7 +75,7 @@ def local_path(text: str, base: Path, key: str, report: Report) -> Path | None:
     return Path(os.path.normpath(base / text))
 
 
-def root_path(text: str, base: Path, key: str, report: Report) -> Path | None:
+def root_path(text: str, base: Path, key: str, report: ProblemReport) -> Path | None:
     """Return the root or landing that ``text`` means: a place in an object store, or as :func:`local_path`."""
     if is_uri(text) and ("\0" in text or "%" in text or "?" in text or "#" in text or ".." in text.split("/")):
         report.add(key, FaultError(as_written(text), "s3://BUCKET or s3://BUCKET/PREFIX, of plain names"))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ALLOWED",
     "Array",
-    "Atomic",
+    "AtomicType",
     "Decimal",
     "Field",
     "SqlType",
@@ -95,7 +95,7 @@ _NAME_FAULTS = set(" ,;{}()\n\t=.`\"'\r\0")
 
 
 @dataclass(frozen=True)
-class Atomic:
+class AtomicType:
     """A type without parameters, by its canonical name."""
 
     name: str
@@ -131,7 +131,7 @@ class Struct:
     fields: tuple[Field, ...]
 
 
-SqlType: TypeAlias = "Atomic | Decimal | Array | Struct"
+SqlType: TypeAlias = "AtomicType | Decimal | Array | Struct"
 
 
 def parse_type(text: str) -> SqlType:
@@ -157,7 +157,7 @@ def parse_type(text: str) -> SqlType:
 def canonical(kind: SqlType) -> str:
     """Return the canonical lower-case text of a type; names of struct fields keep their case."""
     match kind:
-        case Atomic(name):
+        case AtomicType(name):
             return name
         case Decimal(precision, scale):
             return f"decimal({precision},{scale})"
@@ -185,7 +185,7 @@ def delta_type(kind: SqlType | str) -> object:
     """
     parsed = parse_type(kind) if isinstance(kind, str) else kind
     match parsed:
-        case Atomic(name):
+        case AtomicType(name):
             return _DELTA_NAMES[name]
         case Decimal():
             return canonical(parsed)
@@ -203,7 +203,7 @@ def delta_type(kind: SqlType | str) -> object:
 
 def is_key_type(kind: SqlType) -> bool:
     """Whether a column of this type can be part of a search key."""
-    return isinstance(kind, Decimal) or (isinstance(kind, Atomic) and kind.name in _KEY_TYPES)
+    return isinstance(kind, Decimal) or (isinstance(kind, AtomicType) and kind.name in _KEY_TYPES)
 
 
 def unusable_name(name: str) -> str | None:
@@ -245,7 +245,7 @@ class _Parser:
         word = self._next("a type").lower()
         name = _ALIASES.get(word, word)
         if name in _DELTA_NAMES:
-            return Atomic(name)
+            return AtomicType(name)
         match name:
             case "decimal":
                 return self._decimal()
@@ -349,12 +349,12 @@ def widens(old: str, new: str) -> bool:
     one, other = parse_type(old), parse_type(new)
     if isinstance(one, Decimal) and isinstance(other, Decimal):
         return other.scale >= one.scale and other.precision - other.scale >= one.precision - one.scale and one != other
-    if not isinstance(one, Atomic):
+    if not isinstance(one, AtomicType):
         return False
     if isinstance(other, Decimal):
         digits = _INTEGERS.get(one.name)
         return digits is not None and other.precision - other.scale >= digits
-    if not isinstance(other, Atomic):
+    if not isinstance(other, AtomicType):
         return False
     if one.name in _INTEGERS and other.name in _INTEGERS:
         return _INTEGERS[other.name] > _INTEGERS[one.name]

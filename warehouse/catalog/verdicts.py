@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from warehouse.catalog.drift import Difference, differences
+from warehouse.catalog.drift import DeclarationDifference, differences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -135,7 +135,7 @@ def _of_table(table: str, *, declared: bool) -> Verdict:
     return Verdict(table, "declared", None, "free", f"it is kept, frozen, until `stream-wh drop {name}` forgets it")
 
 
-def _of_key(key: str, before: str | None, now: str | None, unfit: Difference | None) -> Verdict:
+def _of_key(key: str, before: str | None, now: str | None, unfit: DeclarationDifference | None) -> Verdict:
     if unfit is not None:
         return Verdict(key, unfit.old, now, _word(unfit), _what_to_do(unfit), stops=True)
     section, _, rest = key.partition(".")
@@ -208,13 +208,13 @@ def _read_otherwise(name: str, before: str, now: str | None) -> bool:
     return reading(before) != reading(now)
 
 
-def _word(unfit: Difference) -> VerdictWord:
+def _word(unfit: DeclarationDifference) -> VerdictWord:
     if unfit.command is None:
         return "refused"
     return "migrate" if unfit.kind in ("layout", "how") else "rebuild"
 
 
-def _what_to_do(unfit: Difference) -> str:
+def _what_to_do(unfit: DeclarationDifference) -> str:
     if unfit.command is None:
         return unfit.remedy
     ways = ", --rebuild or --side-by-side" if unfit.kind == "layout" else ""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from warehouse.checking.findings import Finding, fault, note
 from warehouse.epochs.journal import numbers, read_record, record_path
-from warehouse.epochs.known import Ledger, known_files
+from warehouse.epochs.known import LandingLedger, known_files
 from warehouse.epochs.records import Epoch
 from warehouse.errors import NewerFormatError, RecordDamagedError, WarehouseError
 from warehouse.planning.steps import Plan
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ReadableRecords", "read_records", "records_findings"]
 
-_BODIES = {"plan": Plan, "epoch": Epoch, "past": Epoch, "ledger": Ledger}
+_BODIES = {"plan": Plan, "epoch": Epoch, "past": Epoch, "ledger": LandingLedger}
 _RESTORE = "restore the file from a copy of the warehouse"
 _REMOVED = "`stream-wh check --repair` removes it"
 

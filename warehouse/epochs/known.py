@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KnownStream",
-    "Ledger",
+    "LandingLedger",
     "keep_ledger",
     "known_files",
     "ledger_shards",
@@ -61,7 +61,7 @@ class KnownStream:
 
 
 @dataclass(frozen=True)
-class Ledger:
+class LandingLedger:
     """The sum of all epochs up to ``epoch``. Ledgers of format 1 have all ``files`` in them, later ones ``streams``."""
 
     epoch: int
@@ -156,10 +156,10 @@ def loaded_after(root: Path, number: int, upto: int) -> dict[str, set[str]]:
     return found
 
 
-def newest_ledger(root: Path, upto: int) -> Ledger:
+def newest_ledger(root: Path, upto: int) -> LandingLedger:
     """Return the newest ledger at or before an epoch; an empty one if there is none."""
     found = [number for number in numbers(root, "ledger") if number <= upto]
-    return read_record(record_path(root, max(found), "ledger"), Ledger) if found else Ledger(-1)
+    return read_record(record_path(root, max(found), "ledger"), LandingLedger) if found else LandingLedger(-1)
 
 
 def _epochs(root: Path, first: int, last: int) -> Iterator[_Told]:
@@ -202,7 +202,7 @@ def write_ledger(root: Path, newest: Epoch) -> None:
                 store_of(_shard_path(root, shard)).write_exclusive(_shard_path(root, shard), content)
         left_out = tuple(known.left_out.values())
         streams.append(KnownStream(name, shards, left_out, tuple(sorted(known.reload))))
-    store_of(path).write_exclusive(path, encode_record(Ledger(newest.number, streams=tuple(streams))))
+    store_of(path).write_exclusive(path, encode_record(LandingLedger(newest.number, streams=tuple(streams))))
 
 
 def keep_ledger(root: Path, newest: Epoch, oldest: int) -> None:
@@ -234,7 +234,7 @@ def prune_ledgers(root: Path, oldest: int) -> None:
 
 def ledger_shards(root: Path, number: int) -> Iterator[str]:
     """Yield the names of a ledger's shards."""
-    ledger = read_record(record_path(root, number, "ledger"), Ledger)
+    ledger = read_record(record_path(root, number, "ledger"), LandingLedger)
     return (shard.name for known in ledger.streams for shard in known.shards)
 
 

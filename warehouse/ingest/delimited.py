@@ -16,7 +16,7 @@ from warehouse.ingest.landing import file_encoding
 from warehouse.ingest.lines import LINE, STRANGE, WHY, line_names, line_records
 from warehouse.ingest.multiline import look
 from warehouse.ingest.quotes import has_doubtful_lines
-from warehouse.ingest.record_parts import PLACE_OF_RECORD, SHAPE, Delimited, Records, called_of, paths_of
+from warehouse.ingest.record_parts import PLACE_OF_RECORD, SHAPE, Delimited, FileRecords, called_of, paths_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -43,15 +43,15 @@ _MARK = "x"
 
 def delimited_records(
     session: SparkSession, stream: Stream, header: tuple[str, ...], files: Sequence[LandingFile]
-) -> Iterator[Records]:
+) -> Iterator[FileRecords]:
     """Yield the fields of files with that header as text, by how they are read."""
     if stream.format in OF_LINES:
         names = line_names(stream, header)
-        yield Records(line_records(session, stream, names, files), Delimited(names, None))
+        yield FileRecords(line_records(session, stream, names, files), Delimited(names, None))
         return
     for shape, members in _by_shape(stream, header, files).items():
         read = _asked if shape.doubtful else _fields
-        yield Records(read(session, stream, shape, members), shape)
+        yield FileRecords(read(session, stream, shape, members), shape)
 
 
 def _by_shape(stream: Stream, header: tuple[str, ...], files: Sequence[LandingFile]) -> dict[Delimited, list[LandingFile]]:

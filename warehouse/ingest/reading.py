@@ -30,7 +30,7 @@ from warehouse.ingest.folder_columns import with_folder_columns
 from warehouse.ingest.json_arrays import is_exact, is_whole
 from warehouse.ingest.json_fields import Parsed, exact_text, json_path, parsed, seen_text
 from warehouse.ingest.local import local_frame
-from warehouse.ingest.record_parts import PLACE_OF_RECORD, SHAPE, Records, called_of, paths_of
+from warehouse.ingest.record_parts import PLACE_OF_RECORD, SHAPE, FileRecords, called_of, paths_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -83,20 +83,20 @@ def read_files(
 
 def read_records(
     session: SparkSession, stream: Stream, groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]]
-) -> list[Records]:
+) -> list[FileRecords]:
     """Return the records of files of text, by what tells how they are read; ``groups`` as of :func:`read_files`."""
-    found: list[Records] = []
+    found: list[FileRecords] = []
     for header, files in groups:
         readable = [file for file in files if file.size]
         if readable and is_delimited(stream):
             found.extend(delimited_records(session, stream, header, readable))
         elif readable:
-            found.append(Records(_lines(session, stream, readable), None))
+            found.append(FileRecords(_lines(session, stream, readable), None))
     return found
 
 
 def typed(rows: DataFrame, stream: Stream, shape: Delimited | None) -> DataFrame:
-    """Return what is read of each record, and where it stands; ``rows`` as of :class:`Records` of that shape."""
+    """Return what is read of each record, and where it stands; ``rows`` as of :class:`FileRecords` of that shape."""
     return _json(rows, stream) if shape is None else typed_fields(rows, stream, shape)
 
 

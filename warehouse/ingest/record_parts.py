@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from warehouse.ingest.columns import Input
     from warehouse.ingest.files import LandingFile
 
-__all__ = ["PLACE_OF_RECORD", "SHAPE", "Delimited", "Records", "called_of", "paths_of", "place_of_record"]
+__all__ = ["PLACE_OF_RECORD", "SHAPE", "Delimited", "FileRecords", "called_of", "paths_of", "place_of_record"]
 
 PLACE_OF_RECORD = (
     "_metadata.file_path AS _file",
@@ -31,7 +31,7 @@ SHAPE = "_shape"
 
 
 @dataclass(frozen=True)
-class Records:
+class FileRecords:
     """Records of files as Spark's reader gives them, each with where it stands; ``shape``: how they are read, None for JSON."""
 
     rows: DataFrame

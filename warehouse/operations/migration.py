@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.declaration import with_added
-from warehouse.catalog.drift import Difference, compare, differences
+from warehouse.catalog.drift import DeclarationDifference, compare, differences
 from warehouse.catalog.model import LayoutSpec
 from warehouse.catalog.spelling import as_written
 from warehouse.epochs.records import FormerLayout
@@ -141,7 +141,7 @@ class Migration:
     # --- what is asked for ---
 
     def _streams(
-        self, table: str | None, request: MigrationRequest, found: Sequence[Difference], *, everything: bool
+        self, table: str | None, request: MigrationRequest, found: Sequence[DeclarationDifference], *, everything: bool
     ) -> list[Stream]:
         catalog, last = self.catalog, self.last
         if table is None:
@@ -211,7 +211,7 @@ class Migration:
             raise MigrationError(left, "the last update left files of it for another epoch; run `stream-wh update` first")
 
     def _target(
-        self, stream: Stream, request: MigrationRequest, found: Sequence[Difference], *, reslotted: bool
+        self, stream: Stream, request: MigrationRequest, found: Sequence[DeclarationDifference], *, reslotted: bool
     ) -> Target | None:
         """What becomes of a table that is written again; None when it is as it is declared."""
         state = self._state(stream)
@@ -248,7 +248,7 @@ class Migration:
         return migrated(state.layout, given, periods=periods, label=stream.label, widest=stream.widest_block)
 
     def _reshaped(
-        self, stream: Stream, state: TableState, own: Sequence[Difference], request: MigrationRequest
+        self, stream: Stream, state: TableState, own: Sequence[DeclarationDifference], request: MigrationRequest
     ) -> bool:
         """Whether columns get other names or types; refuses what would lose values."""
         declared = {column.name: column.type for column in stream.columns}
@@ -276,7 +276,7 @@ class Migration:
             raise UnknownNameError("stream or relation", stream.name, [each.name for each in self.last.tables])
         return state
 
-    def _followed(self, found: Sequence[Difference], done: Sequence[str]) -> Catalog:
+    def _followed(self, found: Sequence[DeclarationDifference], done: Sequence[str]) -> Catalog:
         """The file that the new epoch fits: today's, unless other tables have still to follow it."""
         rest = [each for each in found if each.kind != "time" and each.table not in done]
         if not rest:
@@ -286,7 +286,7 @@ class Migration:
     # --- what is to be done ---
 
     def _rebuild(
-        self, targets: Sequence[Target], found: Sequence[Difference], *, reslotted: bool, dry_run: bool
+        self, targets: Sequence[Target], found: Sequence[DeclarationDifference], *, reslotted: bool, dry_run: bool
     ) -> MigrationWork:
         if not targets and not reslotted:
             return MigrationWork(MigrationReport(None))
@@ -323,7 +323,7 @@ class Migration:
         return [given for given in self.nodes if given.node.table in found]
 
     def _side_by_side(
-        self, streams: Sequence[Stream], request: MigrationRequest, found: Sequence[Difference], *, dry_run: bool
+        self, streams: Sequence[Stream], request: MigrationRequest, found: Sequence[DeclarationDifference], *, dry_run: bool
     ) -> MigrationWork:
         chosen = {stream.name for stream in streams}
         other = next((each for each in found if each.table in chosen and each.kind != "layout"), None)

@@ -21,7 +21,7 @@ from warehouse.ingest.landing import list_landing
 from warehouse.operations.context import WriteContext, locked
 from warehouse.operations.execution import begin, finish
 from warehouse.operations.next_epoch import load_files_left
-from warehouse.operations.restate_plan import Changed, restate_base, restate_plan
+from warehouse.operations.restate_plan import ChangedDeclaration, restate_base, restate_plan
 from warehouse.operations.restated_files import Reread, loaded_since, rejected_before
 from warehouse.operations.standing import behind
 from warehouse.planning.coalesced_plans import coalesced_of
@@ -136,7 +136,7 @@ def _restatable(catalog: Catalog, last: Epoch, table: str) -> tuple[Stream, Tabl
 
 def _changed(
     catalog: Catalog, last: Epoch, stream: Stream, since: int | Literal["first"] | None
-) -> tuple[Changed | None, tuple[str, ...]]:
+) -> tuple[ChangedDeclaration | None, tuple[str, ...]]:
     """What the table on disk cannot follow; that is for restating all of it."""
     drift = compare(catalog, last)
     section = "streams" if stream.changes is None else "relations"
@@ -148,7 +148,7 @@ def _changed(
     if not own:
         return None, warnings
     layout = effective_layout(stream, None, catalog.update_interval)
-    return Changed(declaration(stream, catalog.root), layout), warnings
+    return ChangedDeclaration(declaration(stream, catalog.root), layout), warnings
 
 
 def _reread(

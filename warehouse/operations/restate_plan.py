@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from warehouse.planning.node_plans import NodeInput
     from warehouse.planning.steps import Plan
 
-__all__ = ["Base", "Changed", "restate_base", "restate_plan"]
+__all__ = ["Base", "ChangedDeclaration", "restate_base", "restate_plan"]
 
 
 @dataclass(frozen=True)
-class Changed:
+class ChangedDeclaration:
     """A declaration that the table on disk cannot follow, and the layout that comes with it."""
 
     declaration: Declaration
@@ -51,7 +51,7 @@ class Base:
 
 
 def restate_base(
-    newest: Epoch, table: str, found: Reread, nodes: Sequence[NodeInput], changed: Changed | None = None
+    newest: Epoch, table: str, found: Reread, nodes: Sequence[NodeInput], changed: ChangedDeclaration | None = None
 ) -> Base:
     """Return the newest epoch with one table as it was, and the views above it marked so that they are rebuilt.
 

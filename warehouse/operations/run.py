@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from warehouse.operations.update import UpdateReport
 
-__all__ = ["Clock", "Grid", "Turn", "WallClock", "following", "keep_up_to_date"]
+__all__ = ["Grid", "RunClock", "Turn", "WallClock", "following", "keep_up_to_date"]
 
 FIRST_PAUSE = 2 * SECOND
 LONGEST_PAUSE = 60 * SECOND
@@ -53,7 +53,7 @@ class Turn:
     error: WarehouseError | None = None
 
 
-class Clock(Protocol):
+class RunClock(Protocol):
     """What a run goes by."""
 
     def now(self) -> int:
@@ -89,7 +89,7 @@ def following(instant: int, grid: Grid, delay: int) -> int:
 
 
 def keep_up_to_date(
-    update: Callable[[], UpdateReport], grid: Callable[[], Grid], delay: int, clock: Clock, report_turn: Callable[[Turn], None]
+    update: Callable[[], UpdateReport], grid: Callable[[], Grid], delay: int, clock: RunClock, report_turn: Callable[[Turn], None]
 ) -> int:
     """Update now and ``delay`` after every grid point, until the clock says to end; return how many updates succeeded.
 
@@ -141,7 +141,7 @@ def keep_up_to_date(
             return succeeded
 
 
-def _over(clock: Clock, began: int, until: int) -> bool:
+def _over(clock: RunClock, began: int, until: int) -> bool:
     """Wait until an instant; return whether the run is to end. A clock that was set back ends the wait too."""
     if clock.wait(0):
         return True

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Catalog
     from warehouse.epochs.records import Epoch
 
-__all__ = ["AggregateExplanation", "SynopsisRead", "WindowDue", "explained_aggregate"]
+__all__ = ["AggregateExplanation", "ExplainedSynopsis", "WindowDue", "explained_aggregate"]
 
 
 @dataclass(frozen=True)
-class SynopsisRead:
+class ExplainedSynopsis:
     """A synopsis that an aggregate reads.
 
     ``table`` is None until an update has made it, ``counted`` the column whose values are counted, of which a slot has the
@@ -73,7 +73,7 @@ class AggregateExplanation:
 
     name: str
     definition: Definition
-    synopses: tuple[SynopsisRead, ...]
+    synopses: tuple[ExplainedSynopsis, ...]
     windows: tuple[WindowDue, ...]
     epoch: int | None
 
@@ -103,7 +103,7 @@ def explained_aggregate(catalog: Catalog, name: str, epoch: Epoch | None) -> Agg
         counted = every[number].counted
         wanted = max(need.slots for other in readers[number] for need in needs(beside[other]))
         found.append(
-            SynopsisRead(
+            ExplainedSynopsis(
                 table=table,
                 counted=counted[0] if counted else None,
                 states=tuple(f"{each.function}({each.column})" for each in states),
@@ -154,7 +154,7 @@ def _windows(
     catalog: Catalog,
     definition: Definition,
     epoch: Epoch | None,
-    synopses: Sequence[SynopsisRead],
+    synopses: Sequence[ExplainedSynopsis],
     others: Mapping[str, Definition],
 ) -> Iterator[WindowDue]:
     for window in definition.windows:
@@ -168,7 +168,7 @@ def _windows(
         yield WindowDue(window.text, window.slots, window.every * catalog.update_interval, due, rows, tuple(together), pieces)
 
 
-def _rows_of(window: Window, end: int | None, synopsis: SynopsisRead) -> float:
+def _rows_of(window: Window, end: int | None, synopsis: ExplainedSynopsis) -> float:
     """About how many rows of a synopsis a window reads: an interval has as many as a slot."""
     kept = synopsis.slots * (1 + upkeep(synopsis.levels))
     return (synopsis.rows or 0) * min(_pieces(window, end, synopsis.levels), synopsis.slots) / kept

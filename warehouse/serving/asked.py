@@ -101,13 +101,13 @@ def asked_of(
 
     """
     try:
-        return _Taken(connection, syntax_tree(connection, query), frozenset(map(str.lower, columns)), stable).asked()
+        return _AskedTerms(connection, syntax_tree(connection, query), frozenset(map(str.lower, columns)), stable).asked()
     except ElseError:
         raise QueryError(_ALLOWED) from None
 
 
 @dataclass
-class _Taken(Halves):
+class _AskedTerms(Halves):
     def asked(self) -> AskedQuery:
         """Take the query apart."""
         node = self.tree["statements"][0]["node"]

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 __all__ = [
     "ColumnDescription",
     "FormerStatus",
+    "LiveFiles",
     "RelationDescription",
     "TableDescription",
-    "TableFiles",
     "TableStatus",
     "ViewDescription",
     "accuracies",
@@ -112,7 +112,7 @@ class TableDescription:
 
 
 @dataclass(frozen=True)
-class TableFiles:
+class LiveFiles:
     """The files of a table that may hold live rows, and the filter that keeps only these rows.
 
     ``filter`` is SQL for any engine; ``slot_filter`` says the same in integers. The files lack the partition columns:
@@ -237,14 +237,14 @@ def _relation(reader: Reader, pin: Pin, state: TableState) -> RelationDescriptio
     return RelationDescription(declaration.op, declaration.retroactive, current)
 
 
-def files(reader: Reader, table: str) -> TableFiles:
+def files(reader: Reader, table: str) -> LiveFiles:
     """Return the exact files that any engine needs for a table's rows at the epoch, and the filter over them."""
 
-    def build(pin: Pin) -> TableFiles:
+    def build(pin: Pin) -> LiveFiles:
         state, epoch = pin.state(table), pin.epoch
         if (lazy := pin.lazy(state)) is not None:
             raise lazy_error(state.name, f"its rows are made of the points in the files of {lazy.definition.source}")
-        return TableFiles(
+        return LiveFiles(
             table=state.name,
             epoch=epoch.number,
             window_time=epoch.window_time,

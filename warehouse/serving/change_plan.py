@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from warehouse.storage.snapshot import DataFile
 
-__all__ = ["ChangePlan", "Expiring", "Held", "Moved", "changes_between"]
+__all__ = ["ChangePlan", "Expiring", "Held", "MovedFiles", "changes_between"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Expiring:
 
 
 @dataclass(frozen=True)
-class Moved:
+class MovedFiles:
     """Files that an epoch has and the one before has not, or the other way round, with rows that outlive its window time.
 
     All such rows of ``came`` came, all of ``went`` went; those of ``both_came`` and ``both_went`` have to be compared.
@@ -68,7 +68,7 @@ class ChangePlan:
     """The files to read, and what for."""
 
     expiring: tuple[Expiring, ...]
-    moved: tuple[Moved, ...]
+    moved: tuple[MovedFiles, ...]
 
     @property
     def files(self) -> frozenset[str]:
@@ -128,13 +128,13 @@ def _spans(held: Sequence[Held]) -> Iterator[tuple[DataFile, int, int]]:
         yield file, first, len(held) - 1
 
 
-def _moved(before: Held, after: Held) -> Moved:
+def _moved(before: Held, after: Held) -> MovedFiles:
     old, new = ({file.path for file in each.files} for each in (before, after))
     came = [file for file in after.files if file.path not in old and _outlives(file, after.slot)]
     went = [file for file in before.files if file.path not in new and _outlives(file, after.slot)]
     place: Callable[[DataFile], object] = _partition if after.settled else _anywhere
     shared = {place(file) for file in came} & {place(file) for file in went}
-    return Moved(
+    return MovedFiles(
         after.epoch,
         after.window_time,
         came=_those(came, lambda file: place(file) not in shared),

@@ -16,7 +16,7 @@ from warehouse.time import NEVER
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from warehouse.serving.change_plan import ChangePlan, Moved
+    from warehouse.serving.change_plan import ChangePlan, MovedFiles
     from warehouse.storage.snapshot import DataFile
 
 __all__ = ["CHANGE_COLUMNS", "LIFE_COLUMNS", "change_query"]
@@ -94,7 +94,7 @@ def _read(schema_file: str, files: Sequence[DataFile], projection: str, where: s
     return f"SELECT {projection} FROM read_parquet([{paths}], union_by_name = true, hive_partitioning = false) WHERE {where}"
 
 
-def _plain(schema_file: str, moved: Moved, row: str) -> list[str]:
+def _plain(schema_file: str, moved: MovedFiles, row: str) -> list[str]:
     """Return the queries of what came and went where nothing has to be compared."""
     live = f"_exp > {instant(moved.window_time)}"
     return [
@@ -104,7 +104,7 @@ def _plain(schema_file: str, moved: Moved, row: str) -> list[str]:
     ]
 
 
-def _compared(schema_file: str, moved: Moved, row: str) -> str:
+def _compared(schema_file: str, moved: MovedFiles, row: str) -> str:
     """Return the query of rows with ``_sum``: how many more there are than before."""
     live = f"_exp > {instant(moved.window_time)}"
     both = " UNION ALL ".join(

@@ -28,7 +28,7 @@ __all__ = [
     "META_TABLES",
     "SYSTEM_SCHEMA",
     "TOO_DEEP",
-    "Query",
+    "CheckedQuery",
     "checked_query",
     "nodes",
     "query_error",
@@ -66,7 +66,7 @@ _ALLOWED = "allowed: one SELECT, WITH, VALUES, SHOW TABLES, DESCRIBE, SUMMARIZE 
 
 
 @dataclass(frozen=True)
-class Query:
+class CheckedQuery:
     """A checked query: its text as it runs, the tables it reads, whether it lists what tables there are, and whether it names
     the schema of tables with system columns.
     """  # noqa: D205 - one sentence
@@ -78,7 +78,7 @@ class Query:
     in_system: bool
 
 
-def checked_query(connection: duckdb.DuckDBPyConnection, text: str, tables: Collection[str]) -> Query:
+def checked_query(connection: duckdb.DuckDBPyConnection, text: str, tables: Collection[str]) -> CheckedQuery:
     """Return a query that reads nothing but the warehouse's tables.
 
     Raises
@@ -99,7 +99,7 @@ def checked_query(connection: duckdb.DuckDBPyConnection, text: str, tables: Coll
         found.look(node, expressions)
     if found.before_system:
         body = _with_catalog(connection, tree)
-    return Query(head + body, frozenset(found.tables), frozenset(found.meta), found.lists, found.in_system)
+    return CheckedQuery(head + body, frozenset(found.tables), frozenset(found.meta), found.lists, found.in_system)
 
 
 def _single(connection: duckdb.DuckDBPyConnection, text: str) -> str:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from warehouse.epochs.records import TableState
-    from warehouse.serving.guard import Query
+    from warehouse.serving.guard import CheckedQuery
     from warehouse.serving.pin import Pin
     from warehouse.storage.snapshot import DataFile
 
@@ -93,7 +93,7 @@ class Partials:
         self,
         pin: Pin,
         sandbox: duckdb.DuckDBPyConnection,
-        query: Query,
+        query: CheckedQuery,
         columns: Sequence[tuple[str, str]],
         tau: int,
         between: Callable[[], None],

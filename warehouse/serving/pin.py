@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from warehouse.epochs.following import LazyTable
     from warehouse.epochs.records import Epoch, SideTable, TableState
     from warehouse.serving.engine import Resources
-    from warehouse.serving.guard import Query
+    from warehouse.serving.guard import CheckedQuery
     from warehouse.serving.hot import HotTables
     from warehouse.storage.snapshot import DataFile
 
@@ -286,7 +286,13 @@ class Pin:
                 yield state
 
     def sandbox(
-        self, connection: duckdb.DuckDBPyConnection, resources: Resources, query: Query, tau: int, *, open_until_now: bool = False
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        resources: Resources,
+        query: CheckedQuery,
+        tau: int,
+        *,
+        open_until_now: bool = False,
     ) -> duckdb.DuckDBPyConnection:
         """Return a closed-off connection in which a checked query's tables are views of what is live at an instant.
 
@@ -308,7 +314,7 @@ class Pin:
         return held[0]
 
     def _views(
-        self, connection: duckdb.DuckDBPyConnection, query: Query, tau: int, *, open_until_now: bool
+        self, connection: duckdb.DuckDBPyConnection, query: CheckedQuery, tau: int, *, open_until_now: bool
     ) -> list[TableView]:
         views = []
         for state in (*self.epoch.tables, *lazy_states(self.epoch)):
@@ -325,7 +331,7 @@ class Pin:
             views.append(TableView(state.name, source, names))
         return views
 
-    def _records(self, query: Query) -> list[RecordTable]:
+    def _records(self, query: CheckedQuery) -> list[RecordTable]:
         """Return the tables of epochs and files that a query reads; one that it only lists is empty."""
         tables: list[RecordTable] = []
         if query.lists or "_epochs" in query.meta:
@@ -360,7 +366,7 @@ class Pin:
                     max_exp_slot=file.max_exp_slot,
                 )
 
-    def _rejected(self, query: Query) -> list[Rejected] | None:
+    def _rejected(self, query: CheckedQuery) -> list[Rejected] | None:
         if "_rejected" not in query.meta:
             return [] if query.lists else None
         return [Rejected(state.name, self.side_files(state.rejected)) for state in visible(self.epoch)]

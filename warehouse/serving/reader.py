@@ -21,7 +21,7 @@ from warehouse.serving.changes import changes_of, newest_asked
 from warehouse.serving.clock import clock_of
 from warehouse.serving.condition import Condition, check_boolean, checked_condition
 from warehouse.serving.engine import damaged_error, read_error
-from warehouse.serving.guard import Query, checked_query, query_error, without_temporal_functions
+from warehouse.serving.guard import CheckedQuery, checked_query, query_error, without_temporal_functions
 from warehouse.serving.keys import key_range, keys_of
 from warehouse.serving.latest import Isolation, latest
 from warehouse.serving.owed import owed_by
@@ -382,7 +382,7 @@ class Reader(PinnedReader):
         shown = request.shown(own)
         where = without_temporal_functions(where)
         named = checked_condition(self.connection, where)
-        query = Query("", frozenset({state.name}), frozenset(), lists=False, in_system=False)
+        query = CheckedQuery("", frozenset({state.name}), frozenset(), lists=False, in_system=False)
         sandbox = pin.sandbox(self.connection, self._resources, query, tau)
         columns = [name for name, _ in (*own, *SYSTEM_COLUMNS)]
         wanted = named | {name for name, _ in shown}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from warehouse.serving.choice import Chooser
     from warehouse.serving.clock import Clock
     from warehouse.serving.footers import Footers
-    from warehouse.serving.guard import Query
+    from warehouse.serving.guard import CheckedQuery
     from warehouse.serving.key_summaries import Summaries
     from warehouse.serving.pin import Pin
     from warehouse.serving.request import Request
@@ -39,7 +39,7 @@ _HELD = "found"
 def aggregates_within(
     connection: duckdb.DuckDBPyConnection,
     pin: Pin,
-    query: Query,
+    query: CheckedQuery,
     sandbox: duckdb.DuckDBPyConnection,
     columns: tuple[tuple[str, str], ...],
     now: int | None,

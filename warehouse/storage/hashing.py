@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 import xxhash
 
-from warehouse.catalog.types import Array, Atomic, Decimal, Struct
+from warehouse.catalog.types import Array, AtomicType, Decimal, Struct
 from warehouse.time import to_micros
 
 if TYPE_CHECKING:
@@ -75,13 +75,13 @@ def _hashed(value: Any, kind: SqlType, seed: int) -> int:  # noqa: ANN401 - any 
             for field in fields:
                 seed = _hashed(value[field.name], field.type, seed)
             return seed
-        case Decimal() | Atomic():
+        case Decimal() | AtomicType():
             return xxhash.xxh64_intdigest(_bytes(value, kind), seed)
         case _:
             assert_never(kind)
 
 
-def _bytes(value: Any, kind: Atomic | Decimal) -> bytes:  # noqa: ANN401 - any stored value
+def _bytes(value: Any, kind: AtomicType | Decimal) -> bytes:  # noqa: ANN401 - any stored value
     if isinstance(kind, Decimal):
         unscaled = int(_EXACT.scaleb(Number(value), kind.scale))
         if kind.precision <= _LONG_DIGITS:

@@ -42,7 +42,7 @@ def fits_arrays(files: Sequence[DataFile]) -> bool:
     return values <= limits().array_values and size <= limits().array_bytes
 
 
-class _Taken:
+class _BytesRead:
     """The bytes that several threads have read; too many end all of them."""
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ def read_in_cells(files: Sequence[DataFile], wanted: pa.Schema, *, whole: bool =
 
     """
     stored = [name for name in wanted.names if name not in CELL]
-    taken = _Taken()
+    taken = _BytesRead()
 
     def rows_of(file: DataFile) -> pa.Table:
         with pq.ParquetFile(file.path, page_checksum_verification=not whole) as opened:

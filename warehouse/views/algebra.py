@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = [
-    "Aggregate",
+    "AggregateCall",
     "AntiJoin",
     "AsOf",
     "BagDifference",
@@ -78,7 +78,7 @@ class Order(msgspec.Struct, frozen=True):
     nulls_first: bool = True
 
 
-class Aggregate(msgspec.Struct, frozen=True):
+class AggregateCall(msgspec.Struct, frozen=True):
     """One aggregate of a group: ``function`` in lower case, ``argument`` a column of the input (none: ``count(*)``).
 
     ``sql`` is the whole Spark SQL call, ``count(*)``, ``sum(`x`)``, ``count(DISTINCT `x`)``, for recomputing it.
@@ -194,7 +194,7 @@ class Group(msgspec.Struct, frozen=True, tag="group"):
 
     input: Operator
     keys: tuple[str, ...]
-    aggregates: tuple[Aggregate, ...]
+    aggregates: tuple[AggregateCall, ...]
 
 
 class BagDifference(msgspec.Struct, frozen=True, tag="bag-difference"):

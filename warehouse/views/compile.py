@@ -19,7 +19,7 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.catalog.model import DEFAULT_PERIODS
 from warehouse.layout.columns import is_reserved
 from warehouse.views.algebra import (
-    Aggregate,
+    AggregateCall,
     AsOf,
     Distinct,
     Filter,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from warehouse.views.labels import Label
     from warehouse.views.language.types import Types
 
-__all__ = ["Known", "compile_plan", "renamed_group"]
+__all__ = ["KnownTables", "compile_plan", "renamed_group"]
 
 
 _STATELESS = (Scan, TimeWindow, InternalRows, Filter, Project, AsOf, UnionAll)
@@ -57,7 +57,7 @@ _NO_KEY = ("float", "double", "binary", "array", "struct")
 
 
 @dataclass
-class Known:
+class KnownTables:
     """What is known of stored tables, by name: labels, lifetimes in microseconds, columns with their types."""
 
     labels: dict[str, Label]
@@ -73,7 +73,7 @@ class Known:
         return label(operator, self.labels, output=output)
 
 
-def compile_plan(name: str, plan: Operator, search_key: tuple[str, ...], known: Known, interval: int) -> tuple[Node, ...]:
+def compile_plan(name: str, plan: Operator, search_key: tuple[str, ...], known: KnownTables, interval: int) -> tuple[Node, ...]:
     """Return the nodes of a view, each after those that it reads; the view's own table is the last.
 
     Parameters
@@ -94,9 +94,9 @@ def compile_plan(name: str, plan: Operator, search_key: tuple[str, ...], known: 
 
 
 class _Compiler:
-    def __init__(self, view: str, known: Known, interval: int) -> None:
+    def __init__(self, view: str, known: KnownTables, interval: int) -> None:
         self._view = view
-        self._known = Known(dict(known.labels), dict(known.lifetimes), dict(known.types))
+        self._known = KnownTables(dict(known.labels), dict(known.lifetimes), dict(known.types))
         self._interval = interval
         self._nodes: list[Node] = []
 
@@ -153,7 +153,7 @@ class _Compiler:
         below = core.input if same else Project(core.input, tuple(Named(names[each], quoted(each)) for each in columns))
         if not strict:
             return _Shape(self._cut(Distinct(below)), (), ())
-        count = Aggregate(_free("rows", stored), "count", None, "count(*)")
+        count = AggregateCall(_free("rows", stored), "count", None, "count(*)")
         group = self._cut(Group(below, stored, (count,)))
         return _Shape(Project(group, tuple(Named(each, quoted(each)) for each in stored)), stored, (stored,))
 
@@ -347,7 +347,7 @@ def _arguments(group: Group, columns: tuple[str, ...]) -> list[str]:
     return [name for name in columns if name in named]
 
 
-def _over(aggregate: Aggregate, names: Mapping[str, str]) -> Aggregate:
+def _over(aggregate: AggregateCall, names: Mapping[str, str]) -> AggregateCall:
     """An aggregate whose arguments have other names."""
 
     def other(node: exp.Expr) -> exp.Expr:
@@ -357,5 +357,5 @@ def _over(aggregate: Aggregate, names: Mapping[str, str]) -> Aggregate:
     return msgspec.structs.replace(aggregate, argument=argument, sql=text(_tree(aggregate).transform(other)))
 
 
-def _tree(aggregate: Aggregate) -> exp.Expr:
+def _tree(aggregate: AggregateCall) -> exp.Expr:
     return expression_of(aggregate.sql)

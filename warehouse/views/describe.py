@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.layout.wording import storage_text
 from warehouse.views.algebra import Group, Project, Scan, inputs_of
-from warehouse.views.compile import Known, compile_plan
+from warehouse.views.compile import KnownTables, compile_plan
 from warehouse.views.labels import Kind, Label, label
 from warehouse.views.language.dialect import column_of
 from warehouse.views.language.simplify import with_inputs
@@ -82,7 +82,7 @@ class Description:
 
 def describe(plan: ViewPlan, interval: int) -> Description:
     """Return a view's description; ``interval`` is the update interval in microseconds."""
-    known = Known(
+    known = KnownTables(
         {name: table.label for name, table in plan.tables.items()},
         {name: table.lifetime for name, table in plan.tables.items()},
         {name: table.columns for name, table in plan.tables.items()},
@@ -99,7 +99,7 @@ def describe(plan: ViewPlan, interval: int) -> Description:
 class _Drawing:
     """The tree of the nodes of one view, drawn from the root down."""
 
-    def __init__(self, nodes: Sequence[Node], known: Known, spoken: Sequence[tuple[str, str]] = ()) -> None:
+    def __init__(self, nodes: Sequence[Node], known: KnownTables, spoken: Sequence[tuple[str, str]] = ()) -> None:
         self._nodes = {node.table: node for node in nodes}
         self._root = nodes[-1]
         self._labels = known.labels

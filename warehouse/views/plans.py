@@ -14,7 +14,7 @@ from sqlglot import exp
 from warehouse.errors import ConfigurationError, Problem
 from warehouse.time import format_duration
 from warehouse.views.algebra import AntiJoin, InternalRows, OutputWindow, TimeWindow, inputs_of, scanned, stateful_of
-from warehouse.views.compile import Known, compile_plan
+from warehouse.views.compile import KnownTables, compile_plan
 from warehouse.views.language.budgets import budget_faults, partial_below
 from warehouse.views.language.columns import never_null, types_of
 from warehouse.views.language.dialect import parse_query
@@ -258,7 +258,7 @@ def _planned(
         return None
     except FaultyError:
         return None
-    known = Known(
+    known = KnownTables(
         {name: table.label for name, table in tables.items()},
         {name: table.lifetime for name, table in tables.items()},
         {name: table.columns for name, table in tables.items()},

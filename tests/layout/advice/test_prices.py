@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warehouse.layout.advice import Lifetimes, Prices, busiest_task, shares
+from warehouse.layout.advice import LayoutPrices, Lifetimes, busiest_task, shares
 from warehouse.layout.tasks import distribute, key_ranges, loads
 
 
 def test_an_estimate_has_the_variance_of_its_parts() -> None:
     """3 of price 2 ± 0.5 and 4 of price 1 ± 0.1, independent: 10 ± sqrt(2.25 + 0.16)."""
-    found = Prices(("a", "b"), (2.0, 1.0), ((0.25, 0.0), (0.0, 0.01))).cost((3.0, 4.0))
+    found = LayoutPrices(("a", "b"), (2.0, 1.0), ((0.25, 0.0), (0.0, 0.01))).cost((3.0, 4.0))
     assert found.value == pytest.approx(10.0)
     assert found.high - found.value == pytest.approx(1.645 * (2.25 + 0.16) ** 0.5)
     assert found.low == pytest.approx(2 * found.value - found.high)

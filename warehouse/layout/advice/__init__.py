@@ -7,7 +7,7 @@ from warehouse.layout.advice.candidates import candidates
 from warehouse.layout.advice.choice import WORTH_IT, Evaluation, LayoutChoice, choose, evaluate
 from warehouse.layout.advice.decision import TableAnswer, decision, in_words, layout_keys
 from warehouse.layout.advice.footprint import EXACT, Footprint, footprint
-from warehouse.layout.advice.prices import DEFAULT_PRICES, Estimate, Prices, Pricing
+from warehouse.layout.advice.prices import DEFAULT_PRICES, Estimate, LayoutPrices, Pricing
 from warehouse.layout.advice.work import ProbeWork, UpdateWork, busiest_task
 from warehouse.layout.advice.workload import Lifetimes, Workload, shares
 
@@ -19,8 +19,8 @@ __all__ = [
     "Evaluation",
     "Footprint",
     "LayoutChoice",
+    "LayoutPrices",
     "Lifetimes",
-    "Prices",
     "Pricing",
     "ProbeWork",
     "TableAnswer",

@@ -15,7 +15,7 @@ from warehouse.layout.advice.work import ProbeWork, UpdateWork
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["DEFAULT_PRICES", "Estimate", "Prices", "Pricing"]
+__all__ = ["DEFAULT_PRICES", "Estimate", "LayoutPrices", "Pricing"]
 
 _NINETY_PERCENT = 1.645
 """Standard deviations on either side of the mean that hold nine tenths of a normal distribution."""
@@ -45,7 +45,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Prices:
+class LayoutPrices:
     """Seconds for each unit of work.
 
     Parameters
@@ -74,9 +74,9 @@ class Prices:
         )
         return Estimate.of(value, sqrt(max(0.0, variance)))
 
-    def scaled(self, factor: float) -> Prices:
+    def scaled(self, factor: float) -> LayoutPrices:
         """The same prices on a storage that is slower by a factor."""
-        return Prices(
+        return LayoutPrices(
             self.names,
             tuple(value * factor for value in self.values),
             tuple(tuple(each * factor * factor for each in line) for line in self.covariance),
@@ -88,16 +88,16 @@ class Prices:
 class Pricing:
     """Prices of updates and of probes."""
 
-    update: Prices
-    probe: Prices
+    update: LayoutPrices
+    probe: LayoutPrices
 
 
-def brought(names: tuple[str, ...], values: Sequence[float]) -> Prices:
+def brought(names: tuple[str, ...], values: Sequence[float]) -> LayoutPrices:
     """Prices from elsewhere: each may be wrong by half of itself, independently of the others."""
     covariance = tuple(
         tuple((_UNSURE * value) ** 2 if i == j else 0.0 for j in range(len(values))) for i, value in enumerate(values)
     )
-    return Prices(names, tuple(values), covariance)
+    return LayoutPrices(names, tuple(values), covariance)
 
 
 DEFAULT_PRICES = Pricing(

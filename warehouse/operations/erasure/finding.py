@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from warehouse.steps.erased_keys import ErasedKeys
     from warehouse.storage.snapshot import DataFile
 
-__all__ = ["FILES_COPIED", "PLACE", "Found", "dead_rows", "rejected_texts", "rows_of_keys"]
+__all__ = ["FILES_COPIED", "PLACE", "RowsToErase", "dead_rows", "rejected_texts", "rows_of_keys"]
 
 PLACE = "_erased_from"
 """The column that names the file of a row: no table has one of this name."""
@@ -38,7 +38,7 @@ _SLOT = re.compile(r"_slot=(-?\d+)/[^/]*$")
 
 
 @dataclass(frozen=True)
-class Found:
+class RowsToErase:
     """Rows to erase in one table's directory: how many, in how many files, and the partitions, as a step names them."""
 
     stream: str
@@ -49,7 +49,7 @@ class Found:
     cells: tuple[tuple[int, int], ...] = ()
 
 
-def rows_of_keys(root: Path, state: TableState, keys: ErasedKeys) -> Iterator[Found]:
+def rows_of_keys(root: Path, state: TableState, keys: ErasedKeys) -> Iterator[RowsToErase]:
     """Yield where the rows of keys are: in a table, among its deferred rows, and invalid ones that show a key."""
     names = tuple(column.name for column in keys.columns)
     held = read_snapshot(root, state.path, state.version, names).files
@@ -57,22 +57,22 @@ def rows_of_keys(root: Path, state: TableState, keys: ErasedKeys) -> Iterator[Fo
     connection = connect(Resources())
     try:
         counts = _counted(root, connection, candidates, keys.condition)
-        yield Found(state.name, "rows", state.path, sum(counts.values()), len(counts), _cells(candidates, counts))
+        yield RowsToErase(state.name, "rows", state.path, sum(counts.values()), len(counts), _cells(candidates, counts))
         if state.deferred is not None:
             waiting = read_snapshot(root, state.deferred.path, state.deferred.version, ()).files
             counts = _counted(root, connection, waiting, keys.condition)
             slots = sorted({int(match[1]) for path in counts if (match := _SLOT.search(path))})
             cells = tuple((slot, 0) for slot in slots)
-            yield Found(state.name, "deferred", state.deferred.path, sum(counts.values()), len(counts), cells)
+            yield RowsToErase(state.name, "deferred", state.deferred.path, sum(counts.values()), len(counts), cells)
         if state.rejected is not None:
             test = shows(keys)
             shown = sum(test(text) for text in rejected_texts(root, state.rejected, connection))
-            yield Found(state.name, "rejected", state.rejected.path, shown, int(shown > 0))
+            yield RowsToErase(state.name, "rejected", state.rejected.path, shown, int(shown > 0))
     finally:
         connection.close()
 
 
-def dead_rows(root: Path, state: TableState, dead_by: int, slot: int) -> Found:
+def dead_rows(root: Path, state: TableState, dead_by: int, slot: int) -> RowsToErase:
     """Return where rows of a table are that expired by an instant; ``slot`` is the last that had ended by then."""
     held = read_snapshot(root, state.path, state.version, ("_exp_slot",)).files
     candidates = [file for file in held if file.min_exp_slot is None or file.min_exp_slot <= slot + 1]
@@ -81,7 +81,7 @@ def dead_rows(root: Path, state: TableState, dead_by: int, slot: int) -> Found:
         counts = _counted(root, connection, candidates, Statement(f"_exp <= {instant(dead_by)}"))
     finally:
         connection.close()
-    return Found(state.name, "rows", state.path, sum(counts.values()), len(counts), _cells(candidates, counts))
+    return RowsToErase(state.name, "rows", state.path, sum(counts.values()), len(counts), _cells(candidates, counts))
 
 
 def rejected_texts(root: Path, side: SideTable, connection: duckdb.DuckDBPyConnection) -> Iterator[str]:

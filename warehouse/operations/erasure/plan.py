@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from warehouse.epochs.records import Epoch, TableState
-    from warehouse.operations.erasure.finding import Found
+    from warehouse.operations.erasure.finding import RowsToErase
     from warehouse.planning.node_plans import NodeInput
     from warehouse.planning.steps import Erasure, NodePlan, Step
 
@@ -32,7 +32,7 @@ class FoundRows:
     """What was found of one table, and by when its rows must have ended to go too (microseconds; None: these stay)."""
 
     state: TableState
-    found: tuple[Found, ...]
+    found: tuple[RowsToErase, ...]
     dead_by: int | None
 
 

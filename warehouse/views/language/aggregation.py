@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from warehouse.catalog.identifiers import quoted
-from warehouse.views.algebra import Aggregate, Distinct, Group, Named, Project
+from warehouse.views.algebra import AggregateCall, Distinct, Group, Named, Project
 from warehouse.views.language.dialect import meaning, text
 from warehouse.views.language.expressions import aggregates_in, function_name
 from warehouse.views.language.scope import UNKNOWN, bound_column
@@ -70,7 +70,7 @@ class _Builder:
         self._taken: set[str] = set()
         self._numbers = count(1)
         self.inputs: list[Named] = []
-        self.aggregates: list[Aggregate] = []
+        self.aggregates: list[AggregateCall] = []
         self.calls: dict[str, str] = {}
 
     def key(self, node: exp.Expr) -> str:
@@ -86,7 +86,7 @@ class _Builder:
         self.calls[written] = name
         self.aggregates.append(self._aggregate(name, call))
 
-    def _aggregate(self, name: str, call: exp.Anonymous) -> Aggregate:
+    def _aggregate(self, name: str, call: exp.Anonymous) -> AggregateCall:
         function = function_name(call) or ""
         function = _SYNONYMS.get(function, function)
         arguments = list(call.expressions)
@@ -96,11 +96,11 @@ class _Builder:
         if function == "count" and not distinct:
             arguments = _counted(arguments)
             if not arguments:
-                return Aggregate(name, "count", None, "count(*)")
+                return AggregateCall(name, "count", None, "count(*)")
         columns = [each if _constant(each) else self._argument(each) for each in arguments]
         written = ", ".join(text(each) if isinstance(each, exp.Expr) else quoted(each) for each in columns)
         first = next((each for each in columns if isinstance(each, str)), None)
-        return Aggregate(name, function, first, f"{function}({'DISTINCT ' if distinct else ''}{written})", distinct)
+        return AggregateCall(name, function, first, f"{function}({'DISTINCT ' if distinct else ''}{written})", distinct)
 
     def _argument(self, node: exp.Expr) -> str:
         sql = text(node)

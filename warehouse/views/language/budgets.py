@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 from warehouse.catalog.expression import expression_faults
 from warehouse.catalog.identifiers import quoted
 from warehouse.catalog.spelling import nearest
-from warehouse.catalog.types import Atomic, SqlType, parse_type
+from warehouse.catalog.types import AtomicType, SqlType, parse_type
 from warehouse.promise.units import COUNTED, PREFERENCES
 from warehouse.views.algebra import (
     AntiJoin,
@@ -139,12 +139,12 @@ def _relation(nodes: Sequence[Node], tables: Mapping[str, Table]) -> Table | Non
 def _preference_faults(text: str, nodes: Sequence[Node], tables: Mapping[str, Table]) -> Iterator[Fault]:
     """What is wrong with an expression over the key columns and the counts of a join."""
     join = cast("Join", stateful_of(nodes[-1].operator))
-    columns: dict[str, SqlType | None] = {name: Atomic("bigint") for name in COUNTED}
+    columns: dict[str, SqlType | None] = {name: AtomicType("bigint") for name in COUNTED}
     for each, names in zip(join.equal, key_names(join), strict=True):
         kind = _type_of(join.inputs[each.left], each.left_column, tables)
         columns |= {name: kind for name in names if name.lower() not in COUNTED}
     allowed = f'"desc", "asc", "weighted", or an expression over {", ".join(columns)}'
-    for fault in expression_faults(text, columns, ts=False, gives=Atomic("double"), what="the join's key columns and counts"):
+    for fault in expression_faults(text, columns, ts=False, gives=AtomicType("double"), what="the join's key columns and counts"):
         yield Fault(fault.found, allowed, nearest(text, PREFERENCES) if text.isalpha() else None)
 
 

@@ -26,7 +26,7 @@ from warehouse.views.language.lookups import (
     nulled,
 )
 from warehouse.views.language.scope import owners_of
-from warehouse.views.language.units import Unit, Workshop, all_hold, equal_sides
+from warehouse.views.language.units import FromPart, Workshop, all_hold, equal_sides
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -48,7 +48,7 @@ class Step:
     on: Conditions
 
 
-def combine(shop: Workshop, steps: Sequence[Step], where: Sequence[exp.Expr]) -> tuple[list[Unit], Conditions]:
+def combine(shop: Workshop, steps: Sequence[Step], where: Sequence[exp.Expr]) -> tuple[list[FromPart], Conditions]:
     """Join the items of a FROM up to its last outer join; return the units that are left to be joined, and on what.
 
     Parameters
@@ -71,7 +71,7 @@ def combine(shop: Workshop, steps: Sequence[Step], where: Sequence[exp.Expr]) ->
     # A condition without columns is of whole results: below an outer join it would make nulls of what it takes away.
     late = [each for each in where if owners_of(each) & made_null or (outer and not owners_of(each))]
     pending = [each for each in where if each not in late]
-    units: list[Unit] = []
+    units: list[FromPart] = []
     for step in steps:
         if step.side == "inner":
             units.append(shop.unit(step.number))
@@ -84,7 +84,7 @@ def combine(shop: Workshop, steps: Sequence[Step], where: Sequence[exp.Expr]) ->
     return units, pending + late
 
 
-def collapse(shop: Workshop, units: Sequence[Unit], conditions: Sequence[exp.Expr]) -> Unit:
+def collapse(shop: Workshop, units: Sequence[FromPart], conditions: Sequence[exp.Expr]) -> FromPart:
     """Inner join units on conditions.
 
     Raises
@@ -99,7 +99,7 @@ def collapse(shop: Workshop, units: Sequence[Unit], conditions: Sequence[exp.Exp
     return shop.filtered(found[0], rest) if len(found) == 1 else _joined(shop, found, rest)
 
 
-def _filtered(shop: Workshop, units: Sequence[Unit], conditions: Sequence[exp.Expr]) -> tuple[list[Unit], Conditions]:
+def _filtered(shop: Workshop, units: Sequence[FromPart], conditions: Sequence[exp.Expr]) -> tuple[list[FromPart], Conditions]:
     """Give each unit the conditions that are its own."""
     own: list[Conditions] = [[] for _ in units]
     rest = []
@@ -113,7 +113,7 @@ def _filtered(shop: Workshop, units: Sequence[Unit], conditions: Sequence[exp.Ex
     return [shop.filtered(unit, each) for unit, each in zip(units, own, strict=True)], rest
 
 
-def _joined(shop: Workshop, units: Sequence[Unit], conditions: Sequence[exp.Expr]) -> Unit:
+def _joined(shop: Workshop, units: Sequence[FromPart], conditions: Sequence[exp.Expr]) -> FromPart:
     check_relations(shop, units)
     pairs = [(each, sides) for each in conditions if (sides := shop.sides(each, units))]
     plain = [pair for pair in pairs if isinstance(pair[0], exp.EQ)]
@@ -134,7 +134,7 @@ def _joined(shop: Workshop, units: Sequence[Unit], conditions: Sequence[exp.Expr
     rest = [each for each in conditions if id(each) not in consumed]
     where = all_hold([text(each) for each in rest], rest) if rest else None
     owners = frozenset[int]().union(*(unit.owners for unit in units))
-    return Unit(Join(tuple(unit.operator for unit, _ in made), equal, where, null_safe), owners)
+    return FromPart(Join(tuple(unit.operator for unit, _ in made), equal, where, null_safe), owners)
 
 
 def _reached(sides: Sequence[tuple[int, int]]) -> set[int]:
@@ -148,7 +148,7 @@ def _reached(sides: Sequence[tuple[int, int]]) -> set[int]:
 
 
 def _check_connected(
-    shop: Workshop, units: Sequence[Unit], sides: Sequence[tuple[int, int]], conditions: Sequence[exp.Expr]
+    shop: Workshop, units: Sequence[FromPart], sides: Sequence[tuple[int, int]], conditions: Sequence[exp.Expr]
 ) -> None:
     reached = _reached(sides)
     if len(reached) == len(units):
@@ -174,7 +174,7 @@ def _equality(here: Sequence[Item], there: Sequence[Item]) -> str | None:
 # --- outer joins ---
 
 
-def _outer(shop: Workshop, units: list[Unit], conditions: Conditions, step: Step) -> list[Unit]:
+def _outer(shop: Workshop, units: list[FromPart], conditions: Conditions, step: Step) -> list[FromPart]:
     right = shop.unit(step.number)
     if is_lookup(right) and step.side == "left" and not all(unit.relation for unit in units):
         return _outer_lookup(shop, units, conditions, right, step.on)
@@ -189,7 +189,9 @@ def _outer(shop: Workshop, units: list[Unit], conditions: Conditions, step: Step
     return [_outer_joined(shop, left, right, step)]
 
 
-def _outer_lookup(shop: Workshop, units: list[Unit], conditions: Conditions, lookup: Unit, on: Conditions) -> list[Unit]:
+def _outer_lookup(
+    shop: Workshop, units: list[FromPart], conditions: Conditions, lookup: FromPart, on: Conditions
+) -> list[FromPart]:
     """LEFT JOIN of a relation: rows without a version, or whose version fails the rest of ON, are kept with nulls."""
     units, conditions = _filtered(shop, units, conditions)
     attached = attach(shop, lookup, units, on, outer=True)
@@ -205,7 +207,7 @@ def _outer_lookup(shop: Workshop, units: list[Unit], conditions: Conditions, loo
     return units if not conditions else [collapse(shop, units, conditions)]
 
 
-def _outer_joined(shop: Workshop, left: Unit, right: Unit, step: Step) -> Unit:
+def _outer_joined(shop: Workshop, left: FromPart, right: FromPart, step: Step) -> FromPart:
     units = (left, right)
     pairs: list[tuple[exp.Expr, exp.Expr]] = []
     own: tuple[Conditions, Conditions] = ([], [])
@@ -233,4 +235,4 @@ def _outer_joined(shop: Workshop, left: Unit, right: Unit, step: Step) -> Unit:
     where = all_hold([text(each) for each in rest], rest) if rest else None
     kind: Literal["left", "right", "full"] = "left" if step.side == "inner" else step.side
     on = tuple(zip(names, partners, strict=True))
-    return Unit(OuterJoin(one.operator, other.operator, kind, on, where), left.owners | right.owners)
+    return FromPart(OuterJoin(one.operator, other.operator, kind, on, where), left.owners | right.owners)

@@ -17,7 +17,7 @@ from warehouse.views.labels import STR
 from warehouse.views.language.dialect import text
 from warehouse.views.language.faults import RefusedError
 from warehouse.views.language.scope import owners_of
-from warehouse.views.language.units import Unit, Workshop, all_hold
+from warehouse.views.language.units import FromPart, Workshop, all_hold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 __all__ = ["attach", "check_relations", "check_steady", "is_lookup", "looked_up", "no_key", "not_preserved", "nulled"]
 
 
-def is_lookup(unit: Unit) -> bool:
+def is_lookup(unit: FromPart) -> bool:
     """Whether a unit is a non-retroactive relation as it stands in FROM."""
     return unit.relation is not None and not unit.relation.retroactive
 
 
-def check_relations(shop: Workshop, units: Sequence[Unit]) -> None:
+def check_relations(shop: Workshop, units: Sequence[FromPart]) -> None:
     """A join of stream rows with a retroactive relation takes one relation, and no rows that end early."""
     relations = [unit for unit in units if unit.relation]
     others = [unit for unit in units if not unit.relation]
@@ -49,7 +49,7 @@ def check_relations(shop: Workshop, units: Sequence[Unit]) -> None:
         check_steady(shop, unit, relations[0])
 
 
-def check_steady(shop: Workshop, unit: Unit, relation: Unit) -> None:
+def check_steady(shop: Workshop, unit: FromPart, relation: FromPart) -> None:
     """Refuse to join a relation with rows that can leave before their own end."""
     if shop.label(unit.operator) != STR or relation.item is None or relation.relation is None:
         return
@@ -62,8 +62,11 @@ def check_steady(shop: Workshop, unit: Unit, relation: Unit) -> None:
 
 
 def looked_up(
-    shop: Workshop, units: list[Unit], conditions: list[exp.Expr], join: Callable[[Workshop, list[Unit], list[exp.Expr]], Unit]
-) -> tuple[list[Unit], list[exp.Expr]]:
+    shop: Workshop,
+    units: list[FromPart],
+    conditions: list[exp.Expr],
+    join: Callable[[Workshop, list[FromPart], list[exp.Expr]], FromPart],
+) -> tuple[list[FromPart], list[exp.Expr]]:
     """Attach non-retroactive relations to the units that name their keys; return all units, and the other conditions.
 
     Raises
@@ -88,11 +91,11 @@ def looked_up(
 
 def _looked_up_by_all(
     shop: Workshop,
-    units: list[Unit],
-    lookups: list[Unit],
+    units: list[FromPart],
+    lookups: list[FromPart],
     conditions: list[exp.Expr],
-    join: Callable[[Workshop, list[Unit], list[exp.Expr]], Unit],
-) -> tuple[list[Unit], list[exp.Expr]]:
+    join: Callable[[Workshop, list[FromPart], list[exp.Expr]], FromPart],
+) -> tuple[list[FromPart], list[exp.Expr]]:
     """Join the other units first: a key may come from several of them."""
     others = [unit for unit in units if not is_lookup(unit)]
     if len(others) == 1 or any(item.internal for item in shop.scope.items):
@@ -103,7 +106,7 @@ def _looked_up_by_all(
     return [join(shop, others, now), *lookups], rest
 
 
-def no_key(shop: Workshop, lookup: Unit) -> RefusedError:
+def no_key(shop: Workshop, lookup: FromPart) -> RefusedError:
     """Return the refusal of a relation whose key is not given."""
     item, relation = lookup.item, lookup.relation
     if item is None or relation is None:
@@ -122,8 +125,8 @@ def no_key(shop: Workshop, lookup: Unit) -> RefusedError:
 
 
 def attach(
-    shop: Workshop, lookup: Unit, units: Sequence[Unit], conditions: list[exp.Expr], *, outer: bool
-) -> tuple[Unit, Unit, list[exp.Expr]] | None:
+    shop: Workshop, lookup: FromPart, units: Sequence[FromPart], conditions: list[exp.Expr], *, outer: bool
+) -> tuple[FromPart, FromPart, list[exp.Expr]] | None:
     """Look a relation up by the unit that names its whole key; return that unit, what becomes of it, and the rest."""
     item, relation = lookup.item, lookup.relation
     if item is None or relation is None:
@@ -145,13 +148,13 @@ def attach(
         (number,) = lookup.owners
         added = tuple(Named(shop.scope.name(number, column), quoted(column)) for column in item.columns if column in item.used)
         on = tuple(zip(names, relation.key, strict=True))
-        made = Unit(AsOf(keyed.operator, relation.name, on, added, outer), unit.owners | lookup.owners)
+        made = FromPart(AsOf(keyed.operator, relation.name, on, added, outer), unit.owners | lookup.owners)
         consumed = {id(each) for each, _ in chosen}
         return unit, made, [each for each in conditions if id(each) not in consumed]
     return None
 
 
-def not_preserved(lookup: Unit) -> RefusedError:
+def not_preserved(lookup: FromPart) -> RefusedError:
     """Return the refusal of an outer join that would keep a relation's rows."""
     name = lookup.relation.name if lookup.relation else ""
     found = f"the relation {name} on the side of an outer join whose rows are all kept"
@@ -159,7 +162,7 @@ def not_preserved(lookup: Unit) -> RefusedError:
     return RefusedError(lookup.item.node if lookup.item else None, found, allowed)
 
 
-def nulled(shop: Workshop, unit: Unit, lookup: Unit, conditions: list[exp.Expr]) -> Unit:
+def nulled(shop: Workshop, unit: FromPart, lookup: FromPart, conditions: list[exp.Expr]) -> FromPart:
     """Null the relation's columns where the rest of ON does not hold."""
     holds = all_hold([text(each) for each in conditions], conditions)
     added = {column.name for column in unit.operator.columns} if isinstance(unit.operator, AsOf) else set()
@@ -167,4 +170,4 @@ def nulled(shop: Workshop, unit: Unit, lookup: Unit, conditions: list[exp.Expr])
         Named(name, f"CASE WHEN {holds} THEN {quoted(name)} END" if name in added else quoted(name))
         for name in shop.columns(unit.operator)
     )
-    return Unit(Project(unit.operator, columns), unit.owners | lookup.owners)
+    return FromPart(Project(unit.operator, columns), unit.owners | lookup.owners)

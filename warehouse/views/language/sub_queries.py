@@ -18,7 +18,7 @@ from warehouse.views.language.expressions import check_expression
 from warehouse.views.language.faults import RefusedError
 from warehouse.views.language.predicates import sub_query_of
 from warehouse.views.language.scope import Item, bound_column, owners_of
-from warehouse.views.language.units import Unit
+from warehouse.views.language.units import FromPart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -82,9 +82,9 @@ def _prefix(predicate: Predicate, number: int, taken: set[str]) -> str:
     return f"{alias}#{number}" if not alias or alias.lower() in taken else str(alias)
 
 
-def semi_joined(keyed: Sequence[Keyed], scope: Scope) -> tuple[list[Unit], list[exp.Expr]]:
+def semi_joined(keyed: Sequence[Keyed], scope: Scope) -> tuple[list[FromPart], list[exp.Expr]]:
     """Return EXISTS and IN as further inputs of the join, and their equalities."""
-    units: list[Unit] = []
+    units: list[FromPart] = []
     conditions: list[exp.Expr] = []
     for each in keyed:
         if each.predicate.negated:
@@ -92,13 +92,13 @@ def semi_joined(keyed: Sequence[Keyed], scope: Scope) -> tuple[list[Unit], list[
         owner = len(scope.items)
         distinct = Distinct(each.operator)
         scope.items.append(Item(each.names[0].split(".", 1)[0], each.predicate.node, distinct, ()))
-        units.append(Unit(distinct, frozenset({owner})))
+        units.append(FromPart(distinct, frozenset({owner})))
         keys = [bound_column(name, owner, name, each.predicate.node) for name in each.names]
         conditions += [exp.EQ(this=one, expression=key) for one, key in zip(each.outer, keys, strict=True)]
     return units, conditions
 
 
-def without(shop: Workshop, unit: Unit, keyed: Sequence[Keyed]) -> Unit:
+def without(shop: Workshop, unit: FromPart, keyed: Sequence[Keyed]) -> FromPart:
     """Return the rows for which NOT EXISTS and NOT IN hold.
 
     Raises
@@ -114,7 +114,7 @@ def without(shop: Workshop, unit: Unit, keyed: Sequence[Keyed]) -> Unit:
         on = tuple(zip(columns, each.names, strict=True))
         if each.predicate.left is not None:
             _check_nulls(shop, each, unit.operator, on[: len(each.predicate.left)])
-        unit = Unit(AntiJoin(unit.operator, each.operator, on), unit.owners)
+        unit = FromPart(AntiJoin(unit.operator, each.operator, on), unit.owners)
     return unit
 
 

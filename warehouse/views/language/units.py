@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from warehouse.views.labels import Label
     from warehouse.views.language.scope import Item, Scope, Table
 
-__all__ = ["Unit", "Workshop", "all_hold", "base_text", "equal_sides"]
+__all__ = ["FromPart", "Workshop", "all_hold", "base_text", "equal_sides"]
 
 
 @dataclass(frozen=True)
-class Unit:
+class FromPart:
     """A part of a FROM; ``item`` is set while its columns still have their plain names."""
 
     operator: Operator
@@ -97,23 +97,23 @@ class Workshop:
         """Return the state label of a plan."""
         return label(operator, {name: table.label for name, table in self.tables.items()})
 
-    def items(self, unit: Unit) -> list[Item]:
+    def items(self, unit: FromPart) -> list[Item]:
         """Return the items that a unit consists of."""
         return [self.scope.items[number] for number in sorted(unit.owners)]
 
-    def unit(self, number: int) -> Unit:
+    def unit(self, number: int) -> FromPart:
         """Return an item as it stands in FROM."""
         item = self.scope.items[number]
-        return Unit(item.operator, frozenset({number}), item)
+        return FromPart(item.operator, frozenset({number}), item)
 
-    def filtered(self, unit: Unit, conditions: Sequence[exp.Expr]) -> Unit:
+    def filtered(self, unit: FromPart, conditions: Sequence[exp.Expr]) -> FromPart:
         """Return the rows of a unit for which all conditions hold."""
         if not conditions:
             return unit
         write = base_text if unit.item else text
         return replace(unit, operator=Filter(unit.operator, all_hold([write(each) for each in conditions], conditions)))
 
-    def keyed(self, unit: Unit, expressions: Sequence[exp.Expr]) -> tuple[Unit, tuple[str, ...]]:
+    def keyed(self, unit: FromPart, expressions: Sequence[exp.Expr]) -> tuple[FromPart, tuple[str, ...]]:
         """Return a unit under bound names, with a column for each expression, and these columns' names."""
         names, computed = [], []
         taken = {f"{item.alias}.{column}" for item in self.scope.items for column in item.columns}
@@ -136,22 +136,22 @@ class Workshop:
             operator = Project(unit.operator, (*kept, *computed))
         else:
             operator = unit.operator
-        return Unit(operator, unit.owners), tuple(names)
+        return FromPart(operator, unit.owners), tuple(names)
 
-    def sides(self, condition: exp.Expr, units: Sequence[Unit]) -> tuple[int, int] | None:
+    def sides(self, condition: exp.Expr, units: Sequence[FromPart]) -> tuple[int, int] | None:
         """Return the two units that an equality connects, left side first, or nothing."""
         if not isinstance(condition, (exp.EQ, exp.NullSafeEQ)):
             return None
         left, right = (self._unit_of(each, units) for each in (condition.this, condition.expression))
         return None if left is None or right is None or left == right else (left, right)
 
-    def within(self, condition: exp.Expr, units: Sequence[Unit]) -> int | None:
+    def within(self, condition: exp.Expr, units: Sequence[FromPart]) -> int | None:
         """Return the unit that has all columns of a condition, or nothing; one without columns goes to the first."""
         owners = owners_of(condition)
         return next((number for number, unit in enumerate(units) if owners <= unit.owners), None)
 
-    def _unit_of(self, expression: exp.Expr, units: Sequence[Unit]) -> int | None:
+    def _unit_of(self, expression: exp.Expr, units: Sequence[FromPart]) -> int | None:
         return self.within(expression, units) if owners_of(expression) else None
 
-    def _alias(self, unit: Unit) -> str:
+    def _alias(self, unit: FromPart) -> str:
         return self.scope.items[min(unit.owners)].alias

@@ -23,7 +23,7 @@ from warehouse.storage.arrow_types import frame_of
 from warehouse.views.maintenance.feeds import LOADED
 from warehouse.views.maintenance.keys import semi_joined
 from warehouse.views.maintenance.set_aside import SetAside
-from warehouse.views.maintenance.unit_pairs import BUCKET, Counts, Part, Stopped, UnitPairs
+from warehouse.views.maintenance.unit_pairs import BUCKET, Part, StoppedUnit, UnitCounts, UnitPairs
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -89,7 +89,7 @@ def made_within(
         found, stopped = join.made(parts)
         rows.append(found)
         for part in parts:
-            came = stopped.get(part.unit, Stopped(0, 0, part.begin))
+            came = stopped.get(part.unit, StoppedUnit(0, 0, part.begin))
             positions[part.unit] = _position(part, came)
             made[part.unit] += came.made
             left -= spent(todo[part.unit], budget, came.made, part.share)
@@ -144,7 +144,7 @@ def _split(rows: DataFrame | pa.Table | None, now: int) -> tuple[DataFrame | pa.
     return rows.where(lives).drop(OWED_RESULT), rows.where(f"NOT {lives}")
 
 
-def _with_live(ledger: Ledger, join: UnitPairs, counts: Counts, todo: Mapping[Unit, Worth]) -> Ledger:
+def _with_live(ledger: Ledger, join: UnitPairs, counts: UnitCounts, todo: Mapping[Unit, Worth]) -> Ledger:
     """Return the ledger with bounds of the missing live pairs; rows that are set aside are work, but not in the answer.
 
     If a unit was made in part, the number of its pairs that are still live is not counted.
@@ -186,7 +186,7 @@ def _ready(todo: Mapping[Unit, Worth], waiting: int | None) -> dict[Unit, Worth]
 
 
 def _with_missing(
-    ledger: Ledger, counts: Counts, missing: Mapping[Unit, int], begun: Collection[Unit], *, bare: bool
+    ledger: Ledger, counts: UnitCounts, missing: Mapping[Unit, int], begun: Collection[Unit], *, bare: bool
 ) -> Ledger:
     """Return the ledger with bounds of the missing pairs and of the rows that lack a partner."""
     untouched = [unit for unit in missing if bare and ledger.position(unit) == Position()]
@@ -218,7 +218,7 @@ def _parts(
     return found
 
 
-def _position(part: Part, stopped: Stopped) -> Position | None:
+def _position(part: Part, stopped: StoppedUnit) -> Position | None:
     """The position up to which a unit is made after a round; None if it is made whole."""
     if stopped.found > stopped.made:
         return stopped.last

@@ -19,7 +19,7 @@ from warehouse.storage.arrow_types import can_be_collected, frame_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["FEW", "Cache", "Keys", "collected", "collected_keys"]
+__all__ = ["FEW", "Cache", "DistinctKeys", "collected", "collected_keys"]
 
 FEW = 50_000
 """Rows that are collected at most."""
@@ -62,14 +62,14 @@ def collected(rows: DataFrame) -> tuple[DataFrame, pa.Table]:
 
 
 @dataclass(frozen=True)
-class Keys:
+class DistinctKeys:
     """Distinct keys; ``values`` where they are collected."""
 
     rows: DataFrame
     values: pa.Table | None = None
 
 
-def collected_keys(keys: DataFrame) -> Keys | None:
+def collected_keys(keys: DataFrame) -> DistinctKeys | None:
     """Return distinct keys as a local relation that knows which columns have nulls; None if they are many or do not fit."""
     if not can_be_collected(keys.schema) or len(set(keys.columns)) < len(keys.columns):
         return None
@@ -80,4 +80,4 @@ def collected_keys(keys: DataFrame) -> Keys | None:
     known = [
         StructField(field.name, field.dataType, table.column(place).null_count > 0) for place, field in enumerate(fields)
     ]
-    return Keys(frame_of(keys.sparkSession, table, StructType(known)), table)
+    return DistinctKeys(frame_of(keys.sparkSession, table, StructType(known)), table)

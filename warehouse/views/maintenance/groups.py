@@ -18,7 +18,7 @@ from warehouse.views.maintenance.keys import grouped
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from warehouse.views.algebra import Aggregate, Group
+    from warehouse.views.algebra import AggregateCall, Group
     from warehouse.views.maintenance.driver_rows import Frame
 
 __all__ = ["COUNT", "adjusted", "is_adjustable", "recomputed", "state_columns"]
@@ -36,7 +36,7 @@ def is_adjustable(group: Group, types: Mapping[str, str]) -> bool:
     return all(_adjustable(aggregate, types) for aggregate in group.aggregates)
 
 
-def _adjustable(aggregate: Aggregate, types: Mapping[str, str]) -> bool:
+def _adjustable(aggregate: AggregateCall, types: Mapping[str, str]) -> bool:
     if aggregate.distinct:
         return False
     if aggregate.function == "count":
@@ -130,7 +130,7 @@ def _sum_type(kind: str) -> str:
     return f"decimal({min(38, precision + 10)},{scale})"
 
 
-def _value(number: int, aggregate: Aggregate, types: Mapping[str, str]) -> str:
+def _value(number: int, aggregate: AggregateCall, types: Mapping[str, str]) -> str:
     if aggregate.function == "count":
         return COUNT if aggregate.argument is None else f"_state_{number}_count"
     total, count = f"_state_{number}_sum", f"_state_{number}_count"

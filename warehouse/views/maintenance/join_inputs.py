@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from warehouse.views.maintenance.driver_rows import Frame
     from warehouse.views.maintenance.inputs import NodeInputs
 
-__all__ = ["PUSHED_KEYS", "Arrived", "Earlier", "JoinInputs", "connecting", "join_inputs", "without_end"]
+__all__ = ["PUSHED_KEYS", "ArrivedSide", "Earlier", "JoinInputs", "connecting", "join_inputs", "without_end"]
 
 PUSHED_KEYS = 200
 """Keys of a delta up to which the files of a window are read by key."""
@@ -58,13 +58,13 @@ _SURELY_MORE = 2
 class JoinInputs:
     """The inputs of a join: rows that arrived, figures of them, and rows from before (None on a first build)."""
 
-    arrived: tuple[Arrived, ...]
+    arrived: tuple[ArrivedSide, ...]
     before: tuple[Earlier, ...] | None
     order: tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Arrived:
+class ArrivedSide:
     """Rows that arrived, which each term reads again, and figures of them.
 
     ``frame`` has cached or collected rows, ``known`` the collected ones; ``picked`` has the same rows if they were read without
@@ -160,21 +160,21 @@ class Earlier:
         return None if rows is None else lasting(rows, "_exp", self.before)
 
 
-def _arrived(operator: Operator, columns: Iterable[str], inputs: NodeInputs) -> Arrived:
+def _arrived(operator: Operator, columns: Iterable[str], inputs: NodeInputs) -> ArrivedSide:
     tables, opened, since = inputs.tables, inputs.opened, inputs.move.before
     window = sum(tables[table].size for table in scanned(operator))
     known = _evaluated(operator, tables)
     if known is not None and known.num_rows <= FEW:  # files that were sealed have others too: they say nothing of how few
         statistics = InputStatistics(known.num_rows, {name: _distinct(known[name]) for name in columns}, window)
-        return Arrived(opened, since, statistics, known=known, picked=known)
+        return ArrivedSide(opened, since, statistics, known=known, picked=known)
     rows = relation(operator, tables, NodeTable.arrived).where("_exp > _ts").selectExpr("*", _since(since))
     most = most_arrived(operator, tables)
     if most is None or most > FEW or not can_be_collected(rows.schema):
         rows = inputs.cache.add(rows)
-        return Arrived(opened, since, _statistics(rows, columns, window), rows)
+        return ArrivedSide(opened, since, _statistics(rows, columns, window), rows)
     rows, known = collected(rows)
     distinct = {name: _distinct(known[name]) for name in columns}
-    return Arrived(opened, since, InputStatistics(known.num_rows, distinct, window), rows, known)
+    return ArrivedSide(opened, since, InputStatistics(known.num_rows, distinct, window), rows, known)
 
 
 def _since(instant: int) -> str:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from warehouse.views.algebra import Join, Operator, OuterJoin
     from warehouse.views.maintenance.driver_rows import Frame
-    from warehouse.views.maintenance.join_inputs import Arrived, JoinInputs
+    from warehouse.views.maintenance.join_inputs import ArrivedSide, JoinInputs
 
 __all__ = ["joined", "local_results", "named_above", "new_results", "outer_joined"]
 
@@ -110,7 +110,7 @@ def outer_joined(join: OuterJoin, left: Frame, right: Frame) -> Frame:
 
 
 def _term(
-    join: Join, start: int, sides: dict[int, DataFrame], order: Sequence[int], delta: Arrived
+    join: Join, start: int, sides: dict[int, DataFrame], order: Sequence[int], delta: ArrivedSide
 ) -> DataFrame:
     """Join what arrived at one input with the others in order; few rows go to where the others are."""
     large = delta.statistics.arrived > BROADCAST_ROWS
@@ -153,7 +153,7 @@ def _results(rows: Frame, join: Join) -> Frame:
     return rows if join.where is None else rows.where(join.where)
 
 
-def _narrowed(side: DataFrame, delta: Arrived, on: Sequence[tuple[str, str]], *, null_safe: bool) -> DataFrame:
+def _narrowed(side: DataFrame, delta: ArrivedSide, on: Sequence[tuple[str, str]], *, null_safe: bool) -> DataFrame:
     """Restrict the read of a window to the keys of a small delta, so that bounds and Bloom filters prune row groups.
 
     With more keys every row group has some of them, and the filter would only cost time.

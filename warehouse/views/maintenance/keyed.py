@@ -19,7 +19,7 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.layout import slot_sql
 from warehouse.layout.columns import SLOTS
 from warehouse.storage.arrow_types import can_be_collected
-from warehouse.views.maintenance.cache import Keys, collected_keys
+from warehouse.views.maintenance.cache import DistinctKeys, collected_keys
 from warehouse.views.maintenance.keys import anti_joined, grouped_exactly, semi_joined
 from warehouse.views.maintenance.local_buckets import entered, others, touched_buckets
 from warehouse.views.maintenance.placement import bucket_sql, load_slot_sql
@@ -59,9 +59,9 @@ class Replacement:
     cells: MovedCells | None = None
 
 
-def changed_keys(keys: DataFrame, cache: Cache) -> Keys:
+def changed_keys(keys: DataFrame, cache: Cache) -> DistinctKeys:
     """Return changed keys, computed once."""
-    return collected_keys(keys) or Keys(cache.add(keys))
+    return collected_keys(keys) or DistinctKeys(cache.add(keys))
 
 
 def placeless(rows: DataFrame) -> DataFrame:
@@ -72,7 +72,7 @@ def placeless(rows: DataFrame) -> DataFrame:
 def replacement(
     old: DataFrame,
     new: DataFrame,
-    keys: Keys | None,
+    keys: DistinctKeys | None,
     changed_key: Sequence[str],
     *,
     of_keys: DataFrame | None,
@@ -183,7 +183,7 @@ def replacing(rows: DataFrame | pa.Table, touched: Mapping[int, tuple[int, int, 
 
 def _in_driver(
     matched: pa.Table,
-    keys: Keys | None,
+    keys: DistinctKeys | None,
     changed_key: Sequence[str],
     columns: Sequence[str],
     state: Sequence[str],

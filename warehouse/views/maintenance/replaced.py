@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from warehouse.views.algebra import Operator
-    from warehouse.views.maintenance.cache import Keys
+    from warehouse.views.maintenance.cache import DistinctKeys
     from warehouse.views.maintenance.inputs import NodeInputs
     from warehouse.views.maintenance.keyed import Replacement
 
@@ -84,7 +84,7 @@ def _replaced_by_spark(inputs: NodeInputs) -> tuple[Replacement, DataFrame | Non
     return result, lost
 
 
-def _surely_few(inputs: NodeInputs, keys: Keys | None) -> bool:
+def _surely_few(inputs: NodeInputs, keys: DistinctKeys | None) -> bool:
     """Whether the driver may take the rows of the changed keys, and those that share buckets with them."""
     if not inputs.own.few() or (keys is not None and (keys.values is None or keys.values.num_rows > EVALUATED)):
         return False
@@ -109,7 +109,7 @@ def _changed(inputs: NodeInputs) -> DataFrame | None:
     return reduce(DataFrame.unionByName, parts).distinct()
 
 
-def current(inputs: NodeInputs, keys: Keys | None, old: DataFrame | None) -> DataFrame:
+def current(inputs: NodeInputs, keys: DistinctKeys | None, old: DataFrame | None) -> DataFrame:
     """Return the rows of the changed keys that are in the answer now, with the carried columns.
 
     Parameters
@@ -150,7 +150,7 @@ def current(inputs: NodeInputs, keys: Keys | None, old: DataFrame | None) -> Dat
 def _of_keys(
     operator: Operator,
     inputs: NodeInputs,
-    keys: Keys | None,
+    keys: DistinctKeys | None,
     columns: Sequence[str],
     by: Sequence[str] = (),
     *,
@@ -165,14 +165,14 @@ def _of_keys(
     return semi_joined(live(operator, inputs.tables, keys_of_table, earlier=earlier), keys.rows, columns, by or None)
 
 
-def _live(inputs: NodeInputs, operator: Operator, keys: Keys | None, number: int) -> DataFrame:
+def _live(inputs: NodeInputs, operator: Operator, keys: DistinctKeys | None, number: int) -> DataFrame:
     """An input's rows of the changed keys that are live now."""
     node = inputs.node
     by = node.changed_by[number] if node.changed_by else ()
     return _of_keys(operator, inputs, keys, by, node.changed_key).where(f"unix_micros(_exp) > {inputs.move.now}L")
 
 
-def _recent(inputs: NodeInputs, operator: Operator, keys: Keys | None, number: int) -> DataFrame:
+def _recent(inputs: NodeInputs, operator: Operator, keys: DistinctKeys | None, number: int) -> DataFrame:
     """An input's rows of the changed keys that lived at any time since the last epoch."""
     if inputs.move.first or any(inputs.tables[table].keyed for table in scanned(operator)):
         return _live(inputs, operator, keys, number)

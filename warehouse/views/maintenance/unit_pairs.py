@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from warehouse.views.maintenance.inputs import NodeInputs
     from warehouse.views.maintenance.set_aside import SetAside
 
-__all__ = ["BUCKET", "Counts", "Part", "Stopped", "UnitPairs"]
+__all__ = ["BUCKET", "Part", "StoppedUnit", "UnitCounts", "UnitPairs"]
 
 BUCKET = "_bucket"
 """The column with the bucket of a left row's key."""
@@ -61,7 +61,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Stopped:
+class StoppedUnit:
     """How far a round came in a unit: how many results were found and made, and the position of the last one that was made."""
 
     found: int
@@ -69,7 +69,7 @@ class Stopped:
     last: Position
 
 
-def _stopped(parts: Sequence[Part], told: Iterable[Mapping[str, int]]) -> dict[Unit, Stopped]:
+def _stopped(parts: Sequence[Part], told: Iterable[Mapping[str, int]]) -> dict[Unit, StoppedUnit]:
     """How far each part came, by its results."""
     last: dict[int, Mapping[str, int]] = {}
     made: Counter[int] = Counter()
@@ -78,7 +78,7 @@ def _stopped(parts: Sequence[Part], told: Iterable[Mapping[str, int]]) -> dict[U
         if row[UNIT] not in last or row["_rank"] > last[row[UNIT]]["_rank"]:
             last[row[UNIT]] = row
     return {
-        parts[number].unit: Stopped(
+        parts[number].unit: StoppedUnit(
             row["_found"], made[number], Position(row[PLACE], row[_ROW], row["_rank"] - row["_first"] + 1)
         )
         for number, row in last.items()
@@ -86,7 +86,7 @@ def _stopped(parts: Sequence[Part], told: Iterable[Mapping[str, int]]) -> dict[U
 
 
 @dataclass(frozen=True)
-class Counts:
+class UnitCounts:
     """Counts of the units of a join, of the pairs of slots later than the ledger's, and of all pairs."""
 
     units: Mapping[Unit, Worth]
@@ -159,7 +159,7 @@ class UnitPairs:
         rows = relation(self.core.inputs[number], self.inputs.tables, NodeTable.loaded)
         return rows.where(f"_exp > _ts AND unix_micros(_exp) > {self.inputs.move.now}L")
 
-    def counted(self) -> Counts:
+    def counted(self) -> UnitCounts:
         """Return the counts of each unit; units without a pair are left out."""
         keys = [f"_key_{place}" for place in range(len(self.on))]
         left = self._by_key(self.left, [name for name, _ in self.on], LOADED, "left_count", [BUCKET])
@@ -180,7 +180,7 @@ class UnitPairs:
             for unit, bucket, pairs, left, right, value in self._summed(by_key, keys)
         ]
         later = [worth for each, _, worth in found if each == self._later]
-        return Counts(
+        return UnitCounts(
             {Unit(each // 2, bucket): worth for each, bucket, worth in found if each % 2},
             Worth(sum(worth.pairs for worth in later), sum(worth.rows for worth in later)),
             sum(worth.pairs for _, _, worth in found),
@@ -251,7 +251,7 @@ class UnitPairs:
             when.append(f"WHEN {slot} <= {self.ledger.through}L THEN {2 * len(self.ranges)}")
         return f"CASE {' '.join(when)} ELSE {self._later} END" if when else str(self._later)
 
-    def made(self, parts: Sequence[Part]) -> tuple[DataFrame | pa.Table, dict[Unit, Stopped]]:
+    def made(self, parts: Sequence[Part]) -> tuple[DataFrame | pa.Table, dict[Unit, StoppedUnit]]:
         """Return the results of parts of units, and how far each came; units without a result are left out."""
         every = over(self.inputs.node.operator, self.core, self._pairs(parts))
         columns = [*map(quoted, self.inputs.node.columns), *CARRIED]
@@ -273,7 +273,7 @@ class UnitPairs:
         last = "max_by(struct(_found, _rank, _first, _place, _row), _rank) AS _last"
         summed = kept.groupBy(UNIT).agg(F.expr("count(*) AS _made"), F.expr(last)).collect()
         found = {
-            parts[row[UNIT]].unit: Stopped(
+            parts[row[UNIT]].unit: StoppedUnit(
                 row["_last"]["_found"], row["_made"],
                 Position(row["_last"][PLACE], row["_last"][_ROW], row["_last"]["_rank"] - row["_last"]["_first"] + 1),
             )

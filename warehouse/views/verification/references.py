@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["References", "Source", "UnknownPlanError", "agree", "differing", "references"]
+__all__ = ["ColumnSource", "References", "UnknownPlanError", "agree", "differing", "references"]
 
 _MOST_WAYS = 720
 """Ways to pair scans that are tried; beyond, scans of a table count as one."""
@@ -34,7 +34,7 @@ class UnknownPlanError(ValueError):
     """A plan has a node whose columns are not known here, so nothing can be said of it."""
 
 
-class Source(NamedTuple):
+class ColumnSource(NamedTuple):
     """A column of a table by the scan that reads it, and the fields that are taken of it; names in lower case."""
 
     table: str
@@ -43,7 +43,7 @@ class Source(NamedTuple):
     fields: tuple[str, ...] = ()
 
 
-Sources = frozenset[Source]
+Sources = frozenset[ColumnSource]
 Fact = tuple[str, Sources]
 """The kind of a thing, and the sources that it refers to."""
 
@@ -340,7 +340,7 @@ class _Reading:
         self.scans[table] += 1
         inner = _Reading().columns(view.children[0], {})
         return [
-            (number, name, _Value(frozenset({Source(table, scan, name.lower())}), plain=True)) for number, name, _ in inner
+            (number, name, _Value(frozenset({ColumnSource(table, scan, name.lower())}), plain=True)) for number, name, _ in inner
         ]
 
     def _named(self, expressions: Iterable[_Tree], known: _Known) -> _Columns:
@@ -420,7 +420,7 @@ def _column_of(tree: _Tree, known: _Known) -> str:
 
 def _together(values: Sequence[_Value], *, ranked: bool = False) -> _Value:
     return _Value(
-        frozenset[Source]().union(*(each.sources for each in values)),
+        frozenset[ColumnSource]().union(*(each.sources for each in values)),
         ranked=ranked or any(each.ranked for each in values),
         owing=frozenset[Fact]().union(*(each.owing for each in values)),
     )
