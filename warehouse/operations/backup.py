@@ -1,15 +1,14 @@
-"""Backups: the newest epoch with all that an update needs to continue from it, copied while updates may run.
+"""Backups: copies of the newest epoch with everything from which an update can continue; updates may run meanwhile.
 
 A backup is ``root/`` as it was when only that epoch was readable, ``warehouse.toml``, and ``backup.json``, written last, with the
-size and SHA-256 of every file. Neither lock nor pin is held. Data files, schema files, shards and log entries are never
-changed, only deleted, so a file that was linked or copied is whole; when one is gone, or the epoch is not readable any more at
-the end (an erasure or `retain` took it away), the backup starts over with the newest epoch.
+size and SHA-256 of every file. Neither lock nor pin is held. Data files, schema files, shards and log entries are never changed,
+only deleted, so a file that was linked or copied is whole; if one was deleted, or the epoch is no longer readable at the end
+(because of an erasure or `retain`), the backup starts again with the newest epoch.
 
-Sums are taken of bytes that were verified: data files by their names or pages, records and shards by their checksums, logs by
-being replayed. So damage of the warehouse does not become a backup that passes for whole.
+Checksums are computed from verified bytes: data files by their names or pages, records and shards by their checksums, logs by a
+replay. So a damaged warehouse never gives a backup that seems complete.
 
-Invariant: a directory with a ``backup.json`` is a whole backup; one without is what a stopped backup left, which
-``backup.begun`` marks.
+Invariant: a directory with a ``backup.json`` is a complete backup; a directory with ``backup.begun`` is an incomplete one.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ __all__ = ["Backup", "BackupFile", "back_up", "read_backup", "verify"]
 _CHUNK = 1 << 20
 _ATTEMPTS = 10
 _ARCHIVES = (".7z", ".bz2", ".gz", ".rar", ".tar", ".tgz", ".xz", ".zip", ".zst")
-"""Endings of files that a backup, a directory, is none of."""
+"""Suffixes of archive files: a backup is a directory, so its name must not have one."""
 _RECORD, _BEGUN = "backup.json", "backup.begun"
 
 
@@ -66,7 +65,7 @@ class BackupFile:
 
 @dataclass(frozen=True)
 class Backup:
-    """What a backup holds; instants are microseconds. ``linked`` files share their bytes with the warehouse."""
+    """The contents of a backup; instants are microseconds. ``linked`` files share their bytes with the warehouse."""
 
     epoch: int
     window_time: int
@@ -110,13 +109,13 @@ def back_up(
     root, configuration
         The warehouse's directory and its ``warehouse.toml``.
     target
-        A directory that is not there, is empty, or holds what a stopped backup left.
+        A directory that does not exist, is empty, or has an incomplete backup.
     now
         The clock, in microseconds.
     copy
         Whether to copy every file, instead of linking data files where the file system can.
     after
-        Called with the path of each file that was taken.
+        Called with the path of each file that was copied or linked.
 
     Raises
     ------
@@ -124,9 +123,9 @@ def back_up(
         When the root is in an object store, the directory is not empty, or its name ends like that of an archive.
         Or when a file of the newest epoch is missing or damaged.
     StoreBusyError
-        When epochs went faster than they could be copied.
+        When new epochs came faster than one could be copied.
     StorageFailedError
-        When the disk does not take it.
+        When the disk cannot store the backup.
 
     """
     if not store_of(root).local_paths:
@@ -154,7 +153,7 @@ def back_up(
             continue
         except OSError as error:
             raise StorageFailedError(f"{error.filename or target}: {error.strerror or error}") from error
-        if newest.number not in numbers(root, "epoch"):  # erased or retired meanwhile: what it held may have had to go
+        if newest.number not in numbers(root, "epoch"):  # erased or retired meanwhile: its files may have been deleted
             continue
         backup = Backup(newest.number, newest.window_time, now, files, linked)
         store_of(target / _RECORD).write_exclusive(target / _RECORD, encode_record(backup))
@@ -215,7 +214,7 @@ def _digest(path: Path) -> str:
 
 
 def _problem(place: Path, into: str) -> str | None:
-    """Return how a file is not as it was written, as far as it can tell itself, or None."""
+    """Return how a file differs from what was written, as far as the file itself shows it, or None."""
     if into.endswith(".parquet"):
         return damage(place)
     if into.startswith(f"root/{DIRECTORY}/"):
@@ -276,12 +275,12 @@ def _table_sources(root: Path, epoch: Epoch, table: str, version: int) -> Iterat
 
 
 def read_backup(directory: Path) -> Backup:
-    """Return what a backup holds.
+    """Return the contents of a backup.
 
     Raises
     ------
     BackupError
-        When there is none, it was stopped before it was whole, or it names files outside itself.
+        When there is none, it is incomplete, or it names files outside itself.
 
     """
     try:

@@ -1,6 +1,6 @@
-"""Completing a view under a budget: what it owes is made in chunks, each an epoch at the newest window time.
+"""Completes a view under a budget: makes its owed results in chunks, each an epoch at the newest window time.
 
-The writer lock is released between chunks, so that an update is never kept out. The views above move in the same epoch.
+The writer lock is released between chunks, so that an update can run. Views that read the view move in the same epoch.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ CHUNK = 1_000_000
 
 @dataclass(frozen=True)
 class CompletionReport:
-    """The epochs in which owed results of a view were made (empty: nothing was owed), and what is owed after them.
+    """The epochs in which owed results of a view were made (empty: none were owed), and the results still owed.
 
-    ``finished`` epochs were completed before. ``failed`` views stand still now, for the reason.
+    ``finished`` epochs were completed before. ``failed`` views stand still now, for the given reason.
     """
 
     view: str
@@ -60,7 +60,7 @@ class CompletionReport:
 
 
 def looked_at(context: WriteContext, view: str) -> CompletionReport:
-    """Return what a view owes, and make nothing; without the writer lock.
+    """Return the results that a view owes, without making any and without the writer lock.
 
     Raises
     ------
@@ -74,12 +74,12 @@ def looked_at(context: WriteContext, view: str) -> CompletionReport:
 
 
 def complete(context: WriteContext, view: str, *, out_of_time: Callable[[], bool] = lambda: False) -> CompletionReport:
-    """Make what a view owes, the preferred results first, until nothing is owed, or until a chunk ends ``out_of_time``.
+    """Make the results that a view owes, the preferred ones first: all, or until a chunk ends ``out_of_time``.
 
     Raises
     ------
     UnknownNameError, UsageError, ConfigurationError
-        When there is no such view, it owes nothing by its declaration, or it cannot be maintained; nothing was written then.
+        When there is no such view, it has no budget, or it cannot be maintained; nothing was written then.
 
     """
     made: list[Epoch] = []

@@ -1,4 +1,4 @@
-"""Dropping: a table that is no longer declared leaves the epochs; its files go when no readable epoch names them."""
+"""Drops a table that is no longer declared; its files are deleted once no readable epoch names them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["drop"]
 
 
 def drop(context: WriteContext, table: str) -> Epoch:
-    """Forget a table that is no longer declared, and what it loaded.
+    """Remove a table that is no longer declared from the epochs, with its list of loaded files.
 
     Raises
     ------

@@ -24,12 +24,12 @@ __all__ = ["erase"]
 def erase(
     context: WriteContext, table: str | None, keys: Sequence[object] | None, *, dry_run: bool = False
 ) -> tuple[Outlook, Receipt | None]:
-    """Erase rows of keys of a table, or without keys its expired rows (of no table: all), from all files that hold them.
+    """Erase rows of keys of a table, or without keys its expired rows (without a table: all), from all files.
 
     Returns
     -------
     tuple
-        What was found, and the receipt; None when it was a dry run, or there was nothing to erase.
+        The rows that were found, and the receipt; None for a dry run, or if there was nothing to erase.
 
     """
     catalog = context.catalog

@@ -1,4 +1,4 @@
-"""From a plan to its epoch: record it, execute it, publish the epoch; and finish what an earlier process began."""
+"""From a plan to its epoch: records it, executes it, publishes the epoch; finishes plans of earlier processes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class CurrentState:
-    """What a verb starts from, once what was begun is finished.
+    """The state from which a verb starts, after unfinished plans were completed.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class CurrentState:
     stopped
         The directories that outsiders changed: nothing may be written to them.
     notices
-        Warnings about what outsiders did that stops no table.
+        Warnings about foreign commits that stop no table.
 
     """
 
@@ -78,7 +78,7 @@ def begin(context: WriteContext, current: CurrentState, plan: Plan) -> Epoch:
     ForeignChangeError
         When outsiders changed a table that it writes.
     UsageError
-        When it would build on a table that stands still, or create one whose files are still there.
+        When it would build on a table that stands still, or create one whose files still exist.
 
     """
     _require_untouched(plan, current)
@@ -162,7 +162,7 @@ def write_epoch(context: WriteContext, last: Epoch, files: Sequence[Loaded], **c
     return epoch
 
 
-# --- what was begun ---
+# --- unfinished plans ---
 
 
 def finish(context: WriteContext) -> CurrentState:
@@ -201,7 +201,7 @@ def settle_foreign(context: WriteContext, last: Epoch | None) -> CurrentState:
 
 
 def carry_out_erasure(context: WriteContext, newest: Epoch | None) -> Receipt | None:
-    """Do what is left of an erasure that made the newest epoch, and return its receipt; None: there is none."""
+    """Finish an erasure that made the newest epoch, and return its receipt; None: there is no such erasure."""
     if newest is None or newest.erased is None:
         return None
     from warehouse.operations.erasure.erase import complete, is_open  # noqa: PLC0415 - now and then
@@ -242,12 +242,12 @@ def _tables_above(root: Path, last: Epoch | None) -> Iterator[bool]:
 
 
 def require_unchanged_declarations(catalog: Catalog, last: Epoch | None) -> tuple[str, ...]:
-    """Return the warnings about what is declared, compared with the tables of an epoch.
+    """Return the warnings about the declarations, compared with the tables of an epoch.
 
     Raises
     ------
     ChangedDeclarationError
-        When a declaration differs in what the rows on disk do not allow.
+        When a declaration differs in a way that the rows on disk do not allow.
 
     """
     if last is None:

@@ -1,13 +1,13 @@
-"""Giving up the plan of an update because outsiders changed a table that it writes, so that only this table stands still.
+"""Gives up the plan of an update if outsiders changed a table that it writes, so that only this table stands still.
 
-A plan is executed whole: a table that cannot be moved would hold up all others until somebody takes the change back. So the
-plan is taken back instead. Each table that no outsider changed gets a commit that brings back what it was, tables that the
-plan created are removed, and then the plan itself. What is left changed no row, and comes into the next epoch; the update
-makes another plan, in which the changed tables stand still. The plan's commits in these stay where they are: what takes back
-the outsider's takes them back too.
+A plan is executed as a whole: a table that cannot be moved would stop all others until somebody undoes the change. So the plan is
+undone instead. Each table that no outsider changed gets a commit that restores its former content, tables that the plan created
+are removed, and then the plan itself. The remaining commits changed no row, and belong to the next epoch; the update makes
+another plan, in which the changed tables stand still. The plan's commits in these stay: the command that undoes the outsider's
+commits undoes them, too.
 
-A crash on the way leaves the plan. Whoever finishes it comes here again and finds less to do; or executes it, if the change
-was taken back meanwhile.
+A crash in between leaves the plan. The process that finishes it comes here again and finds less to do, or executes the plan, if
+the change was undone meanwhile.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = ["give_up"]
 
 
 def give_up(root: Path, plan: Plan, last: Epoch | None, *, at: int) -> bool:
-    """Take back what a plan has committed, and the plan, if outsiders changed tables that the epoch before it names.
+    """Undo the commits of a plan, and the plan, if outsiders changed tables that the epoch before it names.
 
     Parameters
     ----------
@@ -51,9 +51,9 @@ def give_up(root: Path, plan: Plan, last: Epoch | None, *, at: int) -> bool:
     Returns
     -------
     bool
-        Whether it was given up. Only plans of updates are, before their epoch is written, and not in an object store, where
-        another process may be at work on them; nothing is done where a changed table is one that the plan creates, since no
-        epoch says what it is.
+        Whether it was given up. Only plans of updates are given up, before their epoch is written, and not in an object store,
+        where another process may work on them. A plan is not given up if it creates a changed table, since no epoch names that
+        table's content.
 
     Raises
     ------

@@ -1,9 +1,9 @@
-"""What becomes of landing files once they are loaded: they stay, are moved to an archive directory, or are deleted.
+"""Archives loaded landing files: they stay, are moved to an archive directory, or are deleted.
 
-A file goes only when every readable epoch has its rows: the epoch that loaded it is the oldest readable one, or older. So a
-return to any epoch that can still be read finds the files that came after it. It is known as loaded until an update has
-seen that it is gone, and it is moved or deleted by one system call: whenever a crash comes, it is in one place or the
-other, and is never loaded twice. A restatement moves it back (:mod:`warehouse.steps.relanding`).
+A file is archived only when every readable epoch has its rows: the epoch that loaded it is the oldest readable one, or older. So
+after a rollback to any readable epoch the later files are still there. A file counts as loaded until an update has seen that it
+is gone, and one system call moves or deletes it: after a crash it is in one place or the other, and it is never loaded twice. A
+restatement moves it back (:mod:`warehouse.steps.relanding`).
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _CLOCK_SECONDS = 2.0
 
 
 def archive_loaded(catalog: Catalog, *, rarely: bool = False, dry_run: bool = False) -> int:
-    """Move or delete the loaded landing files of which no readable epoch may have need, and return how many.
+    """Move or delete the loaded landing files that no readable epoch may need, and return their number.
 
-    The caller holds the writer lock and has finished any open plan. All readable epochs are read for it: where they are many,
-    an update does it ``rarely``, at every 32nd epoch, so that its time does not grow with ``retain``.
+    The caller holds the writer lock and has finished any open plan. This reads all readable epochs: if they are many, an update
+    does it ``rarely``, at every 32nd epoch, so that its time does not grow with ``retain``.
     """
     wanted = [source for source in catalog.sources if source.after_load != "keep"]
     readable = epoch_numbers(catalog.root) if wanted else []
@@ -86,6 +86,6 @@ def _free_name(into: Path, relative: str, source: Path) -> str:
 
 
 def _is_copy(source: Path, target: Path) -> bool:
-    """Whether a file is what a move that was stopped has left: of the same time too, which a file that came twice has not."""
+    """Whether a file is the leftover of a stopped move: it has the same time, too, unlike a file that was delivered twice."""
     apart = abs(source.stat().st_mtime - target.stat().st_mtime)
     return apart <= _CLOCK_SECONDS and filecmp.cmp(source, target, shallow=False)

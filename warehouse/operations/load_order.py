@@ -1,7 +1,7 @@
-"""Coalesced tables without files under another grid of times: of equal points the first loaded counts, as slots tell.
+"""Coalesced tables without files under another grid of times: of equal points the first loaded one counts, by its slot.
 
-Slots that are counted again are those of the points' own times, so points of one group and time get the same slot, and of these
-the smallest values count. A table whose rows would change by that has to be stored first.
+New slots follow from the points' own times, so points of one group and time get the same slot, and of these the smallest values
+count. A table whose rows would change by this has to be stored first.
 """
 
 from __future__ import annotations

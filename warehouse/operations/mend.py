@@ -20,14 +20,14 @@ __all__ = ["set_aside_torn"]
 
 
 def set_aside_torn(root: Path) -> Path | None:
-    """Rename the newest epoch's record when it is not whole and can be made again; return where it is then.
+    """Rename the newest epoch's record if it is damaged and can be made again; return its new path.
 
     The caller holds the writer lock and finishes the epoch's plan next.
 
     Raises
     ------
     TornRecordError
-        When there is no whole plan for it, or no whole epoch before it: then it must be restored from a copy.
+        When its plan or the epoch before it is damaged, too; then the record must be restored from a copy.
 
     """
     numbers = epoch_numbers(root)

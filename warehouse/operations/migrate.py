@@ -1,4 +1,4 @@
-"""The verb that migrates: find what is to be done, then execute its plan or write the epoch that records it."""
+"""The verb that migrates: finds the work, then executes its plan or writes the epoch that records it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan of a migration that writes tables again: from what is to change to the steps of one epoch at the same window time."""
+"""The plan of a migration that writes tables again, in one epoch at the same window time."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ __all__ = ["Target", "migration_base", "migration_plan"]
 
 @dataclass(frozen=True)
 class Target:
-    """A table that is written again: as it is, its declaration and layout from now on.
+    """A table that is written again: its present state, its new declaration and layout.
 
-    ``renamed`` are pairs of former and new names of columns; ``reshaped`` tells whether columns have other names or types
-    afterwards, to views too.
+    ``renamed`` are pairs of former and new names of columns; ``reshaped``: columns have other names or types afterwards, also for
+    views.
     """
 
     state: TableState
@@ -42,9 +42,9 @@ class Target:
 
 
 def migration_base(catalog: Catalog, last: Epoch, above: Sequence[str], grids: Regridding | None = None) -> Epoch:
-    """Return what a migration starts from: the last epoch on today's grid of times, to which ``grids`` brings aggregates.
+    """Return the base of a migration: the last epoch on the declared grid of times, to which ``grids`` converts aggregates.
 
-    The tables of nodes ``above`` are marked, so that they are rebuilt.
+    The tables of nodes ``above`` are marked for a rebuild.
     """
     marked = {
         state.name: replace(state, view=replace(state.view, failed=MIGRATED))
@@ -80,15 +80,15 @@ def migration_plan(
     Parameters
     ----------
     catalog
-        The declarations in force.
+        The present declarations.
     base
-        What :func:`migration_base` gave.
+        The result of :func:`migration_base`.
     targets
         The tables.
     nodes
-        Those of views that are rebuilt, with their columns, each after those that it reads.
+        The nodes of views that are rebuilt, with their columns, each after the nodes that it reads.
     grids
-        What brings aggregates to another grid of times; None where anchor and update interval are as they were.
+        Converts aggregates to another grid of times; None if anchor and update interval are unchanged.
     clock
         The wall-clock instant in microseconds.
 

@@ -44,15 +44,15 @@ if TYPE_CHECKING:
 __all__ = ["MigratedTable", "Migration", "MigrationReport", "MigrationRequest", "MigrationWork"]
 
 _GRID_POINTS = 100_000
-"""How many points of the former grid of times are looked at for one that lies on the new one."""
+"""The number of points of the former grid of times that are searched for one on the new grid."""
 
 
 @dataclass(frozen=True)
 class MigrationRequest:
-    """What a migration is asked for, in addition to ``warehouse.toml``.
+    """The request of a migration, in addition to ``warehouse.toml``.
 
-    ``layout`` are keys of the layout that the file leaves out; ``renamed`` pairs of former and new names of columns. Side by
-    side, what is left moves once it is less than the share ``move_below`` of what there was (None: it empties as rows expire).
+    ``layout`` has keys of the layout that the file leaves out; ``renamed`` pairs of former and new names of columns. Side by
+    side, the remaining rows move once they are less than the share ``move_below`` of the former rows (None: they only expire).
     """
 
     layout: LayoutSpec = field(default_factory=LayoutSpec)
@@ -73,9 +73,9 @@ class MigratedTable:
 
 @dataclass(frozen=True)
 class MigrationReport:
-    """What a migration did: the epoch it made (None: nothing was to be done), and the tables concerned.
+    """The result of a migration: the epoch it made (None: nothing to do), and its tables.
 
-    ``switched`` are coalesced tables with how they are kept now: ``"eager"`` or ``"lazy"``.
+    ``switched`` are coalesced tables with their new kind: ``"eager"`` or ``"lazy"``.
     """
 
     epoch: Epoch | None
@@ -89,9 +89,9 @@ class MigrationReport:
 
 @dataclass(frozen=True)
 class MigrationWork:
-    """What a migration is to do: execute a plan, or write an epoch in which ``tables`` differ in what is recorded of them.
+    """The work of a migration: execute a plan, or write an epoch with changed records of ``tables``.
 
-    Without both nothing is to be done. ``followed`` is the file that the new epoch fits.
+    Without both there is nothing to do. ``followed`` is the file that the new epoch fits.
     """
 
     report: MigrationReport
@@ -102,9 +102,9 @@ class MigrationWork:
 
 @dataclass(frozen=True)
 class Migration:
-    """Finds what a migration is to do to the newest epoch ``last``; it writes nothing.
+    """Finds the work of a migration for the newest epoch ``last``; it writes nothing.
 
-    ``nodes`` are those of the declared views, ``clock`` is in microseconds.
+    ``nodes`` are the nodes of the declared views, ``clock`` is in microseconds.
     """
 
     catalog: Catalog
@@ -138,7 +138,7 @@ class Migration:
         targets = [target for stream in streams if (target := self._target(stream, request, found, reslotted=reslotted))]
         return self._rebuild(targets, found, reslotted=reslotted, dry_run=dry_run)
 
-    # --- what is asked for ---
+    # --- the request ---
 
     def _streams(
         self, table: str | None, request: MigrationRequest, found: Sequence[DeclarationDifference], *, everything: bool
@@ -213,7 +213,7 @@ class Migration:
     def _target(
         self, stream: Stream, request: MigrationRequest, found: Sequence[DeclarationDifference], *, reslotted: bool
     ) -> Target | None:
-        """What becomes of a table that is written again; None when it is as it is declared."""
+        """The target of a table that is written again; None if the table fits its declaration."""
         state = self._state(stream)
         stream = with_added(stream, state.declaration)
         own = [each for each in found if each.table == stream.name]
@@ -283,7 +283,7 @@ class Migration:
             return self.catalog
         return replace(self.catalog, digest=self.last.catalog_digest, keys=self.last.declared)
 
-    # --- what is to be done ---
+    # --- the work ---
 
     def _rebuild(
         self, targets: Sequence[Target], found: Sequence[DeclarationDifference], *, reslotted: bool, dry_run: bool

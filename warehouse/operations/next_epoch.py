@@ -1,4 +1,4 @@
-"""The next epoch: which tables and views move, the plan of it, and what is left for another."""
+"""The next epoch: the tables and views that move, its plan, and the work that is left for another one."""
 
 from __future__ import annotations
 
@@ -42,24 +42,24 @@ __all__ = [
 ]
 
 SoundViews = tuple[list["NodeInput"], dict[str, str]]
-"""The nodes of the views that can be maintained, and by name why the other views cannot: these stand still."""
+"""The nodes of the views that can be maintained, and the reasons, by name, why the other views stand still."""
 
 
 def declared_tables(catalog: Catalog) -> set[str]:
-    """Return the names of what is declared and is no view: sources, aggregates, coalesced tables and archives."""
+    """Return the names of all declared tables except views: sources, aggregates, coalesced tables and archives."""
     following = {aggregate.name for aggregate in catalog.aggregates} | {table.name for table in catalog.coalesced}
     return {source.name for source in catalog.sources} | following | set(catalog.archives)
 
 
 def tables_standing_still(catalog: Catalog, current: CurrentState, views: SoundViews) -> StandingStill:
-    """Return the tables and views that stand still, since outsiders changed them or what they read."""
+    """Return the tables and views that stand still, since outsiders changed them or their inputs."""
     return standing_still(current.last, current.stopped, views[0], declared_tables(catalog))
 
 
 def catch_up_slots(
     catalog: Catalog, last: Epoch | None, inputs: Sequence[StreamInput], views: SoundViews, still: StandingStill
 ) -> list[int]:
-    """Return the slot of an epoch once more when something is missing in it, else nothing.
+    """Return the slot of an epoch again if the epoch lacks something, else nothing.
 
     Declared tables or columns that do not exist yet, files that were left over, and tables that stood still and can go on are
     missing.

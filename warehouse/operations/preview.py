@@ -1,4 +1,4 @@
-"""What an update would do and load, without writing: the plan, and rows as they would be loaded; no lock is needed."""
+"""Previews of an update: its plan, and rows as it would load them; they write nothing and need no lock."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["landing", "plan", "sample"]
 
 
 def plan(context: WriteContext, options: UpdateOptions) -> tuple[Plan | None, tuple[LandingFacts, ...]]:
-    """Return the plan that an update would record first (None: nothing to do), and what the landing directories hold."""
+    """Return the plan that an update would record first (None: nothing to do), and the state of the landing directories."""
     catalog = context.catalog
     target = target_slot(catalog, options, context.clock())
     last = newest_epoch(context.root)

@@ -14,7 +14,7 @@ __all__ = ["free_live_tables", "publish", "publish_if_behind", "publish_live_tab
 
 
 def publish(context: WriteContext, epoch: Epoch, *, rebuild: bool = False) -> None:
-    """Replace the file that other tools open by that of an epoch just committed, and move the live tables."""
+    """Replace the file for other tools by that of a new epoch, and move the live tables."""
     from warehouse.publishing.database import replace  # noqa: PLC0415 - it takes the engine
 
     replace(context.root, epoch, observer=context.observer, rebuild=rebuild)
@@ -22,7 +22,7 @@ def publish(context: WriteContext, epoch: Epoch, *, rebuild: bool = False) -> No
 
 
 def publish_live_tables(context: WriteContext, epoch: Epoch, *, rebuild: bool = False) -> tuple[str, ...]:
-    """Bring the Delta tables of exactly the live rows to the newest epoch, and return those that were not there."""
+    """Move the Delta tables of exactly the live rows to the newest epoch, and return those that did not have it."""
     from warehouse.publishing.live.publish import live_rules  # noqa: PLC0415 - same
     from warehouse.publishing.live.publish import publish as publish_live  # noqa: PLC0415 - it takes the engine
 
@@ -40,7 +40,7 @@ def publish_if_behind(context: WriteContext, newest: Epoch | None) -> None:
 
 
 def free_live_tables(context: WriteContext, newest: Epoch | None) -> VacuumReport:
-    """Delete the files of live tables that none of their versions in use names."""
+    """Delete the files of live tables that no version in use names."""
     from warehouse.publishing.live.publish import free, live_rules  # noqa: PLC0415 - same
 
     if newest is None:

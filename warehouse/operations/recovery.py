@@ -1,7 +1,7 @@
-"""Restoring a backup into a project: its root, and its ``warehouse.toml`` where there is none.
+"""Restores a backup into a project: its root, and its ``warehouse.toml`` if there is none.
 
-Everything is verified, then copied next to the root, then forced to the disk; only then does ``warehouse.toml`` appear, and right
-after it the root, by a rename. What fails before leaves the project as it was.
+It verifies everything, copies it next to the root and syncs it to the disk. Then ``warehouse.toml`` appears, and directly after
+it the root, by a rename. A failure before leaves the project unchanged.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def restore_project(directory: Path, backup: Path, *, now: int, replace: bool = 
     root = load_catalog(directory, given, readable=readable_views).root
     if not store_of(root).local_paths:
         raise BackupError(f"{root} is in an object store; restore to a local root: name one in warehouse.toml")
-    root = root.resolve()  # a link stays, and what it leads to is replaced
+    root = root.resolve()  # a link stays, and its target is replaced
     if root.is_mount():
         raise BackupError(f"{root} is where a file system is mounted, which cannot be renamed; name a directory in it as root")
     there = root.exists() and any(root.iterdir())

@@ -1,4 +1,4 @@
-"""What may be mended without anybody deciding anything: because it is written elsewhere, or because nobody needs it.
+"""Repairs that need no decision: of files whose content is also elsewhere, or that are not needed.
 
 * A newest epoch's record that is damaged is set aside: its plan is then one that is not finished, and finishing it finds the
   commits in the tables' logs and writes the record again.
@@ -7,7 +7,7 @@
 * A table's zero-row file is written again from the epoch's record.
 * A key summary that does not say what is in its file is removed: no answer needs it.
 
-Data is never made up: a data file or a commit that is missing or damaged is for a person.
+Data is never invented: a missing or damaged data file or commit needs a person.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _SET_ASIDE = ".damaged"
 
 
 def repair(context: WriteContext) -> tuple[str, ...]:
-    """Mend what can be mended without deciding anything, and return what was done, in words.
+    """Make the repairs that need no decision, and return them in words.
 
-    An update that was begun is finished, and left-overs are removed as ``vacuum`` does.
+    An unfinished update is completed, and leftovers are removed as by ``vacuum``.
     """
     from warehouse.publishing.database import DATABASE  # noqa: PLC0415 - rarely needed
     from warehouse.publishing.difference import difference  # noqa: PLC0415 - same
@@ -66,7 +66,7 @@ def repair(context: WriteContext) -> tuple[str, ...]:
 
 
 def _mend_records(root: Path) -> Iterator[str]:
-    """Mend what is under ``root/epochs`` and yield what was done."""
+    """Repair the files under ``root/epochs``, and yield the repairs."""
     directory = root / "epochs"
     for path in sorted(directory.iterdir()) if directory.is_dir() else ():
         if path.name.endswith((".tmp", _SET_ASIDE)) and path.is_file():
@@ -116,7 +116,7 @@ def _can_be_made_again(root: Path, number: int) -> bool:
 
 
 def _mend_checkpoints(root: Path, epoch: Epoch) -> Iterator[str]:
-    """Remove the checkpoints that the commits of the newest epoch's tables contradict, and yield what was done."""
+    """Remove the checkpoints that the commits of the newest epoch's tables contradict, and yield the repairs."""
     from warehouse.steps.foreign import named_directories  # noqa: PLC0415 - same
     from warehouse.storage.leftover import drop_wrong  # noqa: PLC0415 - repairing alone needs it
 
@@ -126,7 +126,7 @@ def _mend_checkpoints(root: Path, epoch: Epoch) -> Iterator[str]:
 
 
 def _mend_summaries(root: Path) -> Iterator[str]:
-    """Remove the key summaries that are not of their files' rows, and yield what was done."""
+    """Remove the key summaries that differ from their files' rows, and yield the repairs."""
     from warehouse.checking.files import files_findings, named_files  # noqa: PLC0415 - repairing alone needs it
     from warehouse.checking.logs import named_tables  # noqa: PLC0415 - same
     from warehouse.checking.summaries import summary_findings  # noqa: PLC0415 - same
@@ -144,7 +144,7 @@ def _mend_summaries(root: Path) -> Iterator[str]:
 
 
 def _mend_schema_files(root: Path, epoch: Epoch) -> Iterator[str]:
-    """Write the zero-row files of an epoch's tables that cannot be read, and yield what was done."""
+    """Write unreadable zero-row files of an epoch's tables again, and yield the repairs."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - repairing alone needs it
 
     from warehouse.storage.tables import rows_schema, write_schema_file  # noqa: PLC0415 - same

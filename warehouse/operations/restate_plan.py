@@ -1,4 +1,4 @@
-"""The plans of restatements: from what is to be read once more to the steps that replace what it gave."""
+"""The plans of restatements: from the files to load again to the steps that replace their rows."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ChangedDeclaration:
 
 @dataclass(frozen=True)
 class Base:
-    """What a restatement starts from, and the steps that lead there; ``rejected`` is the table of rejected rows before."""
+    """The base of a restatement, and the steps that lead to it; ``rejected`` is the former table of rejected rows."""
 
     epoch: Epoch
     steps: tuple[RestoreTable | ReplaceTable, ...]
@@ -53,10 +53,10 @@ class Base:
 def restate_base(
     newest: Epoch, table: str, found: Reread, nodes: Sequence[NodeInput], changed: ChangedDeclaration | None = None
 ) -> Base:
-    """Return the newest epoch with one table as it was, and the views above it marked so that they are rebuilt.
+    """Return the newest epoch with one table as it was, and the views that read it marked for a rebuild.
 
-    To retry what was rejected, only the table of rejected rows is emptied, and only views under a budget are rebuilt. With a
-    ``changed`` declaration, of columns say, the table is replaced. ``nodes`` are those of the views above.
+    To retry rejected rows, only the table of rejected rows is emptied, and only views under a budget are rebuilt. With a
+    ``changed`` declaration, for example of columns, the table is replaced. ``nodes`` are those of the views that read the table.
     """
     restoring = Restoring()
     above = {given.node.table for given in nodes}
@@ -93,10 +93,10 @@ def _restored(restoring: Restoring, state: TableState, since: Epoch | None) -> T
 def restate_plan(
     catalog: Catalog, stream: Stream, found: Reread, base: Base, nodes: Sequence[NodeInput], *, clock: int
 ) -> Plan:
-    """Return the plan that reads files once more, at the window time of the base.
+    """Return the plan that loads files again, at the window time of the base.
 
-    ``nodes`` are those of the views above with their columns, ``clock`` is in microseconds. Files beyond what one plan takes
-    are forgotten by it, so that the epochs that follow at the same window time load them.
+    ``nodes`` are those of the views that read the table, with their columns; ``clock`` is in microseconds. The plan forgets files
+    beyond its limit, so that the following epochs at the same window time load them.
     """
     epoch = base.epoch
     state = epoch.table(stream.name)

@@ -33,16 +33,16 @@ class Grid:
 
 @dataclass(frozen=True)
 class Turn:
-    """One update of a run: what it did or why it failed, how long it took, when the next one is.
+    """One update of a run: its result or its error, its duration, and the time of the next one.
 
     Attributes
     ----------
     began, ended, following
-        Instants in microseconds since 1970. ``following`` is past where the update took longer than the interval.
+        Instants in microseconds since 1970. ``following`` is in the past if the update took longer than the interval.
     report
-        What the update did; None where it failed.
+        The result of the update; None if it failed.
     error
-        Why it failed; None where it did not.
+        The error; None if it succeeded.
 
     """
 
@@ -54,7 +54,7 @@ class Turn:
 
 
 class RunClock(Protocol):
-    """What a run goes by."""
+    """The clock of a run."""
 
     def now(self) -> int:
         """Return the instant in microseconds since 1970."""
@@ -79,7 +79,7 @@ class WallClock:
 
 
 def following(instant: int, grid: Grid, delay: int) -> int:
-    """Return the first instant after the given one that lies ``delay`` after a grid point.
+    """Return the first instant after the given one that is ``delay`` after a grid point.
 
     >>> following(100, Grid(0, 60), 5), following(125, Grid(0, 60), 5), following(124, Grid(0, 60), 5)
     (125, 185, 125)
@@ -91,30 +91,30 @@ def following(instant: int, grid: Grid, delay: int) -> int:
 def keep_up_to_date(
     update: Callable[[], UpdateReport], grid: Callable[[], Grid], delay: int, clock: RunClock, report_turn: Callable[[Turn], None]
 ) -> int:
-    """Update now and ``delay`` after every grid point, until the clock says to end; return how many updates succeeded.
+    """Update now and ``delay`` after every grid point, until the clock ends the run; return how many updates succeeded.
 
-    One that fails is tried again: soon if the failure is transient, with pauses that double from two seconds to a minute,
-    at the next grid point otherwise. Grid points that pass during an update are made up for by one update right after it.
+    An update that fails is retried: soon if the failure is transient, with pauses that double from two seconds to a minute, else
+    at the next grid point. One update directly after a long one catches up with the grid points that passed meanwhile.
 
     Parameters
     ----------
     update
         Moves the windows to the last grid point.
     grid
-        The grid as it is declared now; where the declarations cannot be read, the last one stays in force.
+        The grid as it is declared now; if the declarations cannot be read, the last grid stays valid.
     delay
         Microseconds.
     clock
-        Tells the time and when to end.
+        Returns the time, and ends the run.
     report_turn
-        Is given each turn when it is over.
+        Called with each turn after its update.
 
     Raises
     ------
     WarehouseError
         When the very first update fails with an error that is not transient: a person is still watching then.
     SparkLostError
-        When the Spark process ended: only another process has another one.
+        When the Spark process ended: a new one needs a new process.
 
     """
     points, pause, succeeded, first = grid(), FIRST_PAUSE, 0, True

@@ -109,7 +109,7 @@ def _delete(path: Path) -> None:
 
 
 def forget_past(root: Path) -> None:
-    """Sum up what the retired epochs loaded; what each readable one did stays apart, so that going back can undo it."""
+    """Merge the files that retired epochs loaded; those of each readable epoch stay separate, for a rollback."""
     past = numbers(root, "past")
     if not past:
         return
@@ -126,8 +126,9 @@ def sweep(
 ) -> VacuumReport:
     """Delete every file under the tables that no readable epoch names and that is older than ``grace``.
 
-    The caller holds the writer lock, has finished any open plan and retired what fell out. ``spared`` directories are left out:
-    those that outsiders changed, whose commits name files that no epoch does, and, for who only looks, those of an open plan.
+    The caller holds the writer lock, has finished any open plan and retired epochs beyond ``retain``. ``spared`` directories are
+    left out: directories that outsiders changed, whose commits name files that no epoch names, and for a dry run those of an open
+    plan.
     """
     epochs = [read_epoch(root, number) for number in epoch_numbers(root)]
     if not epochs:
@@ -167,7 +168,7 @@ def _unnamed(table: Path, named: set[str] | None) -> Iterator[Path]:
 
 
 def named_files(root: Path, epochs: Sequence[Epoch]) -> dict[str, set[str]]:
-    """Return the files of each table's directory that some epoch names: those of its oldest version and all later."""
+    """Return the files of each table's directory that an epoch names: the files of its oldest version and all later ones."""
     versions: dict[str, list[int]] = {}
     for epoch in epochs:
         for table in epoch.tables:
@@ -188,10 +189,10 @@ def named_files(root: Path, epochs: Sequence[Epoch]) -> dict[str, set[str]]:
 
 
 def trim_logs(root: Path, bounded: Container[str], *, dry_run: bool = False) -> VacuumReport:
-    """Remove from the tables' logs what no readable epoch needs.
+    """Remove the entries of the tables' logs that no readable epoch needs.
 
-    Without writing anything: what is below a checkpoint at or before the oldest version in use. The logs of ``bounded``
-    tables (owners' names) are cut at that version, since statistics of files hold keys of rows that are dead.
+    This writes nothing: it removes entries below a checkpoint at or before the oldest version in use. The logs of ``bounded``
+    tables (owners' names) are cut at that version, since statistics of files have keys of expired rows.
     """
     recorded = epoch_numbers(root)
     if not recorded:

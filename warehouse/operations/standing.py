@@ -1,8 +1,8 @@
-"""Which tables and views stand still because outsiders changed them, or what they read; the others go on.
+"""Finds the tables and views that stand still because outsiders changed them or their inputs; the others move on.
 
-Invariant: a table that stands still is at the version that epochs name since, and its state says from which slot it goes on
+Invariant: later epochs name the same version of a table that stands still, and its state has the slot from which it continues
 (:class:`warehouse.epochs.records.Stopped`). No landing file of it is loaded meanwhile. The first update after the change was
-taken back moves it from that slot at once, as an update moves every table that comes late.
+undone moves it from that slot to the window time, like a table that is late.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["ForeignNote", "StandingStill", "behind", "foreign_notes", "standing_
 
 @dataclass(frozen=True)
 class StandingStill:
-    """Why tables of streams, relations and archives stand still, and why views do, by name."""
+    """The reasons why tables of streams, relations and archives stand still, and views, by name."""
 
     tables: Mapping[str, str] = field(default_factory=dict)
     views: Mapping[str, str] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class StandingStill:
 
 @dataclass(frozen=True)
 class ForeignNote:
-    """What to tell of a table that outsiders changed; whether it ``stops`` the table."""
+    """The message about a table that outsiders changed; whether the change ``stops`` the table."""
 
     message: str
     stops: bool
@@ -70,8 +70,8 @@ def stopped_of(epoch: Epoch) -> dict[str, str]:
 
 
 def foreign_notes(root: Path, epoch: Epoch) -> tuple[ForeignNote, ...]:
-    """Return what to tell of tables that stand still, and of what outsiders committed since an epoch, proofs left out."""
-    if record_path(root, epoch.number + 1, "plan").exists():  # what is above the epoch may be an update's at work
+    """Return the messages about tables that stand still, and about foreign commits since an epoch, without proofs."""
+    if record_path(root, epoch.number + 1, "plan").exists():  # commits above the epoch may belong to a running update
         return tuple(ForeignNote(f'table "{name}" stands still: {why}', stops=True) for name, why in stopped_of(epoch).items())
     return tuple(_notes(epoch, foreign_changes(root, epoch)))
 
@@ -110,7 +110,7 @@ def behind(epoch: Epoch | None, nodes: Sequence[NodeInput]) -> StandingStill:
 def standing_still(
     epoch: Epoch | None, changed: Mapping[str, StoppedTable], nodes: Sequence[NodeInput], declared: Collection[str]
 ) -> StandingStill:
-    """Return what an update leaves as it is after an epoch.
+    """Return the tables and views that an update leaves unchanged after an epoch.
 
     Parameters
     ----------
@@ -119,9 +119,9 @@ def standing_still(
     changed
         The directories that outsiders changed.
     nodes
-        Those of the declared views.
+        The nodes of the declared views.
     declared
-        The names of what is declared and is no view, archives too. A table that is not declared does not move anyhow.
+        The names of all declared tables except views, with archives. A table that is not declared never moves.
 
     """
     if epoch is None or not changed:
@@ -148,7 +148,7 @@ def standing_still(
 
 
 def _with_views(tables: Mapping[str, str], views: Mapping[str, str], nodes: Sequence[NodeInput]) -> StandingStill:
-    """Add the views that read a table that stands still, directly or not, as far as they are declared."""
+    """Add the declared views that read a table that stands still, directly or not."""
     found = dict(views)
     still = dict(tables)
     before = -1

@@ -49,7 +49,7 @@ def switch(context: WriteContext, table: Coalesced, request: MigrationRequest, *
     Raises
     ------
     UsageError
-        When something else is asked for than that.
+        When the request asks for anything else.
     MigrationError
         When its stream stands still, or does not store every point of the table; when the last update left files of it; or when
         readable epochs have files of the table as it was stored before.
@@ -130,7 +130,7 @@ def _is_alike(last: Epoch, table: Coalesced) -> bool:
 
 
 def _members(pin: Pin, reader: Reader, table: LazyTable) -> list[int]:
-    """Return how many points are members of the rows that are stored, and of those that the stored points make."""
+    """Return the number of members of the stored rows, and of the rows that the stored points give."""
     tau, counts = pin.epoch.window_time, []
     stored, points = (pin.live_source(pin.state(name), tau) for name in (table.name, table.definition.source))
     for source in (stored, replace(points, lazy=table, points_at=tau)):

@@ -1,12 +1,11 @@
-"""Taking back what outsiders did to tables, and no more: by a following commit, or where that cannot be by removing theirs.
+"""Undoes outsiders' commits to tables: by a following commit, or if that is impossible by removing their log entries.
 
-A commit that follows brings back the content of the version before the first foreign one: it adds the files that outsiders
-removed and removes those that they added. Entries of the log are removed only where a commit cannot take them back (one is torn,
-the log has a gap, or the protocol was changed), with their checkpoints, sums and sidecars, and never at or below a version that
-an epoch names.
+A following commit restores the content of the version before the first foreign one: it adds the files that outsiders removed and
+removes the files that they added. Entries of the log are removed only if a commit cannot undo them (a torn entry, a gap in the
+log, a changed protocol), with their checkpoints, sums and sidecars, and never at or below a version that an epoch names.
 
-Commits that change no row stay where the next epoch can adopt them. Among those of an unfinished plan they are taken back too, in
-the tables that it creates as in the others.
+Commits that change no row stay if the next epoch can adopt them. Among the commits of an unfinished plan they are undone, too,
+also in the tables that the plan creates.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ _SHOWN = 5
 
 @dataclass(frozen=True)
 class Undone:
-    """What is, or would be, done about a table's directory; ``to_version`` is the version whose content it then has."""
+    """The change of a table's directory, made or planned; ``to_version`` is the version whose content it has afterwards."""
 
     path: str
     how: Literal["kept", "followed", "removed", "left over", "not possible"]
@@ -76,7 +75,7 @@ class Undone:
 class _Directory:
     """A table's directory (relative to the root), at the version that the newest epoch names, and the names that mean it.
 
-    ``named`` is what the epoch says of it; None where the unfinished plan creates it: then no version is named. ``steps`` are the
+    ``named`` is the epoch's entry for it; None if the unfinished plan creates it: then no version is named. ``steps`` are the
     numbers of the plan's steps in it.
     """
 
@@ -88,7 +87,7 @@ class _Directory:
 
 
 def _directories(epoch: Epoch | None, plan: Plan | None) -> Iterator[_Directory]:
-    """Yield the directories of an epoch, and those that a plan above it creates."""
+    """Yield the directories of an epoch, and the directories that a plan above it creates."""
     steps: dict[str, set[int]] = {}
     for number, step in enumerate(plan.steps if plan else ()):
         steps.setdefault(step.path, set()).add(number)
@@ -104,18 +103,17 @@ def _directories(epoch: Epoch | None, plan: Plan | None) -> Iterator[_Directory]
 
 
 def undo_foreign(context: WriteContext, table: str | None = None, *, dry_run: bool = False) -> tuple[Undone, ...]:
-    """Take back what outsiders committed to a table (None: all); what changed no row is adopted.
+    """Undo outsiders' commits to a table (None: all); commits that changed no row are adopted.
 
-    A dry run needs no lock and writes nothing. Where all tables are asked for, one that cannot be taken back keeps no other
-    from it: it is told, as ``not possible``.
+    A dry run needs no lock and writes nothing. For all tables, a table whose commits cannot be undone does not stop the others:
+    it is reported as ``not possible``.
 
     Raises
     ------
     NoEpochError, UnknownNameError
-        When there is nothing to take back, or no such table.
+        When there is nothing to undo, or no such table.
     MissingPartError
-        When files of the table that is asked for would come back and are not there any more, or another log is: nothing was done
-        to that table then.
+        When files that must come back no longer exist, or the table's log was replaced; that table is unchanged.
 
     """
     root = context.root
@@ -215,7 +213,7 @@ def _same_protocol(table: Path, to_version: int, last: int) -> bool:
 
 
 def _before_outsiders(commits: list[Commit], place: _Directory, epoch: int) -> int:
-    """Return the version before the first commit that is no step of the plan, and was not taken back already."""
+    """Return the version before the first commit that is not a step of the plan and is not undone already."""
     for commit in counting(commits):
         if commit.metadata.get("epoch") != epoch or commit.metadata.get("step") not in place.steps:
             return commit.version - 1

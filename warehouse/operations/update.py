@@ -1,4 +1,4 @@
-"""Moving the windows: lock, finish what was begun, plan, record the plan, execute it, write the epoch, free space."""
+"""Moves the windows: lock, complete unfinished plans, plan, record the plan, execute it, write the epoch, free space."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ __all__ = ["UpdateOptions", "UpdateReport", "update"]
 
 @dataclass(frozen=True)
 class UpdateReport:
-    """What an update did: the epochs it made (empty: nothing to do), and the files that need a person.
+    """The result of an update: the epochs it made (empty: nothing to do), and the files that need a person.
 
-    ``left_out`` are files that these epochs could not load; ``landing`` what was known before; ``refused`` views with
-    faults in their declaration, with the first. ``stopped`` tables stand still, since outsiders changed them.
+    ``left_out`` are files that these epochs could not load; ``landing`` the facts from before; ``refused`` views with faults in
+    their declaration, with the first fault. ``stopped`` tables stand still, since outsiders changed them.
     """
 
     epochs: tuple[Epoch, ...]
@@ -57,7 +57,7 @@ class UpdateReport:
 
     @property
     def landing_now(self) -> tuple[LandingFacts, ...]:
-        """What the landing directories hold after the update, as far as it saw them: files that it left out are unreadable."""
+        """The landing directories after the update, as far as it saw them: files that it left out are unreadable."""
         found = []
         for facts in self.landing:
             left = [*facts.unreadable, *(problem for stream, problem in self.left_out if stream == facts.stream)]
@@ -66,7 +66,7 @@ class UpdateReport:
 
     @property
     def failed_views(self) -> tuple[tuple[str, str], ...]:
-        """The views that the last of these epochs could not maintain, and those that cannot be as they are declared."""
+        """The views that the last of these epochs could not maintain, and views whose declaration cannot be maintained."""
         epochs = (*self.finished, *self.epochs)
         tables = epochs[-1].tables if epochs else ()
         failed = {state.view.view: state.view.failed for state in tables if state.view and state.view.failed}
@@ -129,14 +129,14 @@ def _update(context: WriteContext, options: UpdateOptions, target: int) -> Updat
 
 
 def _ahead(context: WriteContext, last: Epoch | None, options: UpdateOptions) -> Iterator[str]:
-    """Tell that an update up to now has nothing to do, since an earlier one went ahead of the clock."""
+    """Warn that an update up to now has nothing to do, since an earlier one went ahead of the clock."""
     now = context.clock()
     if options.at is None and last is not None and last.window_time > now + context.catalog.update_interval:
         yield ahead_of_clock(last.window_time, now)
 
 
 def _tidy_up(context: WriteContext, current: CurrentState, epochs: Sequence[Epoch]) -> None:
-    """Sum up what is known of landing files and drop copies of objects; without an epoch, publish what is missing."""
+    """Write the ledger of landing files and remove copies of objects; without an epoch, publish missing files."""
     last = current.last
     if not epochs:
         publish_if_behind(context, last)
@@ -147,7 +147,7 @@ def _tidy_up(context: WriteContext, current: CurrentState, epochs: Sequence[Epoc
 
 
 def _free_space(context: WriteContext, current: CurrentState, epochs: Sequence[Epoch]) -> VacuumReport:
-    """Delete what no readable epoch needs any more, unless ``vacuum`` says that only the command does."""
+    """Delete the files that no readable epoch needs, unless ``vacuum`` leaves this to the command."""
     root, catalog, newest = context.root, context.catalog, current.last
     if catalog.vacuum != "auto" or newest is None:
         return VacuumReport()

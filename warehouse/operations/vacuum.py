@@ -55,8 +55,7 @@ def vacuum(context: WriteContext, *, dry_run: bool = False) -> VacuumReport:
 def _outlook(catalog: Catalog, newest: Epoch | None, unfinished: Plan | None, *, now: int) -> VacuumReport:
     """Return what a vacuum would delete now; ``now`` is in microseconds.
 
-    What the tables of an ``unfinished`` plan hold beyond the newest epoch is not counted, nor what is in tables that outsiders
-    changed.
+    Files that an ``unfinished`` plan has added to its tables are not counted, nor files of tables that outsiders changed.
     """
     from deltalake.exceptions import DeltaError  # noqa: PLC0415 - slow to import
 
@@ -65,7 +64,7 @@ def _outlook(catalog: Catalog, newest: Epoch | None, unfinished: Plan | None, *,
         try:
             return _counted(catalog, newest, spared, now)
         except (FileNotFoundError, EpochVacuumedError, MissingPartError, DeltaError) as error:
-            failed = error  # an update, whose lock is not held, deleted what was looked at
+            failed = error  # an update deleted the files meanwhile: the lock is not held
     if isinstance(failed, MissingPartError):
         raise failed
     raise StoreBusyError("files were deleted while they were counted; try again between updates") from failed

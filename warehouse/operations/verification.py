@@ -1,6 +1,6 @@
-"""Views compared with their queries at an epoch: by Spark, without the lock, over the files that the epoch names.
+"""Compares views with their queries at an epoch: by Spark, without the lock, over the files that the epoch names.
 
-Each view is judged alone: what it reads, including other views, is taken as stored. So a fault is named where it is.
+Each view is compared alone, over its inputs as they are stored, including other views. So a fault is reported for the right view.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ def checked_views(
 ) -> tuple[ViewVerdict, ...]:
     """Return the verdict of each view at an epoch (None: the newest), and record those of the newest one.
 
-    The lock is not taken: an epoch's files stay for as long as it is readable. When it is retired meanwhile, the newest one is
-    looked at in its place.
+    The lock is not taken: an epoch's files stay as long as it is readable. If it is retired meanwhile, the newest epoch is
+    compared instead.
 
     Raises
     ------
     NoEpochError, EpochVacuumedError
-        When there is no such epoch, or none any more.
+        When there is no such epoch, or it is no longer readable.
 
     """
     for _ in range(_ATTEMPTS):
@@ -97,7 +97,7 @@ def verdicts_of(root: Path, epoch: Epoch, spark: SparkSession) -> Iterator[ViewV
 
 
 def kept_verdicts(root: Path, verdicts: Sequence[ViewVerdict], now: int) -> None:
-    """Record what differs, and forget what was found of views that are their queries again."""
+    """Record the views that differ, and remove the findings of views that equal their queries again."""
     for verdict in verdicts:
         if verdict.outcome == "differs":
             record_finding(root, ViewFinding(verdict.view, verdict.epoch, now, verdict.reason))

@@ -1,4 +1,4 @@
-"""What an update is doing, in words for a person who waits: on a terminal, and without being asked in a notebook."""
+"""The progress of an update, in words for a person who waits: on a terminal, and automatically in a notebook."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def in_words(step: Callable[[str], None]) -> Observer:
 
 
 def shown_in_notebooks(observer: Observer) -> Observer:
-    """Return the observer to call: in a notebook, where no other is given, one that shows each step in the cell's output.
+    """Return the observer to call: in a notebook, by default one that shows each step in the cell's output.
 
-    The line is one display that each step replaces. A notebook brings what is needed: nothing is imported elsewhere.
+    The line is one display that each step replaces. It uses the notebook's own modules and imports nothing elsewhere.
     """
     shell = _shell()
     if observer is not nobody or shell is None:
@@ -55,7 +55,7 @@ def shown_in_notebooks(observer: Observer) -> Observer:
 
 
 def _shell() -> object | None:
-    """Return the shell of a notebook that runs this process; None elsewhere, in IPython on a terminal too."""
+    """Return the shell of a notebook that runs this process; None elsewhere, also in IPython on a terminal."""
     ipython: Any = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return shell if getattr(shell, "kernel", None) is not None else None

@@ -1,4 +1,4 @@
-"""What an update is asked for, and the window times of the epochs that it makes."""
+"""The options of an update, and the window times of its epochs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["UpdateOptions", "new_slots", "require_live_rows", "target_slot"]
 
 @dataclass(frozen=True)
 class UpdateOptions:
-    """What an update is asked for; instants in microseconds.
+    """The options of an update; instants in microseconds.
 
     ``at`` is T (None: now); ``each`` makes one epoch per slot, from ``start`` on a first run.
     """
@@ -107,7 +107,7 @@ def require_live_rows(
     excluded: Excluded,
     spark: Callable[[], SparkSession],
 ) -> None:
-    """Refuse to create a table from files of which no row is live at a slot, unless that is allowed.
+    """Refuse to create a table from files without a live row at a slot, unless that is allowed.
 
     Raises
     ------
