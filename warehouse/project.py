@@ -274,7 +274,7 @@ class Warehouse(WritingProject):
             raise UsageError(f"interval: {error}") from error
         wishes = Wishes(tuple(key), arrival, expires, step, tuple(columns))
         if source is None and wishes != Wishes():
-            raise UsageError("key, arrival, expires, interval and columns are about a source; give both")
+            raise UsageError("key=, arrival=, expires=, interval= and columns= are about a source; give source= too")
         return tuple(write_project(Path(directory), example, None if source is None else Path(source), wishes))
 
     def validate(self) -> tuple[str, ...]:

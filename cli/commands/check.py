@@ -43,7 +43,7 @@ def check(directory: Path, *, quick: bool, repair: bool, views: bool, epoch: int
     made again from its plan, lost zero-row files are written again, left-overs are removed; then what is left is shown.
     """
     if epoch is not None and not views:
-        raise click.UsageError("--epoch is for --views")
+        raise click.UsageError("--epoch is for --views; give both, or leave --epoch out")
     if views and (quick or repair):
         raise click.UsageError("--views looks at views only; leave out --quick and --repair")
     if views:

@@ -102,7 +102,7 @@ def migrate(directory: Path, table: str | None, *, way: str | None, dry_run: boo
     A change of anchor or update_interval takes all tables: give no TABLE.
     """
     if options["move_below"] is not None and way != "side-by-side":
-        raise click.UsageError("--move-below goes with --side-by-side; --rebuild moves all at once")
+        raise click.UsageError("--move-below goes with --side-by-side; give that too, or leave it out")
     if way == "side-by-side" and options["renamed"]:
         raise click.UsageError("--rename writes every row again; leave out --side-by-side")
     request = {**options, "side_by_side": way == "side-by-side"}

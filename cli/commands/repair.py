@@ -37,7 +37,7 @@ def repair(directory: Path, table: str | None, *, undo_foreign: bool, dry_run: b
     take them back: a torn one, or a changed protocol. What changed no row stays, and the next update adopts it.
     """
     if not undo_foreign and (table is not None or dry_run):
-        raise click.UsageError("TABLE and --dry-run go with --undo-foreign")
+        raise click.UsageError("TABLE and --dry-run go with --undo-foreign; give that too")
     with progress() as step:
         if undo_foreign:
             return library.foreign_undone(directory, table, step, dry_run=dry_run)

@@ -66,4 +66,4 @@ def plan(directory: Path, *, sample: int | None, **options: Any) -> Report:  # n
 def check(options: dict[str, Any]) -> None:
     """Refuse options that do not go together."""
     if options["start"] is not None and not options["each"]:
-        raise click.UsageError("--from needs --each: one update for all slots has no first one")
+        raise click.UsageError("--from needs --each, since one update for all slots has no first one; give --each too")

@@ -20,11 +20,11 @@ def refuse_unsuitable(state: TableState) -> None:
     """Raise for a table whose layout is no choice."""
     why = unsuitable(state)
     if why is not None:
-        raise UsageError(f'"{state.name}" {why}; advise takes streams and views whose rows expire at their own time')
+        raise UsageError(f'"{state.name}" {why}; name one of the streams and views whose rows expire at their own time')
     if state.layout.periods > MOST_PERIODS:
         raise UsageError(
             f'"{state.name}" has a window of p = {state.layout.periods} update intervals, and up to {MOST_PERIODS} are '
-            "compared; --what-if with a longer interval= tells what fits then"
+            "compared; look with --what-if and a longer interval= at what fits then"
         )
 
 

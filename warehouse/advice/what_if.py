@@ -120,7 +120,7 @@ def workload_of(
     own = given.interval or interval or HOUR
     lifetimes = _lifetimes(given, own)
     if lifetimes is None:
-        raise UsageError("--what-if needs two of lifetimes=, rate= and rows=: each follows from the two others")
+        raise UsageError("--what-if needs two of lifetimes=, rate= and rows=, from which the third follows; give two")
     longest = given.max_lifetime or max(own, round(lifetimes.longest * own))
     if longest < own:
         short = f"max_lifetime {format_duration(longest)} is below the update interval {format_duration(own)}"

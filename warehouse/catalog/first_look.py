@@ -102,7 +102,10 @@ def _by_beginning(source: Path) -> Format:
         with source.open("rb") as raw:
             beginning = decompressed(raw, source.name).read(_BEGINNING)
     except (OSError, EOFError, zlib.error) as error:
-        raise UsageError(f"{source} cannot be read ({error}): it is damaged, or not compressed as its name says") from error
+        raise UsageError(
+            f"{source} cannot be read ({error}): it is damaged, or not compressed as its name says; "
+            "get it again, or rename it"
+        ) from error
     if beginning.startswith(b"PAR1"):
         return "parquet"
     if is_avro(beginning):

@@ -218,7 +218,7 @@ def read_epoch(root: Path, number: int) -> Epoch:
     try:
         return read_record(epoch_path(root, number), Epoch)
     except FileNotFoundError:
-        raise MissingPartError(f"epoch {number} is not recorded under {root}; see `history` for those that are") from None
+        raise MissingPartError(f"epoch {number} is not recorded under {root}; name one of those that `history` lists") from None
 
 
 def newest_epoch(root: Path) -> Epoch | None:
@@ -259,5 +259,6 @@ def epoch_at(root: Path, as_of: int | None) -> Epoch:
     first = read_epoch(root, numbers[0])
     raise NoEpochError(
         f"no readable epoch at or before {format_instant(as_of or 0)}: "
-        f"the oldest one kept is of {format_instant(first.window_time)} (`retain` decides how long they stay)",
+        f"the oldest one kept is of {format_instant(first.window_time)} (`retain` decides how long they stay); "
+        f"ask for that time or a later one",
     )

@@ -141,7 +141,10 @@ def back_up(
     for _ in range(_ATTEMPTS):
         newest = newest_epoch(root)
         if newest is None:
-            raise NoEpochError(f"nothing has been loaded under {root} yet; there is nothing to back up")
+            raise NoEpochError(
+                f"nothing has been loaded under {root} yet; there is nothing to back up: "
+                "run `stream-wh update` first"
+            )
         _clear(target)
         try:
             files, linked = _take(root, configuration, newest, target, copy=copy, after=after)
@@ -293,7 +296,9 @@ def read_backup(directory: Path) -> Backup:
         raise BackupError(f"{directory} {why}") from None
     for file in backup.files:
         if PurePosixPath(file.path).is_absolute() or ".." in PurePosixPath(file.path).parts:
-            raise BackupError(f"{directory} names {file.path}, which is not in it: no backup of stream-wh does")
+            raise BackupError(
+                f"{directory} names {file.path}, which is not in it: no backup of stream-wh does; restore another backup"
+            )
     return backup
 
 

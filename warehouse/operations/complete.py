@@ -107,13 +107,13 @@ def _state(context: WriteContext, last: Epoch | None, view: str) -> TableState:
     """The table of a view that may be completed."""
     catalog = context.catalog
     if last is None:
-        raise NoEpochError(f"nothing has been loaded under {context.root} yet, so nothing is owed")
+        raise NoEpochError(f"nothing has been loaded under {context.root} yet, so nothing is owed; run `stream-wh update` first")
     require_unchanged_declarations(catalog, last)
     declared = catalog.view(view)
     if declared is None:
         raise UnknownNameError("view", view, [each.name for each in catalog.views])
     if declared.budget is None:
-        raise UsageError(f'view "{view}" has no budget, so it owes nothing; its key would be views.{view}.budget')
+        raise UsageError(f'view "{view}" has no budget, so it owes nothing; declare one with the key views.{view}.budget')
     if declared.budget.complete == "never":
         raise UsageError(f'view "{view}" owes nothing: views.{view}.budget.complete is "never"; set it to "later"')
     state = last.table(view)

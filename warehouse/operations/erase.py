@@ -49,5 +49,5 @@ def erase(
 
 def _require_epoch(newest: Epoch | None) -> Epoch:
     if newest is None:
-        raise NoEpochError("nothing has been loaded yet; there is nothing to erase")
+        raise NoEpochError("nothing has been loaded yet, so there is nothing to erase; run `stream-wh update` first")
     return newest

@@ -64,7 +64,10 @@ def migrate(
 
 def _migration(context: WriteContext, last: Epoch | None) -> Migration:
     if last is None:
-        raise NoEpochError("nothing has been loaded yet; the first update takes warehouse.toml as it is")
+        raise NoEpochError(
+            "nothing has been loaded yet, so nothing is to migrate; "
+            "run `stream-wh update`, which takes warehouse.toml as it is"
+        )
     nodes = declared_nodes(context.catalog)
     moving = behind(last, nodes).moving(nodes)
     return Migration(context.catalog, moving, last, context.clock(), context.writing_spark)

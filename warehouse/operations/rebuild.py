@@ -57,7 +57,10 @@ def rebuild(context: WriteContext, view: str) -> RebuildReport:
         current = finish(context)
         last = current.last
         if last is None:
-            raise NoEpochError(f"nothing has been loaded under {context.root} yet, so no view is built")
+            raise NoEpochError(
+                f"nothing has been loaded under {context.root} yet, so no view is built; "
+                "run `stream-wh update` first"
+            )
         require_unchanged_declarations(catalog, last)
         nodes, refused = sound_nodes(catalog)
         still = behind(last, nodes)

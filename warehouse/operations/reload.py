@@ -32,13 +32,16 @@ def reload(context: WriteContext, path: str) -> Epoch:
     with locked(context):
         last = finish(context).last
         if last is None:
-            raise UsageError("nothing has been loaded yet; the next update loads every landing file")
+            raise UsageError("nothing has been loaded yet; run `stream-wh update`, which loads every landing file")
         places = _landing_paths(context.catalog, path)
         known = known_files(context.root, last)
         loaded = [(stream, relative) for stream, relative in places if _is_known(known_of(known, stream.name), relative)]
         if not loaded:
             stream, relative = places[0]
-            raise UsageError(f'"{relative}" was not loaded by stream "{stream.name}"; the next update loads new files')
+            raise UsageError(
+                f'"{relative}" was not loaded by stream "{stream.name}"; run `stream-wh update`, which loads new files, or '
+                "correct the path"
+            )
         if len({stream.place / relative for stream, relative in loaded}) > 1:
             calls = " or ".join(stream.called(relative, context.catalog.file.parent) for stream, relative in loaded)
             raise UsageError(f'several landings have a file "{path}"; say which one: {calls}')

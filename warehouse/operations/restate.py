@@ -86,7 +86,10 @@ def restate(
     with locked(context):
         current = finish(context)
         if current.last is None:
-            raise NoEpochError(f"nothing has been loaded under {context.root} yet, so there is nothing to go back to")
+            raise NoEpochError(
+                f"nothing has been loaded under {context.root} yet, so there is nothing to go back to; "
+                "run `stream-wh update` first"
+            )
         return _restate(context, current, current.last, table, since, rejected=rejected, allow_lost=allow_lost)
 
 

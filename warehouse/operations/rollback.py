@@ -78,7 +78,10 @@ def rollback(context: WriteContext, to_epoch: int) -> RollbackReport:
         current = finish(context)
         last = current.last
         if last is None:
-            raise NoEpochError(f"nothing has been loaded under {context.root} yet, so there is nothing to go back to")
+            raise NoEpochError(
+                f"nothing has been loaded under {context.root} yet, so there is nothing to go back to; "
+                "run `stream-wh update` first"
+            )
         declared = declared_nodes(catalog)
         warnings = require_unchanged_declarations(catalog, last)
         for name, reason in stopped_of(last).items():

@@ -134,7 +134,7 @@ def _plan_above(root: Path, last: Epoch | None) -> Plan | None:
     """Return the plan that was begun above an epoch; None: there is an epoch, and nothing above it."""
     plan = recorded_plan(root, last)
     if plan is None and last is None:
-        raise NoEpochError("nothing has been loaded yet; there is nothing to take back")
+        raise NoEpochError("nothing has been loaded yet, so there is nothing to take back; run `stream-wh update` first")
     return plan
 
 

@@ -96,7 +96,7 @@ def _numbers(since: int, to: int | None) -> tuple[int, int]:
 
 def _require_range(since: int, to: int, newest: int) -> None:
     if to < since:
-        raise UsageError(f"to ({to}) is before since ({since}); changes are told from the earlier epoch to the later")
+        raise UsageError(f"to ({to}) is before since ({since}); give the earlier epoch as since")
     if to > newest:
         raise UsageError(f"there is no epoch {to}; the newest is {newest}, and `stream-wh history` lists the epochs")
 

@@ -144,7 +144,7 @@ def _items(items: Sequence[str], columns: Sequence[KeyColumn]) -> list[str]:
             raise UsageError(f'"{item}" is not column=value; the search key is {_described(columns)}')
         column = _column(name.strip(), columns)
         if column in given:
-            raise UsageError(f'column "{column}" is given twice; a key has one value for each')
+            raise UsageError(f'column "{column}" is given twice; give one value for each column')
         given[column] = value
     return _prefix(given, columns)
 

@@ -112,14 +112,14 @@ class Reader(PinnedReader):
         """
         has_range = from_ is not None or to is not None
         if (keys is not None) + has_range + null != 1:
-            raise UsageError("a probe needs keys, or a range, or null: exactly one of them; `scan` reads everything")
+            raise UsageError("a probe needs keys, or a range, or null: give exactly one of them, or read everything with `scan`")
         if isinstance(keys, (str, bytes)):
             raise UsageError("keys is one text; allowed: a list of keys")
 
         request = Request.of(columns, limit, now, system_columns=system_columns, open_until=open_until)
         if within is not None:
             if keys is None or open_until is not None:
-                raise UsageError("within goes with keys alone; a range, the null key and open_until are read whole")
+                raise UsageError("within goes with keys alone; leave it out for a range, the null key and open_until")
             from warehouse.serving.timed import rows_within  # noqa: PLC0415 - it imports NumPy
 
             wanted, clock = keys, clock_of(within)
@@ -295,7 +295,7 @@ class Reader(PinnedReader):
         def build(pin: Pin) -> Answer:
             state = pin.recorded(view)
             if state.kind != "view":
-                raise UsageError(f'"{view}" is a {state.kind}; only views have short-lived results')
+                raise UsageError(f'"{view}" is a {state.kind}; name a view, since only views have short-lived results')
             own = pin.table_columns(self.connection, state)
             paths = pin.side_files(state.restored)
             require(paths)

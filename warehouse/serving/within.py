@@ -252,12 +252,18 @@ class Within:
             text = f"SELECT {item.argument} FROM ({nothing}) AS {quoted(self._asked.alias)}"
             kind = kinds[item.argument] = str(self._sandbox.sql(text).types[0])
             if item.kind != "count" and not (kind in (*_WHOLE, *_FLOATS) or kind.startswith("DECIMAL")):
-                raise QueryError(f"{item.kind}({item.argument}) is of type {kind}; within a time it must be of numbers")
+                raise QueryError(
+                    f"{item.kind}({item.argument}) is of type {kind}; within a time it must be of numbers; "
+                    "leave the time out, or cast it"
+                )
         groups = ", ".join(f"{text} AS _g{place}" for place, text in enumerate(self._asked.groups)) or "0 AS _g"
         found = self._sandbox.sql(f"SELECT {groups} FROM ({nothing}) AS {quoted(self._asked.alias)}")
         for text, kind in zip(self._asked.groups, map(str, found.types), strict=False):
             if not _is_plain(kind):
-                raise QueryError(f"the group {text} is of type {kind}; within a time it must be a text, number, date or time")
+                raise QueryError(
+                    f"the group {text} is of type {kind}; within a time it must be a text, number, date or time; leave the time "
+                    "out, or cast it"
+                )
         return kinds, found.to_arrow_table().schema
 
     def _read(self, files: Sequence[DataFile]) -> None:

@@ -110,7 +110,10 @@ def reverse(
 
     """
     if to_version < 0:
-        raise MissingPartError(f"{table}: before its first commit there is no content to go back to")
+        raise MissingPartError(
+            f"{table}: before its first commit there is no content to go back to; "
+            "restore the directory from a copy"
+        )
     milliseconds = at // 1000
     # One way through the log: a checkpoint above the base may be that of commits which somebody has removed.
     base, now = replayed(table, (to_version, newest.version))
