@@ -105,6 +105,9 @@ def _order(order: JoinOrder) -> Iterator[str]:
     for each in figures.inputs:
         values = "".join(f", {count} different {column}" for column, count in each.distinct.items())
         yield f"  {each.name}: {_number(each.arriving)} rows an update, {each.rows} live{values}"
+    if figures.pairs is not None:
+        least, most = figures.pairs
+        yield f"  {least if least == most else f'{least} to {most}'} pairs of live rows with equal keys, by key summaries"
     if any(len(each.distinct) > 1 for each in figures.inputs):
         yield "  the values of the columns that are compared are taken to be independent"
 
@@ -152,6 +155,7 @@ def _record(found: Explanation) -> Mapping[str, object]:
                 "cost": float(order.figures.cost),
                 "dearest": float(order.figures.dearest),
                 "orders": order.figures.orders,
+                "pairs": order.figures.pairs,
                 "inputs": [
                     {"name": each.name, "arriving": float(each.arriving), "rows": each.rows, "distinct": dict(each.distinct)}
                     for each in order.figures.inputs

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
+from warehouse import Warehouse
 from warehouse.checking.check import check
+from warehouse.cli.explanation import of_view
 from warehouse.limits import limited
 from warehouse.operations.backup import back_up
 from warehouse.operations.erasure.proof import prove
@@ -137,6 +139,25 @@ def test_counts_by_key_need_no_file(project: Project) -> None:
         for file in data_files(project):
             summary_path(file).unlink(missing_ok=True)
     assert told == [(3, 0), (1, 0), (3, 0), (3, 3), (3, 3), (3, 0)]
+
+
+def test_explain_tells_the_size_of_a_join_by_key(project: Project) -> None:
+    """Exact where all keys are listed and all rows live; not told of other columns, or without the summaries."""
+    joined = "SELECT l.k FROM a l JOIN a r ON l.k = "
+    project.views = {name: {"sql": joined + key, "search_key": "k"} for name, key in (("pairs", "r.k"), ("upper", "upper(r.k)"))}
+    project.declare()
+    with Warehouse.open(project.directory) as warehouse:
+        (order,) = warehouse.explain("pairs").joins
+        (other,) = warehouse.explain("upper").joins
+        assert "  51 pairs of live rows with equal keys, by key summaries" in of_view(warehouse.explain("pairs")).lines
+    keys = Counter("".join(BATCHES))
+    assert order.figures.pairs == (51, 51) == (sum(count**2 for count in keys.values()),) * 2
+    assert other.figures.pairs is None
+    for file in data_files(project):
+        summary_path(file).unlink()
+    with Warehouse.open(project.directory) as warehouse:
+        (order,) = warehouse.explain("pairs").joins
+    assert order.figures.pairs is None
 
 
 def test_a_damaged_or_strange_summary_changes_no_answer(project: Project) -> None:

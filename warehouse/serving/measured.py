@@ -15,6 +15,7 @@ import duckdb
 
 from warehouse.epochs.journal import epoch_numbers, read_epoch
 from warehouse.serving.engine import read_error
+from warehouse.serving.join_sizes import pairs_by_key
 from warehouse.serving.statement import select
 from warehouse.storage.duckdb_sql import quoted
 from warehouse.views.algebra import Filter, Project, Scan, TimeWindow, scanned
@@ -73,7 +74,8 @@ class InputFigures:
 class JoinFigures:
     """A join's inputs as measured, and the orders that the cost model compares (window-joins sheet, section 8).
 
-    ``order`` is the cheapest, as the inputs' names; costs are intermediate rows and results of one update.
+    ``order`` is the cheapest, as the inputs' names; costs are intermediate rows and results of one update. ``pairs`` are the
+    least and the most pairs of live rows with equal keys; None where key summaries do not tell.
     """
 
     inputs: tuple[InputFigures, ...]
@@ -81,6 +83,7 @@ class JoinFigures:
     cost: Fraction
     dearest: Fraction
     orders: int
+    pairs: tuple[int, int] | None = None
 
 
 def retained(reader: Reader) -> tuple[Epoch, ...]:
@@ -112,7 +115,20 @@ def join_figures(reader: Reader, epochs: Sequence[Epoch], join: Join) -> JoinFig
     else:
         best = best_order(inputs, cost)
         costed, order, least = best.candidates, best.order, best.cost
-    return JoinFigures(figures, tuple(each.name for each in order), least, max(each for _, each in costed), len(costed))
+    dearest = max(each for _, each in costed)
+    return JoinFigures(figures, tuple(each.name for each in order), least, dearest, len(costed), _pairs(reader, join))
+
+
+def _pairs(reader: Reader, join: Join) -> tuple[int, int] | None:
+    """The size of a join of two tables by their search keys."""
+    read = [tuple(dict.fromkeys(scanned(each))) for each in join.inputs]
+    if [len(each) for each in read] != [1, 1]:
+        return None
+    columns = []
+    for each in join.equal:
+        named = {each.left: each.left_column, each.right: each.right_column}
+        columns.append((_stored(join.inputs[0], named[0]), _stored(join.inputs[1], named[1])))
+    return pairs_by_key(reader, (read[0][0], read[1][0]), columns)
 
 
 def measured_input(

@@ -1,0 +1,76 @@
+"""The size of a join of two tables by their search keys, from key summaries: no data file is opened.
+
+It is the number of pairs of live rows with equal keys, before any condition. Summaries count stored rows, so the upper bound
+always holds; the lower bound is 0 where rows of a file may have expired.
+
+Source: promising-tuples sheet, 11 (summary table).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warehouse.promise.summaries import join_bounds, total
+from warehouse.serving.key_summaries import Summaries
+from warehouse.serving.pruning import all_live
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from warehouse.epochs.records import TableState
+    from warehouse.promise.summaries import KeySummary
+    from warehouse.serving.reader import Reader
+
+__all__ = ["pairs_by_key"]
+
+_MOST_KEYS = 1_000_000
+"""Listed keys of a table above which adding their counts takes too long."""
+
+
+def pairs_by_key(
+    reader: Reader, tables: tuple[str, str], columns: Sequence[tuple[str | None, str | None]]
+) -> tuple[int, int] | None:
+    """Return the least and the most pairs of live rows; None if that is unknown.
+
+    Parameters
+    ----------
+    reader
+        The epoch.
+    tables
+        The joined tables.
+    columns
+        The pairs of their columns that must be equal. They must be the whole search key of both, in the same order of types.
+
+    """
+    one, other = (reader.pin.state(table) for table in tables)
+    equal = {left.lower(): right.lower() for left, right in columns if left and right}
+    keys = [[column.lower() for column in state.declaration.search_key] for state in (one, other)]
+    if len(equal) != len(columns) or [equal.get(column) for column in keys[0]] != keys[1] or len(equal) != len(keys[0]):
+        return None
+    if _types(one) != _types(other):
+        return None
+    left, right = _summed(reader, one), _summed(reader, other)
+    if left is None or right is None:
+        return None
+    least, most = join_bounds(left[0], right[0])
+    return (least if left[1] and right[1] else 0), most
+
+
+def _types(state: TableState) -> list[str]:
+    kinds = {column.name.lower(): column.type.lower() for column in state.declaration.columns}
+    return [kinds[column.lower()] for column in state.declaration.search_key]
+
+
+def _summed(reader: Reader, state: TableState) -> tuple[KeySummary, bool] | None:
+    """Return what a table's files have, and whether all of their rows are live; None if a file has no summary."""
+    pin = reader.pin
+    if pin.copies is not None or pin.lazy(state) is not None:
+        return None
+    summaries, found = Summaries(), []
+    files = pin.live_files(state, pin.epoch.window_time)
+    for file in files:
+        each = summaries.of(file)
+        if each is None or summaries.keys > _MOST_KEYS:
+            return None
+        found.append(each)
+    return total(found), all(all_live(file, pin.epoch.slot) for file in files)
