@@ -14,8 +14,10 @@ from warehouse.checking.check import check
 from warehouse.limits import limited
 from warehouse.operations.migrate import MigrationRequest
 
+from .drawn_coalesced import DrawnPoints, declare
 from .projects import Project, StoppedError, csv, stream, text
 from .test_coalesced import begun, in_cells, table  # noqa: F401 - a fixture
+from .test_shed import verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,6 +97,23 @@ def test_every_moment_of_a_switch(how: str, spark: SparkSession, tmp_path: Path)
     stopped_at_each(lambda project, observer: project.updater(observer).migrate("c", MigrationRequest()), switched, tmp_path)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("verb", ["erase", "restate", "rollback"])
+def test_drawn_moments_with_ledgers(verb: str, spark: SparkSession, tmp_path: Path) -> None:
+    """Tables with a budget go along, and their ledgers account for all that those without have."""
+    drawn = DrawnPoints(declare(Project(tmp_path / "first", spark)), random.Random(7))  # noqa: S311 - points of a test
+    for slots in (1, 2, 1):
+        drawn.update(slots)
+    drawn.now += 1
+    drawn.land()
+
+    def shed(project: Project) -> list[object]:
+        verify(project)
+        return left(project)
+
+    stopped_at_each(VERBS[verb], drawn.project.copy, tmp_path, most=3, found=shed)
+
+
 def about_to(verb: str, begun: Project) -> Callable[[Path], Project]:  # noqa: F811 - the fixture
     """What copies the project into a directory, for a verb to run there."""
     assert in_cells(begun, "by_value")
@@ -109,12 +128,18 @@ def about_to(verb: str, begun: Project) -> Callable[[Path], Project]:  # noqa: F
     return copied
 
 
-def stopped_at_each(verb: Verb, copied: Callable[[Path], Project], directory: Path, most: int | None = None) -> None:
-    """Stop the verb at so many of its moments, each time in another copy."""
+def stopped_at_each(
+    verb: Verb,
+    copied: Callable[[Path], Project],
+    directory: Path,
+    most: int | None = None,
+    found: Callable[[Project], list[object]] = left,
+) -> None:
+    """Stop the verb at so many of its moments, each time in another copy; ``found`` says what is there when it is finished."""
     with limited(driver_rows=0, apart_rows=0):
         counted, project = Moments(), copied(directory / "undisturbed")
         verb(project, counted)
-        wanted = left(project)
+        wanted = found(project)
         numbers = range(1, counted.seen + 1)
         drawn = random.Random(counted.seen).sample(numbers, most or len(numbers))  # noqa: S311 - moments of a test
         for number in sorted(drawn):
@@ -125,4 +150,4 @@ def stopped_at_each(verb: Verb, copied: Callable[[Path], Project], directory: Pa
             project.updater().repair()
             if verb is VERBS["erase"] or project.epoch.number == before:
                 verb(project, Moments())
-            assert left(project) == wanted, number
+            assert found(project) == wanted, number
