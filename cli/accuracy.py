@@ -1,4 +1,4 @@
-"""``--open-until``, ``--at-least`` and ``--minimum-accuracy``: what commands ask of coalesced tables, and what they tell."""
+"""``--open-until``, ``--at-least`` and ``--minimum-accuracy``: options for coalesced tables, and their messages."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ class Asked:
         return f" for rows of at least {format_duration(self.at_least)}" if self.at_least else ""
 
     def notes(self, answer: Answer) -> tuple[str, ...]:
-        """Return what to tell of an answer over shed tables, and over views that owe results.
+        """Return the messages about an answer over shed tables, and over views that owe results.
 
         Raises
         ------
         LowAccuracyError
-            When they are less accurate than asked for.
+            When a shed table is less accurate than requested.
 
         """
         owed = tuple(each.text for each in answer.owed)
@@ -67,11 +67,11 @@ class Asked:
         return (f"members of {', '.join(answer.shed)} were shed: accuracy {share:.4f}{self._length}", *owed)
 
     def missed(self, shares: Mapping[str, float]) -> bool:
-        """Tell whether a table is less accurate than asked for."""
+        """Return whether a table is less accurate than requested."""
         return any(share < (self.minimum or 0.0) for share in shares.values())
 
     def lines(self, shares: Mapping[str, float]) -> Iterator[str]:
-        """Yield what to tell of each shed table."""
+        """Yield the message about each shed table."""
         for table, share in shares.items():
             low = f", less than {self.minimum:g}" if self.minimum is not None and share < self.minimum else ""
             yield f"members of {table} were shed: accuracy {share:.4f}{self._length}{low}"

@@ -1,4 +1,4 @@
-"""What one query may use of the machine: the options, and the end of a process whose engine does not stop by itself."""
+"""The bounds of one query: the options, and the end of a process whose engine does not stop by itself."""
 
 from __future__ import annotations
 

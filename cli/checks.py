@@ -1,4 +1,4 @@
-"""What ``doctor`` checks: small functions that look at one thing and say what they found and what to do about it."""
+"""The checks of ``doctor``: small functions that each check one thing and return the finding and what to do about it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _AHEAD = 2.0
 
 @dataclass(frozen=True)
 class FindingRow:
-    """What was found, and what to do if that is not enough."""
+    """The finding, and what to do if it is not sufficient."""
 
     found: str
     to_do: str | None = None

@@ -49,7 +49,7 @@ def of_coalesced(found: CoalescedExplanation) -> Report:
 
 
 def choice_text(choice: Choice) -> str:
-    """Return what was counted of a table's points, and what either way costs."""
+    """Return the counts of a table's points, and the costs of both ways."""
     return (
         f"{choice.how}, of {counted(choice.members, 'point')} of which {choice.coalescing:.0%} go on with the row before and "
         f"{choice.late:.0%} came late: stored costs {choice.eager:.2f}, made by each read {choice.lazy:.2f}"

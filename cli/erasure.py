@@ -1,4 +1,4 @@
-"""What an erasure would do, or has done: for people a few lines, for programs the receipt."""
+"""Reports of an erasure, planned or done: a few lines for people, the receipt for programs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHECK_FAILED = 4
 
 
 def of_foreseen(found: Outlook) -> Report:
-    """Report what an erasure would do; exit code 4 while landing files hold a key."""
+    """Report the plan of an erasure; exit code 4 while landing files have a key."""
     steps = [step for step in found.plan.steps if isinstance(step, EraseRows)]
     views = found.plan.erasure.views if found.plan.erasure else ()
     ended = dict(found.plan.erasure.ended) if found.plan.erasure else {}
@@ -59,7 +59,7 @@ def of_foreseen(found: Outlook) -> Report:
 
 
 def of_receipt(root: Path, found: Outlook, receipt: Receipt | None) -> Report:
-    """Report what an erasure did; exit code 4 while anything holds a key."""
+    """Report the result of an erasure; exit code 4 while any file has a key."""
     if receipt is None:
         files = [str(path) for path in found.landing]
         text = "nothing to erase: no file under the root holds such a row"

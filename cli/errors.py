@@ -31,7 +31,7 @@ _WRITING = ("update", "reload", "drop", "rollback", "restate", "rebuild", "migra
 class Failure:
     """Why a command ends: the exit code, a stable code name, the message, and the error's own fields.
 
-    An argument that is no UTF-8 may be in any of them; its bytes are shown with backslashes.
+    Each of them may contain an argument that is not UTF-8; its bytes are shown with backslashes.
     """
 
     exit_code: int
@@ -76,7 +76,7 @@ def show(failure: Failure, *, as_json: bool) -> None:
 
 
 def wants_json(arguments: list[str]) -> bool:
-    """Tell whether the arguments ask for JSON; they may be too wrong for click to say."""
+    """Return whether the arguments ask for JSON; they may be too faulty for click to parse."""
     for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
         if argument == "--":
             return False
@@ -97,7 +97,7 @@ _GUESS = re.compile(r"\. \(?Did you mean (.*)\?\)?$")
 
 
 def _usage(error: click.UsageError) -> str:
-    """Return a message of click's as one sentence with what was meant, and where the help is."""
+    """Return click's message as one sentence, with the nearest valid word and the command for help."""
     text = _GUESS.sub(r"; did you mean \1?", error.format_message().rstrip("."))
     if error.ctx is None:
         return text
@@ -122,7 +122,7 @@ _Value = TypeVar("_Value")
 
 
 def _as_utf8(value: _Value) -> _Value:
-    r"""Return a text, or a tuple of texts, with what is no UTF-8 shown by backslashes; other values as they are.
+    r"""Return a text, or a tuple of texts, with bytes that are not UTF-8 as backslashes; other values as they are.
 
     >>> _as_utf8("a\udcff"), _as_utf8(("b", 1))
     ('a\\udcff', ('b', 1))

@@ -1,4 +1,4 @@
-"""``init``: writes a project, tells what was proposed for a file, and what to run next."""
+"""``init``: writes a project, prints the proposals for a file, and the commands to run next."""
 # ruff: noqa: PLC0415 - help does without the engine that looks at a file
 
 from __future__ import annotations
@@ -87,6 +87,6 @@ def _proposed(proposed: Proposal) -> dict[str, Any]:
 
 
 def _seen(file: Path) -> tuple[str, ...]:
-    """Return what a proposed configuration says of its sample: the comments between its introduction and its first section."""
+    """Return the findings in a proposed configuration: the comments between its introduction and its first section."""
     _, _, rest = file.read_text(encoding="utf-8").partition("\n#\n")
     return tuple(line.removeprefix("# ") for line in rest.partition("\n\n")[0].splitlines())

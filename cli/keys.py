@@ -30,7 +30,7 @@ def positional_key(text: str, columns: Sequence[KeyColumn]) -> Key:
 
 
 def named_key(items: Sequence[str], columns: Sequence[KeyColumn]) -> Key | None:
-    """Return the one key that ``--key column=value`` options spell, or None without such options."""
+    """Return the key that ``--key column=value`` options give, or None without such options."""
     return parse_composite(items, columns) if items else None
 
 

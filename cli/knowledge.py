@@ -1,4 +1,4 @@
-"""What the warehouse knows of itself, as rows: the tables, their columns, layout and files, epochs, invalid rows."""
+"""Facts about the warehouse as rows: the tables, their columns, layout and files, epochs, rejected rows."""
 # ruff: noqa: PLC0415 - a command imports what it uses, so that a probe starts fast
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ def _description(found: TableDescription) -> Iterator[DescriptionRow]:
             "failed": found.view.failed,
         }
     if found.relation is not None:
-        del own["label"], own["arrival"], own["expires"], own["max_lifetime"]  # those of the stream of its changes
+        del own["label"], own["arrival"], own["expires"], own["max_lifetime"]  # the keys of the stream of its changes
         own |= {
             "changed_at": found.arrival,
             "op": found.relation.op,

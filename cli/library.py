@@ -296,7 +296,7 @@ def _foreign(warehouse: Warehouse) -> tuple[str, ...]:
 
 
 def planned(directory: Path, options: Mapping[str, Any]) -> Report:
-    """Report what an update would do."""
+    """Report the plan of an update."""
     from warehouse.cli.reports import of_plan, of_verdicts
 
     warehouse = opened_to_work(directory, compared=False)  # differences are reported key by key
@@ -362,7 +362,7 @@ def rebuilt(directory: Path, view: str, step: Step | None) -> Report:
 
 
 def completed(directory: Path, view: str, step: Step | None, *, within: int | None, dry_run: bool = False) -> Report:
-    """Make what a view owes by its budget."""
+    """Make the results that a view owes under its budget."""
     from warehouse.cli.reports import of_completion
 
     done = opened_to_work(directory).complete(view, within=within, dry_run=dry_run, observer=_observer(step))
@@ -381,7 +381,7 @@ def migrated(
 
 
 def vacuumed(directory: Path, step: Step | None, *, dry_run: bool) -> Report:
-    """Remove what no readable epoch needs."""
+    """Remove the files that no readable epoch needs."""
     from warehouse.cli.reports import of_vacuum
 
     del step
@@ -425,7 +425,7 @@ def foreign_undone(directory: Path, table: str | None, step: Step | None, *, dry
 
 
 def erasure_foreseen(directory: Path, table: str | None, keys: MakeKeys | None) -> Report:
-    """Report what an erasure would do."""
+    """Report the plan of an erasure."""
     from warehouse.cli.erasure import of_foreseen
 
     found, _ = opened_to_work(directory).erase(table, keys, dry_run=True)

@@ -82,7 +82,7 @@ def in_json() -> bool:
 
 
 def tell(text: str, level: int = logging.INFO, fields: Mapping[str, object] | None = None) -> None:
-    """Write a line to standard error; nobody listening is no error."""
+    """Write a line to standard error; a closed standard error is not an error."""
     if in_json():
         _LOGGER.log(level, click.unstyle(text), extra={"fields": dict(fields or {})})
     else:

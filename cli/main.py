@@ -102,7 +102,7 @@ class Commands(click.Group):
             raise click.UsageError(f"No such command '{args[0]}'. (Did you mean '{near}'?)", ctx) from None
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the examples, then what click writes."""
+        """Write the examples, then click's own help."""
         write_examples(formatter, _EXAMPLES)
         super().format_help(ctx, formatter)
 

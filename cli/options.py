@@ -62,7 +62,7 @@ class Instant(click.ParamType[int]):
             self.fail(f'{error}, or "now"', param, ctx)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:  # noqa: ARG002 - click's
-        """Show what an instant is called in help."""
+        """Return the name of an instant in help."""
         return "INSTANT"
 
 
@@ -108,7 +108,7 @@ class ExampleCommand(click.Command):
     examples: tuple[str, ...] = ()
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the examples, then what click writes."""
+        """Write the examples, then click's own help."""
         write_examples(formatter, self.examples)
         super().format_help(ctx, formatter)
 

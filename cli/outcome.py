@@ -52,9 +52,9 @@ class AnswerTime:
 class Rows:
     """A result, its window state, the explanation that ``--explain`` adds once the rows are read, and ``notes``.
 
-    ``brief`` is what a table for people shows in place of the result. The lines of ``headline`` stand above such a table, and
-    then replace warnings and notes; with other formats the first line, warnings and notes go to standard error.
-    ``why_empty`` is asked when there was no row.
+    A table for people shows ``brief`` instead of the result. The lines of ``headline`` are above such a table, and then replace
+    warnings and notes; with other formats the first line, warnings and notes go to standard error. ``why_empty`` is called if
+    there was no row.
     """
 
     result: Result
@@ -70,7 +70,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Report:
-    """What a verb did: a record for machines, lines for people; ``data`` puts the lines on standard output."""
+    """The result of a verb: a record for machines, lines for people; with ``data`` the lines go to standard output."""
 
     record: Mapping[str, object]
     lines: tuple[str, ...]
@@ -95,7 +95,7 @@ def render_rows(rows: Rows, destination: Destination) -> int:
     if moment:
         tell(f"{count} {'row' if count == 1 else 'rows'}, {moment}")
     if not count and rows.why_empty is not None and (chosen == "table" or sys.stderr.isatty()):  # for people: it takes a moment
-        with suppress(WarehouseError):  # the answer was given: what is behind it may be gone meanwhile
+        with suppress(WarehouseError):  # the answer was given; its files may be deleted now
             if why := rows.why_empty():
                 tell(lines_visible(why))
     for note in () if above else rows.notes:
@@ -125,7 +125,7 @@ def render_report(report: Report, *, as_json: bool) -> int:
 
 
 def render_turn(report: Report) -> None:
-    """Write what one of many updates did as one line of a log, and its warnings."""
+    """Write the result of one of many updates as one line of a log, and its warnings."""
     line = "; ".join(lines_visible(line.strip()) for line in report.lines)
     tell(line, logging.ERROR if report.exit_code else logging.INFO, {"report": report.record})
     _warn(report.warnings)

@@ -32,12 +32,12 @@ _QUESTIONS: tuple[tuple[str, str, Callable[[Proposal], str]], ...] = (
 def answered(source: Path, wishes: Wishes) -> Wishes:
     """Return the wishes with the answers to what they leave open; the default answer of a question is no wish.
 
-    An answer that the file does not allow is told, and asked for again.
+    An answer that the file does not allow is reported, and asked for again.
 
     Raises
     ------
     UsageError
-        When the file is not usable, or a given wish names what it does not have.
+        When the file is not usable, or does not have a column that a wish names.
 
     """
     from warehouse.catalog.proposal import proposal  # noqa: PLC0415 - it needs DuckDB, help does without

@@ -55,7 +55,7 @@ _MILLISECOND = 1000
 
 
 def of_update(done: UpdateReport, health: Health | None = None) -> Report:
-    """Report what an update did, and the verdict after it; exit code 1 if landing files or views need a person."""
+    """Report the result of an update, and the verdict after it; exit code 1 if landing files or views need a person."""
     problems = list(_problems(done))
     lines = [
         *(line for epoch in done.finished for line in _finished_lines(epoch)),
@@ -102,7 +102,7 @@ def of_update(done: UpdateReport, health: Health | None = None) -> Report:
 
 
 def of_turn(turn: Turn, health: Health | None) -> Report:
-    """Report one update of a run: what it did or why it failed, how long it took, when the next one is."""
+    """Report one update of a run: its result or error, its duration, and the time of the next one."""
     following = max(turn.ended, turn.following)
     took = format_duration((turn.ended - turn.began) // _MILLISECOND * _MILLISECOND)
     times = f"{took}; next update {format_instant(following // SECOND * SECOND)}"
@@ -133,7 +133,7 @@ def of_epoch(epoch: Epoch, text: str) -> Report:
 
 
 def of_rollback(done: RollbackReport) -> Report:
-    """Report what a rollback did, and when the landing files that it undid are loaded again."""
+    """Report the result of a rollback, and when the landing files that it undid are loaded again."""
     epoch, target = done.epoch, done.target
     again = [file for file in done.forgotten if file.there]
     lost = [file for file in done.forgotten if not file.there]
@@ -156,7 +156,7 @@ def of_rollback(done: RollbackReport) -> Report:
 
 
 def of_rebuild(view: str, done: RebuildReport) -> Report:
-    """Return what was rebuilt; exit code 4 if a view differs from its query, or fails."""
+    """Report the rebuilt views; exit code 4 if a view differs from its query, or fails."""
     failed = dict(done.failed_views)
     lines = [*_epoch_lines(done.epoch), f"{view} rebuilt over the live rows" if view not in failed else f"{view} stands still"]
     record = {
@@ -170,7 +170,7 @@ def of_rebuild(view: str, done: RebuildReport) -> Report:
 
 
 def of_completion(done: CompletionReport, *, dry_run: bool) -> Report:
-    """Return what was made of what a view owed, and what is owed still; exit code 4 if a view stands still now."""
+    """Report the owed results that were made, and those still owed; exit code 4 if a view stands still now."""
     failed, left = dict(done.failed_views), done.ledger
     lines = [line for epoch in done.epochs for line in _epoch_lines(epoch)]
     chunks = f" in {counted(len(done.epochs), 'epoch')}" if done.epochs else ""
@@ -227,7 +227,7 @@ def of_restatement(table: str, done: RestateReport) -> Report:
 
 
 def of_migration(done: MigrationReport, *, dry_run: bool) -> Report:
-    """Report what a migration did, or would do."""
+    """Report the result or the plan of a migration."""
     lines = []
     for table in done.tables:
         what = "stay where they are until they expire" if done.side_by_side else f"{'to be ' if dry_run else ''}written again"
@@ -263,7 +263,7 @@ def _layout(layout: Layout) -> str:
 
 
 def of_backup(backup: Backup, done: str) -> Report:
-    """Report what a backup holds."""
+    """Report the contents of a backup."""
     record = {
         "epoch": backup.epoch,
         "window_time": format_instant(backup.window_time),
@@ -278,7 +278,7 @@ def of_backup(backup: Backup, done: str) -> Report:
 
 
 def of_vacuum(freed: VacuumReport, *, dry_run: bool) -> Report:
-    """Report what a vacuum removed or would remove."""
+    """Report the files that a vacuum removed or would remove."""
     verb = "would remove" if dry_run else "removed"
     text = f"{verb} {counted(freed.files, 'file')}, {size_text(freed.bytes)}; {counted(freed.epochs, 'epoch')} out of retain"
     away = f"; {'would put' if dry_run else 'put'} away {counted(freed.landing, 'landing file')}" if freed.landing else ""
@@ -292,7 +292,7 @@ def of_plan(
     changed: Sequence[Verdict] = (),
     foreign: Sequence[str] = (),
 ) -> Report:
-    """Report what an update would do, what changed keys of the file mean, and which commits are of outsiders."""
+    """Report the plan of an update, the verdicts on changed keys of the file, and outsiders' commits."""
     problems, keys = list(_landing_problems(landing)), msgspec.to_builtins(changed)
     told = tuple(f"{problem['stream']}: {problem['file']}: {problem['message']}" for problem in problems[:_SHOWN_FILES])
     shown = tuple(_verdict_lines(changed))

@@ -22,7 +22,7 @@ _SHOWN = 3
 
 
 def of_samples(samples: Sequence[Sample]) -> Report:
-    """Report what an update would make of the sampled rows."""
+    """Report the outcome that an update would give the sampled rows."""
     records = [_record(sample) for sample in samples]
     lines = [line for record in records for line in _lines(record)]
     return Report({"samples": records}, (*lines, "nothing was written"), data=True)

@@ -185,7 +185,7 @@ def _headline(judged: Health, reader: Reader, now: int) -> tuple[str, ...]:
 
 
 def _listed(warehouse: Warehouse) -> tuple[LandingFacts, ...] | None:
-    """Return what the landing directories hold; None where they cannot be listed, which the verdict says."""
+    """Return the state of the landing directories; None if they cannot be listed, which the verdict reports."""
     try:
         return warehouse.landing()
     except (WarehouseError, OSError):
@@ -193,7 +193,7 @@ def _listed(warehouse: Warehouse) -> tuple[LandingFacts, ...] | None:
 
 
 def _unbuilt(warehouse: Warehouse, reader: Reader) -> Iterator[TableStatus]:
-    """Yield the declared views that no update has built yet, and those that none can build."""
+    """Yield the declared views that no update has built yet, and the views that cannot be built."""
     from warehouse.operations.health import unbuilt_views
     from warehouse.serving.catalogue import refused_status
 

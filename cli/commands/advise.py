@@ -36,8 +36,8 @@ __all__ = ["advise"]
 def advise(directory: Path, table: str | None, what_if: str | None) -> Report:
     """Compare layouts for TABLE, or for a table that does not exist yet, and recommend one.
 
-    The workload comes from the epochs, the files and this user's read log; prices of files and rows are fitted to the
-    updates and probes of this warehouse. The layouts shown are those that no other one beats in update time, probe
-    time and space on disk; beside them stands what the technique's authors recommend. It needs no Spark and changes nothing.
+    The workload comes from the epochs, the files and this user's read log; prices of files and rows are fitted to the updates and
+    probes of this warehouse. It shows the layouts that no other layout beats in update time, probe time and space on disk, and
+    the recommendation of the technique's authors. It needs no Spark and changes nothing.
     """
     return library.advised(directory, table, what_if)

@@ -22,11 +22,11 @@ __all__ = ["backup", "restore"]
 @report_command
 @project
 def backup(directory: Path, target: Path, *, copy: bool) -> Report:
-    """Copy the newest epoch to DIR, with all that later updates need. It can run during an update.
+    """Copy the newest epoch to DIR, with everything that later updates need. It can run during an update.
 
-    DIR is new or empty, or holds what a stopped backup left. Links cost no space and no time but share the bytes of the
-    warehouse's files: against a failing disk, name a DIR on another one, or give --copy. Landing files are not in it. A backup
-    holds the rows that were there, erased ones too, until you delete it.
+    DIR is new or empty, or has an incomplete backup. Links cost no space and no time but share the bytes of the warehouse's
+    files: to be safe from a failing disk, name a DIR on another disk, or give --copy. Landing files are not in it. A backup keeps
+    rows that are erased later, until you delete it.
     """
     return library.backed_up(directory, target, copy=copy)
 

@@ -33,14 +33,14 @@ __all__ = ["check"]
 def check(directory: Path, *, quick: bool, repair: bool, views: bool, epoch: int | None) -> Rows:
     """Verify records, tables' logs, files and every row against the warehouse's invariants; nothing is written.
 
-    One row for each finding: a fault breaks an invariant, a note is a harmless left-over. Exit code 4 if there is a
+    It prints one row for each finding: a fault violates an invariant, a note is a harmless leftover. Exit code 4 if there is a
     fault. It needs no lock, so it can run during an update.
 
-    With --views each view is compared with Spark's answer to its own SQL over the rows that are live at the epoch: a view that
-    differs is a fault, with the first rows of both; one that cannot be compared is a note with the reason.
+    With --views it compares each view with Spark's answer to the view's SQL over the live rows of the epoch: a view that differs
+    is a fault, with the first rows of both; a view that cannot be compared is a note with the reason.
 
-    With --repair an update that was begun is finished (which may start Spark), a damaged record of the newest epoch is
-    made again from its plan, lost zero-row files are written again, left-overs are removed; then what is left is shown.
+    With --repair it first completes an unfinished update (which may start Spark), makes a damaged record of the newest epoch
+    again from its plan, writes lost zero-row files again and removes leftovers; then it reports the remaining findings.
     """
     if epoch is not None and not views:
         raise click.UsageError("--epoch is for --views; give both, or leave --epoch out")

@@ -30,8 +30,8 @@ TOOLS = ("duckdb", "dbt", "spark", "pandas", "polars", "metabase")
 @report_command
 @project
 def connect(directory: Path, tool: str, table: str) -> Report:
-    """Print what to type so that TOOL reads exactly the live rows of TABLE.
+    """Print a snippet with which TOOL reads exactly the live rows of TABLE.
 
-    It opens warehouse.duckdb under the root, which every update replaces: running it again reads the newest epoch.
+    The snippet opens warehouse.duckdb under the root, which every update replaces: run it again to read the newest epoch.
     """
     return library.connected(directory, tool, table)

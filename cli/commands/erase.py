@@ -43,12 +43,12 @@ __all__ = ["erase"]
 @report_command
 @project
 def erase(directory: Path, table: str | None, *, dry_run: bool, yes: bool, **given: Any) -> Report:  # noqa: ANN401
-    """Remove the rows of each KEY of TABLE from every file under the root, and prove it by reading all that is left.
+    """Remove the rows of each KEY of TABLE from every file under the root, and prove it by a search of all files.
 
-    Rows go from the table, its deferred and rejected rows, Delta's logs and checkpoints and all older epochs, which can
-    no longer be read afterwards; views above are rebuilt without them. Landing files are yours: those that still
-    hold a key are listed, and the exit code is 4 while there are any. The receipt, under root/erasures, names keys by
-    hashes. An erasure that was interrupted is completed by the next update, or by running it again.
+    Rows are removed from the table, its deferred and rejected rows, Delta's logs and checkpoints and all older epochs, which can
+    no longer be read afterwards; views that read the table are rebuilt without them. Landing files are not changed: files that
+    still have a key are listed, and the exit code is 4 while there are any. The receipt, under root/erasures, has hashes instead
+    of keys. The next update completes an erasure that was interrupted; you can also run it again.
     """
     keys = _keys(table, given)
     if not dry_run and not yes:

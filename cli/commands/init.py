@@ -44,7 +44,7 @@ __all__ = ["init"]
 def init(directory: Path, *, example: str | None, source: Path | None, **wished: Any) -> Report:  # noqa: ANN401 - options of --from
     """Write a commented warehouse.toml, and sample landing files, into DIRECTORY; nothing is ever overwritten.
 
-    With --from on a terminal it asks for what no option says, and offers what it proposes as the answer.
+    With --from on a terminal it asks for the values that no option gives, and offers its proposals as answers.
     """
     from warehouse.catalog.wishes import Wishes  # noqa: PLC0415 - help does without
 

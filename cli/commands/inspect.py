@@ -1,4 +1,4 @@
-"""What the warehouse knows of itself: ``status``, ``tables``, ``describe``, ``files``, ``history``, ...: one for each kind."""
+"""Facts about the warehouse: ``status``, ``tables``, ``describe``, ``files``, ``history``, ..."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def health(directory: Path) -> Report:
 @rows_command
 @project
 def tables(directory: Path) -> Rows:
-    """Print the names of the tables, and what each is: a stream, a relation, a view, an aggregate, a coalesced table."""
+    """Print the names of the tables and their kinds: stream, relation, view, aggregate, coalesced table."""
     return knowledge.tables(directory)
 
 

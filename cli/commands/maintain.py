@@ -1,4 +1,4 @@
-"""``reload``, ``drop``, ``restate``, ``rebuild``, ``complete``, ``rollback`` and ``vacuum``: what is done now and then."""
+"""``reload``, ``drop``, ``restate``, ``rebuild``, ``complete``, ``rollback`` and ``vacuum``: occasional maintenance."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def drop(directory: Path, table: str) -> Report:
 @report_command
 @project
 def restate(directory: Path, table: str, *, since: int | str | None, rejected: bool, allow_lost: bool) -> Report:
-    """Read landing files of TABLE once more under today's warehouse.toml, in place of the rows that they gave.
+    """Load landing files of TABLE again under the present warehouse.toml, and replace the rows that they gave.
 
-    For a corrected expression or rule: the table goes back to what it held at --since, and the files that were loaded
-    afterwards are loaded again, in one new epoch at the same window time; views that read the table are rebuilt. With
-    --since first nothing of the table stays, so columns, search key and layout may have changed too. With --rejected nothing
-    leaves the table: records that were rejected and pass now are added.
+    Use it after a corrected expression or rule: the table gets its contents at --since, and the files that were loaded later are
+    loaded again, in one new epoch at the same window time; views that read the table are rebuilt. With --since first all rows of
+    the table are replaced, so columns, search key and layout may have changed, too. With --rejected no row leaves the table:
+    rejected records that are valid now are added.
     """
     if rejected and since is not None:
         raise click.UsageError("--rejected tries all that was rejected; leave out --since")
@@ -79,8 +79,8 @@ def restate(directory: Path, table: str, *, since: int | str | None, rejected: b
 def rebuild(directory: Path, view: str) -> Report:
     """Rebuild VIEW over the live rows, with every view that reads it, and compare each with its query.
 
-    For a view that `check --views` found to differ. The new epoch is of the same window time. What a view keeps of rows that are
-    gone (an output window, an internal one) begins again. Exit code 4 if a view differs still: then it is not served.
+    Use it for a view that `check --views` found to differ. The new epoch has the same window time. The view loses results of
+    expired rows (of an output window, or an internal one). Exit code 4 if a view still differs; it is then not served.
     """
     with progress() as step:
         return library.rebuilt(directory, view, step)
@@ -93,10 +93,11 @@ def rebuild(directory: Path, view: str) -> Report:
 @report_command
 @project
 def complete(directory: Path, view: str, *, within: int | None, dry_run: bool) -> Report:
-    """Make the results that VIEW owes by its budget, the preferred ones first, until none is owed.
+    """Make the results that VIEW owes under its budget, the preferred ones first, until none is owed.
 
-    Results come in chunks; each is an epoch of the same window time, together with the views above, and between two chunks an
-    update can begin. Pairs of which a row has ended are not owed any more. Nothing owed: exit code 0, and no epoch.
+    Results are made in chunks. Each chunk is an epoch of the same window time, and includes the views that read VIEW; an update
+    can begin between two chunks. Pairs with a row that has ended are no longer owed. If nothing is owed, the exit code is 0, and
+    there is no new epoch.
     """
     with progress() as step:
         return library.completed(directory, view, step, within=within, dry_run=dry_run)
@@ -109,9 +110,9 @@ def complete(directory: Path, view: str, *, within: int | None, dry_run: bool) -
 def rollback(directory: Path, to_epoch: int) -> Report:
     """Write a new epoch with the contents of an earlier one, in all streams, relations and views.
 
-    Window time does not go back: the new epoch is of the newest window time, and holds of the old contents what is still
-    live. Landing files that were loaded since are forgotten; the next update that moves the windows loads those that are
-    there. Refused when the epoch is not readable any more.
+    Window time does not go back: the new epoch has the newest window time, and the rows of the old contents that are still live.
+    Landing files that were loaded since are forgotten; the next update that moves the windows loads those that still exist. It is
+    refused if the epoch is no longer readable.
     """
     with progress() as step:
         return library.rolled_back(directory, to_epoch, step)

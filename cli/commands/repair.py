@@ -30,11 +30,11 @@ __all__ = ["repair"]
 @report_command
 @project
 def repair(directory: Path, table: str | None, *, undo_foreign: bool, dry_run: bool) -> Report:
-    """Mend what is safe to mend, as `check --repair` does, and check nothing.
+    """Make the safe repairs of `check --repair`, without a check.
 
-    With --undo-foreign, take back exactly what outsiders committed to a table since its newest epoch: a commit that follows
-    adds the files that they removed and removes those that they added. Entries of the log are removed only where a commit cannot
-    take them back: a torn one, or a changed protocol. What changed no row stays, and the next update adopts it.
+    With --undo-foreign, undo exactly the outsiders' commits to a table since its newest epoch: a following commit adds the files
+    that they removed and removes the files that they added. Entries of the log are removed only if a commit cannot undo them: a
+    torn entry, or a changed protocol. Commits that changed no row stay, and the next update adopts them.
     """
     if not undo_foreign and (table is not None or dry_run):
         raise click.UsageError("TABLE and --dry-run go with --undo-foreign; give that too")

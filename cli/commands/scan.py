@@ -1,4 +1,4 @@
-"""``scan``: all live rows of a table, or those of a condition."""
+"""``scan``: all live rows of a table, or the rows that fulfil a condition."""
 
 from __future__ import annotations
 

@@ -30,11 +30,11 @@ __all__ = ["plan", "update"]
 @report_command
 @project
 def update(directory: Path, *, dry_run: bool, **options: Any) -> Report:  # noqa: ANN401 - update_options lists them
-    """Load what has arrived and move every window to the last grid point at or before --at.
+    """Load the rows that have arrived and move every window to the last grid point at or before --at.
 
-    Rows that expired by then leave, files are loaded once each, and all tables change together: an epoch. An update
-    that was interrupted is completed first. Exit code 1 if a landing file could not be read (all others are loaded),
-    3 if another update is running.
+    Rows that expired by then are removed, each file is loaded once, and all tables change together, in one epoch. An update that
+    was interrupted is completed first. Exit code 1 if a landing file could not be read (all others are loaded), 3 if another
+    update is running.
     """
     check(options)
     if dry_run:
@@ -54,7 +54,7 @@ def update(directory: Path, *, dry_run: bool, **options: Any) -> Report:  # noqa
 @report_command
 @project
 def plan(directory: Path, *, sample: int | None, **options: Any) -> Report:  # noqa: ANN401 - update_options lists them
-    """Show what an update with the same options would do: files, rows that wait, sub-indices written and removed."""
+    """Show the plan of an update with the same options: files, waiting rows, sub-indices written and removed."""
     check(options)
     if sample is not None:
         if options["each"]:

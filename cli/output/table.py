@@ -24,7 +24,7 @@ PAGE = 500
 _UNLIMITED = 1_000_000
 _GAP = 3
 _LAST = 16
-"""How narrow the last column of what a command tells of a warehouse becomes; its words are folded then."""
+"""The least width of the last column in tables about a warehouse; its words wrap then."""
 _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE", "DECIMAL", "UBIGINT")
 
 

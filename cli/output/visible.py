@@ -73,7 +73,7 @@ def wrapped(line: str, width: int) -> str:
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Tell whether a stream is a terminal that takes escape sequences or a person's eyes."""
+    """Return whether a stream is a terminal, which takes escape sequences and is read by a person."""
     ask: Callable[[], bool] | None = getattr(stream, "isatty", None)
     try:
         return bool(ask and ask())

@@ -1,7 +1,7 @@
-"""A stream's batch: everything that one update takes in, read once, classified, counted.
+"""A stream's batch: all rows that one update loads, read once, classified, counted.
 
-The counts by (fate, sub-index, expiry block) are one small aggregate; they decide which partitions an update seals, how
-the write is cut into tasks, and what the epoch reports.
+The counts by (fate, sub-index, expiry block) are one small aggregate. They decide which partitions an update seals and how the
+write is divided into tasks, and the epoch records them.
 """
 
 from __future__ import annotations
@@ -61,20 +61,20 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class BatchSource:
-    """What a batch is read from, and what its rows are classified by.
+    """The inputs of a batch, and the values by which its rows are classified.
 
     Parameters
     ----------
     session, stream, layout
         The session of the stream's table, the stream, and its layout.
     move
-        From when to when the update moves the stream.
+        The times between which the update moves the stream.
     groups
         Landing files by their CSV header.
     taken
         Rows of the deferred table whose slot has come.
     judge
-        Gives classified rows another fate, by what is stored; None: nothing that is stored matters.
+        Changes the fate of classified rows by stored rows; None: stored rows do not matter.
 
     """
 
@@ -309,7 +309,7 @@ def _untaken(rows: DataFrame) -> DataFrame:
 
 
 def _as_read(taken: DataFrame, stream: Stream) -> DataFrame:
-    """Rows of the deferred table with the columns of those that are read."""
+    """Rows of the deferred table, with the columns of rows that are read."""
     return taken.selectExpr(
         *[quoted(column.name) for column in stream.columns],
         *[f"CAST({'0' if name == '_zero' else 'NULL'} AS {kind}) AS {name}" for name, kind in SOURCE_COLUMNS.items()],
@@ -405,7 +405,7 @@ def sample_rows(source: BatchSource, most: int) -> tuple[SampledRow, ...]:
 
 @dataclass(frozen=True)
 class FirstLook:
-    """What a first build would find: its counts, and the earliest ``ts`` (microseconds) of a valid row."""
+    """The counts of a first build, and the earliest ``ts`` (microseconds) of a valid row."""
 
     counts: BatchCounts
     earliest: int | None

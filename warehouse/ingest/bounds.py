@@ -1,8 +1,8 @@
-"""What a landing file may hold: no line longer than ``max_record`` bytes, no more than ``max_expansion`` times its size.
+"""The bounds of a landing file: no line longer than ``max_record`` bytes, and at most ``max_expansion`` times its size.
 
-Spark reads a line into memory whole, and what a compressed file of a few megabytes expands to onto the disk: one line of 4 GB, or
-a file made to expand, would end the job, at every update again. So files are looked through before Spark reads them, and
-one beyond the bounds is left out with its reason. Small files need no look: each codec expands by so much at the most.
+Spark reads a line into memory as a whole, and writes the expanded contents of a compressed file to the disk: one line of 4 GB, or
+a file made to expand, would fail the job in every update. So files are checked before Spark reads them, and a file beyond the
+bounds is left out with its reason. Small files need no check: each codec has a greatest expansion.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _PACKED = 4
 
 
 def beyond_bounds(stream: Stream, files: Sequence[LandingFile]) -> list[FileProblem]:
-    """Return a problem for each CSV or JSON file that breaks a bound of its stream; of others :mod:`.columnar` tells."""
+    """Return a problem for each CSV or JSON file that exceeds a bound of its stream; :mod:`.columnar` checks other formats."""
     if stream.format in COLUMNAR:
         return []
     wholes = {file.path: whole_problem(stream, file) for file in files if is_whole(stream, file)}
@@ -95,7 +95,7 @@ def about_rows(form: str, files: Sequence[LandingFile]) -> int:
 
 
 def expands_too_much(size: int, content: int, rows: int, most: int) -> str | None:
-    """Return why a file of ``size`` bytes that holds so many bytes and rows is not read, or nothing."""
+    """Return why a file of ``size`` bytes with these numbers of bytes and rows is not read, or None."""
     for count, what, harmless in ((content, "bytes", HARMLESS), (rows, "rows", _HARMLESS_ROWS)):
         if count > harmless and count > most * size:
             return (
@@ -175,7 +175,7 @@ def _chunks(path: Path) -> Iterator[bytes]:
 
 
 def _inflated(stream: Any) -> Iterator[bytes]:  # noqa: ANN401 - a binary stream
-    """Yield what a gzip stream of any number of members holds, in pieces of bounded size."""
+    """Yield the contents of a gzip stream of any number of members, in pieces of bounded size."""
     rest = b""
     while rest or (rest := stream.read(_CHUNK)):
         member = zlib.decompressobj(_GZIP)

@@ -1,4 +1,4 @@
-"""Columns with an ``expr``: calculated from what a record holds, before its times are."""
+"""Columns with an ``expr``: calculated from the fields of a record, before its times."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CARRIED = "_carried_\u2028"
 
 
 def with_calculated(rows: DataFrame, stream: Stream, carried: Sequence[str]) -> DataFrame:
-    """Return the rows with the declared columns, then those that are ``carried``.
+    """Return the rows with the declared columns, then the ``carried`` ones.
 
     A record on which an expression fails gets the fault ``expr_failed``, if it has none yet.
     """

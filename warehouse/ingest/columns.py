@@ -1,7 +1,7 @@
-"""What is read of each record, and by which names a landing file has it.
+"""The inputs that are read from each record, and their names in a landing file.
 
-A source is what the declaration calls a value of a file: the exact name of a column or field, or else that name ignoring the
-case of letters (JSON's fields are found by their exact names only), or else a path into nested fields, ``answer.ttl``.
+A source is the declaration's name for a value of a file: the exact name of a column or field, or else that name ignoring case
+(JSON's fields are found by their exact names only), or else a path into nested fields, ``answer.ttl``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 Fields: TypeAlias = "Mapping[str, Fields]"
-"""The names in a file, each with those of its nested fields; a list has none."""
+"""The names in a file, each with the names of its nested fields; a list has none."""
 
 
 _NESTED = ("json", *COLUMNAR)
@@ -55,7 +55,7 @@ class Input:
 
 
 def inputs_of(stream: Stream) -> tuple[Input, ...]:
-    """Return what is read of each record and its file's path, the values of columns first, in their order."""
+    """Return the inputs from each record and its file's path, first the values of columns, in their order."""
     calculated = any(column.expr is not None for column in stream.columns)
     named = {column.name for column in stream.sources}
     inputs = []
@@ -71,7 +71,7 @@ def inputs_of(stream: Stream) -> tuple[Input, ...]:
 
 
 def inputs_of_records(stream: Stream) -> tuple[Input, ...]:
-    """Return what is read of each record itself."""
+    """Return the inputs from each record itself."""
     return tuple(given for given in inputs_of(stream) if not given.folder)
 
 

@@ -1,7 +1,7 @@
-"""Text of a file to a value of a column's type; what cannot be converted is null, and is said to have failed.
+"""Converts text of a file to a value of a column's type; text that cannot be converted gives null and a failure flag.
 
-Every conversion is a ``try_`` one, since a bad value never fails the job (with ANSI on, one would fail it all). Text without
-an offset is read in the session's time zone, that of the stream, unless its column has one of its own.
+Every conversion is a ``try_`` function, so a bad value never fails the job (with ANSI on, it would). Text without an offset is
+read in the session's time zone, which is the stream's, unless its column has one of its own.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ def from_text(text: SparkColumn, given: Input, options: Mapping[str, str]) -> tu
     Parameters
     ----------
     text
-        The text, null where the record has none.
+        The text, null if the record has none.
     given
-        What is read: its type, and how its times are written.
+        The input: its type, and the format of its times.
     options
-        Those of the stream's reader, their names in lower case, and ``decimal``.
+        The options of the stream's reader, with names in lower case, and ``decimal``.
 
     """
     kind = given.type
@@ -118,7 +118,7 @@ def from_value(value: SparkColumn, kind: str, given: Input) -> tuple[SparkColumn
 
 
 def says_what(given: Input) -> str:
-    """Return what a value should have been, for messages.
+    """Return the expected type and format of a value, for messages.
 
     >>> from warehouse.ingest.columns import Input
     >>> says_what(Input("seen", "ts", "timestamp", ("epoch_seconds",)))
@@ -142,7 +142,7 @@ def is_number(kind: str) -> bool:
 
 
 def _with_point(text: SparkColumn) -> SparkColumn:
-    """Return a number with a decimal comma as one with a point, null where it is none: ``1.234,5`` is, ``1.5`` is not."""
+    """Return a number with a decimal comma as a number with a point, else null: ``1.234,5`` is one, ``1.5`` is not."""
     trimmed = F.trim(text)
     return F.when(trimmed.rlike(_WITH_COMMA), F.translate(trimmed, ",.", ".")).when(~trimmed.rlike("[.,]"), trimmed)
 

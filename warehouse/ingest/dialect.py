@@ -62,12 +62,12 @@ def is_multiline(options: Iterable[tuple[str, str]]) -> bool:
 
 
 def has_header_record(stream: Stream) -> bool:
-    """Whether the first record of a delimited file is its header, and none to be loaded."""
+    """Whether the first record of a delimited file is its header, which is not loaded."""
     return stream.format == "csv" and not names_of(stream.options)
 
 
 def reader_options(stream: Stream) -> dict[str, str]:
-    """Return the options of Spark's reader by which a stream's delimited files are read; but those of our own."""
+    """Return the options of Spark's reader for a stream's delimited files, without the options of the warehouse itself."""
     if stream.format == "zeek":
         return dict(_ZEEK)
     given = ((key, java_name(value) if key.lower() in _ENCODING else value) for key, value in stream.options)
@@ -85,7 +85,7 @@ def session_settings(stream: Stream) -> dict[str, str]:
 
 
 def text_encoding(options: Mapping[str, str]) -> str:
-    """Return Python's name of the encoding that options of a reader say, UTF-8 if none; their names in any case."""
+    """Return Python's name of the encoding in options of a reader, by default UTF-8; option names ignore case."""
     return next((python_name(value) for key, value in options.items() if key.lower() in _ENCODING), "utf-8-sig")
 
 
@@ -95,7 +95,7 @@ def wide_encoding(options: Mapping[str, str], beginning: bytes) -> str | None:
     Raises
     ------
     ValueError
-        When it could be either: nothing is declared, and there is no mark at the beginning.
+        When both are possible: none is declared, and the file has no byte order mark.
 
     """
     declared = text_encoding(options)

@@ -1,4 +1,4 @@
-"""What is known of a landing file: persisted in plans and epochs, so plain frozen values."""
+"""The facts about a landing file, as frozen values that plans and epochs persist."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Landing files of JSON that a task reads whole: an array of objects, or objects over several lines, each of which is a record.
 
-So one may hold no more bytes than a record, ``max_record``, and it is looked at before Spark reads it: Spark takes an array with
-a fault anywhere for no array at all. Spark hands the decimals of an array on by way of double precision; where that would change
-one, it reads the array as a value of type `variant`, which has 38 digits, sorts the names of objects, and takes none twice.
+So a file may have no more bytes than a record, ``max_record``, and it is checked before Spark reads it: Spark does not read an
+array with a fault anywhere. Spark converts the decimals of an array through double precision; if this would change one, the array
+is read as a value of type `variant`, which has 38 digits, sorts the names of objects, and refuses duplicate names.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""The landing directory: which files are there, and what their names and headers say.
+"""The landing directory: its files, with their names and headers.
 
-A file's identity is its relative path, size and modification time while it is there. Names that begin with ``.`` or
-``_`` or end in ``.tmp`` are being written by somebody and are left alone, and so are those that end in ``._COPYING_``,
-which Spark passes over in silence; ``k=v`` directories are just directories; links that lead out of the landing
-directory are not followed.
+A file's identity is its relative path, size and modification time while it exists. Files whose names begin with ``.`` or ``_`` or
+end in ``.tmp`` are still being written and are ignored, and so are names that end in ``._COPYING_``, which Spark silently skips;
+``k=v`` directories are just directories; links that lead out of the landing directory are not followed.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ _OTHER_CODECS = (".7z", ".deflate", ".lz4", ".snappy", ".xz", ".zip")
 _LINE_END = re.compile(r"\r\n?|\n")
 """Where Spark ends a line: U+0085 and the like are characters of it."""
 _SEPARATOR = "\x1f"
-"""Stands for a delimiter of several characters, which Python's CSV reader does not know."""
+"""Replaces a delimiter of several characters, which Python's CSV reader does not support."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +77,11 @@ class Known:
 
 @dataclass(frozen=True)
 class Arrived:
-    """The files of a landing directory by what is to be done with them.
+    """The files of a landing directory, by their handling.
 
-    ``new`` are to be loaded; ``changed`` were loaded with another size or time and wait for ``reload``; ``unreadable``
-    failed earlier and are as they were; ``gone`` were known and are no longer there; ``settling`` files are younger than
-    ``landing_settle``. ``empty`` tells that no file at all is there.
+    ``new`` files will be loaded; ``changed`` ones were loaded with another size or time and wait for ``reload``; ``unreadable``
+    ones failed earlier and have not changed; ``gone`` ones were known and no longer exist; ``settling`` files are younger than
+    ``landing_settle``. ``empty``: the directory has no file at all.
     """
 
     new: tuple[LandingFile, ...]
@@ -183,9 +182,9 @@ def _leads_inside(path: str, inside: str) -> bool:
 
 
 def arrived(files: Iterable[ListedFile], known: Known, *, settle: int, clock: int, reading: str = "") -> Arrived:
-    """Return what is to be done with each file; ``settle`` and ``clock`` are microseconds.
+    """Return the files by their handling; ``settle`` and ``clock`` are microseconds.
 
-    ``reading`` is the digest of how the stream is read now: a file that was left out when it was read otherwise is new.
+    ``reading`` is the digest of the present declaration for reading: a file that was left out under another one is new.
 
     ``files`` are in the order of :func:`listed_files`. Of what is known, only the shards are read whose files are not all
     there as they were loaded.
@@ -205,7 +204,7 @@ def arrived(files: Iterable[ListedFile], known: Known, *, settle: int, clock: in
 
 
 def arrived_since(files: Iterable[LandingFile], known: Known, *, clock: int, reading: str = "") -> Arrived:
-    """Return what is to be done with files that are but a part of those there are: of the others nothing is said."""
+    """Return the handling of files that are only a part of the directory; nothing follows about the others."""
     found = _Sorted(known, 0, clock, reading)
     part = list(files)
     found.sort(part, {file.path: known.loaded[file.path] for file in part if file.path in known.loaded})
@@ -213,7 +212,7 @@ def arrived_since(files: Iterable[LandingFile], known: Known, *, clock: int, rea
 
 
 class _Sorted:
-    """Files by what is to be done with them, as ranges of the listing come in."""
+    """Files by their handling, collected as ranges of the listing arrive."""
 
     def __init__(self, known: Known, settle: int, clock: int, reading: str) -> None:
         self._known, self._settle, self._clock, self._reading = known, settle, clock, reading
@@ -281,7 +280,7 @@ def csv_header(path: Path, options: Mapping[str, str]) -> tuple[str, ...]:
     OSError, EOFError, zlib.error
         When the file cannot be read.
     csv.Error, ValueError
-        When its beginning is no header, or its encoding cannot be told.
+        When its beginning is not a header, or its encoding is ambiguous.
 
     """
     if given := names_of(options.items()):
@@ -353,12 +352,12 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def open_regular(path: Path) -> io.BufferedReader:
-    """Open a file for its bytes; a pipe or device that took its place is an error, not something to wait for.
+    """Open a file to read bytes; if a pipe or device has replaced it, raise an error instead of waiting.
 
     Raises
     ------
     OSError
-        When it is no regular file, or cannot be opened.
+        When it is not a regular file, or cannot be opened.
 
     """
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -374,9 +373,9 @@ def _comment(line: str, options: Mapping[str, str]) -> bool:
 
 
 def unchanged(landing: Path, files: Sequence[LandingFile]) -> list[FileProblem]:
-    """Return a problem for every file that is gone or has another size or time than when it was planned.
+    """Return a problem for every file that is deleted, or has another size or time than in the plan.
 
-    One that has become a link out of the landing directory, alone or with a directory above it, counts as gone.
+    A file that has become a link out of the landing directory, itself or through a directory above it, counts as deleted.
     """
     problems = []
     inside = os.path.realpath(landing)

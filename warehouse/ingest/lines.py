@@ -29,9 +29,9 @@ __all__ = ["LINE", "STRANGE", "WHY", "line_names", "line_records"]
 LINE = "_line"
 """The column of the whole line."""
 WHY = "_why"
-"""The column that says what is wrong with a line that is not as it should be."""
+"""The column with the fault of an invalid line."""
 STRANGE = "_strange"
-"""The column of the names in a line that nobody declared, null where there is none."""
+"""The column with the undeclared names in a line; null if there are none."""
 _NO_PATTERN = "the line does not match `pattern`"
 _NO_LOGFMT = 'the line is not names and values alone, such as level=info msg="two words"'
 _NO_SYSLOG = "the line is none of syslog: a time, a host, a program with a colon, a message"
@@ -53,7 +53,7 @@ def line_names(stream: Stream, header: tuple[str, ...]) -> tuple[str, ...]:
 def line_records(session: SparkSession, stream: Stream, names: Sequence[str], files: Sequence[LandingFile]) -> DataFrame:
     """Return the fields of each line as text, in the order of ``names``, what is wrong with it, and where it stands.
 
-    A blank line is no record.
+    Blank lines are skipped.
     """
     texts = session.read.option("recursiveFileLookup", "true").option("__globPaths__", "false").text(paths_of(stream, files))
     lines = texts.select("value", "_metadata").where("trim(value) != ''")

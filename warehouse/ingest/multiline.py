@@ -1,9 +1,9 @@
-"""CSV files whose records may go over several lines (``options = { multiline = true }``), looked through before Spark reads them.
+"""CSV files whose records may have several lines (``options = { multiline = true }``), checked before Spark reads them.
 
-One task reads such a file, from record to record. So it must be certain where each ends, and none may be longer than
-``max_record``: a stray quote would swallow the records behind it. Spark also has to be told which characters end a record: it
-would take the first line break of the file, which may stand within quotes. Lines that :mod:`.quotes` finds sound are skipped;
-from other lines on a record is followed character by character, as Spark's parser does.
+One task reads such a file, from record to record. So the end of each record must be certain, and no record may be longer than
+``max_record``: a stray quote would swallow the records after it. Spark also needs the characters that end a record: by default it
+uses the first line break of the file, which may be within quotes. Lines that :mod:`.quotes` finds sound are skipped; from other
+lines on a record is parsed character by character, as by Spark's parser.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _BREAK = re.compile(r"[\r\n]")
 
 @dataclass(frozen=True)
 class Look:
-    """What was seen of a file: the characters that end its records, and why it is not read, (reason, message), if it is not."""
+    """The result of checking a file: the characters that end its records, or the (reason, message) why it is not read."""
 
     ends: str
     problem: tuple[str, str] | None = None
 
 
 def look(stream: Stream, file: LandingFile) -> Look:
-    """Look through a file; one that cannot be read has no problem yet, for reading it reports what is wrong."""
+    """Check a file; an unreadable file has no problem yet, since reading it reports the error."""
     path = stream.landing / file.path
     try:
         return _looked(path, file.size, file.mtime_ns, stream.max_record, syntax_of(stream, path))
@@ -59,7 +59,7 @@ def _looked(path: Path, size: int, mtime_ns: int, longest: int, syntax: FieldSyn
 
 
 def looked_through(texts: Iterator[_Text], syntax: FieldSyntax, longest: int) -> Look:
-    """Return what is seen of a file that is given in pieces; no record may have more than ``longest`` bytes."""
+    """Return the result of checking a file that is given in pieces; no record may have more than ``longest`` bytes."""
     walk = _Walk(syntax, longest // (2 if syntax.encoding.startswith("utf-16") else 1))
     try:
         for piece in texts:
@@ -170,12 +170,12 @@ class _Content:
         self._field_end = re.compile(rf"[\r\n]|{re.escape(syntax.delimiter)}")
 
     def end_of_record(self, place: int, line: int) -> int | None:
-        """Return where the line end of a record is that begins at a place, None if it does not end here.
+        """Return the position of the line end of a record that begins at a place; None if the record continues.
 
         Raises
         ------
         _RefusedError
-            When that cannot be told.
+            When the end is not certain.
 
         """
         if self._content is None:  # a character for each place of the array
@@ -208,7 +208,7 @@ class _Content:
         return place
 
     def _behind_quotes(self, begin: int, line: int) -> int | None:
-        """Return the place behind the closing quote of a field, and the spaces there; None if it is open."""
+        """Return the position after the closing quote of a field and following spaces; None if the quote is open."""
         content, syntax, at = self._content or "", self._syntax, begin + 1
         while (found := self._quotes.search(content, at)) is not None:
             at = found.start()
@@ -232,6 +232,6 @@ class _Content:
 
 
 def _line_ends(text: _Text) -> NDArray[np.int64]:
-    """Return where lines end, as they are counted: with line feeds, or where there is none with carriage returns."""
+    """Return the ends of lines, for counting: line feeds, or carriage returns if there is no line feed."""
     feeds: NDArray[np.int64] = np.flatnonzero(text == _FEED)
     return feeds if len(feeds) else np.flatnonzero(text == _RETURN)

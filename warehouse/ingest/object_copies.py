@@ -1,4 +1,4 @@
-"""Landing objects in a store as files: how one is known, and the local copies that are read in their place.
+"""Landing objects in a store as files: their identity, and the local copies that are read instead of them.
 
 An object is known by its name, size and tag: the time of its :class:`LandingFile` is a number that the tag gives. A copy has
 that time as its own, so what is asked of landing files is asked of copies alike. Copies lie in the cache directory, in a
@@ -35,7 +35,7 @@ _OF_THE_NAME = (errno.EEXIST, errno.EISDIR, errno.ENOTDIR, errno.ENAMETOOLONG, e
 
 
 def object_time(tag: str) -> int:
-    """Return the number that stands for an object's time, by which it is known.
+    """Return the number that replaces an object's time in its identity.
 
     >>> object_time('"d41d8"') == object_time('"d41d9"')
     False
@@ -44,7 +44,7 @@ def object_time(tag: str) -> int:
 
 
 def objects_at(store: ObjectPath, paths: Iterable[str]) -> list[LandingFile]:
-    """Return those of the objects that are there, each asked for by its name."""
+    """Return the objects that exist, with a request for each name."""
 
     def look(path: str) -> LandingFile | None:
         try:

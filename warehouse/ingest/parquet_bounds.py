@@ -1,9 +1,8 @@
-"""What a Parquet file may hold: the bounds of :mod:`.bounds`, told by its footer and, where that is not enough, its columns.
+"""The bounds of :mod:`.bounds` for a Parquet file, checked by its footer and, if that is not sufficient, by its columns.
 
-A footer says how many bytes the pages of a column hold, not what its values make: a dictionary has a long value once, however
-many rows point to it, and values that begin alike may share their beginnings (encoding ``DELTA_BYTE_ARRAY``). A column that
-could make more than its bound by that, or hold a value longer than ``max_record``, is looked through, its dictionaries not
-expanded. What a footer says of sizes and counts is believed.
+A footer has the bytes of a column's pages, and not of its values: a dictionary has a long value once for any number of rows, and
+values may share prefixes (encoding ``DELTA_BYTE_ARRAY``). If a column could exceed its bound in this way, or have a value longer
+than ``max_record``, it is read without expanding its dictionaries. The sizes and counts in a footer are trusted.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ def beyond_parquet_bounds(
     footer = pq.read_metadata(path)
     groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
     columns = range(footer.num_columns)
-    # In a list a row has many values, of which a footer counts each.
+    # A row has many values in a list, and a footer counts each of them.
     rows = max([footer.num_rows, *(sum(group.column(column).num_values for group in groups) for column in columns)])
     bomb = expands_too_much(size, sum(group.total_byte_size for group in groups), rows, most)
     if bomb:
@@ -118,5 +117,5 @@ def text_lengths(values: Any) -> Iterator[tuple[int, int]]:  # noqa: ANN401 - py
 
 
 def value_too_long(column: str, length: int, longest: int) -> str:
-    """Return what is said of a value longer than ``max_record``."""
+    """Return the message about a value longer than ``max_record``."""
     return f'a value of column "{column}" has {length} bytes, more than max_record ({longest}); cut it, or raise max_record'

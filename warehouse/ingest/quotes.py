@@ -1,9 +1,9 @@
-"""Whether a line of a delimited file leaves a quote open: whole files at once, as arrays of characters.
+"""Finds lines of a delimited file that leave a quote open: in whole files at once, as arrays of characters.
 
-Spark's reader takes what stands behind a quote that is open at the end of its line for the value, in the last field without a
-word. Most files have no such line, and most lines show at a glance that they are none: then nothing more is asked. A line is
-*plain* if no quote begins a field, *strict* if its quotes open behind a delimiter, close before one, and stand twice in between.
-Of other lines :mod:`.delimited` asks Spark's parser itself.
+If a quote is open at the end of its line, Spark's reader uses the text after it as the value, in the last field without an error.
+Most files have no such line, and most lines are quickly recognised as sound. A line is *plain* if no quote begins a field,
+*strict* if its quotes open after a delimiter, close before one, and are doubled in between. For other lines :mod:`.delimited`
+uses Spark's parser itself.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def syntax_of(stream: Stream, path: Path) -> FieldSyntax:
 
 
 def has_doubtful_lines(stream: Stream, file: LandingFile) -> bool:
-    """Whether a file has a line that may leave a quote open; one that cannot be read has none."""
+    """Whether a file has a line that may leave a quote open; an unreadable file has none."""
     try:
         syntax = syntax_of(stream, stream.landing / file.path)
         return bool(syntax.quote) and _has_doubtful_lines(stream.landing / file.path, file.size, file.mtime_ns, syntax)

@@ -1,4 +1,4 @@
-"""Landing files as a Spark data frame of typed rows, each knowing where it came from.
+"""Landing files as a Spark data frame of typed rows, each with its file and position.
 
 The columns are the declared ones, then :data:`SOURCE_COLUMNS`: the file's URI, where its split starts and the row's
 position in its task (together they give the record's number, see :mod:`warehouse.ingest.rejected`), the record's text,
@@ -6,8 +6,8 @@ and ``_fault`` with ``_fault_message`` when the record has the wrong shape or a 
 0, of which only the source knows that it is (see :mod:`warehouse.ingest.classify`). A bad value never
 fails the job: every conversion is a ``try_`` one (with ANSI on, one bad value would fail it all).
 
-Files of text are read in two parts: the records as Spark's reader gives them, and what is made of each, which does not depend on
-the files: few rows go through a plan for it that is kept (:mod:`warehouse.storage.prepared`).
+Files of text are read in two parts: the records as Spark's reader gives them, and the row made from each record, which does not
+depend on the files: few rows use a cached plan for it (:mod:`warehouse.storage.prepared`).
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ def _lines(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) 
     wholes = [file for file in files if is_whole(stream, file)]
     plain = [file for file in files if file not in wholes] if wholes else files
     parts = []
-    if plain:  # a blank line is no record, so it is passed over before the rows are numbered
+    if plain:  # blank lines are skipped before the rows are numbered
         parts.append(texts.text(paths_of(stream, plain)).selectExpr("value", "_metadata").where("trim(value) != ''"))
     exact = [file for file in wholes if is_exact(stream, file)]
     text = F.regexp_replace("value", "^\ufeff", "")

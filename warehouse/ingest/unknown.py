@@ -1,4 +1,4 @@
-"""Columns of landing files that nobody declared, for ``unknown_columns = "add"``: their names, and the types that they get.
+"""Undeclared columns of landing files, for ``unknown_columns = "add"``: their names, and the types that they get.
 
 They are looked for when an update is planned, in all files that it loads: in the header of CSV, the footer of Parquet, the
 fields of every line of JSON and logfmt. Text becomes ``string`` (of JSON what stands there, also of a number or an object), a

@@ -76,7 +76,7 @@ def compared(catalog: Catalog, source: str) -> Mapping[str, Kind]:
 
 
 def histories(last: Epoch | None, names: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the first slot for which synopses have all rows, and the number of slots they keep; None for new ones."""
+    """Return the first slot for which synopses have all rows, and the number of slots they keep; new ones have no slot."""
     states = [last.table(name) if last else None for name in names]
     records = [None if state is None else state.synopsis for state in states]
     return [(NEVER, 0) if each is None or each.emptied else (each.full_from, each.slots) for each in records]

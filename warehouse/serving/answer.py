@@ -44,10 +44,10 @@ _Found = TypeVar("_Found")
 
 @dataclass(frozen=True)
 class Plan:
-    """What a read planned before it ran: files by the rule that left them out or kept them, and the milliseconds that this took.
+    """The plan of a read: the number of files by the rule that pruned or kept them, and the milliseconds of planning.
 
-    ``tau`` is the instant (microseconds) after which a row must expire; every file considered is counted in exactly one
-    of the others. Of a hot table those count as read whose rows in memory were.
+    ``tau`` is the instant (microseconds) after which a row must expire; every file considered is counted in exactly one of the
+    other fields. A file of a hot table counts as read if its rows in memory were.
     """
 
     table: str
@@ -82,33 +82,33 @@ class Answer:
     Parameters
     ----------
     connection
-        Where the query runs, each time on a cursor of its own.
+        Runs the query, each time on a cursor of its own.
     statement
         The query.
     columns
         Name and DuckDB type of each column.
     epoch, window_time
-        The window state the rows are of; microseconds.
+        The epoch of the rows, and its window time in microseconds.
     failed
-        Turns an error of DuckDB into one of the warehouse.
+        Converts an error of DuckDB to one of the warehouse.
     plan
-        Which files a probe or scan read or left out.
+        The files that a probe or scan read or pruned.
     resources
-        The bounds of a statement that holds text of the user's; each way of reading has all of its time.
+        The bounds of a statement with text of the user; each way of reading may use the whole time.
     ended
-        Called each time that all rows were read.
+        Called each time all rows were read.
     committed_at
         When the epoch was committed, in microseconds.
     put
-        How many files an answer of partial results covers, and how many were read for it; None: it is read from the rows.
+        For an answer from partial results, the number of its files and of those that were read; None: it is read from the rows.
     shed
-        The shed tables that it depends on.
+        The shed tables on which it depends.
     share
-        Returns the accuracy of one of them, for rows of at least so many microseconds.
+        Returns the accuracy of a shed table, for rows of at least a length in microseconds.
     within
-        How much of an answer with a time limit is known.
+        The known part of an answer with a time limit.
     owed
-        What the views under a budget lack that it depends on.
+        The missing results of the views under a budget on which it depends.
 
     """
 
@@ -158,10 +158,11 @@ class Answer:
         return f"<Answer of epoch {self.epoch}, window time {format_instant(self.window_time)}: {names}>"
 
     def renewed_by(self, renew: Callable[[], Answer | None]) -> Self:
-        """Make this the answer of the newest epoch at the moment it is given (``isolation = "latest"``), and return it.
+        """Make this the answer of the newest epoch at the time it is returned (``isolation = "latest"``), and return it.
 
-        ``renew`` returns the answer of a newer epoch, None if there is none. An answer in pieces is the newest at its first
-        piece. When updates come faster than the answer, the last try is the answer, and :attr:`newest` is False.
+        ``renew`` returns the answer of a newer epoch, or None if there is none. An answer that is read in pieces belongs to the
+        newest epoch at its first piece. If updates come faster than the answer, the last try is returned, and :attr:`newest` is
+        False.
         """
         self._renew = renew
         return self
@@ -211,21 +212,21 @@ class Answer:
         }
 
     def accuracy(self, at_least: int = 0, *, minimum: float = 0.0) -> float | None:
-        """Return the accuracy, a share, of the least accurate shed table that the answer depends on; None for none.
+        """Return the accuracy, a share, of the least accurate shed table on which the answer depends; None if there is none.
 
-        It is that of the table's window, all groups together, not of the rows that were asked for.
+        It is the accuracy of the table's window, all groups together, and not of the rows of the answer.
 
         Parameters
         ----------
         at_least
-            Microseconds: the accuracy for rows of at least that length.
+            Microseconds: only rows of at least this length count.
         minimum
-            The share that it must reach.
+            The least accuracy that is accepted, a share.
 
         Raises
         ------
         LowAccuracyError
-            When it does not.
+            When the accuracy is below the minimum.
 
         """
         if self._share is None or not self.shed:
@@ -270,7 +271,7 @@ class Answer:
         return [row for piece in self.rows() for row in piece]
 
     def arrow(self) -> pa.Table:
-        """Return all rows as an Arrow table; its schema metadata tell epoch and window time."""
+        """Return all rows as an Arrow table; its schema metadata have epoch and window time."""
         table = self._current(self._all_rows, lambda _: None)
         self._count += table.num_rows
         self._tell_end()
@@ -385,7 +386,7 @@ class Answer:
         self._tell_end()
 
     def _current(self, run: Callable[[], _Found], drop: Callable[[_Found], None]) -> _Found:
-        """Return what is found in the newest epoch, if that is asked for; the number of tries is bounded."""
+        """Return the answer from the newest epoch, if ``latest`` is requested; the number of tries is bounded."""
         for _ in range(_ROUNDS):
             found = run()
             newer = self._renew() if self._renew is not None else None

@@ -1,14 +1,14 @@
-"""Which files tell the changes between epochs of a table: a pure function of the lists of files and their bounds.
+"""Chooses the files that show the changes between epochs of a table: a pure function of the lists of files and bounds.
 
 Let `L(n) = { r : r in a file of epoch n, r._exp > tau(n) }` be the bag of live rows of epoch n. Its change is
 
-    expired(n)  = { r in L(n-1) : r._exp <= tau(n) }
-    moved(n)    = L(n) - { r in L(n-1) : r._exp > tau(n) }          as bags: what is above 0 came, what is below went
+    expired(n)  = { r in L(n-1) : r._exp <= tau(n) } moved(n)    = L(n) - { r in L(n-1) : r._exp > tau(n) }          as bags:
+    above 0 are insertions, below 0 removals
 
-A file that both epochs have is in both terms of `moved(n)`, so it need not be read for it, and each file is read once for
-all its rows that expire while it is there. An update leaves a row in the partition where it is (the partition is a
-function of the row), so that partitions which only gained files, or only lost some, are handled without comparing rows. Those of
-a coalesced table move within their bucket (:mod:`warehouse.coalescing.cells`), so they are always compared.
+A file of both epochs is in both terms of `moved(n)`, so it need not be read for it, and each file is read once for all its rows
+that expire while it exists. An update leaves a row in its partition (the partition is a function of the row), so partitions that
+only gained files, or only lost files, need no comparison of rows. Rows of a coalesced table move within their bucket
+(:mod:`warehouse.coalescing.cells`), so they are always compared.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class Expiring:
 
 @dataclass(frozen=True)
 class MovedFiles:
-    """Files that an epoch has and the one before has not, or the other way round, with rows that outlive its window time.
+    """Files that only one of two neighbouring epochs has, with rows that outlive the later window time.
 
-    All such rows of ``came`` came, all of ``went`` went; those of ``both_came`` and ``both_went`` have to be compared.
+    All such rows of ``came`` were inserted, all of ``went`` removed; rows of ``both_came`` and ``both_went`` are compared.
     """
 
     epoch: int
@@ -107,7 +107,7 @@ def _expiring(held: Sequence[Held]) -> Iterator[Expiring]:
     """Yield, for each span of epochs, the files that were there for just that span and in which rows expired."""
     spans: dict[tuple[int, int], list[DataFile]] = {}
     for file, first, last in _spans(held):
-        until = held[min(last + 1, len(held) - 1)]  # the epoch that removed the file reported what had expired in it
+        until = held[min(last + 1, len(held) - 1)]  # the epoch that removed the file reported its expired rows
         if _ends_within(file, held[first].slot, until.slot):
             spans.setdefault((held[first].window_time, until.window_time), []).append(file)
     for (after, until_time), files in spans.items():

@@ -1,4 +1,4 @@
-"""Which files a read opens: those that statistics keep, without those whose summaries or Bloom filters exclude all keys."""
+"""Chooses the files that a read opens: not pruned by statistics, nor excluded by key summaries or Bloom filters."""
 
 from __future__ import annotations
 
@@ -123,6 +123,6 @@ class Chooser:
         return tuple(file for file, place in zip(files, places, strict=True) if self.filters.may_hold(place, probes))
 
     def forget(self) -> None:
-        """Drop all filters to make room: those of deleted files cannot be told from others."""
+        """Drop all filters to free memory: filters of deleted files cannot be distinguished from others."""
         if self.filters.full:
             self.filters = Filters()

@@ -26,9 +26,9 @@ _MARGIN = 1.3
 
 @dataclass(frozen=True)
 class Coverage:
-    """How much of an answer is known: whether it is exact, files and stored rows in all, and those that were read.
+    """The known part of an answer: whether it is exact, its files and stored rows, and how many of each were read.
 
-    ``groups_complete`` tells whether the answer surely has all groups.
+    ``groups_complete``: the answer certainly has all groups.
     """
 
     exact: bool
@@ -40,7 +40,7 @@ class Coverage:
 
     @property
     def facts(self) -> dict[str, str]:
-        """What the metadata of an answer says of it."""
+        """The coverage as metadata of an answer."""
         return {"stream_wh.exact": str(self.exact).lower(), "stream_wh.files_read": f"{self.files_read} of {self.files}"}
 
     def __str__(self) -> str:
@@ -75,7 +75,7 @@ class Clock:
         return self.rate is not None and sum(file.size for file in files) * self.rate * _MARGIN <= self.left
 
     def some(self, files: list[DataFile], reserve: float) -> list[DataFile]:
-        """Remove the files to read next from a list; none if none fits into the time that is left."""
+        """Remove the files to read next from a list, and return them; empty if none fits in the remaining time."""
         left = self.left - reserve
         if not files or left <= 0:
             return []
@@ -96,12 +96,12 @@ class Clock:
 
 
 def clock_of(within: int) -> Clock:
-    """Return the clock of an answer that may take so many microseconds from now on.
+    """Return the clock of an answer that may take this number of microseconds from now on.
 
     Raises
     ------
     UsageError
-        When that is no time.
+        When the number is not positive.
 
     """
     if isinstance(within, bool) or not isinstance(within, int) or within <= 0:

@@ -1,7 +1,7 @@
-"""What ends next: the live rows of each table that expire within given times, and their share of the files' bytes.
+"""The rows that expire next: the live rows of each table that expire within given times, and their share of the files' bytes.
 
-Files whose smallest and largest expiration slots lie on one side of a horizon are counted from statistics; rows of the others
-are counted by the engine. Bytes are a file's size by the share of its rows.
+Files whose smallest and largest expiration slots are on one side of a horizon are counted from statistics; the engine counts the
+rows of other files. Bytes are a file's size times the share of its rows.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The explanation of a view: its plan, and figures of the newest epoch if there is one.
 
-The plan needs the declarations alone. Figures are those of :mod:`warehouse.serving.measured`; with them the cost models
-say which join order is the cheapest, and whether a negation is better moved (window-joins sheet, 8; update-patterns
-sheet, 6.3).
+The plan only needs the declarations. Figures are those of :mod:`warehouse.serving.measured`; with them the cost models choose the
+cheapest join order, and decide whether to move a negation (window-joins sheet, 8; update-patterns sheet, 6.3).
 """
 
 from __future__ import annotations
@@ -56,13 +55,13 @@ class Explanation:
     Parameters
     ----------
     description
-        The plan drawn, with labels, structures, tables, warnings and equal plans.
+        The plan as a drawing, with labels, structures, tables, warnings and equivalent plans.
     short_lived
-        What becomes of short-lived results: ``drop`` or ``report``.
+        The declared handling of short-lived results: ``drop`` or ``report``.
     predicted
-        The share of the results of its join that no window state shows, where the lifetimes of all inputs are constant.
+        The share of short-lived results of its join, if the lifetimes of all inputs are constant.
     measured
-        What the epochs counted; None before the view's first update.
+        The counts of the epochs; None before the view's first update.
     joins
         The joins whose inputs exist at the newest epoch.
     placement
@@ -71,13 +70,13 @@ class Explanation:
     epoch
         The epoch of all figures; None when there is no epoch yet.
     shed
-        The shed tables that it depends on, with their accuracies.
+        The shed tables on which it depends, with their accuracies.
     jobs
-        How many jobs of Spark's its steps took in the epoch (0: the driver computed it); None where that is not known.
+        The number of Spark jobs of its steps in the epoch (0: the driver computed it); None if it is not known.
     budget
         Its own declared budget.
     owed
-        What it lacks by its budget, and what the views below lack by theirs.
+        The results that it owes under its budget, and those of the views that it reads.
 
     """
 
@@ -105,16 +104,16 @@ def explained(catalog: Catalog, view: str, reader: Reader | None) -> Explanation
     Parameters
     ----------
     catalog
-        The declarations in force.
+        The present declarations.
     view
         The view's name.
     reader
-        The newest epoch; None when there is none.
+        The newest epoch; None if there is none.
 
     Raises
     ------
     ConfigurationError
-        When the view cannot be maintained: with every fault of all views.
+        When the view cannot be maintained; the error has every fault of all views.
     UnknownNameError
         When no such view is declared.
     UsageError
@@ -237,7 +236,7 @@ def _core(operator: Operator) -> Operator:
 
 
 def _below(operator: Operator, column: str) -> str | None:
-    """Return what a column is called below filters and projections; None where it is computed."""
+    """Return the name of a column below filters and projections; None if it is computed."""
     name: str | None = column
     while isinstance(operator, Filter | Project):
         if isinstance(operator, Project):

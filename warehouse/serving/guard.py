@@ -1,8 +1,8 @@
 """The SQL that a user may write: one read-only SELECT over the tables.
 
-DuckDB parses the text (`json_serialize_sql`) and what is refused is refused on its syntax tree, before anything is
-bound: only known names are read, and of table functions only those that compute from their arguments. The connection
-that runs the query is closed off as well (:mod:`warehouse.serving.sandbox`), so each of the two holds alone.
+DuckDB parses the text (`json_serialize_sql`), and queries are refused by their syntax tree, before anything is bound: a query may
+only read known names, and only use table functions that compute from their arguments. The connection that runs the query is
+closed off as well (:mod:`warehouse.serving.sandbox`), so each of the two holds alone.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ def _folded(name: str) -> str:
 
 
 class _Found:
-    """What a syntax tree reads."""
+    """The names that a syntax tree reads."""
 
     def __init__(self, tables: Collection[str]) -> None:
         self._known = frozenset(tables)
@@ -300,7 +300,7 @@ _NEAR = re.compile(r'syntax error at or near "(\w+)"')
 
 
 def query_error(error: duckdb.Error) -> QueryError:
-    """Return what DuckDB says about a query, on one line, as an error of ours."""
+    """Return DuckDB's error about a query, on one line, as an error of the warehouse."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip() and set(line.strip()) != {"^"}]
     if bound := _NO_BOUND.search(str(error)):
         name = bound[1]

@@ -23,13 +23,12 @@ Instant = NewType("Instant", int)
 
 @dataclass(frozen=True)
 class EpochRow:
-    """One epoch: when it is of, when it was committed, what its update did, how long it took.
+    """One epoch: its window time, its commit, the counts and the seconds of its update.
 
-    Fields are as in :class:`warehouse.epochs.records.Counts`, summed over streams and relations; ``results`` were
-    inserted into views, ``rewritten`` and ``bytes_written`` are those of all tables, operators' state included. ``cause`` is
-    the verb that made it. Of views under a budget, ``owed_least`` to ``owed_most`` results were owed then, and the one that had
-    the least had ``share_least`` of its own at least. Completing them joined at most ``owed_rows`` rows; at least
-    ``incomplete_least`` rows lacked a partner.
+    Fields are as in :class:`warehouse.epochs.records.Counts`, summed over streams and relations; ``results`` were inserted into
+    views, ``rewritten`` and ``bytes_written`` are those of all tables, operators' state included. ``cause`` is the verb that made
+    it. Views under a budget owed ``owed_least`` to ``owed_most`` results then, and each had at least the share ``share_least`` of
+    its own. Completing them would have joined at most ``owed_rows`` rows; at least ``incomplete_least`` rows lacked a partner.
     """
 
     number: int

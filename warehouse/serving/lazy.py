@@ -31,7 +31,7 @@ _NTH = "_nth"
 
 
 def lazy_error(table: str, why: str) -> UsageError:
-    """Return the error of what a table without files cannot do."""
+    """Return the error of an operation that a table without files does not support."""
     return UsageError(
         f'"{table}" is a lazy coalesced table without files of its own: {why}; '
         f'how = "eager" in [coalesced.{table}] and `stream-wh migrate {table}` store it'
@@ -64,7 +64,7 @@ def _state(epoch: Epoch, table: LazyTable) -> TableState | None:
 
 
 def points_read(table: LazyTable) -> list[str]:
-    """Return the columns of the stream of which rows are made."""
+    """Return the columns of the stream from which rows are made."""
     definition = table.definition
     if definition.of is not None:
         return list(dict.fromkeys((*definition.groups, *table.reads)))

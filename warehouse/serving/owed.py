@@ -1,4 +1,4 @@
-"""How much of a view under a budget is made, as its epoch says: what answers over it miss, and those of views above it."""
+"""The results that a view under a budget owes, by its epoch: they are missing in answers over it, and over views that read it."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class Owed:
 
     @property
     def cost(self) -> str:
-        """What completing takes, and how many rows lack a partner."""
+        """The work of completing, and the number of rows that lack a partner."""
         return cost_of(self.units, self.rows, self.incomplete)
 
     @property
     def text(self) -> str:
-        """What to tell of it, with the way on."""
+        """The message about the owed results, with the command that helps."""
         if self.given_up:
             return f"{self.view} has a part of its results, by its budget; {self.given_up} units were not made"
         if not self.units:
@@ -66,7 +66,7 @@ class Owed:
 
 
 def cost_of(units: int, rows: int, incomplete: int) -> str:
-    """Return in words what completing so many units takes, and how many rows lack a partner.
+    """Return in words the work of completing a number of units, and the number of rows that lack a partner.
 
     >>> cost_of(12, 4000, 3500)
     'completing joins up to 4,000 rows of 12 units; 3,500 to 4,000 rows lack a partner'
@@ -76,7 +76,7 @@ def cost_of(units: int, rows: int, incomplete: int) -> str:
 
 
 def facts_of(owed: Sequence[Owed]) -> dict[str, str]:
-    """Return what an answer's metadata says of the views that owe results: their names, the least share, the work left."""
+    """Return an answer's metadata about the views that owe results: their names, the least share, the remaining work."""
     if not owed:
         return {}
     share = min(each.share_least for each in owed)
@@ -85,7 +85,7 @@ def facts_of(owed: Sequence[Owed]) -> dict[str, str]:
 
 
 def owed_of(state: TableState) -> Owed | None:
-    """Return what a table lacks by its budget; None where it has no budget."""
+    """Return the results that a table owes under its budget; None if it has no budget."""
     if state.view is None or state.view.ledger is None or state.view.budget is None:
         return None
     ledger = state.view.ledger
@@ -98,6 +98,6 @@ def owed_of(state: TableState) -> Owed | None:
 
 
 def owed_by(epoch: Epoch, tables: Iterable[str]) -> tuple[Owed, ...]:
-    """Return what the views under a budget lack that are among these tables, or below them; complete ones are left out."""
+    """Return the owed results of the views under a budget among these tables, or below them; complete views are left out."""
     owing = {state.name: owed for state in epoch.tables if (owed := owed_of(state)) is not None and not owed.complete}
     return tuple(owing[name] for name in sorted(owing.keys() & stands_on(epoch, tables))) if owing else ()

@@ -1,8 +1,8 @@
 """Partial results of data files, kept in memory: a dashboard's query asked again reads only the files that the epoch brought.
 
-Files do not change under their names, but their rows die slot by slot: a file's results are kept by group and expiration slot,
-and those of slots that have ended are left out. The cache is bounded in bytes, and is never written to a disk, where it would
-outlive an erasure. Files are read youngest first: those that an update will remove are read last, if they still exist then.
+Files do not change under their names, but their rows expire slot by slot: a file's results are cached by group and expiration
+slot, and results of slots that have ended are ignored. The cache is bounded in bytes, and is never written to a disk, where it
+would outlive an erasure. Files are read youngest first: those that an update will remove are read last, if they still exist then.
 
 Source: window-concurrency sheet, 8.1 (partial results for each sub-window, time-to-update order).
 """
@@ -44,7 +44,7 @@ GROUP BY function_name HAVING bool_and(stability = 'CONSISTENT')"""
 _AVERAGED = frozenset(
     ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "FLOAT", "DOUBLE")
 )
-"""Types of which an average is the sum, as a double, by the count; of decimals DuckDB divides otherwise."""
+"""Types whose average is the sum, as a double, divided by the count; DuckDB averages decimals in another way."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +66,12 @@ class _Kept:
 
 
 class Partials:
-    """What an open reader keeps.
+    """The partial results that an open reader caches.
 
     Parameters
     ----------
     resources
-        What the engine may use.
+        The bounds of the engine.
 
     """
 
@@ -98,7 +98,7 @@ class Partials:
         tau: int,
         between: Callable[[], None],
     ) -> Put | None:
-        """Return the answer of a query at an instant that ends a slot; None: it must be run over the rows.
+        """Return the answer of a query at an instant that ends a slot; None: the query must run over the rows.
 
         Parameters
         ----------
@@ -109,11 +109,11 @@ class Partials:
         query
             The checked query.
         columns
-            Names and types of what it gives.
+            The names and types of its columns.
         tau
             The instant, not before the window time.
         between
-            Called before some files are read; what it raises ends the reading, and what was read until then stays.
+            Called before files are read; if it raises an error, reading ends, and the results so far stay cached.
 
         """
         if len(query.tables) != 1 or query.meta or query.lists or query.in_system:
@@ -178,7 +178,7 @@ class Partials:
         return None if found is None else Put(found, len(files), len(wanted))
 
     def _begun(self, sandbox: duckdb.DuckDBPyConnection, halves: Aggregation, schema: str) -> _Kept | None:
-        """Make the relation of a query's partial results; None: it averages what partial results do not give exactly."""
+        """Make the relation of a query's partial results; None: it has averages that partial results do not give exactly."""
         nothing = _rows((schema,), 0)
         cursor = sandbox.cursor()
         try:
@@ -213,7 +213,7 @@ class Partials:
         kept.sizes |= dict.fromkeys(numbers, rows.nbytes // len(numbers))
 
     def _forget(self, kept: _Kept, paths: set[str]) -> None:
-        """Remove the partial results of files that are gone."""
+        """Remove the partial results of deleted files."""
         if paths:
             gone = [kept.numbers.pop(path) for path in paths]
             self._engine.execute(f"DELETE FROM {kept.relation} WHERE {FILE} IN (SELECT unnest(?::BIGINT[]))", [gone])
@@ -221,7 +221,7 @@ class Partials:
                 del kept.sizes[path]
 
     def _whole(self, kept: _Kept, halves: Aggregation, columns: Sequence[tuple[str, str]], last: int) -> pa.Table | None:
-        """Put the partial results together; None where that gives other types than the query does."""
+        """Combine the partial results; None if this gives other types than the query."""
         text = halves.whole(self._engine, "live", [name for name, _ in columns])
         cursor = self._engine.cursor()
         try:

@@ -1,4 +1,4 @@
-"""A reader's pinned epoch: opening it, moving on to a newer one, its connection, and the errors of files that are gone."""
+"""A reader's pinned epoch: opens it, moves to a newer one, has its connection, and handles deleted files."""
 
 from __future__ import annotations
 
@@ -77,22 +77,22 @@ class PinnedReader:
         Parameters
         ----------
         root
-            Where the tables and epochs are.
+            The directory of tables and epochs.
         as_of
             An instant in microseconds.
         resources
-            What the engine may use.
+            The bounds of the engine.
         logged
-            Whether probes and scans are noted in the user's read log (:mod:`warehouse.serving.read_log`); those of hot
-            tables, to which layouts do not matter, never are.
+            Whether probes and scans are recorded in the user's read log (:mod:`warehouse.serving.read_log`); those of hot tables,
+            whose layout does not matter, never are.
         hot
-            Tables whose rows are kept in memory from their first read on (:mod:`warehouse.serving.hot`); one that the epoch
-            does not know yet, when it comes.
+            Tables whose rows are cached in memory from their first read on (:mod:`warehouse.serving.hot`); a table may appear
+            with a later epoch.
 
         Raises
         ------
         NoEpochError
-            When there is none.
+            When there is no such epoch.
         UsageError
             When ``hot`` is one text.
 
@@ -135,14 +135,14 @@ class PinnedReader:
         return True
 
     def warm(self) -> None:
-        """Do for hot tables what the first reads of an epoch would: read what is not in memory yet, open a connection for SQL."""
+        """Read the files of hot tables that are not in memory yet, and open a connection for SQL, before the first read."""
         if self._hot is not None:
             self._hot.prepare()
             self.retrying(lambda pin: pin.warm_all(self.connection))
 
     @property
     def as_of(self) -> int | None:
-        """The instant of which the reader is, in microseconds; None: of the newest epoch."""
+        """The instant of the reader in microseconds; None: it reads the newest epoch."""
         return self._as_of
 
     @property
@@ -152,7 +152,7 @@ class PinnedReader:
 
     @property
     def pin(self) -> Pin:
-        """The pinned epoch with what was read of it."""
+        """The pinned epoch with the facts that were read of it."""
         return self._pin
 
     @property
@@ -177,7 +177,7 @@ class PinnedReader:
         Raises
         ------
         MissingPartError
-            When there is another table in place of the newest epoch's, or none.
+            When the newest epoch's table was replaced by another one, or deleted.
 
         """
         try:

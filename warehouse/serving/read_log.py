@@ -1,9 +1,9 @@
 """A log of how many files reads opened and how long they took, for ``stream-wh advise``: outside the root, without keys or rows.
 
-It lies in the reading user's state directory, one file of JSON lines for each root. Entries are kept in memory and
-appended by one write when there are many, when some time has passed, or when the process ends. A user who may not write
-there has no log, and no read ever fails or waits for it. ``read_log = "off"`` in ``[warehouse]`` and
-``STREAM_WH_READ_LOG=off`` turn it off; the variable may also name another directory.
+It is in the reading user's state directory, one file of JSON lines for each root. Entries are collected in memory and appended by
+one write when there are many, when some time has passed, or when the process ends. A user without write permission has no log,
+and no read ever fails or waits because of it. ``read_log = "off"`` in ``[warehouse]`` and ``STREAM_WH_READ_LOG=off`` turn it off;
+the variable may also name another directory.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _SECONDS = 30.0
 class Read(msgspec.Struct, frozen=True, omit_defaults=True):
     """One read of a table.
 
-    ``at`` is when it ended, in microseconds; ``keys`` how many it asked for (0: a range or a scan); ``first`` tells that
-    the reader had not probed the table before; ``files`` are those with live rows, of which ``opened`` were read.
+    ``at`` is its end in microseconds; ``keys`` the number of its keys (0: a range or a scan); ``first``: the reader had not
+    probed the table before; ``files`` counts the files with live rows, of which ``opened`` were read.
     """
 
     at: int
@@ -48,7 +48,7 @@ class Read(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def log_file(root: Path) -> Path | None:
-    """Return where reads of a root are logged by this user; None when that is turned off, or nobody is at home."""
+    """Return the log of this user's reads of a root; None if it is turned off, or the user has no home directory."""
     given = os.environ.get(VARIABLE, "")
     if given == "off":
         return None
@@ -61,7 +61,7 @@ def log_file(root: Path) -> Path | None:
 
 
 class ReadLog:
-    """The entries of one reader and its answers; they are written at the latest when all of these are gone, or the process."""
+    """The entries of one reader and its answers; they are written at the latest when all of these, or the process, end."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -90,7 +90,7 @@ class ReadLog:
             self.flush()
 
     def flush(self) -> None:
-        """Append what is in memory to the file."""
+        """Append the collected entries to the file."""
         self._since = time.monotonic()
         _append(self._file, self._lines)
 
@@ -112,7 +112,7 @@ def _append(path: Path, lines: list[bytes]) -> None:
 
 
 def reads_of(root: Path) -> tuple[Read, ...]:
-    """Return what this user's log of a root has, oldest first; lines that cannot be such entries are left out."""
+    """Return the entries of this user's log of a root, oldest first; invalid lines are left out."""
     file = log_file(root)
     if file is None:
         return ()

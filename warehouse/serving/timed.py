@@ -46,12 +46,12 @@ def aggregates_within(
     clock: Clock,
     known: tuple[Summaries, Footers],
 ) -> WithinAnswer:
-    """Return what a checked query of aggregates gives, as far as it is known when the time is up.
+    """Return the answer of a checked query of aggregates, as far as it is known when the time is over.
 
     Raises
     ------
     QueryError
-        When the query asks for more than that.
+        When the query needs more than such aggregates.
 
     """
     if len(query.tables) != 1 or query.meta or query.lists or query.in_system:
@@ -87,7 +87,7 @@ def rows_within(
     request: Request,
     clock: Clock,
 ) -> RowsFound:
-    """Return the rows of keys that are found before the time is up, at most so many as asked for, in the order of a probe."""
+    """Return the rows of keys that are found in time, at most the limit, in the order of a probe."""
     import pyarrow as pa  # noqa: PLC0415 - slow to import, needed only here
 
     state, tau = pin.state(table), instant_of(pin, request.now)
