@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warehouse.epochs.journal import epoch_path
-from warehouse.errors import EpochVacuumedError, QueryError, UsageError
+from warehouse.errors import EpochVacuumedError, QueryError, UsageError, WarehouseError
 from warehouse.limits import limited
 from warehouse.serving import Reader
 from warehouse.serving import answer as answers
@@ -22,7 +23,6 @@ from .house import build, same_tables_later
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from .house import House
 
@@ -112,6 +112,27 @@ def test_the_answer_is_that_of_the_rows(house: House, query: str) -> None:
             else:
                 assert found.put is None
     kept.close()
+
+
+def test_files_whose_results_are_kept_are_not_opened(own: House) -> None:
+    """Asked again after an update: not even their footers, which a query over the rows needs."""
+    query = "SELECT name, count(*) FROM names GROUP BY name"
+    with Reader.open(own.root) as fresh:
+        expected = fresh.sql(query).all()
+    with hidden(own, 1, 2):
+        reader = Reader.open(own.root)
+        begun = reader.sql(query, isolation="latest").put
+        assert begun is not None
+        for file in reader.pin.live_files(reader.pin.state("names"), reader.epoch.window_time):
+            path = Path(file.path)
+            path.write_bytes(bytes(path.stat().st_size))
+    found = reader.sql(query, isolation="latest")
+    assert (near(found.all(), expected), found.epoch) == (True, 2)
+    assert found.put is not None
+    assert found.put[1] < found.put[0]
+    with pytest.raises(WarehouseError):
+        reader.sql(query).all()
+    reader.close()
 
 
 def test_an_epoch_that_comes_meanwhile_is_answered(own: House) -> None:

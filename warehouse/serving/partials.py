@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
@@ -34,9 +34,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Partials", "Put"]
 
+_Known = TypeVar("_Known")
+
 _FEWER = 4
 """Partial results that are more than this part of the rows are not worth keeping."""
 _FEW = 1_000
+_QUERIES = 64
+"""Queries that are remembered as they were taken apart."""
 _AT_ONCE = 16
 """Files that are read by one query; then the newest epoch is checked again."""
 _STABLE = """SELECT function_name FROM duckdb_functions() WHERE function_type = 'scalar'
@@ -49,9 +53,10 @@ _AVERAGED = frozenset(
 
 @dataclass(frozen=True)
 class Put:
-    """Rows put together of partial results: how many files they are of, and how many of these were read for it."""
+    """Rows put together of partial results, their columns, how many files they are of, and how many of these were read for it."""
 
     rows: pa.Table
+    columns: tuple[tuple[str, str], ...]
     files: int
     files_read: int
 
@@ -81,35 +86,33 @@ class Partials:
         self._held: duckdb.DuckDBPyConnection | None = None
         self._stable: frozenset[str] = frozenset()
         self._numbers = count()
+        self._halves: dict[object, Aggregation | None] = {}
+        self._columns: dict[object, tuple[tuple[str, str], ...]] = {}
 
     def close(self) -> None:
         """Free everything."""
-        self._kept.clear()
+        for known in (self._kept, self._halves, self._columns):
+            known.clear()
         if self._held is not None:
             self._held.close()
             self._held = None
 
     def put_together(
-        self,
-        pin: Pin,
-        sandbox: duckdb.DuckDBPyConnection,
-        query: CheckedQuery,
-        columns: Sequence[tuple[str, str]],
-        tau: int,
-        between: Callable[[], None],
+        self, pin: Pin, connection: duckdb.DuckDBPyConnection, query: CheckedQuery, tau: int, between: Callable[[], None]
     ) -> Put | None:
         """Return the answer of a query at an instant that ends a slot; None: the query must run over the rows.
+
+        Files whose partial results are kept are not opened: expressions of the user's are evaluated in a sandbox that has the
+        tables without rows, and reads only the files that are new.
 
         Parameters
         ----------
         pin
             The epoch.
-        sandbox
-            The connection that may open its files; expressions of the user's are evaluated there.
+        connection
+            Reads the columns of tables.
         query
             The checked query.
-        columns
-            The names and types of its columns.
         tau
             The instant, not before the window time.
         between
@@ -121,14 +124,20 @@ class Partials:
         if (tau - pin.epoch.anchor) % pin.epoch.update_interval:  # rows of a slot are kept together, and some of them are dead
             return None
         state = pin.state(next(iter(query.tables)))
-        own = tuple(name for name, _ in pin.table_columns(sandbox, state))
-        by_file = not pin.is_hot(state) and pin.lazy(state) is None
-        halves = aggregation_of(self._engine, query.sql, own, self._stable) if by_file else None
+        if pin.is_hot(state) or pin.lazy(state) is not None:
+            return None
+        typed = pin.table_columns(connection, state)
+        own = tuple(name for name, _ in typed)
+        halves = _remembered(self._halves, (query.sql, own), lambda: aggregation_of(self._engine, query.sql, own, self._stable))
         if halves is None:
             return None
         identity = (state.table_id, own, halves.partial(""), pin.epoch.anchor, pin.epoch.update_interval)
+        if self._kept.get(identity, identity) is None:
+            return None
         try:
+            sandbox = pin.sandbox(connection, self._resources, query, tau, empty=True)
             with Watch(self._resources).over(sandbox):
+                columns = _remembered(self._columns, (query.sql, typed), lambda: _columns(sandbox, query.sql))
                 return self._of_files(pin, sandbox, state, halves, columns, identity, tau, between)
         except duckdb.Error:
             self._drop(identity)
@@ -149,15 +158,14 @@ class Partials:
         sandbox: duckdb.DuckDBPyConnection,
         state: TableState,
         halves: Aggregation,
-        columns: Sequence[tuple[str, str]],
+        columns: tuple[tuple[str, str], ...],
         identity: object,
         tau: int,
         between: Callable[[], None],
     ) -> Put | None:
         last, schema = pin.last_slot(pin.epoch.window_time), pin.schema_file(state)
-        if identity not in self._kept:
-            self._kept[identity] = self._begun(sandbox, halves, schema)
-        kept = self._kept[identity] = self._kept.pop(identity)  # the one used last is at the end
+        kept = self._kept.pop(identity) if identity in self._kept else self._begun(sandbox, halves, schema)
+        self._kept[identity] = kept  # the one used last is at the end
         if kept is None:
             return None
         files = pin.live_files(state, pin.epoch.window_time)
@@ -175,7 +183,7 @@ class Partials:
             self._keep(kept, rows, {place: file.path for place, file in zip(places, some, strict=True)})
         found = self._whole(kept, halves, columns, pin.last_slot(tau))
         self._bound(identity)
-        return None if found is None else Put(found, len(files), len(wanted))
+        return None if found is None else Put(found, columns, len(files), len(wanted))
 
     def _begun(self, sandbox: duckdb.DuckDBPyConnection, halves: Aggregation, schema: str) -> _Kept | None:
         """Make the relation of a query's partial results; None: it has averages that partial results do not give exactly."""
@@ -241,6 +249,25 @@ class Partials:
         kept = self._kept.pop(identity, None)
         if kept is not None:
             self._engine.execute(f"DROP TABLE {kept.relation}")
+
+
+def _remembered(known: dict[object, _Known], key: object, made: Callable[[], _Known]) -> _Known:
+    """Return what is known of a query, made where it is not; the query used last is at the end."""
+    found = known.pop(key) if key in known else made()
+    known[key] = found
+    while len(known) > _QUERIES:
+        known.pop(next(iter(known)))
+    return found
+
+
+def _columns(sandbox: duckdb.DuckDBPyConnection, text: str) -> tuple[tuple[str, str], ...]:
+    """Return names and types of what a query gives."""
+    cursor = sandbox.cursor()
+    try:
+        relation = cursor.sql(text)
+        return tuple(zip(relation.columns, map(str, relation.types), strict=True))
+    finally:
+        cursor.close()
 
 
 def _youngest_first(files: Sequence[DataFile]) -> Iterator[Sequence[DataFile]]:

@@ -293,18 +293,23 @@ class Pin:
         tau: int,
         *,
         open_until_now: bool = False,
+        empty: bool = False,
     ) -> duckdb.DuckDBPyConnection:
         """Return a closed-off connection in which a checked query's tables are views of what is live at an instant.
 
-        A query that lists tables finds all; those that it does not read have no files there.
+        A query that lists tables finds all; those that it does not read have no files there. In an ``empty`` one no view has
+        rows, but the files of the tables may be read, of rows that are live at the window time or later.
         """
-        identity = (query.tables, query.meta, query.lists, query.in_system, tau, open_until_now)
+        identity = (query.tables, query.meta, query.lists, query.in_system, tau, open_until_now, empty)
         held = self.sandboxes.pop(identity, None)
         if held is None:
-            views = self._views(connection, query, tau, open_until_now=open_until_now)
+            views, allowed = self._views(connection, query, tau, open_until_now=open_until_now, empty=empty), tuple[str, ...]()
             records, rejected = self._records(query), self._rejected(query)
+            if empty:
+                files = (file for view in views for file in self.live_files(self.state(view.name), self.epoch.window_time))
+                allowed = tuple(self.local([file.path for file in files]))
             opened = connect(resources) if self.hot is None else self.hot.connection()
-            open_sandbox(opened, views, records, rejected, in_system=query.lists or query.in_system)
+            open_sandbox(opened, views, records, rejected, in_system=query.lists or query.in_system, allowed=allowed)
             held = opened, tuple(path for view in views for path in view.source.files)
         else:
             require(held[1])
@@ -314,12 +319,12 @@ class Pin:
         return held[0]
 
     def _views(
-        self, connection: duckdb.DuckDBPyConnection, query: CheckedQuery, tau: int, *, open_until_now: bool
+        self, connection: duckdb.DuckDBPyConnection, query: CheckedQuery, tau: int, *, open_until_now: bool, empty: bool
     ) -> list[TableView]:
         views = []
         for state in (*self.epoch.tables, *lazy_states(self.epoch)):
             if state.name in query.tables:
-                files = self.live_files(self.state(state.name), tau)
+                files = () if empty else self.live_files(self.state(state.name), tau)
                 # what is in memory has relations of its own, which no list of tables is to show
                 source = self.read_source(connection, state, files, tau, hot=not query.lists)
                 source = until_now(source, state, open_until_now=open_until_now)

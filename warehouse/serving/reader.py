@@ -244,6 +244,10 @@ class Reader(PinnedReader):
             except UnknownNameError as error:
                 pin.check_refused(error.name)
                 raise
+            if between is not None and not bound.parameters and open_until is None:
+                put = self._partials.put_together(pin, self.connection, checked, tau, between)
+                if put is not None:
+                    return self._put(pin, put, checked.tables)
             sandbox = pin.sandbox(self.connection, self._resources, checked, tau, open_until_now=open_until is not None)
             cursor = sandbox.cursor()
             try:
@@ -261,19 +265,15 @@ class Reader(PinnedReader):
                 found = aggregates_within(self.connection, pin, checked, sandbox, columns, now, clock, known)
                 statement = in_memory_rows(found.rows, found.columns)
                 return self.answer(pin, self.connection, statement, found.columns, within=found.coverage, tables=checked.tables)
-            if between is not None and not bound.parameters and open_until is None:
-                put = self._partials.put_together(pin, sandbox, checked, columns, tau, between)
-                if put is not None:
-                    return self._put(pin, put, columns, checked.tables)
             statement = replace(bound, sql=checked.sql)
             return self.answer(pin, sandbox, statement, columns, users=True, tables=checked.tables)
 
         return latest(self, isolation, lambda between: self.retrying(lambda pin: build(pin, between)))
 
-    def _put(self, pin: Pin, put: Put, columns: tuple[tuple[str, str], ...], tables: Iterable[str]) -> Answer:
+    def _put(self, pin: Pin, put: Put, tables: Iterable[str]) -> Answer:
         """Return the answer that is combined from partial results."""
-        statement = in_memory_rows(put.rows, columns)
-        return self.answer(pin, self.connection, statement, columns, put=(put.files, put.files_read), tables=tables)
+        statement = in_memory_rows(put.rows, put.columns)
+        return self.answer(pin, self.connection, statement, put.columns, put=(put.files, put.files_read), tables=tables)
 
     def restored(self, view: str, *, limit: int | None = None) -> Answer:
         """Return a view's short-lived results: its columns, ``_ts``, ``_exp``, and the ``_epoch`` that reported them.

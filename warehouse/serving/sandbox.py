@@ -75,10 +75,11 @@ def open_sandbox(
     rejected: Sequence[Rejected] | None = None,
     *,
     in_system: bool,
+    allowed: Sequence[str] = (),
 ) -> None:
     """Make a new connection one that sees these tables and nothing else.
 
-    ``in_system`` tells whether the schema with the system columns is wanted.
+    ``in_system`` tells whether the schema with the system columns is wanted, ``allowed`` are files that no view has.
     """
     try:
         connection.execute(f"CREATE SCHEMA {CATALOG}.{SYSTEM_SCHEMA}")
@@ -86,7 +87,7 @@ def open_sandbox(
             create_table(connection, table)
         sources = [view.source for view in views]
         paths = [path for each in sources for path in (each.schema_file, *(() if each.memory else each.files))]
-        paths += [path for each in rejected or () for path in each.files]
+        paths += [*allowed, *(path for each in rejected or () for path in each.files)]
         connection.execute(sandbox_settings(paths))
         for view in views:
             for relation, rows in view.source.tables.items():
