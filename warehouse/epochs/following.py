@@ -1,4 +1,4 @@
-"""What an epoch says of the tables that follow a stream or a view: synopses, answers and coalesced tables, stored or lazy."""
+"""An epoch's records of tables that follow a stream or a view: synopses, answers and coalesced tables, stored or lazy."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ class AnswersRecord:
 
     @property
     def late(self) -> int:
-        """How many updates ago the oldest waiting answer was due; 0 if that was the last update, or if none waits."""
+        """The number of updates since the oldest waiting answer was due; 0 if it was the last update, or if none waits."""
         return max((due.late for due in self.waiting), default=0)
 
 
 @dataclass(frozen=True)
 class ShedRecord:
-    """What shedding left of a coalesced table's window: how many members are kept and shed, and the accuracy, a share.
+    """The result of shedding in a coalesced table's window: the numbers of members kept and shed, and the accuracy, a share.
 
-    ``over`` members are more than the budget: open ones, or what the budget's accuracy keeps.
+    ``over`` members exceed the budget: open ones, or members that the budget's accuracy keeps.
     """
 
     kept: int

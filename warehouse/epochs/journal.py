@@ -4,11 +4,11 @@ A record is a JSON document ``{"format", "written_by", "checksum", "body"}``; th
 bytes. It is written under a temporary name, made durable, linked into place (which fails if the name exists), and the
 directory is made durable: a reader sees the whole record or none.
 
-``format`` goes up when an older build would do something wrong because it ignores what is new; that build then refuses the
-record and says which build wrote it. Something that may be ignored, such as a new field with a default, needs no new format.
-Every build reads all formats from 1 to its own. Format 2: ledgers name shards of landing files. Format 3: answers of aggregates
-wait for time, synopses have live rows and lists of items, there are coalesced tables. A build of format 2 would leave waiting
-answers out for good, and take a coalesced table of a plan for a stream.
+``format`` increases if an older build would go wrong because it ignores a new part; that build then refuses the record and names
+the build that wrote it. A part that may be ignored, such as a new field with a default, needs no new format. Every build reads
+all formats from 1 to its own. Format 2: ledgers name shards of landing files. Format 3: answers of aggregates wait for time,
+synopses have live rows and lists of items, there are coalesced tables. A build of format 2 would leave waiting answers out for
+good, and take a coalesced table of a plan for a stream.
 
 ``plan`` is the write-ahead record of an epoch, ``epoch`` the epoch, ``past`` an epoch whose files may be gone (renamed,
 so that no reader pins it), ``ledger`` the landing files known up to an epoch.
@@ -247,7 +247,7 @@ def epoch_at(root: Path, as_of: int | None) -> Epoch:
     Raises
     ------
     NoEpochError
-        When nothing was committed, or nothing that is still readable at that time.
+        When there is no epoch, or no readable epoch at or before that time.
 
     """
     numbers = epoch_numbers(root)

@@ -1,4 +1,4 @@
-"""What earlier epochs know of the landing directories.
+"""The landing files that earlier epochs know.
 
 Every epoch records what it loaded. A ledger ``<m>.ledger.json`` sums up the epochs up to ``m``, so that old records need not be
 read and can be deleted. Known now = the newest ledger, then the epochs above it, in order.
@@ -52,7 +52,7 @@ DIRECTORY = "ledger"
 
 @dataclass(frozen=True)
 class KnownStream:
-    """What is known of one stream's landing directory: shards of the loaded files, left-out ones, those to load again."""
+    """The known files of one stream's landing directory: shards of the loaded files, left-out files, files to load again."""
 
     stream: str
     shards: tuple[Shard, ...] = ()
@@ -78,7 +78,7 @@ class _Told:
 
 
 def known_files(root: Path, newest: Epoch | None) -> Mapping[str, Known]:
-    """Return what is known of each stream's landing files at an epoch.
+    """Return the known landing files of each stream at an epoch.
 
     Raises
     ------
@@ -219,7 +219,7 @@ def keep_ledger(root: Path, newest: Epoch, oldest: int) -> None:
 def prune_ledgers(root: Path, oldest: int) -> None:
     """Remove ledgers, and shards that none names, which no readable epoch needs; the caller holds the writer lock."""
     found = numbers(root, "ledger")
-    kept = {*[number for number in found if number <= oldest][-1:], *found[-_NEWEST:]}  # none: the epochs have everything
+    kept = {*[number for number in found if number <= oldest][-1:], *found[-_NEWEST:]}  # no ledger: the epochs have everything
     for number in found:
         if number not in kept:
             record_path(root, number, "ledger").unlink()
@@ -239,5 +239,5 @@ def ledger_shards(root: Path, number: int) -> Iterator[str]:
 
 
 def known_of(known: Mapping[str, Known], stream: str) -> Known:
-    """Return what is known of one stream; nothing when it is new."""
+    """Return the known files of one stream; empty if it is new."""
     return known.get(stream, _NOTHING)

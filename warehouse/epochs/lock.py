@@ -43,7 +43,7 @@ _kept: set[Path] = set()
 
 
 def keep_jvm_lock(root: Path) -> None:
-    """Remember that this process's own JVM keeps its lock: it is no orphan, and Delta orders its commits."""
+    """Remember that this process's own JVM holds its lock: it is not an orphan, and Delta orders its commits."""
     _kept.add(root.resolve())
 
 
@@ -121,7 +121,7 @@ def run_lock(root: Path, now: int) -> Iterator[None]:
 
 
 def announce(root: Path, doing: str) -> None:
-    """Record what the update of this process does now, for callers of :func:`running`; other processes' records stay."""
+    """Record the present step of this process's update, for callers of :func:`running`; other processes' records stay."""
     if not store_of(root).local_paths:
         claim.announce(root, doing)
         return
@@ -131,7 +131,7 @@ def announce(root: Path, doing: str) -> None:
 
 
 def running(root: Path, now: int) -> Running | None:
-    """Return the update that is running, None if there is none. It takes no lock, so that it disturbs nobody.
+    """Return the running update, or None. It takes no lock, so it does not disturb an update.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def _named(record: Mapping[str, object] | None) -> str:
 
 
 def _dead(record: Mapping[str, object]) -> bool:
-    """Whether a holder was of this host and is gone, as far as this process can see."""
+    """Whether a holder was a process of this host that has ended, as far as this process can see."""
     return record["host"] == socket.gethostname() and not Path(f"/proc/{record['pid']}").exists() and Path("/proc/self").exists()
 
 

@@ -1,4 +1,4 @@
-"""What an epoch says: the persisted state of a warehouse as frozen values.
+"""The records of epochs: the persisted state of a warehouse as frozen values.
 
 Invariant: an epoch ``n`` names, for every table, the Delta version whose files hold exactly
 ``{ r loaded by update n : r.exp > window_time }`` plus expired rows that readers filter by ``_exp > window_time``.
@@ -68,9 +68,9 @@ class ForeignCommits:
 
 @dataclass(frozen=True)
 class Stopped:
-    """Why a table stands still while others move: outsiders changed it.
+    """A table that stands still while others move, since outsiders changed it.
 
-    ``slot`` is the last slot that it was moved to, from which it goes on; ``first`` as in :class:`Loaded`.
+    ``slot`` is the last slot to which it was moved, and from which it continues; ``first`` as in :class:`Loaded`.
     """
 
     reason: str
@@ -129,10 +129,10 @@ class SideTable:
 
 @dataclass(frozen=True)
 class ViewRecord:
-    """Which view a table belongs to, and what of the view it is; ``sql`` is the view's query as declared.
+    """The view to which a table belongs, and its part of the view; ``sql`` is the view's query as declared.
 
-    ``failed`` says why the last update could not maintain it: its rows are not those of the window time, and it is
-    rebuilt by the next update. Under a ``budget`` the ``ledger`` says what of the query is owed.
+    ``failed`` is the reason why the last update could not maintain it: its rows are older than the window time, and the next
+    update rebuilds it. Under a ``budget`` the ``ledger`` records the owed results.
     """
 
     view: str
@@ -148,10 +148,10 @@ class ViewRecord:
 
 @dataclass(frozen=True)
 class FormerLayout:
-    """A layout from which a table migrates side by side: new rows do not go there, and those that are there only expire.
+    """A layout from which a table migrates side by side: it gets no new rows, and its rows only expire.
 
-    ``since`` is the slot at which it gave way, ``rows`` how many lived in it then. Once it holds fewer than the share
-    ``move_below`` of these, what is left moves to the layout in force; None: it empties as rows expire.
+    ``since`` is the slot at which it was replaced, ``rows`` its live rows then. Once it has fewer than the share ``move_below``
+    of these, the remaining rows move to the present layout; None: they only expire.
     """
 
     layout: Layout
@@ -168,16 +168,15 @@ class FormerLayout:
 class TableState:
     """A table at one epoch.
 
-    A ``state`` table holds what an operator of a view keeps, or is a ``synopsis``; nobody declared it. An ``archive`` holds the
-    expired rows of the stream ``archive_of``, an ``aggregate`` its ``answers``, a ``coalesced`` table the points of a stream.
+    A ``state`` table is internal: it has the state of an operator of a view, or is a ``synopsis``. An ``archive`` has the expired
+    rows of the stream ``archive_of``, an ``aggregate`` its ``answers``, a ``coalesced`` table the points of a stream.
 
-    ``schema_file`` is a zero-row Parquet file of the table's columns, relative to the root; ``declared`` is false
-    for a table that is frozen because its declaration is gone. ``newest`` is the largest ``_ts`` that was ever stored in
-    it (to the millisecond; None: not known), whether or not the row has expired since. ``former`` are the layouts of before
-    a migration side by side that still hold rows. ``properties`` is the number of the set of Delta properties that it and the
-    side tables have (:data:`warehouse.storage.tables.PROPERTIES`). A table that outsiders changed is ``stopped``: it
-    is as it was then. ``adopted`` are the files, relative to ``path``, that an outsider's OPTIMIZE wrote: neither sorted nor
-    with filters.
+    ``schema_file`` is a zero-row Parquet file of the table's columns, relative to the root; ``declared`` is false for a table
+    that is frozen because its declaration is gone. ``newest`` is the largest ``_ts`` that was ever stored in it (to the
+    millisecond; None: not known), whether or not the row has expired since. ``former`` are the layouts of before a migration side
+    by side that still hold rows. ``properties`` is the number of the set of Delta properties that it and the side tables have
+    (:data:`warehouse.storage.tables.PROPERTIES`). A table that outsiders changed is ``stopped``: its state is that of before.
+    ``adopted`` are the files, relative to ``path``, that an outsider's OPTIMIZE wrote; they are not sorted and have no filters.
     """
 
     name: str
@@ -215,7 +214,7 @@ class TableState:
 
     @property
     def stored_columns(self) -> tuple[ColumnRecord, ...]:
-        """The stored columns before the system's: those of its declaration, and columns of state."""
+        """The stored columns before the system columns: the declared ones, and columns of state."""
         return (*self.declaration.columns, *self.state)
 
     @property
@@ -236,7 +235,7 @@ class TableState:
 
     @property
     def owner(self) -> str:
-        """The declared name that it belongs to: its own, its view's, or that of the stream whose synopsis it is."""
+        """The declared name to which it belongs: its own, its view's, or that of the stream of a synopsis."""
         if self.synopsis is not None:
             return self.synopsis.synopsis.source
         return self.view.view if self.view else self.name
@@ -254,11 +253,11 @@ class TableState:
 
 @dataclass(frozen=True)
 class Loaded:
-    """What became of a stream's landing files in one epoch.
+    """The outcome of a stream's landing files in one epoch.
 
-    ``loaded`` files are not loaded again while they are there; ``left_out`` ones not until they change; ``reload`` are
-    loaded paths to load again at the next update that moves the window; ``gone`` are loaded paths that are no longer
-    there. ``more`` files were left for another epoch at the same window time, whose load slots start above ``k0``.
+    ``loaded`` files are not loaded again while they exist, ``left_out`` ones not until they change; ``reload`` are loaded paths
+    to load again at the next update that moves the window; ``gone`` are loaded paths that no longer exist. ``more`` files were
+    left for another epoch at the same window time, whose load slots start above ``k0``.
     """
 
     stream: str
@@ -305,7 +304,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class StepSeconds:
-    """Wall-clock seconds of one step, and how many jobs of Spark's it took (None: not known)."""
+    """Wall-clock seconds of one step, and the number of its Spark jobs (None: not known)."""
 
     step: str
     seconds: float
@@ -336,9 +335,9 @@ class ErasedRows:
 
 @dataclass(frozen=True)
 class Erased:
-    """What an epoch was made for, when it was made to erase: rows of keys of ``table``, or expired rows (none).
+    """The erasure of an epoch: rows of keys of ``table``, or expired rows (None).
 
-    The keys themselves are recorded nowhere. ``views`` were rebuilt.
+    The keys themselves are not recorded. ``views`` were rebuilt.
     """
 
     table: str | None
@@ -398,7 +397,7 @@ class Epoch:
     choices: tuple[Choice, ...] = ()
 
     def entry(self, path: str) -> PinnedEntry | None:
-        """Return the log entry that a table's version is (directory relative to the root); None when it is not recorded."""
+        """Return the log entry of a table's version (directory relative to the root); None if it is not recorded."""
         return next((entry for entry in self.entries if entry.path == path), None)
 
     def table(self, name: str) -> TableState | None:

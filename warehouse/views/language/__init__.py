@@ -1,1 +1,1 @@
-"""SQL to a checked operator tree: parsing, names, types, what is refused and what to write instead."""
+"""SQL to a checked operator tree: parsing, names, types, and refusals that say what to write instead."""

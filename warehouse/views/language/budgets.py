@@ -1,8 +1,8 @@
-"""Which views may have a budget, and what may read one of which a part is owed.
+"""Checks which views may have a budget, and which views may read a view under a budget.
 
-A join of two inputs whose rows end by themselves misses results, and has no wrong one, while pairs are owed. What selects, joins
-or unites such rows misses results too. What counts them, takes the first of them, or shows what has no partner among them would
-be wrong.
+While pairs are owed, a join of two inputs whose rows end by themselves misses results, but has no wrong one. A selection, join or
+union of such rows also only misses results. Operators that count them, take the first of them, or look for missing partners would
+give wrong results.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def partial_below(nodes: Sequence[Node], tables: Mapping[str, Table]) -> str | N
 
 
 def _unfit(nodes: Sequence[Node], tables: Mapping[str, Table]) -> Iterator[tuple[str, str]]:
-    """What of a view a budget does not go with, and what is allowed."""
+    """The part of a view that excludes a budget, and what is allowed."""
     core = stateful_of(nodes[-1].operator)
     relation = _relation(nodes, tables)
     if relation is not None:
@@ -137,7 +137,7 @@ def _relation(nodes: Sequence[Node], tables: Mapping[str, Table]) -> Table | Non
 
 
 def _preference_faults(text: str, nodes: Sequence[Node], tables: Mapping[str, Table]) -> Iterator[Fault]:
-    """What is wrong with an expression over the key columns and the counts of a join."""
+    """The faults of an expression over the key columns and the counts of a join."""
     join = cast("Join", stateful_of(nodes[-1].operator))
     columns: dict[str, SqlType | None] = {name: AtomicType("bigint") for name in COUNTED}
     for each, names in zip(join.equal, key_names(join), strict=True):
@@ -149,7 +149,7 @@ def _preference_faults(text: str, nodes: Sequence[Node], tables: Mapping[str, Ta
 
 
 def _type_of(operator: Operator, column: str, tables: Mapping[str, Table]) -> SqlType | None:
-    """The type of an input's column; None where it is computed."""
+    """The type of an input's column; None if it is computed."""
     if isinstance(operator, Scan):
         kind = tables[operator.table].columns.get(column) if operator.table in tables else None
         return None if kind is None else parse_type(kind)

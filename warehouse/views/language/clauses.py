@@ -1,4 +1,4 @@
-"""Clauses of a query as they stand: those that views have, read; the others, refused with what to write instead."""
+"""Clauses of a query: reads the clauses that views support; refuses the others, and says what to write instead."""
 
 from __future__ import annotations
 
@@ -112,12 +112,12 @@ def without_order(query: exp.Expr) -> str:
 
 
 def limit_of(query: exp.Expr) -> int | None:
-    """Return k of LIMIT k, none without.
+    """Return k of LIMIT k, or None without a LIMIT.
 
     Raises
     ------
     RefusedError
-        For ORDER BY and LIMIT without each other, or when k is no constant from 1.
+        For ORDER BY and LIMIT without each other, or if k is not a constant from 1.
 
     """
     limit, order = query.args.get("limit"), query.args.get("order")

@@ -1,4 +1,4 @@
-"""Spark SQL in and out, word for word: what sqlglot reads as a tree is written back as it stood.
+"""Spark SQL in and out, word for word: sqlglot's tree is written back exactly as it was read.
 
 sqlglot's own Spark dialect translates functions on the way (a round trip of ``to_date(x, 'yyyyMMdd')`` loses the
 format, that of ``x - INTERVAL 2 HOURS 3 MINUTES`` changes its value). Here every function is a name with arguments, every
@@ -94,12 +94,12 @@ class _Verbatim(Spark):
 
 
 def parse_query(sql: str) -> exp.Query:
-    """Return the tree of one query; nodes that stand for words have their place in ``meta``.
+    """Return the tree of one query; nodes of words have their position in ``meta``.
 
     Raises
     ------
     RefusedError
-        When it does not parse, or is no query, or several.
+        When it does not parse, is not a query, or is several.
 
     """
     tree = _parsed(sql)
@@ -142,7 +142,7 @@ def _parsed(sql: str) -> exp.Query:
 
 
 def _require_all_words(sql: str, tree: exp.Query) -> None:
-    """Refuse what the reader of SQL leaves out: it would be another query, and its answer wrong without a word."""
+    """Refuse words that the SQL parser ignores: the query would be another one, and its answer silently wrong."""
     try:
         lost = _words(sql) - _words(text(tree))
     except RecursionError:
@@ -203,7 +203,7 @@ def _keep_interval(total: exp.Add) -> None:
 
 
 def _keep_unit(call: exp.Anonymous) -> None:
-    """``timestampadd(SECOND, ...)``: the unit is no column."""
+    """``timestampadd(SECOND, ...)``: the unit is not a column."""
     first = call.expressions[0] if call.expressions else None
     if call.name.lower() not in _WITH_UNIT or len(call.expressions) != _UNIT_ARGUMENTS or not isinstance(first, exp.Column):
         return

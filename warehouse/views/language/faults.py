@@ -1,4 +1,4 @@
-"""What cannot be maintained: the place in the SQL, what stands there, what may stand there, and the nearest query."""
+"""Faults of queries that cannot be maintained: the place in the SQL, the text, what is allowed, and the nearest query."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TOO_DEEP = ("a query nested too deeply", "sub-queries and parentheses of some do
 
 
 class RefusedError(Exception):
-    """A query that cannot be maintained, at a node of its tree or an offset in its text (none: as a whole)."""
+    """A query that cannot be maintained, at a node of its tree or an offset in its text (None: the whole query)."""
 
     def __init__(self, at: exp.Expr | int | None, found: str, allowed: str, nearest: str | None = None) -> None:
         self.at, self.found, self.allowed, self.nearest = at, found, allowed, nearest
@@ -72,7 +72,7 @@ class Faults:
 
 
 def place(sql: str, at: exp.Expr | int | None) -> tuple[int, int]:
-    """Return line and column, from 1, of an offset, or of the first word of a node, or of what it stands in."""
+    """Return line and column, from 1, of an offset, or of the first word of a node or of the node that contains it."""
     offset = at if isinstance(at, int) else _offset(sql, at)
     before = sql[:offset]
     return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1

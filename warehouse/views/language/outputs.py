@@ -46,9 +46,9 @@ def outputs_of(select: exp.Select, scope: Scope, *, stored: bool) -> list[Output
     select
         The query.
     scope
-        What it can name.
+        The names that it can use.
     stored
-        Whether the names are the user's and must be sound; not where other names are given by position.
+        Whether the names are the user's and must be valid; False if other names are given by position.
 
     """
     outputs = [output for each in select.expressions for output in _expanded(each, scope, stored=stored)]
@@ -115,7 +115,7 @@ def _check_names(outputs: Sequence[Output], faults: Faults) -> None:
 def projected(
     operator: Operator, named: Sequence[tuple[str, exp.Expr]], columns_of: Callable[[Operator], tuple[str, ...]]
 ) -> Operator:
-    """Return the projection to named expressions; none where it would change nothing."""
+    """Return the projection to named expressions; None if it would change nothing."""
     columns = tuple(Named(name, text(node)) for name, node in named)
     same = tuple(each.name for each in columns) == columns_of(operator)
     if same and all(column_of(each.sql) == each.name for each in columns):

@@ -1,7 +1,7 @@
 """SQL to a plan: names bound, conditions placed, every construct an operator of the algebra or refused with its place.
 
-Each part of a query has a module of its own: FROM (sources, windows), its joins (units, joining, lookups), sub-queries of
-WHERE (predicates, sub_queries), what is made of the rows (shaping, outputs, aggregation). Here they meet.
+Each part of a query has a module of its own: FROM (sources, windows), its joins (units, joining, lookups), sub-queries of WHERE
+(predicates, sub_queries), and the clauses above (shaping, outputs, aggregation). This module combines them.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class Binder:
     Parameters
     ----------
     tables
-        What it can name.
+        The tables that it can name.
     faults
-        Where faults of names and expressions go; a construct that cannot be is raised instead.
+        Collects faults of names and expressions; an unsupported construct is raised instead.
 
     """
 
@@ -198,7 +198,7 @@ def _negated(predicates: Sequence[Predicate], steps: Sequence[Step]) -> str | No
 
 
 def _cast(side: Operator, types: Types, names: tuple[str, ...], common: Sequence[str | None]) -> Operator:
-    """A side of EXCEPT ALL with these names and types; a type that is none stays as it is."""
+    """A side of EXCEPT ALL with these names and types; a missing type stays as it is."""
     columns = tuple(
         Named(name, quoted(own) if wanted in (None, kind) else f"CAST({quoted(own)} AS {wanted})")
         for (own, kind), name, wanted in zip(types.items(), names, common, strict=True)

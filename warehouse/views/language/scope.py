@@ -1,4 +1,4 @@
-"""What a query can name: the stored tables, and the items of its FROM with their columns."""
+"""The names of a query: the stored tables, and the items of its FROM with their columns."""
 
 from __future__ import annotations
 
@@ -86,9 +86,9 @@ def declared_tables(catalog: Catalog) -> dict[str, Table]:
 
 @dataclass
 class Item:
-    """One item of FROM: its rows under plain names, and what it is called.
+    """One item of FROM: its rows under plain names, and its alias.
 
-    ``relation`` is set when it is a bare relation; ``internal`` when it is a window that ends no result.
+    ``relation`` is set if it is a bare relation; ``internal`` if it is an internal window.
     """
 
     alias: str
@@ -118,7 +118,7 @@ class Scope:
     faults: Faults
     qualified: bool
     merged: dict[str, exp.Expr] = field(default_factory=dict)
-    """USING columns by lower-case name: what the name alone means."""
+    """USING columns by lower-case name: the meaning of the unqualified name."""
 
     def name(self, number: int, column: str) -> str:
         """Return the bound name of an item's column, and note that it is needed."""
@@ -151,7 +151,7 @@ class Scope:
         return bound
 
     def columns(self, alias: str | None = None) -> list[tuple[str, exp.Expr]]:
-        """Return what ``*`` or ``alias.*`` stands for: names and bound columns, USING columns first and once."""
+        """Return the columns of ``*`` or ``alias.*``: names and bound columns, USING columns first and once."""
         listed: list[tuple[str, exp.Expr]] = []
         if alias is None:
             listed = [(self._spelled(name), node.copy()) for name, node in self.merged.items()]
@@ -255,7 +255,7 @@ _CONSTANT = re.compile(r"ts\s*\+\s*(interval\b.*)", re.IGNORECASE | re.DOTALL)
 
 
 def stream_label(stream: Stream) -> Label:
-    """Return a stream's label as a leaf; a constant that is no day-time interval makes it WK, which is always safe."""
+    """Return a stream's label as a leaf; a constant that is not a day-time interval makes it WK, which is always safe."""
     kind = label_of(stream.expires)
     if kind != "WKS":
         return Label(kind)

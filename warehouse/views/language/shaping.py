@@ -1,4 +1,4 @@
-"""What a SELECT makes of the rows of its FROM: groups, first rows, output columns, DISTINCT, in SQL's order."""
+"""The clauses of a SELECT over the rows of its FROM: groups, first rows, output columns, DISTINCT, in SQL's order."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _SETS = ("grouping_sets", "rollup", "cube", "totals")
 class SelectClauses:
     """The clauses of a SELECT above its FROM and WHERE, bound.
 
-    ``keys`` is none when rows are not grouped; ``order`` and ``ranked`` are (expression, term).
+    ``keys`` is None if rows are not grouped; ``order`` and ``ranked`` are (expression, term).
     """
 
     outputs: list[Output]

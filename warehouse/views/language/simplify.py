@@ -1,4 +1,4 @@
-"""Projections without effect, and two in a row, become none and one."""
+"""Removes projections without effect, and merges two projections in a row."""
 
 from __future__ import annotations
 
