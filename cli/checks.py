@@ -21,7 +21,7 @@ from warehouse.errors import WarehouseError
 from warehouse.storage.store import store_of
 from warehouse.time import format_instant
 
-__all__ = ["CHECKS", "Check", "FindingRow"]
+__all__ = ["CHECKS", "Check", "CheckResult"]
 
 _PYTHON = (3, 11)
 _JAVA = 17
@@ -30,49 +30,49 @@ _AHEAD = 2.0
 
 
 @dataclass(frozen=True)
-class FindingRow:
+class CheckResult:
     """The finding, and what to do if it is not sufficient."""
 
     found: str
     to_do: str | None = None
 
 
-Check = Callable[[Path], FindingRow]
+Check = Callable[[Path], CheckResult]
 """Looks at one thing; the argument is the project directory."""
 
 
-def python(_: Path) -> FindingRow:
+def python(_: Path) -> CheckResult:
     """Python is new enough."""
     found = platform.python_version()
     wanted = ".".join(map(str, _PYTHON))
-    return FindingRow(found, None if sys.version_info >= _PYTHON else f"install Python {wanted} or newer")
+    return CheckResult(found, None if sys.version_info >= _PYTHON else f"install Python {wanted} or newer")
 
 
-def java(_: Path) -> FindingRow:
+def java(_: Path) -> CheckResult:
     """The Java that Spark would start is version 17."""
     to_do = f"install Java {_JAVA} (e.g. package openjdk-{_JAVA}-jre-headless) and set JAVA_HOME to it"
     home = os.environ.get("JAVA_HOME")
     program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if program is None:
-        return FindingRow("no java on PATH and no JAVA_HOME", to_do)
+        return CheckResult("no java on PATH and no JAVA_HOME", to_do)
     try:
         said = subprocess.run(  # noqa: S603 - the program Spark runs too
             [program, "-version"], capture_output=True, text=True, check=True, timeout=30
         ).stderr
     except (OSError, subprocess.SubprocessError) as error:
-        return FindingRow(f"{program} does not run ({error})", to_do)
+        return CheckResult(f"{program} does not run ({error})", to_do)
     version = re.search(r'version "(\d+)[^"]*"', said)
     if version is None:
-        return FindingRow(f"{program} tells no version", to_do)
-    return FindingRow(version.group().removeprefix("version ").strip('"'), None if int(version[1]) == _JAVA else to_do)
+        return CheckResult(f"{program} tells no version", to_do)
+    return CheckResult(version.group().removeprefix("version ").strip('"'), None if int(version[1]) == _JAVA else to_do)
 
 
-def spark(_: Path) -> FindingRow:
+def spark(_: Path) -> CheckResult:
     """PySpark is installed, in the version that this release goes with."""
     return _versions("pyspark")
 
 
-def duckdb(_: Path) -> FindingRow:
+def duckdb(_: Path) -> CheckResult:
     """DuckDB runs, and so does the reader of Delta logs."""
     finding = _versions("duckdb", "deltalake")
     if finding.to_do is None:
@@ -83,14 +83,14 @@ def duckdb(_: Path) -> FindingRow:
     return finding
 
 
-def root(directory: Path) -> FindingRow:
+def root(directory: Path) -> CheckResult:
     """The root, or the nearest directory that exists above it, can be written."""
     if not (directory / library.CONFIGURATION).exists():
-        return FindingRow(f"no {library.CONFIGURATION} here: no root to check")
+        return CheckResult(f"no {library.CONFIGURATION} here: no root to check")
     try:
         wanted = library.opened(directory).root
     except WarehouseError as error:
-        return FindingRow(str(error).splitlines()[0], "run `stream-wh validate`")
+        return CheckResult(str(error).splitlines()[0], "run `stream-wh validate`")
     if not store_of(wanted).local_paths:
         return _of_store(wanted)
     existing = next(place for place in (wanted, *wanted.parents) if place.exists())
@@ -98,14 +98,14 @@ def root(directory: Path) -> FindingRow:
         with tempfile.NamedTemporaryFile(dir=existing, prefix=".stream-wh-doctor-"):
             pass
     except OSError as error:
-        return FindingRow(
+        return CheckResult(
             f"{existing}: {error.strerror}", "make it writable for the user who updates; reading needs no more"
         )
     free = shutil.disk_usage(existing).free // 2**20
-    return FindingRow(f"{wanted} writable, {free} MiB free")
+    return CheckResult(f"{wanted} writable, {free} MiB free")
 
 
-def _of_store(wanted: Path) -> FindingRow:
+def _of_store(wanted: Path) -> CheckResult:
     """Whether a root in an object store can be written, on condition that a name is free."""
     store, place = store_of(wanted), wanted / f".stream-wh-doctor-{uuid.uuid4().hex}"
     to_do = "set credentials, region and endpoint in the environment (docs/object-storage.md)"
@@ -114,25 +114,25 @@ def _of_store(wanted: Path) -> FindingRow:
         try:
             store.write_exclusive(place, b"second")
         except FileExistsError:
-            return FindingRow(f"{wanted} writable, with conditional puts")
+            return CheckResult(f"{wanted} writable, with conditional puts")
         finally:
             place.unlink()
     except (WarehouseError, OSError) as error:
-        return FindingRow(str(error).splitlines()[0], to_do)
-    return FindingRow(f"{wanted} does not heed If-None-Match", "use a store with conditional puts, or two updates can collide")
+        return CheckResult(str(error).splitlines()[0], to_do)
+    return CheckResult(f"{wanted} does not heed If-None-Match", "use a store with conditional puts, or two updates can collide")
 
 
-def clock(directory: Path) -> FindingRow:
+def clock(directory: Path) -> CheckResult:
     """The clock is plausible and not behind the newest file."""
     now = time.time_ns() // 1000
     to_do = "set the clock (e.g. with NTP): updates and `retain` go by it"
     file = directory / library.CONFIGURATION
     touched = file.stat().st_mtime if file.exists() else 0.0
     plausible = now >= _SANE_CLOCK and touched <= now / 1e6 + _AHEAD
-    return FindingRow(format_instant(now // 1_000_000 * 1_000_000), None if plausible else to_do)
+    return CheckResult(format_instant(now // 1_000_000 * 1_000_000), None if plausible else to_do)
 
 
-def _versions(*packages: str) -> FindingRow:
+def _versions(*packages: str) -> CheckResult:
     wanted = _requirements()
     found, wrong = [], []
     for package in packages:
@@ -147,7 +147,7 @@ def _versions(*packages: str) -> FindingRow:
         if pinned and not f"{version}.".startswith(f"{pinned}."):
             wrong.append(f"{package}=={pinned}.*")
     to_do = f"pip install {' '.join(repr(name) for name in wrong)}, or reinstall stream-wh" if wrong else None
-    return FindingRow(", ".join(found), to_do)
+    return CheckResult(", ".join(found), to_do)
 
 
 def _requirements() -> dict[str, str]:

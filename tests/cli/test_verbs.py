@@ -114,7 +114,7 @@ def test_doctor_checks_the_root_of_the_project(tmp_path: Path) -> None:
 def test_a_check_that_breaks_has_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invoke: Callable[..., Ended]) -> None:
     """An exception inside a check is a finding."""
 
-    def broken(_: Path) -> checks.FindingRow:
+    def broken(_: Path) -> checks.CheckResult:
         raise ZeroDivisionError
 
     monkeypatch.setattr("warehouse.cli.commands.doctor.CHECKS", (("broken", broken),))

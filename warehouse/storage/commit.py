@@ -1,4 +1,4 @@
-"""One Delta commit: data files that Spark wrote, files that leave, and what the commit says of itself.
+"""One Delta commit: data files that Spark wrote, removed files, and the commit's metadata.
 
 Spark writes into a directory of the table's own, ``_staged``; the files move to their partitions, and one entry of the
 log, made exclusively, adds them and removes others (Delta protocol, actions ``add``, ``remove``, ``txn``). Delta's own
@@ -50,7 +50,7 @@ _FILE_BY_FILE = {"mapreduce.fileoutputcommitter.algorithm.version": "2"}
 
 @dataclass(frozen=True)
 class CommitFacts:
-    """What a commit says of itself; ``application`` and ``transaction`` tell Delta's own writers what was committed."""
+    """The metadata of a commit; ``application`` and ``transaction`` identify it for Delta's own writers."""
 
     metadata: Mapping[str, Any]
     application: str | None = None
@@ -65,9 +65,9 @@ def stage(
     order: Sequence[str] = (),
     settings: Mapping[str, str] = MappingProxyType({}),
 ) -> Path:
-    """Let Spark write rows as the table's next data files, at most ``file_rows`` each, and return the directory of them.
+    """Let Spark write rows as the table's next data files, at most ``file_rows`` each, and return their directory.
 
-    What was staged before is dropped. Tasks sort their rows by ``order``; ``settings`` are of Parquet, for this write.
+    Files that were staged before are removed. Tasks sort their rows by ``order``; ``settings`` are of Parquet, for this write.
     """
     unstage(table)
     options = {**_PLAIN, "maxRecordsPerFile": str(file_rows), **settings}
@@ -93,7 +93,7 @@ def _data_below(staged: Path) -> list[Path]:
 
 
 def unstage(table: Path) -> None:
-    """Delete what is staged in the table's directory; in an object store each staging has its own prefix."""
+    """Delete the staged files in the table's directory; in an object store each staging has its own prefix."""
     store = store_of(table)
     if store.local_paths:
         store.remove_tree(store.staging_directory(table), ignore_errors=True)
@@ -111,28 +111,28 @@ def commit(
     gone: Container[str] = (),
     summarized: Sequence[str] = (),
 ) -> LogEntry:
-    """Commit what is staged, if ``base`` is still the newest entry of the log, and return the new entry.
+    """Commit the staged files, if ``base`` is still the newest entry of the log, and return the new entry.
 
     Parameters
     ----------
     table
         The table's directory.
     base
-        Its newest entry; the files that leave are among those of that version.
+        Its newest entry; removed files belong to that version.
     statistics
         The columns whose bounds the log keeps.
     leaving
-        Which partitions' files leave. None: the commit only adds.
+        The partitions whose files are removed. None: the commit only adds.
     facts
-        What the commit says of itself.
+        The commit's metadata.
     staged
-        Where :func:`stage` has put the new files; None: in the table's own staging directory, if the store has one.
+        The directory in which :func:`stage` has put the new files; None: the table's own staging directory, if the store has one.
     table_metadata
         The action that also changes the table's columns or key; None: they stay.
     gone
-        Further files that leave, relative to the table.
+        Further files to remove, relative to the table.
     summarized
-        The search key, of whose values the new files get summaries; empty: none.
+        The search key for which the new files get summaries; empty: no summaries.
 
     Raises
     ------

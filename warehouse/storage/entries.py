@@ -1,4 +1,4 @@
-"""Entries of a Delta log by their content: what a commit is based on, and the one way to append an entry.
+"""Entries of a Delta log by their content: the base of a commit, and the only way to append an entry.
 
 An entry is the file of one commit. It is recognised by the SHA-256 of its bytes, so an entry of the same number that somebody
 else wrote is another one. A commit names the entry that it follows, and succeeds only on that one:
@@ -94,7 +94,7 @@ def entry_text(actions: Iterable[Mapping[str, Any]]) -> str:
 
 @dataclass(frozen=True)
 class RawCommit:
-    """The actions of one entry as they were written; None where it cannot be read, with the ``problem``."""
+    """The actions of one entry as they were written; None if it cannot be read, with the ``problem``."""
 
     version: int
     actions: tuple[Mapping[str, Any], ...] | None
@@ -103,7 +103,7 @@ class RawCommit:
 
     @property
     def info(self) -> Mapping[str, Any]:
-        """What the commit says of itself."""
+        """The commit's ``commitInfo``."""
         found = (action["commitInfo"] for action in self.actions or () if isinstance(action.get("commitInfo"), dict))
         return next(found, {})
 
@@ -114,7 +114,7 @@ class RawCommit:
 
     @property
     def said(self) -> Mapping[str, Any]:
-        """Its ``userMetadata``; empty when it has none that is a JSON object."""
+        """Its ``userMetadata``; empty if it has no JSON object there."""
         try:
             value = json.loads(self.info.get("userMetadata") or "{}")
         except (TypeError, ValueError):
@@ -198,9 +198,9 @@ def require_entry(table: Path, entry: LogEntry) -> LogEntry:
 
 
 def is_replaced(table: Path, entry: LogEntry) -> bool:
-    """Whether a log has another entry of that version, or none: then it is not the log that the warehouse wrote.
+    """Whether a log has another entry of that version, or none, so it is not the log that the warehouse wrote.
 
-    Without an entry the log counts as the same where a checkpoint of that version is left, as an outsider's clean-up leaves it.
+    Without an entry the log counts as the same if a checkpoint of that version is left, as after an outsider's clean-up.
     """
     if entry.version < 0:
         return False

@@ -2,11 +2,11 @@
 
     name = <stem>.sum-<start>-<xxh3_128 of the bytes from start to the end>.parquet
 
-The name is in the commit's ``add`` action, and stays there when logs are cut, summed up in checkpoints or copied, so a file
-can be verified wherever it lies, without its log. The sum is of the whole file (start 0) where this machine wrote it; of the
-tail behind the last page (Bloom filters, indexes, footer) where executors of a cluster did, since the driver would read all
-files back over the network: there the pages have their own checksums (CRC-32), but page headers have none. Files without a sum
-(of earlier builds, in an object store) are checked by their pages' checksums if they have them.
+The name is in the commit's ``add`` action, and stays there when logs are cut, merged into checkpoints or copied, so a file can be
+verified in any place, without its log. The checksum covers the whole file (start 0) if this machine wrote it. If executors of a
+cluster wrote it, the checksum covers the tail after the last page (Bloom filters, indexes, footer), since otherwise the driver
+would read all files back over the network; the pages have their own checksums (CRC-32), but page headers have none. Files without
+a checksum (of earlier builds, in an object store) are checked by their pages' checksums if they have them.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def damage(file: Path, *, pages: bool = True) -> str | None:
     Raises
     ------
     FileNotFoundError
-        When it is not there.
+        When the file does not exist.
 
     """
     match = _SUM.search(file.name)
@@ -210,11 +210,11 @@ def damaged_of(files: Iterable[Path], said: str, table: str | None = None) -> Da
     Parameters
     ----------
     files
-        What the engine read, on this machine.
+        The files that the engine read, on this machine.
     said
-        What the engine said.
+        The engine's message.
     table
-        The table whose files they are, when they are of one.
+        The table of the files, if they belong to one.
 
     """
     local = [file for file in files if store_of(file).cheap_requests]

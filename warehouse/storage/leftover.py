@@ -1,7 +1,7 @@
-"""What a table's log holds above its newest commit: checkpoints, sums and sidecars of commits that do not exist (any more).
+"""Files in a table's log above its newest commit: checkpoints, checksums and sidecars of commits that do not exist (any more).
 
-A reader starts from the newest checkpoint at or before the version that it wants. Nobody reads a
-checkpoint above the newest commit until another commit takes its number: then it would stand for one that it does not sum up.
+A reader starts from the newest checkpoint at or before the version that it reads. It uses a checkpoint above the newest commit
+only when another commit takes that number; then the checkpoint would be wrong.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def remove_commits(table: Path, top: int) -> None:
 
 @dataclass(frozen=True)
 class WrongCheckpoint:
-    """A checkpoint that does not say what the commits up to its version lead to; ``name`` is that of its first part."""
+    """A checkpoint that differs from the state after the commits up to its version; ``name`` is that of its first part."""
 
     version: int
     name: str

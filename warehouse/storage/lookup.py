@@ -1,4 +1,4 @@
-"""Lookups: the rows of a table's files that have one of some keys, found by DuckDB where Spark's driver runs.
+"""Lookups: the rows of a table's files that have one of some keys, found by DuckDB in the driver.
 
 Few keys against a large table are a lookup, not a join. A Spark job reads every wanted column of all rows through code that it
 generates for this plan, and takes seconds before the first row; DuckDB reads the key columns, and of the others what the
@@ -38,7 +38,7 @@ LARGE = 4 * 1024**3
 MATCHES = 200_000
 """Rows that are taken at most."""
 WIDE = 48 * 1024**2
-"""Bytes of rows that are taken at most: what Spark holds as a part of a plan."""
+"""Upper bound of the bytes of collected rows, which Spark holds as a part of a plan."""
 FILE = "_stream_wh_file"
 """The column of the path of the file that has a row."""
 _AT_ONCE = 2_048
@@ -53,7 +53,7 @@ _connecting = Lock()
 
 
 def query_in_driver(query: str, tables: Mapping[str, pa.Table]) -> pa.Table | None:
-    """Return what a query over small tables gives; None when it cannot be asked."""
+    """Return the answer of a query over small tables; None if DuckDB cannot run it."""
     try:
         with _connection(1).cursor() as cursor:
             for name, rows in tables.items():
@@ -80,7 +80,7 @@ def looked_up(
     *,
     with_file: bool = False,
 ) -> pa.Table | None:
-    """Return the rows whose values of some columns are a row of ``keys``; None: Spark is to read them.
+    """Return the rows whose values of some columns are a row of ``keys``; None: Spark must read them.
 
     Parameters
     ----------
@@ -92,9 +92,9 @@ def looked_up(
         Values of columns, under the table's names; a null equals a null. Columns whose values the engines might compare in
         different ways are not compared: then there are more rows. None: all rows.
     where
-        What else must hold, in DuckDB's SQL over columns of the table.
+        A further condition, in DuckDB's SQL over columns of the table.
     most
-        Rows that are taken at most, if fewer than ``MATCHES``.
+        Upper bound of the collected rows, if fewer than ``MATCHES``.
     with_file
         Whether the rows also have the column ``FILE``.
 
@@ -173,7 +173,7 @@ def _kept(files: Sequence[DataFile], *, with_file: bool) -> pa.Table | None:
 
 
 def _rows_up_to(reader: pa.RecordBatchReader, most: int) -> pa.Table | None:
-    """Return all rows; None when they are too many or too wide."""
+    """Return all rows; None if they are too many or too wide."""
     batches, rows, size = [], 0, 0
     for batch in reader:
         rows, size = rows + batch.num_rows, size + batch.nbytes

@@ -39,12 +39,12 @@ def commit_info(
     parameters: Mapping[str, Any] | None = None,
     **more: object,
 ) -> dict[str, Any]:
-    """Return the action by which an entry says what made it.
+    """Return the action that describes the origin of an entry.
 
     Parameters
     ----------
     operation, parameters
-        The operation's name and what it was given.
+        The operation's name and its parameters.
     milliseconds
         The instant of the commit, since 1970.
     metadata
@@ -69,7 +69,7 @@ def commit_info(
 def metadata_action(
     table_id: str, schema: Mapping[str, Any], partition_columns: Sequence[str], properties: Mapping[str, str], at: int
 ) -> dict[str, Any]:
-    """Return the action that says what a table is: identity, columns (a Spark struct type as JSON), properties.
+    """Return the action that defines a table: identity, columns (a Spark struct type as JSON), properties.
 
     ``at`` is in microseconds.
     """
@@ -97,28 +97,28 @@ def remove_action(add: Mapping[str, Any], milliseconds: int, *, data_change: boo
 
 @dataclass(frozen=True)
 class TableCommit:
-    """What one commit changes, and what it says of itself.
+    """The changes of one commit, and its metadata.
 
     Parameters
     ----------
     operation, parameters
-        The operation's name and what it was given, for people.
+        The operation's name and its parameters, for people.
     at
         The instant in milliseconds since 1970.
     said
-        The entry's ``userMetadata``: by it a plan recognises its steps.
+        The entry's ``userMetadata``, by which a plan recognises its steps.
     appends
         Whether the commit only adds, whatever the table held.
     facts
         Further fields of ``commitInfo``, as the protocol names them.
     definitions
-        The actions that change what the table is: ``protocol``, ``metaData``, ``txn``.
+        The actions that change the table's definition: ``protocol``, ``metaData``, ``txn``.
     added
-        The ``add`` actions of files that come.
+        The ``add`` actions of added files.
     removed
-        Those of files that go; only path, size and partition values are used.
+        The actions of removed files; only path, size and partition values are used.
     data_change
-        Whether the files that go took rows with them.
+        Whether the removed files remove rows.
 
     """
 
