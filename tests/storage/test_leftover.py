@@ -11,7 +11,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from warehouse.storage import entries
 from warehouse.storage.entries import entry_path
-from warehouse.storage.leftover import commits_beyond, drop_wrong, wrong_checkpoints
+from warehouse.storage.leftover import commits_beyond, drop_wrong, remove_commits, wrong_checkpoints
 
 COMMITS = 12
 
@@ -81,3 +81,20 @@ def test_other_statistics_are_a_contradiction(table: Path) -> None:
             action["add"]["stats"] = json.dumps({**json.loads(action["add"]["stats"]), "maxValues": {"n": 3}})
     path.write_text(entries.entry_text(actions))
     assert [wrong.version for wrong in wrong_checkpoints(table, COMMITS - 1)] == [8, 11]
+
+
+@pytest.mark.parametrize("other", [None, 7])
+def test_what_sums_up_commits_goes_with_them(table: Path, other: int | None) -> None:
+    """Checkpoints, sums, compacted commits, the pointer to the newest; sidecars stay while another checkpoint may name them."""
+    log, uuid = table / "_delta_log", "80a083e8-7026-4e79-81be-64bd76c43a11"
+    kept = [path.name for path in log.iterdir() if path.name[:1].isdigit() and int(path.name[:20]) <= 8]
+    below = [f"{8:020d}.crc", f".{8:020d}.json.crc", f"{6:020d}.{8:020d}.compacted.json"]
+    above = [f"{9:020d}.crc", f".{11:020d}.json.crc", f"{8:020d}.{9:020d}.compacted.json", f"{11:020d}.checkpoint.{uuid}.json"]
+    below += [] if other is None else [f"{other:020d}.checkpoint.{uuid}.parquet"]
+    for name in (*below, *above):
+        (log / name).write_text("{}")
+    (log / "_sidecars").mkdir()
+    (log / "_sidecars" / "part.parquet").write_bytes(b"PAR1")
+    remove_commits(table, 8)
+    assert sorted(path.name for path in log.iterdir()) == sorted([*kept, *below, *([] if other is None else ["_sidecars"])])
+    assert DeltaTable(table).version() == 8
