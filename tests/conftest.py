@@ -82,6 +82,16 @@ def history(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Pr
 
 
 @pytest.fixture(scope="session")
+def expiring(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
+    """Return a warehouse of two epochs with views, whose next updates need no Spark; tests copy it. Made once, as above."""
+    from tests.operations.expiring import expiring_of  # noqa: PLC0415 - pure tests do without
+
+    own = tmp_path_factory.mktemp("expiring")
+    shared = tmp_path_factory.getbasetemp().parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    return expiring_of(own / "project", shared / "shared-expiring", lambda: spark)
+
+
+@pytest.fixture(scope="session")
 def tutorial(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Path:
     """Return the project that the tutorial of the docs makes, three epochs of flights; tests copy it. Made once, as above."""
     from tests.docs.tutorial import tutorial_project  # noqa: PLC0415 - pure tests do without

@@ -19,11 +19,12 @@ from warehouse.publishing.database import replace_if_needed
 from .projects import Project, csv, row, stream
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-__all__ = ["counts", "history_of", "make_history"]
+__all__ = ["copy_of_shared", "counts", "history_of", "make_history"]
 
 VIEWS: dict[str, dict[str, object]] = {
     "counts": {"sql": "SELECT k, count(*) AS n FROM a GROUP BY k", "search_key": "k"},
@@ -43,14 +44,20 @@ SECOND = csv(row("bad", 1.5, 5), row("x", 1.2, 5), row("w2", 4.5, 6), row("no", 
 
 def history_of(own: Path, shared: Path, spark: SparkSession) -> Project:
     """Return the warehouse in a directory of this process's own; the processes of one run make it once, in ``shared``."""
-    with FileLock(shared.with_name(shared.name + ".lock")):
-        if not shared.exists():
-            made = make_history(shared.with_name(shared.name + ".made"), spark)
-            made.directory.rename(shared)
-        shutil.copytree(shared, own)
+    copy_of_shared(own, shared, lambda directory: make_history(directory, spark))
     project = declared_history(own, spark)
     replace_if_needed(project.root, project.epoch)
     return project
+
+
+def copy_of_shared(own: Path, shared: Path, make: Callable[[Path], object]) -> None:
+    """Copy a directory that the processes of one run make once."""
+    with FileLock(shared.with_name(shared.name + ".lock")):
+        if not shared.exists():
+            made = shared.with_name(shared.name + ".made")
+            make(made)
+            made.rename(shared)
+        shutil.copytree(shared, own)
 
 
 def declared_history(directory: Path, spark: SparkSession) -> Project:

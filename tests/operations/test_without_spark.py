@@ -1,55 +1,23 @@
-"""Updates by which nothing arrives start no Spark: rows expire, views follow, what is short-lived is kept, all in this process.
-
-Rows of two hours and of five, so that some expire in the fourth hour and the others later::
-
-    hour    0.........1.........2.........3.........4.........5.........6
-    a  x     [....................)
-       y     [..........................................)
-    b  x          [..............................)
-       z          [...............................................)
-"""
+"""Updates by which nothing arrives start no Spark: rows expire, views follow, what is short-lived is kept, all in here."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
+from tests.views.warehouses import asked, served, view
 
-from tests.operations.projects import Project, row, stream
-from tests.views.warehouses import asked, land, served, view
+from .expiring import VIEWS
+from .projects import Project, row
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-VIEWS = {
-    "large": view("SELECT k, v FROM a WHERE v > 1"),
-    "seen": view("SELECT DISTINCT k FROM a"),
-    "counted": view("SELECT k, count(*) AS n, sum(v) AS total FROM a GROUP BY k"),
-    "pairs": view("SELECT l.k, l.v, r.v AS w FROM a l JOIN b r ON l.k = r.k"),
-    "lonely": view("SELECT k, v FROM b r WHERE NOT EXISTS (SELECT 1 FROM a l WHERE l.k = r.k)", short_lived="report"),
-    "maybe": view("SELECT r.k, r.v, l.v AS other FROM b r LEFT JOIN a l ON l.k = r.k"),
-    "either": view("SELECT k, v FROM a UNION ALL SELECT k, v FROM b"),
-    "again": view("SELECT k, n FROM counted WHERE n > 0"),
-}
-LINES = {
-    1: {"a": [row("x", 0.2, 2.5) + ",1", row("y", 0.3, 4.5) + ",2"], "b": [row("x", 0.6, 3.8) + ",3", row("z", 0.7, 5.3) + ",4"]},
-    2: {"a": [row("x", 1.2, 3.5) + ",5"], "b": [row("y", 1.5, 4.4) + ",6"]},
-}
 
-
-@pytest.mark.parametrize(("technique", "expires"), [("norebuild", "e"), ("rebuild", "least(e, ts + INTERVAL 5 HOURS)")])
-def test_rows_expire_without_a_session(tmp_path: Path, spark: SparkSession, technique: str, expires: str) -> None:
+def test_rows_expire_without_a_session(expiring: Project, tmp_path: Path) -> None:
     """A session that must not be opened: every view is its query, over one hour and over two, until nothing is left."""
-    columns = {"k": "string", "b": "timestamp", "e": "timestamp", "v": "int"}
-    keys = {"columns": columns, "layout": {"technique": technique}, "expires": expires, "max_lifetime": "6h"}
-    streams = {name: stream(landing=f"landing/{name}", **keys) for name in "ab"}
-    project = Project(tmp_path, spark, streams, views=VIEWS)
-    for hour, lines in LINES.items():
-        land(project, hour, lines, "k,b,e,v")
-        project.update(hour)
-    project.spark = None
+    project = expiring.copy(tmp_path / "project")
     for hour in (3, 4, 6):
         project.update(hour)
         for name, declared in VIEWS.items():
