@@ -1,0 +1,58 @@
+"""An update on a disk that fails, at some of the moments that ``python -m tests.soak.faults`` tries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from .faults import Trial, with_checkpoints
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.operations.projects import Project
+
+
+@pytest.fixture(scope="module")
+def trial(expiring: Project, tmp_path_factory: pytest.TempPathFactory) -> Trial:
+    """The update by which the first rows expire, with checkpoints."""
+    directory = tmp_path_factory.mktemp("trial")
+    return Trial(with_checkpoints(expiring.copy(directory / "begun")), 3, directory)
+
+
+def _one_of_each(paths: list[Path]) -> dict[str, Path]:
+    """A file of each kind, by what its name has besides numbers."""
+    return {path.name.lstrip("0123456789") if path.name[0].isdigit() else path.suffix or path.name: path for path in paths}
+
+
+def test_a_loss_of_power_loses_nothing_that_an_update_made(trial: Trial) -> None:
+    """Of what was not synced anything may be left: the next update makes what was begun."""
+    trial.lose_power(trial.moments[1::7], ["any"])
+    assert trial.wrong == []
+    assert trial.counts["power lost: the next update completed"] > 3
+
+
+def test_a_sync_that_fails_is_made_good(trial: Trial) -> None:
+    """The update says so, and the next one makes what was begun."""
+    trial.fail_syncs(range(2, len(trial.syncs), 11))
+    assert trial.wrong == []
+    assert trial.counts["sync failed: the next update completed"] > 3
+
+
+def test_damage_is_named_and_mended(trial: Trial) -> None:
+    """To a file of each kind; whatever readers give of it, `check` says so, and a way leads back to all rows."""
+    kinds = _one_of_each(trial.files)
+    assert len(kinds) > 4
+    trial.damage(kinds.values(), ["zeroed"])
+    assert trial.wrong == []
+    assert sum(count for what, count in trial.counts.items() if "named by check" in what) > 2
+
+
+def test_the_trial_finds_other_rows(trial: Trial) -> None:
+    """Without that a trial that finds nothing says nothing."""
+    wanted = trial.rows
+    trial.rows = {}
+    trial.fail_syncs([0])
+    assert trial.wrong.pop().endswith("other rows")
+    trial.rows = wanted
