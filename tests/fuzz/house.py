@@ -111,11 +111,11 @@ class House:
             case _:
                 return {**common, "columns": columns, "changed_at": "b", "retroactive": True}
 
-    def run(self, hours: Sequence[int], engines: Sequence[str]) -> Outcome:
-        """Move the windows to each hour, the last without new rows, and compare all views each time."""
+    def run(self, hours: Sequence[int], engines: Sequence[str], *, rests: bool = True) -> Outcome:
+        """Move the windows to each hour, and compare all views each time; before the last no rows land if it ``rests``."""
         chance = random.Random(self.seed)  # noqa: S311 - test data
         for hour, engine in zip(hours, engines, strict=True):
-            if hour != hours[-1]:
+            if hour != hours[-1] or not rests:
                 for name in TABLES:
                     count = self.rows if name != "r" else 2
                     lines = landing_rows(chance, name, hour, count, self.extreme)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 FIRST = csv(row("a0", 0.5, 4.5), row("x", 0.5, 1.5), row("w", 1.5, 3.5), row("bad", 0.5, "?"))
 SECOND = csv(row("a1", 1.5, 4.5), row("w2", 2.5, 4), row("bad", 9e5, "?"), "short")
 QUICK = 24
-"""Of the syncs of an update that loads rows, one in so many is let fail in the quick run; `tests/soak` has others, without Spark."""
+"""Of the syncs of an update that loads rows, one in so many fails in the quick run; `tests/soak` has others, without Spark."""
 
 
 def test_the_order_holds_for_every_verb(history: Project, tmp_path: Path) -> None:

@@ -222,6 +222,20 @@ TREES: list[tuple[str, Operator]] = [
     ("SELECT k FROM calls UNION SELECT k FROM events", Distinct(UnionAll((project(CALLS, "k"), project(EVENTS, "k"))))),
     ("SELECT k, v FROM calls EXCEPT ALL SELECT k, v FROM events", BagDifference(CALLS, project(EVENTS, "k", "v"))),
     (
+        "SELECT k, size(array(v)) AS n FROM calls EXCEPT ALL SELECT k, CAST(v AS BIGINT) AS n FROM events",
+        BagDifference(
+            project(project(CALLS, "k", "n = size(array(`v`))"), "k", "n = CAST(`n` AS bigint)"),
+            project(EVENTS, "k", "n = CAST(`v` AS BIGINT)"),
+        ),
+    ),
+    (
+        "SELECT named_struct('n', length(k)).n AS n FROM calls EXCEPT ALL SELECT CAST(v AS BIGINT) AS n FROM events",
+        BagDifference(
+            project(project(CALLS, "n = named_struct('n', length(`k`)).n"), "n = CAST(`n` AS bigint)"),
+            project(EVENTS, "n = CAST(`v` AS BIGINT)"),
+        ),
+    ),
+    (
         "SELECT k FROM calls INTERSECT SELECT k FROM events",
         project(
             Join((Distinct(project(CALLS, "k")), Distinct(project(EVENTS, "#2.k = `k`"))), on("k", "#2.k"), None, null_safe=True),

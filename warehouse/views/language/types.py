@@ -15,7 +15,7 @@ from warehouse.catalog.types import Struct, canonical, parse_type
 from warehouse.views.language.dialect import column_of, expression_of, text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 __all__ = ["Types", "common_type", "type_of", "type_of_node"]
 
@@ -31,7 +31,7 @@ _BOOLEAN = (
 )  # fmt: skip
 _FIXED = {
     "boolean": "any some every bool_and bool_or isnull isnotnull isnan startswith endswith contains",
-    "int": "year quarter month day dayofmonth dayofweek dayofyear weekofyear hour minute second length char_length",
+    "int": "year quarter month day dayofmonth dayofweek dayofyear weekofyear hour minute second length char_length size",
     "bigint": "count count_if approx_count_distinct unix_micros unix_millis unix_seconds timestampdiff xxhash64",
     "double": "stddev stddev_pop stddev_samp variance var_pop var_samp corr sqrt exp ln log10",
     "string": "lower upper lcase ucase trim ltrim rtrim concat_ws date_format md5 sha sha1 sha2 hex regexp_extract",
@@ -92,6 +92,15 @@ def _field(kind: str | None, name: str) -> str | None:
     return next((canonical(each.type) for each in parsed.fields if each.name.lower() == name.lower()), None)
 
 
+def _structure(arguments: Sequence[exp.Expr], columns: Mapping[str, str | None]) -> str | None:
+    """The type of `named_struct`, whose arguments are names and values in turn."""
+    names = [each.name for each in arguments[::2] if isinstance(each, exp.Literal) and each.name.isidentifier()]
+    kinds = [type_of_node(each, columns) for each in arguments[1::2]]
+    if len(names) != len(kinds) or 2 * len(names) != len(arguments) or None in kinds:
+        return None
+    return f"struct<{','.join(f'{name}:{kind}' for name, kind in zip(names, kinds, strict=True))}>"
+
+
 def _literal(node: exp.Literal) -> str | None:
     if node.is_string:
         return "string"
@@ -132,6 +141,8 @@ def _called(node: exp.Anonymous, columns: Mapping[str, str | None]) -> str | Non
     arguments = [part for each in node.expressions for part in (each.expressions if isinstance(each, exp.Distinct) else [each])]
     if name == "window":
         return "struct<start:timestamp,end:timestamp>"
+    if name == "named_struct":
+        return _structure(arguments, columns)
     if name in _RESULTS:
         return _RESULTS[name]
     if name == "if":
