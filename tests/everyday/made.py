@@ -1,9 +1,10 @@
-"""Sixteen invented files of every day, as the programs that write such files spell them."""
+"""Eighteen invented files of every day, as the programs that write such files spell them."""
 
 from __future__ import annotations
 
 import gzip
 import json
+import os
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -134,6 +135,20 @@ def _queue(path: Path) -> None:
     _lines(path, "queue_id,sender,arrival_time,retry_timeout_s", rows)
 
 
+def _syslog(path: Path) -> None:
+    rows = [f"May  1 {_clock(i)}:07 web{i % 6} sshd[{900 + i}]: Accepted key for user from 10.0.0.{i}" for i in range(_ROWS)]
+    path.write_text("\n".join(rows) + "\n")
+    os.utime(path, (_START + 86_400, _START + 86_400))  # by which the year is told
+
+
+def _logfmt(path: Path) -> None:
+    rows = [
+        f'time=2024-05-01T{_clock(i)}:00Z level=info host=web-{i % 5} msg="GET \\"/items/{i}\\"" status=200 took={3 + i % 9}ms'
+        for i in range(_ROWS)
+    ]
+    path.write_bytes(gzip.compress(("\n".join(rows) + "\n").encode(), mtime=0))
+
+
 MADE: dict[str, Callable[[Path], None]] = {
     "access.log": _access,
     "appointments.csv": _appointments,
@@ -151,5 +166,7 @@ MADE: dict[str, Callable[[Path], None]] = {
     "trips.csv": _trips,
     "cookies.json": _cookies,
     "cache.tsv": _cache,
+    "messages": _syslog,
+    "service.log.gz": _logfmt,
 }
 """What writes each file, by its name."""
