@@ -29,7 +29,7 @@ def test_exit_codes_mean_what_the_documentation_says() -> None:
     """The table of exit codes tells a scheduler to retry exactly those that are retried."""
     rows = re.findall(r"^\| (\d+) \|[^|]*\| ([^|]*) \|$", OPERATIONS.read_text(), re.MULTILINE)
     advice = {int(code): text.strip() for code, text in rows}
-    expected = {"go on": Verdict.DONE, "tell a person": Verdict.FAIL, "retry": Verdict.RETRY, "run again": Verdict.RETRY}
+    expected = {"continue": Verdict.DONE, "tell a person": Verdict.FAIL, "retry": Verdict.RETRY, "run again": Verdict.RETRY}
     assert {code: judge(ended(code)).verdict for code in advice} == {code: expected[text] for code, text in advice.items()}
     assert set(advice) == {0, 1, 2, 3, 4, 130}
 

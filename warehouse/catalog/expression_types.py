@@ -33,7 +33,7 @@ _LARGEST = 2_000
 def family_of(kind: SqlType) -> Family:
     """Return the family of a type: types of different families are never converted in silence.
 
-    >>> family_of(Atomic("bigint"))
+    >>> family_of(AtomicType("bigint"))
     'number'
     """
     match kind:
@@ -52,7 +52,7 @@ def type_of(text: str, scope: Mapping[str, SqlType | None]) -> SqlType | None:
 
     Whole numbers are ``bigint``; other numbers need a CAST.
 
-    >>> columns = {"day": Atomic("date"), "n": Atomic("int")}
+    >>> columns = {"day": AtomicType("date"), "n": AtomicType("int")}
     >>> [type_of(text, columns) for text in ("n", "year(day)", "n / 2", "CAST(n / 2 AS decimal(9, 2))")]
     [Atomic(name='int'), Atomic(name='bigint'), None, Decimal(precision=9, scale=2)]
     """

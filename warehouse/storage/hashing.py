@@ -53,7 +53,7 @@ def spark_xxhash64(values: Sequence[Any], types: Sequence[SqlType]) -> int:
 
     Examples
     --------
-    >>> spark_xxhash64(["Spark"], [Atomic("string")])
+    >>> spark_xxhash64(["Spark"], [AtomicType("string")])
     -4294468057691064905
 
     """
