@@ -54,7 +54,7 @@ def type_of(text: str, scope: Mapping[str, SqlType | None]) -> SqlType | None:
 
     >>> columns = {"day": AtomicType("date"), "n": AtomicType("int")}
     >>> [type_of(text, columns) for text in ("n", "year(day)", "n / 2", "CAST(n / 2 AS decimal(9, 2))")]
-    [Atomic(name='int'), Atomic(name='bigint'), None, Decimal(precision=9, scale=2)]
+    [AtomicType(name='int'), AtomicType(name='bigint'), None, Decimal(precision=9, scale=2)]
     """
     import sqlglot  # noqa: PLC0415 - as below
     from sqlglot import exp  # noqa: PLC0415 - as below
