@@ -250,7 +250,7 @@ _COMPARED: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(
     batches=st.lists(st.tuples(st.lists(_POINT, max_size=12), st.integers(0, 6)), max_size=6),
     window=st.integers(0, 20),

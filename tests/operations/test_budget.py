@@ -47,9 +47,11 @@ SHAPES = (
 """Joins that may have a budget; `d` is a view."""
 
 
-def declare(directory: Path, spark: SparkSession, pairs: int | None = 5, sql: str = SQL, **budget: object) -> Project:
-    """A project with an exact join and one under a budget."""
-    return declared(Project(directory, spark), pairs, sql, **budget)
+def declare(
+    directory: Path, spark: SparkSession, pairs: int | None = 5, sql: str = SQL, *, above: bool = True, **budget: object
+) -> Project:
+    """A project with an exact join and one under a budget, and views above that."""
+    return declared(Project(directory, spark), pairs, sql, above=above, **budget)
 
 
 def test_an_update_makes_its_budget_and_complete_the_rest(tmp_path: Path, spark: SparkSession) -> None:
@@ -160,7 +162,7 @@ def test_drawn_updates_and_completions(seed: int, tmp_path: Path, spark: SparkSe
 
 def test_budgets_of_rows_and_seconds(tmp_path: Path, spark: SparkSession) -> None:
     """Rows that are joined and seconds bound an update as results do, and an expression says which come first."""
-    project = declare(tmp_path, spark, None, rows=6)
+    project = declare(tmp_path, spark, None, above=False, rows=6)
     view = {"sql": SQL, "search_key": "k"}
     project.views["timed"] = {**view, "budget": {"seconds": 0.00021}}  # 4 results, as long as nothing was measured
     project.views["old"] = {**view, "budget": {"pairs": 3, "prefer": "CASE k WHEN 'r' THEN 100 ELSE right_count END + age"}}
@@ -196,7 +198,7 @@ def test_budgets_of_rows_and_seconds(tmp_path: Path, spark: SparkSession) -> Non
 
 def test_other_verbs_take_the_ledger_along(tmp_path: Path, spark: SparkSession) -> None:
     """Rollback brings back what was owed; what rebuilds the view begins again under its budget; erased rows stay away."""
-    project = declare(tmp_path, spark)
+    project = declare(tmp_path, spark, above=False)
     land(project, "1", "ppppqq", "pppqr", 0.5, 3.5)
     project.update(1)
     before, number = ledger(project), project.epoch.number
@@ -276,7 +278,7 @@ def test_files_left_for_another_epoch(tmp_path: Path, spark: SparkSession) -> No
 
 def test_files_left_of_another_stream(tmp_path: Path, spark: SparkSession) -> None:
     """Pairs of a slot of which another stream's files were left are owed until they become units, also if nothing more comes."""
-    project = declare(tmp_path, spark, pairs=50)
+    project = declare(tmp_path, spark, pairs=50, above=False)
     project.streams["z"] = stream(landing="landing/z")
     project.declare()
     for slot in (1, 2):
@@ -295,7 +297,7 @@ def test_files_left_of_another_stream(tmp_path: Path, spark: SparkSession) -> No
 
 def test_rejected_records_that_are_tried_again(tmp_path: Path, spark: SparkSession) -> None:
     """Their load slot is one of which the units were made, so that the view begins again under its budget."""
-    project = declare(tmp_path, spark)
+    project = declare(tmp_path, spark, above=False)
     land(project, "1", "pq", "pq", 0.5, 4)
     project.land("2.csv", csv(f"p,{text(0.6)},{text(4)},7,1", header="k,b,e,x,more"), landing="landing/a")
     project.update(1)
@@ -310,7 +312,7 @@ def test_rejected_records_that_are_tried_again(tmp_path: Path, spark: SparkSessi
 
 def test_a_unit_goes_on_after_its_last_result_ended(tmp_path: Path, spark: SparkSession) -> None:
     """How many equal results were made of the last one says nothing of others, once it has ended."""
-    project = declare(tmp_path, spark, pairs=3)
+    project = declare(tmp_path, spark, pairs=3, above=False)
     ends = (2, 3, 2.5, 4, 4, 5, 2.2, 5.5)
     lines = [f"p,{text(0.5)},{text(end)},{place}" for place, end in enumerate(ends)]
     project.land("1.csv", csv(*lines, header="k,b,e,x"), landing="landing/a")
@@ -325,7 +327,7 @@ def test_a_unit_goes_on_after_its_last_result_ended(tmp_path: Path, spark: Spark
 
 def test_the_share_counts_what_was_given_up_before(tmp_path: Path, spark: SparkSession) -> None:
     """Pairs that an update gave up are missing in the next epochs too; where nothing comes nobody counts them."""
-    project = declare(tmp_path, spark, pairs=2, complete="never")
+    project = declare(tmp_path, spark, pairs=2, above=False, complete="never")
     land(project, "1", "pppp", "pppp", 0.5, 9)
     project.update(1)
     land(project, "2", "q", "q", 1.5, 9)
@@ -340,7 +342,7 @@ def test_the_share_counts_what_was_given_up_before(tmp_path: Path, spark: SparkS
 def test_large_units_are_cut_by_rows(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """A unit of many pairs is looked at in slices, under a condition too, by Spark and by the driver."""
     monkeypatch.setattr(units, "_SMALL", 2)
-    project = declare(tmp_path, spark, pairs=7)
+    project = declare(tmp_path, spark, pairs=7, above=False)
     project.views["few"] = {
         "sql": "SELECT a.k, a.x, c.y FROM a JOIN c ON a.k = c.k WHERE (a.x + c.y) % 5 = 0",
         "search_key": "k",
@@ -402,7 +404,7 @@ def test_check_and_answers_know_what_is_owed(tmp_path: Path, spark: SparkSession
 @pytest.mark.parametrize("sql", [SQL, pytest.param(SHAPES[-1].replace("upper(c.k)", "c.k"), marks=pytest.mark.long)])
 def test_a_stream_that_goes_on_at_a_slot_of_before(sql: str, tmp_path: Path, spark: SparkSession) -> None:
     """Its rows belong to the next slot, or come for slots that are made: what they bring comes with the next update."""
-    project = declare(tmp_path, spark, 100, sql)
+    project = declare(tmp_path, spark, 100, sql, above=False)
     land(project, "1", "ppq", "ppq", 0.5, 4)
     project.update(1)
     assert ledger(project).complete
