@@ -65,8 +65,10 @@ def summary_path(file: Path) -> Path:
 
 def write_summary(file: Path, key: Sequence[str]) -> None:
     """Write the summary of a data file that has just been written, if there is one that is small enough."""
+    if not store_of(file).cheap_requests:
+        return
     most = int(file.stat().st_size * limits().summary_share)
-    if most < _LEAST_BYTES or not store_of(file).cheap_requests:
+    if most < _LEAST_BYTES:
         return
     content = _content(file, key, most)
     if content is not None:
