@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from threading import Lock
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -85,7 +86,7 @@ def _in_lower_case(rows: pa.Table) -> pa.Table:
 
 def _of_its_own(rows: pa.Table) -> pa.Table:
     """Copy rows that are a part of others: they would keep all of these in memory, those of files that are gone too."""
-    return rows.take(pa.array(range(rows.num_rows), pa.int64())) if rows.get_total_buffer_size() > rows.nbytes else rows
+    return rows.take(pa.array(np.arange(rows.num_rows))) if rows.get_total_buffer_size() > rows.nbytes else rows
 
 
 def _read(path: str) -> pa.Table | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +13,7 @@ from warehouse.layout import exp_block, exp_block_sql, slot_sql, sub_index, sub_
 from warehouse.time import NEVER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame
@@ -52,8 +51,8 @@ def placed_in_driver(rows: pa.Table, columns: Sequence[str], layout: Layout, mov
     rows = rows.filter(pc.greater(rows["_exp"], rows["_ts"]))
     ends = rows["_out"].cast(pa.int64()).to_numpy()
     loads = np.clip(slots_of(rows["_ts"].cast(pa.int64()).to_numpy(), move), min(move.k0 + 1, move.k), move.k)
-    exp_slots, place = slots_of(ends, move), _places(layout)
-    cells = [place(*each) for each in zip(loads.tolist(), exp_slots.tolist(), (ends == NEVER).tolist(), strict=True)]
+    exp_slots = slots_of(ends, move)
+    sub_indexes, exp_blocks = _cells(layout, loads, exp_slots, ends == NEVER)
     there = {name.lower(): rows[name] for name in rows.column_names}
     state_ends = rows["_exp"].cast(pa.int64())
     return pa.table(
@@ -64,8 +63,8 @@ def placed_in_driver(rows: pa.Table, columns: Sequence[str], layout: Layout, mov
             "_fate": pc.if_else(pc.greater(state_ends, move.now), "live", "dead"),
             "_load_slot": pa.array(loads, pa.int64()),
             "_exp_slot": pa.array(exp_slots, pa.int64()),
-            "sub_index": pa.array((cell for cell, _ in cells), pa.int32()),
-            "exp_block": pa.array((block for _, block in cells), pa.int64()),
+            "sub_index": pa.array(sub_indexes, pa.int32()),
+            "exp_block": pa.array(exp_blocks, pa.int64()),
         }
     )
 
@@ -75,14 +74,16 @@ def slots_of(instants: NDArray[np.int64], move: Move) -> NDArray[np.int64]:
     return -((move.anchor - instants) // move.interval)
 
 
-def _places(layout: Layout) -> Callable[[int, int, bool], tuple[int, int]]:
-    """What gives the sub-index and the expiry block; rows of few pairs of slots are many."""
-
-    @cache
-    def place(load: int, ends: int, never: bool) -> tuple[int, int]:
-        return sub_index(layout, load, ends, never=never), exp_block(layout, load, ends, never=never)
-
-    return place
+def _cells(
+    layout: Layout, loads: NDArray[np.int64], exp_slots: NDArray[np.int64], never: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The sub-index and the expiry block of each row, found once for each pair of slots."""
+    (known, of_load), (_, of_end) = (np.unique(each, return_inverse=True) for each in (loads, exp_slots))
+    _, first, pair = np.unique((of_end * 2 + never) * len(known) + of_load, return_index=True, return_inverse=True)
+    pairs = list(zip(*(each[first].tolist() for each in (loads, exp_slots, never)), strict=True))
+    sub_indexes = np.array([sub_index(layout, load, ends, never=kept) for load, ends, kept in pairs], np.int64)
+    exp_blocks = np.array([exp_block(layout, load, ends, never=kept) for load, ends, kept in pairs], np.int64)
+    return sub_indexes[pair], exp_blocks[pair]
 
 
 def load_slot_sql(gen: str, move: Move) -> str:
