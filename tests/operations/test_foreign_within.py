@@ -48,7 +48,7 @@ def model(followed: Project) -> dict[str, list[str]]:
     return keys(followed)
 
 
-def acting_at(project: Project, point: Point, action: Callable[[], object], path: str = "tables/a") -> Observer:
+def _at(project: Project, point: Point, action: Callable[[], None]) -> Observer:
     """Act once, at a point; at a point of a step in the step that writes the table's rows."""
     done: list[Moment] = []
 
@@ -58,7 +58,7 @@ def acting_at(project: Project, point: Point, action: Callable[[], object], path
         if moment.step >= 0:
             plan = read_record(plan_path(project.root, moment.epoch), Plan)
             step = plan.steps[moment.step]
-            if not isinstance(step, MoveWindow) or step.path != path:
+            if not isinstance(step, MoveWindow) or step.path != "tables/a":
                 return
         done.append(moment)
         action()
@@ -75,7 +75,7 @@ def _begun(history: Project, directory: Path, point: Point) -> Project:
         raise StoppedError
 
     with pytest.raises(StoppedError):
-        project.update(4, observer=acting_at(project, point, stop))
+        project.update(4, observer=_at(project, point, stop))
     return project
 
 
@@ -85,19 +85,18 @@ def killed(history: Project, tmp_path_factory: pytest.TempPathFactory) -> Callab
     return cache(lambda point: _begun(history, tmp_path_factory.mktemp("killed") / "project", point))
 
 
-def cases() -> list[tuple[str, Point, str]]:
-    """Each kind of change, at each moment, and the command that goes on."""
-    return [
+def _cases() -> list[object]:
+    every = [
         (name, point, verb)
         for name in ALL
         for point in MOMENTS
         for verb in (("undo",) if name in CHANGES and name != "lying optimize" else ("update", "repair", "undo"))
     ]
+    assert set(QUICK) <= set(every)
+    return [pytest.param(*case, marks=() if case in QUICK else pytest.mark.long) for case in every]
 
 
-@pytest.mark.parametrize(
-    ("name", "point", "verb"), [pytest.param(*case, marks=() if case in QUICK else pytest.mark.long) for case in cases()]
-)
+@pytest.mark.parametrize(("name", "point", "verb"), _cases())
 def test_an_unfinished_update_is_finished_whatever_outsiders_committed(
     killed: Callable[[Point], Project], tmp_path: Path, model: dict[str, list[str]], name: str, point: Point, verb: str
 ) -> None:
@@ -125,7 +124,7 @@ def test_an_update_at_work_passes_what_slips_in(history: Project, tmp_path: Path
     project.land("4.csv", csv(row("n", 3.5, 7)))
     table = table_of(project)
     names = dict(zip(MOMENTS, ("split", "vacuum", "empty", "taken back", "vacuum"), strict=True))
-    observers = [acting_at(project, point, lambda name=name: ALL[name](table)) for point, name in names.items()]  # type: ignore[misc]
+    observers = [_at(project, point, lambda name=name: ALL[name](table)) for point, name in names.items()]  # type: ignore[misc]
 
     def observe(moment: Moment) -> None:
         for each in observers:
@@ -159,7 +158,7 @@ def test_rows_that_slip_in_stop_their_table_alone(
     project.views["fresh"] = {"sql": "SELECT k, count(*) AS n FROM b GROUP BY k", "search_key": "k"}
     project.declare()
     table = table_of(project)
-    report = project.update(4, observer=acting_at(project, point, lambda: CHANGES[name](table)))
+    report = project.update(4, observer=_at(project, point, lambda: CHANGES[name](table)))
     _only_a_stands_still(project, report, model)
     fresh = project.keys("fresh")
     assert fresh == project.keys("b")
@@ -214,7 +213,7 @@ def test_a_first_update_goes_on(project: Project, name: str) -> None:
     with pytest.raises(NoEpochError, match="nothing to take back"):
         project.updater().undo_foreign("a", dry_run=True)
     with pytest.raises(StoppedError):
-        project.update(1, observer=acting_at(project, Point.STEP_COMMITTED, stop))
+        project.update(1, observer=_at(project, Point.STEP_COMMITTED, stop))
     ALL[name](project.root / "tables/a")
     if name in CHANGES:
         with pytest.raises(ForeignChangeError, match="repair --undo-foreign a"):
@@ -234,7 +233,7 @@ def test_a_table_that_stands_where_the_plan_creates_one_is_removed(project: Proj
         raise StoppedError
 
     with pytest.raises(StoppedError):
-        project.update(1, observer=acting_at(project, Point.PLAN_WRITTEN, stop))
+        project.update(1, observer=_at(project, Point.PLAN_WRITTEN, stop))
     import pyarrow as pa  # noqa: PLC0415 - one use
     from deltalake import write_deltalake  # noqa: PLC0415 - same
 
@@ -268,9 +267,9 @@ def test_a_checkpoint_of_a_commit_that_somebody_removed_is_no_base(
 
     if point == Point.PLAN_WRITTEN:
         with pytest.raises(StoppedError):
-            before.update(4, observer=acting_at(before, point, come_and_go))
+            before.update(4, observer=_at(before, point, come_and_go))
         before.update(4)
     else:
-        before.update(4, observer=acting_at(before, point, come_and_go))
+        before.update(4, observer=_at(before, point, come_and_go))
     assert not faults(before)
     assert keys(before) == model
