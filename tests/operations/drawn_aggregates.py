@@ -18,7 +18,7 @@ from .projects import ANCHOR, HOUR, Project, StoppedError, at, csv, stop_at, str
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from warehouse.epochs.points import Point
 
@@ -32,10 +32,12 @@ ABOVE = 0.3
 LIFETIME = 2.5
 
 
-def declare(project: Project, windows: Mapping[str, tuple[int, int]] = WINDOWS, over: str = "a") -> Project:
+def declare(
+    project: Project, windows: Mapping[str, tuple[int, int]] = WINDOWS, over: str = "a", *, without: Sequence[str] = ()
+) -> Project:
     """Declare a stream of short-lived rows and an aggregate of each kind, by DuckDB and (with a condition) by Spark.
 
-    They are ``over`` the stream or a view that has its rows.
+    They are ``over`` the stream or a view that has its rows; ``without`` names those that a test is not about.
     """
     common = {"from": over, "windows": [*windows], "every": [f"{every}h" for _, every in windows.values()], "keep": "200h"}
     grouped = {**common, "group_by": ["k"], "select": VALUES}
@@ -48,7 +50,8 @@ def declare(project: Project, windows: Mapping[str, tuple[int, int]] = WINDOWS, 
         "often_living": {**often, "over": "live"},
     }
     columns = {"k": "string", "v": "int", "b": "timestamp", "e": "timestamp"}
-    project.streams, project.aggregates = {"a": stream(columns=columns, max_lifetime="3h")}, aggregates
+    project.streams = {"a": stream(columns=columns, max_lifetime="3h")}
+    project.aggregates = {name: keys for name, keys in aggregates.items() if name not in without}
     project.declare()
     return project
 

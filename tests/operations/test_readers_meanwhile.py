@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent.parent
 @pytest.mark.parametrize(
     ("total", "updates", "held", "free"),
-    [(1_000, 3, 4, 250), pytest.param(10_000, 9, 12, 3_400, marks=pytest.mark.long)],
-    ids=["thousand", "ten-thousand"],
+    [(400, 3, 1, 180), pytest.param(10_000, 9, 12, 3_400, marks=pytest.mark.long)],
+    ids=["hundreds", "ten-thousand"],
 )
 def test_reads_beside_updates_and_vacuum(
     tmp_path: Path, spark: SparkSession, total: int, updates: int, held: int, free: int

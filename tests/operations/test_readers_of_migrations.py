@@ -32,9 +32,8 @@ MIGRATIONS = (
     MigrationRequest(LayoutSpec(grid=(3, 3)), side_by_side=True),
     MigrationRequest(LayoutSpec(technique="rebuild", insertion="permuted", seed=5)),
 )
-HELD = 2
-"""Reads of each kind at each moment."""
-FREE = 250
+FREE = 120
+"""Reads by another process."""
 
 
 def test_reads_beside_migrations_and_the_updates_between_them(tmp_path: Path, spark: SparkSession) -> None:
@@ -53,17 +52,16 @@ def test_reads_beside_migrations_and_the_updates_between_them(tmp_path: Path, sp
         if moment.point == Point.EPOCH_WRITTEN or recorded:
             witness.check()
             written[0] = moment.epoch
-        for _ in range(HELD):
-            number, rows = follower.read()
-            assert (number, rows) == (written[0], expected(states[number].live)), moment
-            number, rows = stayed.read(refresh=False)
-            assert rows == expected(states[number].live), moment
-            with Warehouse.open(witness.project.directory) as warehouse:
-                answer = warehouse.probe("rows", ["k3"], columns=["k", "v", "_ts", "_exp"])
-                found = counted(answer.all())
-            assert answer.epoch == written[0]
-            assert found == expected(each for each in states[answer.epoch].live if each.row.key == "k3"), moment
-            counts["held"] += 3
+        number, rows = follower.read()
+        assert (number, rows) == (written[0], expected(states[number].live)), moment
+        number, rows = stayed.read(refresh=False)
+        assert rows == expected(states[number].live), moment
+        with Warehouse.open(witness.project.directory) as warehouse:
+            answer = warehouse.probe("rows", ["k3"], columns=["k", "v", "_ts", "_exp"])
+            found = counted(answer.all())
+        assert answer.epoch == written[0]
+        assert found == expected(each for each in states[answer.epoch].live if each.row.key == "k3"), moment
+        counts["held"] += 3
 
     for request in MIGRATIONS:
         witness.project.updater(read).migrate("rows", request)
@@ -85,7 +83,7 @@ def test_reads_beside_migrations_and_the_updates_between_them(tmp_path: Path, sp
         counts["free"] += 1
     assert counts["free"] >= FREE
     assert last >= 4, "epochs went by while it read"
-    assert counts["held"] > 150, counts
+    assert counts["held"] > 75, counts
     follower.close()
     stayed.close()
 
