@@ -146,7 +146,7 @@ class Trial:
                         self._go_on(project, "power lost", f"{name} before {moment.event} of {sorted(map(str, change))}")
 
     def fail_syncs(self, places: Iterable[int]) -> None:
-        """Let the disk not confirm each of these syncs: the update says so."""
+        """Let the disk not confirm each of these syncs: the update stops and says so, or does without a checkpoint."""
         for place in places:
             with self._copied(self.begun.directory) as project:
                 disk = FailingDisk(place)
@@ -156,7 +156,7 @@ class Trial:
                 except NotDurableError:
                     self._go_on(project, "sync failed", f"sync {place} of {disk.syncs[place]}")
                 else:
-                    self.wrong.append(f"sync {place} of {self.syncs[place]} failed without a word")
+                    self._go_on(project, "sync of a checkpoint failed", f"sync {place} of {disk.syncs[place]}")
 
     def _go_on(self, project: Project, fault: str, where: str) -> None:
         """Run the update again, which must leave all as an update that nothing disturbed."""
