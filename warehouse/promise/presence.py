@@ -12,13 +12,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import xxhash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
-__all__ = ["BLOCK", "bits_of", "filter_of", "hash_of", "holds"]
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Parts = Sequence[Any] | NDArray[np.int64]
+
+__all__ = ["BLOCK", "bits_of", "filter_of", "hash_of", "hashes_of", "holds"]
 
 BLOCK = 32
 """Bytes of a block."""
@@ -34,30 +38,50 @@ _SALTS = (
 )
 _WORDS = len(_SALTS)
 _LOW = 0xFFFFFFFF
+_ALL = 0xFFFFFFFFFFFFFFFF
+_GOLDEN = 0x9E3779B97F4A7C15
+_ROUNDS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
+_LAST_SHIFT = 31
+_CONSTANTS = {None: 0x2545F4914F6CDD1D, False: 0x9E6C63D0676A9A99, True: 0xD1342543DE82EF95}
+"""The hashes of parts that are neither integers nor text."""
 _BITS = 12
 _FEWEST_BITS = 8
 """Bits of a key below which a filter tells too little."""
 
 
 def hash_of(key: tuple[Any, ...]) -> int:
-    """Return the hash of a key whose parts are as summaries have them."""
-    return xxhash.xxh3_64_intdigest(msgspec.msgpack.encode(key))
+    """Return the hash of a key whose parts are as summaries have them: that of :func:`hashes_of`, for one key."""
+    hashed = 0
+    for part in key:
+        hashed = _mixed((hashed + _part_hash(part)) & _ALL)
+    return hashed
 
 
-def filter_of(keys: Iterable[tuple[Any, ...]], number: int, most_bytes: int) -> bytes | None:
-    """Return the filter of so many keys as at most so many bytes; None: they do not fit.
+def filter_of(columns: Sequence[Parts], most_bytes: int) -> bytes | None:
+    """Return the filter of keys as at most so many bytes; None: they do not fit.
 
-    >>> found = filter_of([("a",), ("b", 1)], 2, 100)
-    >>> [holds(found, hash_of(key), bits_of(hash_of(key))) for key in (("a",), ("b", 1), ("c",))]
+    Parameters
+    ----------
+    columns
+        The parts of the keys, a list for each column of the search key; 64-bit integers may be an array.
+    most_bytes
+        How long the filter may be.
+
+    Examples
+    --------
+    >>> found = filter_of([["a", "b"], [0, 1]], 100)
+    >>> [holds(found, hash_of(key), bits_of(hash_of(key))) for key in (("a", 0), ("b", 1), ("b", 2))]
     [True, True, False]
+
     """
     import numpy as np  # noqa: PLC0415 - those who only read never need it
 
+    number = len(columns[0])
     bits = min(_BITS, 8 * most_bytes // max(number, 1))
     if bits < _FEWEST_BITS or most_bytes < BLOCK:
         return None
     blocks = max(1, min(number * bits // (8 * BLOCK), most_bytes // BLOCK))
-    hashes = np.fromiter(map(hash_of, keys), np.uint64, number)
+    hashes = hashes_of(columns)
     low = hashes & np.uint64(_LOW)
     first = ((hashes >> np.uint64(32)) * np.uint64(blocks) >> np.uint64(32)) * np.uint64(_WORDS)
     words = np.zeros(blocks * _WORDS, np.uint32)
@@ -65,6 +89,49 @@ def filter_of(keys: Iterable[tuple[Any, ...]], number: int, most_bytes: int) -> 
         bit = (low * np.uint64(salt) & np.uint64(_LOW)) >> np.uint64(27)
         np.bitwise_or.at(words, first + np.uint64(place), np.uint32(1) << bit.astype(np.uint32))
     return words.astype("<u4").tobytes()
+
+
+def hashes_of(columns: Sequence[Parts]) -> NDArray[np.uint64]:
+    """Return the hash of each key; integers are hashed as an array, since an update hashes each key that it writes."""
+    import numpy as np  # noqa: PLC0415 - as above
+
+    hashes = np.zeros(len(columns[0]), np.uint64)
+    with np.errstate(over="ignore"):
+        for parts in columns:
+            if isinstance(parts, np.ndarray):
+                own = _mixed_array(parts.astype(np.int64).view(np.uint64))
+            else:
+                own = np.fromiter(map(_part_hash, parts), np.uint64, len(parts))
+            hashes = _mixed_array(hashes + own)
+    return hashes
+
+
+def _part_hash(part: Any) -> int:  # noqa: ANN401 - any part of a key
+    match part:
+        case str():
+            return xxhash.xxh3_64_intdigest(part.encode())
+        case bool() | None:
+            return _CONSTANTS[part]
+        case _:
+            return _mixed(part & _ALL)
+
+
+def _mixed(number: int) -> int:
+    """The finalizer of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014)."""
+    number = (number + _GOLDEN) & _ALL
+    for shift, factor in _ROUNDS:
+        number = ((number ^ (number >> shift)) * factor) & _ALL
+    return number ^ (number >> _LAST_SHIFT)
+
+
+def _mixed_array(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """:func:`_mixed` of each."""
+    import numpy as np  # noqa: PLC0415 - as above
+
+    numbers = numbers + np.uint64(_GOLDEN)
+    for shift, factor in _ROUNDS:
+        numbers = (numbers ^ (numbers >> np.uint64(shift))) * np.uint64(factor)
+    return numbers ^ (numbers >> np.uint64(_LAST_SHIFT))
 
 
 def holds(data: bytes, hashed: int, bits: int) -> bool:

@@ -29,6 +29,8 @@ import xxhash
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from warehouse.promise.presence import Parts
+
 __all__ = ["LEAST_COUNT", "KeySummary", "decode", "encode", "join_bounds", "most_frequent", "stored_part", "total"]
 
 Key = tuple[Any, ...]
@@ -137,7 +139,7 @@ def stored_part(part: Any) -> Any:  # noqa: ANN401 - any key value
 # --- bytes ---
 
 
-def encode(rows: int, columns: Sequence[Sequence[Any]], counts: Sequence[int], most_bytes: int) -> bytes | None:
+def encode(rows: int, columns: Sequence[Parts], counts: Sequence[int], most_bytes: int) -> bytes | None:
     """Return a summary as at most so many bytes, with fewer keys if need be; None: no key would be left.
 
     Parameters
@@ -145,7 +147,8 @@ def encode(rows: int, columns: Sequence[Sequence[Any]], counts: Sequence[int], m
     rows
         The rows of the file.
     columns
-        The parts of its distinct keys, a list for each column of the search key, in the order of keys.
+        The parts of its distinct keys, a list for each column of the search key, in the order of keys; 64-bit integers may be an
+        array.
     counts
         The rows of each of them.
     most_bytes
@@ -158,7 +161,7 @@ def encode(rows: int, columns: Sequence[Sequence[Any]], counts: Sequence[int], m
         kept = most_frequent(counts, fewer)
         if not kept:
             return None
-        columns, counts = [[column[place] for place in kept] for column in columns], [counts[place] for place in kept]
+        columns, counts = [_chosen(column, kept) for column in columns], [counts[place] for place in kept]
         content = _encoded(rows, columns, counts)
     return content
 
@@ -169,13 +172,25 @@ def most_frequent(counts: Sequence[int], keys: int) -> list[int]:
     return sorted(place for place in ranked if counts[place] >= LEAST_COUNT)
 
 
-def _encoded(rows: int, columns: Sequence[Sequence[Any]], counts: Sequence[int]) -> bytes:
+def _encoded(rows: int, columns: Sequence[Parts], counts: Sequence[int]) -> bytes:
     body = zlib.compress(msgspec.msgpack.encode((rows, [_packed(column) for column in columns], counts)), 6)
     return _MAGIC + xxhash.xxh3_64_digest(body) + body
 
 
-def _packed(values: Sequence[Any]) -> tuple[bool, Sequence[Any]]:
+def _chosen(column: Parts, places: Sequence[int]) -> Parts:
+    import numpy as np  # noqa: PLC0415 - those who only read never need it
+
+    return column[list(places)] if isinstance(column, np.ndarray) else [column[place] for place in places]
+
+
+def _packed(values: Parts) -> tuple[bool, Sequence[Any]]:
     """Return whole numbers as differences where these fit into 64 bits, and other values as they are."""
+    import numpy as np  # noqa: PLC0415 - as above
+
+    if isinstance(values, np.ndarray):
+        if len(values) and values.min() >= -_HALF and values.max() < _HALF:
+            return True, [int(values[0]), *np.diff(values).tolist()]
+        return False, values.tolist()
     if values and all(type(value) is int and -_HALF <= value < _HALF for value in values):
         return True, [values[0], *(later - earlier for earlier, later in pairwise(values))]
     return False, values

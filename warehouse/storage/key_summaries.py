@@ -170,7 +170,7 @@ def _content(file: Path, key: Sequence[str], most: int) -> bytes | None:
         places = _most_frequent(counts, (most - len(first)) // _BYTES_OF_A_KEY)
         if places is not None:
             columns, counts = [column.take(pa.array(places)) for column in columns], counts[places]
-        second = encode(rows, [_listed(column) for column in columns], counts.tolist(), most - len(first))
+        second = encode(rows, [_parts(column) for column in columns], counts.tolist(), most - len(first))
     except UnicodeDecodeError:
         return None
     return first + (second or b"") or None
@@ -180,8 +180,7 @@ def _filter(rows: int, columns: Sequence[Any], most: int) -> bytes:
     """The filter of distinct keys with what it begins with; nothing if it does not fit."""
     if len(columns[0]) > most:  # a key takes a byte or more
         return b""
-    keys = zip(*(_listed(column) for column in columns), strict=True)
-    found = filter_of(keys, len(columns[0]), most - _HEAD.size)
+    found = filter_of([_parts(column) for column in columns], most - _HEAD.size)
     if found is None:
         return b""
     head = _HEAD.pack(_MAGIC, bytes(8), rows, len(found))
@@ -227,6 +226,15 @@ def _comparable(column: Any) -> Any:  # noqa: ANN401 - an Arrow array
     if pa.types.is_timestamp(column.type):
         return column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
     return column.cast(pa.int32()) if pa.types.is_date32(column.type) else column
+
+
+def _parts(column: Any) -> Any:  # noqa: ANN401 - an Arrow array; an array of NumPy or a list
+    """The parts of keys as :func:`warehouse.promise.summaries.encode` takes them."""
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
+    if pa.types.is_integer(column.type) and not column.null_count:
+        return column.cast(pa.int64()).to_numpy()
+    return _listed(column)
 
 
 def _listed(column: Any) -> list[Any]:  # noqa: ANN401 - an Arrow array
