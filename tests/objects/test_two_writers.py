@@ -147,7 +147,7 @@ def test_both_may_carry_out_one_plan(project: StoreProject) -> None:
 @pytest.mark.usefixtures("impatient")
 def test_results_under_a_budget_come_once(project: StoreProject) -> None:
     """An update and a completion may make them, and may end anywhere; erased keys leave both made and owed results."""
-    budgets.declared(project, 5, above=False)
+    budgets.declared(project, 5)
     budgets.land(project, "1", "ppppqq", "pppqr", 0.5, 4.5)
     project.update(1)
     old = Held(project, 2, Point.STEP_COMMITTED)
