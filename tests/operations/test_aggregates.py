@@ -23,6 +23,7 @@ from warehouse.checking.check import check
 from warehouse.epochs.points import Point
 from warehouse.errors import ChangedDeclarationError
 from warehouse.operations.update import UpdateOptions
+from warehouse.planning.steps import ReplaceTable
 from warehouse.serving.aggregate_explanation import explained_aggregate
 from warehouse.time import to_micros
 
@@ -278,6 +279,12 @@ def test_what_a_dropped_aggregate_alone_used_leaves_shared_synopses(tmp_path: Pa
     assert receipt is not None
     assert 'min(v), max(v) of rows of "a" are left of an aggregate that is not declared any more' in receipt.beyond_reach
     land(project, 3)
+    plan, _ = project.updater().plan(UpdateOptions(at=at(3)))
+    assert plan is not None
+    emptied = next(number for number, step in enumerate(plan.steps) if isinstance(step, ReplaceTable))
+    with pytest.raises(StoppedError):
+        project.update(3, observer=stop_at(Point.STEP_COMMITTED, emptied))
+    assert {found.severity for found in check(project.root).findings} == {"note"}, "the epoch's tables have the columns of before"
     project.update(3)
     left = [state for state in project.epoch.tables if state.synopsis is not None]
     assert [(state.name, state.synopsis.slots) for state in left if state.synopsis] == [(state.name, 1) for state in held]

@@ -14,7 +14,6 @@ from warehouse.catalog.model import DEFAULT_PERIODS
 from warehouse.layout import keyed_layout
 from warehouse.planning.following import CoalescedPlan
 from warehouse.planning.steps import AddColumns, CreateTable, ReplaceTable, RewriteBuckets, StreamPlan
-from warehouse.storage.tables import schema_file
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = [
     "coalesced_of",
     "coalesced_plans",
-    "coalesced_schema_file",
     "coalesced_steps",
     "rebuilt_tables",
     "unlike",
@@ -152,12 +150,3 @@ def coalesced_steps(planned: StreamPlan, state: TableState | None, table_id: str
 def _has_ledger(state: TableState | None) -> bool:
     """Whether the table has a column for shed members; it has one from its first budget on."""
     return state is not None and state.coalesced is not None and state.coalesced.definition.ledger
-
-
-def coalesced_schema_file(planned: StreamPlan, state: TableState | None, epoch: int) -> str:
-    """Return the zero-row file of the columns of a coalesced table: a rebuilt one has another."""
-    path = f"tables/{planned.name}"
-    if state is None:
-        return schema_file(path)
-    replaced = planned.first and state.coalesced is not None and not state.coalesced.emptied
-    return schema_file(path, epoch) if replaced else state.schema_file

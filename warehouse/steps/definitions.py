@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse.catalog.declaration import stream_of
 from warehouse.layout.columns import CELL
-from warehouse.planning.coalesced_plans import coalesced_schema_file
-from warehouse.planning.steps import AddColumns, CreateTable, CutLog, ReplaceTable, RestoreTable, SetProperties
+from warehouse.planning.steps import AddColumns, CreateTable, CutLog, MigrateTable, ReplaceTable, RestoreTable, SetProperties
 from warehouse.planning.wording import table_text
 from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, yes
 from warehouse.storage.commit import CommitFacts
@@ -34,9 +33,19 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.declaration import ColumnRecord
     from warehouse.catalog.model import Column
-    from warehouse.planning.steps import MigrateTable, Role
+    from warehouse.epochs.records import TableState
+    from warehouse.planning.steps import Plan, Role
 
-__all__ = ["ADD_COLUMNS", "CREATE_TABLE", "CUT_LOG", "REPLACE_TABLE", "RESTORE_TABLE", "SET_PROPERTIES", "table_metadata"]
+__all__ = [
+    "ADD_COLUMNS",
+    "CREATE_TABLE",
+    "CUT_LOG",
+    "REPLACE_TABLE",
+    "RESTORE_TABLE",
+    "SET_PROPERTIES",
+    "table_metadata",
+    "zero_row_file",
+]
 
 
 def _declared(name: str, task: Task) -> tuple[Sequence[Column | ColumnRecord], Sequence[str], str]:
@@ -45,11 +54,23 @@ def _declared(name: str, task: Task) -> tuple[Sequence[Column | ColumnRecord], S
     if node is not None:
         return (*node.columns, *node.state), node.node.search_key, node.schema_file
     planned = task.plan.stream(name)
+    file = zero_row_file(task.plan, name, task.state)
     if planned.coalesced is not None:
-        file = coalesced_schema_file(planned, task.state, task.plan.epoch)
         return planned.stored_columns, planned.declaration.search_key, file
     stream = stream_of(planned.declaration, name, task.root)
-    return stream.columns, stream.search_key, task.state.schema_file if task.state else schema_file(f"tables/{name}")
+    return stream.columns, stream.search_key, file
+
+
+def zero_row_file(plan: Plan, name: str, state: TableState | None) -> str:
+    """Return the zero-row file of the columns of a table that is no view's: one that gets other columns has another.
+
+    ``state`` is the table as the plan finds it. Earlier epochs keep their file, also while the plan is not finished.
+    """
+    path = f"tables/{name}"
+    if state is None:
+        return schema_file(path)
+    changed = any(isinstance(step, AddColumns | MigrateTable | ReplaceTable) and step.path == path for step in plan.steps)
+    return schema_file(path, plan.epoch) if changed else state.schema_file
 
 
 def _stored(name: str, role: Role, task: Task) -> tuple[Mapping[str, Any], list[str], Mapping[str, str]]:

@@ -23,14 +23,11 @@ from warehouse.epochs.records import (
 )
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.ingest.files import LeftOut
-from warehouse.planning.coalesced_plans import coalesced_schema_file
 from warehouse.planning.former_layouts import still_there
 from warehouse.planning.keeping import noted, younger
 from warehouse.planning.steps import (
-    AddColumns,
     CreateTable,
     DropOverdue,
-    MigrateTable,
     MoveDeferred,
     NodePlan,
     ReplaceTable,
@@ -38,11 +35,12 @@ from warehouse.planning.steps import (
     StoreRejected,
     StoreRestored,
 )
+from warehouse.steps.definitions import zero_row_file
 from warehouse.steps.following import answers_record, coalesced_record, owed_record, stopped_followers, synopsis_record
 from warehouse.steps.forgotten import forgotten_state
 from warehouse.steps.progress import moved_partitions, moved_side, removed_files
 from warehouse.steps.registry import kind_of
-from warehouse.storage.tables import PROPERTIES, schema_file
+from warehouse.storage.tables import PROPERTIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -213,16 +211,12 @@ def _table_state(outcome: Outcome, planned: StreamPlan) -> TableState:
     before, table = outcome.before(planned.name), outcome.done.get(path)
     created = next((s for s in outcome.plan.steps if isinstance(s, CreateTable) and s.path == path), None)
     if before is not None:
-        version, table_id, partitions, schema = before.version, before.table_id, before.partitions, before.schema_file
+        version, table_id, partitions = before.version, before.table_id, before.partitions
     else:
-        version, table_id, partitions, schema = -1, created.table_id if created else "", (), schema_file(path)
+        version, table_id, partitions = -1, created.table_id if created else "", ()
     if table is not None:
         version = table.version
         partitions = moved_partitions(partitions, [table.commits[number] for number in sorted(table.commits)])
-    if any(isinstance(step, AddColumns | MigrateTable) and step.path == path for step in outcome.plan.steps):
-        schema = schema_file(path, outcome.plan.epoch)
-    elif planned.coalesced is not None:
-        schema = coalesced_schema_file(planned, before, outcome.plan.epoch)
     return TableState(
         name=planned.name,
         kind=_kind(planned),
@@ -231,7 +225,7 @@ def _table_state(outcome: Outcome, planned: StreamPlan) -> TableState:
         version=version,
         layout=planned.layout,
         declaration=planned.declaration,
-        schema_file=schema,
+        schema_file=zero_row_file(outcome.plan, planned.name, before),
         partitions=partitions,
         deferred=_side(outcome, MoveDeferred, planned.name, before.deferred if before else None),
         rejected=_side(outcome, StoreRejected, planned.name, before.rejected if before else None),
