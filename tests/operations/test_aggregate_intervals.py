@@ -82,8 +82,9 @@ def test_long_windows_of_estimates_are_made_of_intervals(tmp_path: Path, spark: 
     drawn.update(3)
     assert require_sound(drawn) > 30
     number = project.epoch.number - 1
-    last = [row for row in project.stored("arrived") if row["window_length"] == "24h" and row["epoch"] >= number]
-    assert {row["full"] for row in last} == {True}, "the history that is there is kept"
+    last = [row for row in project.stored("arrived") if row["epoch"] >= number]
+    full = {length: {row["full"] for row in last if row["window_length"] == length} for length in LONG}
+    assert full == {"2h": {True}, "6h": {True}, "24h": {False}}, "what the short windows reached is kept, and no more"
     assert list(check(project.root).findings) == []
 
 
