@@ -14,7 +14,9 @@ from warehouse.checking.check import check
 from warehouse.cli.aggregate_explanation import of_aggregate
 from warehouse.epochs.points import Point
 from warehouse.operations.migration import MigrationRequest
+from warehouse.planning import aggregate_plans
 from warehouse.serving.aggregate_explanation import explained_aggregate
+from warehouse.steps import synopsis_source
 
 from .drawn_aggregates import VALUES, Drawn, declare, require_equal, require_sound
 from .projects import Project
@@ -139,4 +141,28 @@ def test_numbers_of_very_many_groups_have_intervals_too(
     assert require_sound(drawn) > 10
     synopses = [state.synopsis.synopsis for state in project.epoch.tables if state.synopsis is not None]
     assert {(each.counted is None, each.levels) for each in synopses} == {(True, 4), (False, 0)}
+    assert list(check(project.root).findings) == []
+
+
+def test_a_large_synopsis_is_written_again_outside_the_driver(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By Spark, with the states of slots alone; it gets no longer intervals, and keeps those that it has while it may."""
+    draw = random.Random(8)  # noqa: S311 - rows of a test
+    drawn = Drawn(estimating(Project(tmp_path, spark), LONG), draw, windows=LONG)
+    project = drawn.project
+    drawn.update(5)
+    monkeypatch.setattr(intervals, "WRITTEN_AGAIN", 0)
+    monkeypatch.setattr(aggregate_plans, "longest_levels", lambda *_: 0)
+    drawn.update(1)
+    assert kept(project)[0] == 4, "what it has is no reason to write it again"
+    monkeypatch.undo()
+    monkeypatch.setattr(intervals, "WRITTEN_AGAIN", 0)
+    for windows in (SHORT, LONG):
+        estimating(project, windows)
+        with monkeypatch.context() as context:
+            context.delattr(synopsis_source, "known_batch")
+            drawn.update(2)
+        assert kept(project) == (0, {None})
+    assert require_sound(drawn) > 5
     assert list(check(project.root).findings) == []

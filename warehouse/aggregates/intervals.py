@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LARGE",
     "MANY",
+    "WRITTEN_AGAIN",
     "Piece",
     "basic_is_enough",
     "changed",
@@ -44,6 +45,8 @@ MANY = 256 << 10
 """Bytes of the states of a slot from which on they are many, however small each is."""
 _STILL = 4
 """Which part of these suffices where there are longer intervals: a synopsis is not to be written again to and fro."""
+WRITTEN_AGAIN = 256 << 20
+"""Bytes of a stored synopsis up to which it is written again for other intervals: its rows come into the driver then."""
 _COUNTS, _NUMBER = 16, 8
 """Bytes of the numbers of rows of a state, and of another number."""
 _QUANTILES = 22

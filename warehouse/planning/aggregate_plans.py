@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from warehouse.aggregates import intervals
 from warehouse.aggregates.definition import Due
 from warehouse.aggregates.intervals import longest_levels, upkeep
 from warehouse.aggregates.predicates import kinds_of
@@ -244,6 +245,10 @@ class _Following:
         missed = self._missed(known)
         rebuilt = synopsis.live and not emptied and (longer or built or missed)
         less = known is not None and not emptied and (slots < known.slots or synopsis.states != known.synopsis.states)
+        large = state is not None and not emptied and sum(part.bytes for part in state.partitions) > intervals.WRITTEN_AGAIN
+        if large and known is not None:
+            again = longer or less or self._lacks_intervals(known)
+            synopsis = replace(synopsis, levels=0 if again else known.synopsis.levels)
         carried = not rebuilt and (longer or less or self._other_intervals(known, synopsis))
         history = (emptied or rebuilt or missed) and not built and self.state(self.stream.name) is not None
         return SynopsisPlan(
@@ -253,6 +258,7 @@ class _Following:
             opening=self.stream.first and not self.stream.view,
             history=history,
             carried=carried,
+            large=large and carried,
             landed=self.landed if history and not synopsis.live else (),
             rebuilt=rebuilt,
             spare=spare,
@@ -268,7 +274,12 @@ class _Following:
         """Whether a synopsis that is there has other intervals than it is to have, or lacks those that it is to have."""
         if known is None or known.emptied:
             return False
-        return synopsis.levels != known.synopsis.levels or (synopsis.levels > 0 and known.merged is None)
+        return synopsis.levels != known.synopsis.levels or _Following._lacks_intervals(known)
+
+    @staticmethod
+    def _lacks_intervals(known: SynopsisRecord) -> bool:
+        """Whether a synopsis that is to have longer intervals has none, since the grid of times changed."""
+        return known.synopsis.levels > 0 and known.merged is None
 
     def _missed(self, known: SynopsisRecord | None) -> bool:
         """Whether the view has rows that its synopsis lacks: the view failed, and a verb other than an update built it."""

@@ -106,13 +106,26 @@ class SynopsisSource(FollowingSource):
 
     @cached_property
     def batch(self) -> Batch:
-        """What the synopsis gains, in the driver: it is as many rows as there are groups."""
+        """What the synopsis gains: in the driver, since it is as many rows as there are groups, unless it is a large one."""
+        if self.own.large:
+            return self._written_by_spark
         found = self._few
         if found is None and self.query is not None:
             found = self.query.toArrow() if self.together is None else self.together(self.planned.name)
         if self.own.synopsis.levels:
             found = self._with_intervals(found)
         return empty_batch(self.opened, self.columns) if found is None else known_batch(found, self.opened)
+
+    @property
+    def _written_by_spark(self) -> Batch:
+        """All rows of a synopsis that is written again."""
+        if self.query is None:
+            raise TypeError(f"{self.planned.name} is not carried")
+        rows = self.query.where("_fate = 'live'")
+        counted = rows.groupBy(*CELL).count().collect()
+        cells = {(row["sub_index"], row["exp_block"]): row["count"] for row in counted}
+        total = sum(cells.values())
+        return Batch(rows, BatchCounts(rows=total, live=total, cells=cells))
 
     def _with_intervals(self, gained: pa.Table | None) -> pa.Table | None:
         """The rows of slots with those of longer intervals, which the driver merges of them and of what is stored."""
