@@ -209,6 +209,7 @@ ODD = (
     "SELECT count(*) FROM odd WHERE k = 1",
     "SELECT count(*) FROM odd WHERE k = '1'",
     "SELECT count(*) FROM odd WHERE '01' = k",
+    "SELECT count(*) FROM odd WHERE k = '01' AND value = 0",
     "SELECT count(*) FROM odd k WHERE k.value = 1",
     "SELECT sum(value.n), avg(value.n) FROM odd value",
     "SELECT count(k), count(name) FROM odd",

@@ -202,12 +202,17 @@ class Within:
         """Whether every stored row of a file counts."""
         return self._asked.where is None and file.rows is not None and all_live(file, self._own_slot)
 
+    def _is_of_key_alone(self) -> bool:
+        """Whether the condition demands a whole search key, and nothing of other columns."""
+        key = {name.lower() for name in self._table.declaration.search_key}
+        return self._asked.nothing_more and self._asked.equal.keys() == key
+
     def _number(self, file: DataFile, group: Group | None) -> tuple[int, int]:
         """The least and the most rows of a file that count, of one group if one is given."""
         stored = file.rows if file.rows is not None else 1 << 40
         if self._prefix is not None and (summary := self._summaries.of(file)) is not None:
             low, high = summary.between(self._prefix)
-            return (low if self._asked.nothing_more and all_live(file, self._own_slot) and not group else 0), high
+            return (low if self._is_of_key_alone() and all_live(file, self._own_slot) and not group else 0), high
         if not group:
             return (stored if self._counts_all(file) else 0), stored
         found = self._summary_by_group(file)
