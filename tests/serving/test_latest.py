@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -132,6 +135,34 @@ def test_files_whose_results_are_kept_are_not_opened(own: House) -> None:
     assert found.put[1] < found.put[0]
     with pytest.raises(WarehouseError):
         reader.sql(query).all()
+    reader.close()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT avg(value) AS mean FROM names",
+        "SELECT count(*) AS rows FROM names GROUP BY value",
+        "SELECT typeof(value) AS kind, count(*) AS rows FROM names GROUP BY kind",
+    ],
+)
+def test_a_column_of_another_type_begins_anew(own: House, query: str) -> None:
+    """Results of the former type would round values of the new one."""
+    with hidden(own, 2):
+        reader = Reader.open(own.root)
+        reader.sql(query, isolation="latest").all()
+        state = reader.pin.state("names")
+        before = {file.path for file in reader.pin.live_files(state, reader.epoch.window_time)}
+    with Reader.open(own.root) as fresh:
+        came = [each.path for each in fresh.pin.live_files(fresh.pin.state("names"), fresh.epoch.window_time)]
+    for path in (*(each for each in came if each not in before), own.root / state.schema_file):
+        rows = pq.read_table(path, partitioning=None)
+        halves = pc.add(rows["value"].cast(pa.float64()), 0.5)
+        pq.write_table(rows.set_column(rows.schema.get_field_index("value"), "value", halves), path)
+    with Reader.open(own.root) as fresh:
+        found, expected = reader.sql(query, isolation="latest"), fresh.sql(query)
+        assert found.columns == expected.columns
+        assert near(found.all(), expected.all())
     reader.close()
 
 

@@ -131,7 +131,7 @@ class Partials:
         halves = _remembered(self._halves, (query.sql, own), lambda: aggregation_of(self._engine, query.sql, own, self._stable))
         if halves is None:
             return None
-        identity = (state.table_id, own, halves.partial(""), pin.epoch.anchor, pin.epoch.update_interval)
+        identity = (state.table_id, typed, halves.partial(""), pin.epoch.anchor, pin.epoch.update_interval)
         if self._kept.get(identity, identity) is None:
             return None
         try:
