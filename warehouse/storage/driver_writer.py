@@ -7,9 +7,8 @@ key columns, page checksums, bounds that any reader can trust.
 
 from __future__ import annotations
 
-import io
 import uuid
-from functools import cache, lru_cache
+from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,7 @@ import pyarrow.parquet as pq
 from warehouse.layout.columns import CELL
 from warehouse.storage.commit import unstage
 from warehouse.storage.fingerprint import name_of
-from warehouse.storage.footers import nearly_unique
+from warehouse.storage.footers import leaves_of, nearly_unique
 from warehouse.storage.recent_rows import recent_rows
 from warehouse.storage.side_by_side import each
 from warehouse.storage.store import store_of
@@ -180,7 +179,7 @@ def _encoded(rows: pa.Table, key: Sequence[str], filtered: Collection[str], grou
     A float column with a NaN has no bounds, since readers would prune as if it had none.
     """
     nan = [name for name, column in zip(rows.column_names, rows.columns, strict=True) if _has_nan(column)]
-    leaves = _leaves(rows.schema)
+    leaves = leaves_of(rows.schema)
     filters = {name: {"ndv": min(group_rows, rows.num_rows), "fpp": 0.01} for name in key if name in filtered}
     differences = _differences(rows, filters)
     content = pa.BufferOutputStream()
@@ -220,7 +219,7 @@ def _differences(rows: pa.Table, filtered: Collection[str]) -> dict[str, str]:
         if name in filtered or (encoding and nearly_unique(column)):
             found[name] = encoding or "PLAIN"
         if pa.types.is_list(column.type) and pa.types.is_integer(column.type.value_type):
-            (leaf,) = _leaves(pa.schema([rows.schema.field(name)]))
+            (leaf,) = leaves_of(pa.schema([rows.schema.field(name)]))
             values = pa.chunked_array([chunk.flatten() for chunk in column.chunks], column.type.value_type)
             if len(values) and nearly_unique(values.slice(0, _TELLING_ROWS)):
                 found[leaf] = "DELTA_BINARY_PACKED"
@@ -233,15 +232,6 @@ def _encoding(kind: pa.DataType) -> str | None:
         return "DELTA_BYTE_ARRAY"
     whole = pa.types.is_integer(kind) or pa.types.is_date(kind) or pa.types.is_timestamp(kind)
     return "DELTA_BINARY_PACKED" if whole or (pa.types.is_decimal(kind) and kind.precision <= _WHOLE_DIGITS) else None
-
-
-@lru_cache(maxsize=64)
-def _leaves(schema: pa.Schema) -> tuple[str, ...]:
-    """The paths of a schema's columns of plain values."""
-    empty = io.BytesIO()
-    pq.write_table(schema.empty_table(), empty, store_schema=False)
-    stored = pq.ParquetFile(empty).schema
-    return tuple(stored.column(place).path for place in range(len(stored)))
 
 
 def as_stored(schema: pa.Schema) -> pa.Schema:

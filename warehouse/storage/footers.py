@@ -17,9 +17,11 @@ Dates and instants outside the years 1 to 9999, NaN, infinities and text that is
 
 from __future__ import annotations
 
+import io
 import math
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -33,10 +35,10 @@ from warehouse.storage.snapshot import BOUND_LENGTH, stored_files
 from warehouse.time import NEVER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["LARGE_ROWS", "file_statistics", "nearly_unique", "without_dictionary"]
+__all__ = ["LARGE_ROWS", "bounded_leaves", "file_statistics", "leaves_of", "nearly_unique", "without_dictionary"]
 
 
 _LAST_CHARACTER = "\U0010ffff"
@@ -78,6 +80,28 @@ def file_statistics(file: Path, columns: Sequence[str]) -> tuple[int, str]:
             highs[name] = high
     known = {"numRecords": footer.num_rows, "minValues": lows, "maxValues": highs, "nullCount": nulls}
     return footer.num_rows, _json(known)
+
+
+@lru_cache(maxsize=64)
+def leaves_of(schema: pa.Schema) -> tuple[str, ...]:
+    """Return the paths of a schema's columns of plain values."""
+    return tuple(column.path for column in _columns(schema))
+
+
+@lru_cache(maxsize=64)
+def bounded_leaves(schema: pa.Schema) -> tuple[str, ...]:
+    """Return the paths of the columns that get bounds in a file that is written a batch at a time: all but those of floats.
+
+    Bounds leave NaN out, so readers would prune as if there was none, and whether one comes is not known before.
+    """
+    return tuple(column.path for column in _columns(schema) if column.physical_type not in ("FLOAT", "DOUBLE"))
+
+
+def _columns(schema: pa.Schema) -> Iterator[Any]:
+    empty = io.BytesIO()
+    pq.write_table(schema.empty_table(), empty, store_schema=False)
+    stored = pq.ParquetFile(empty).schema
+    return (stored.column(place) for place in range(len(stored)))
 
 
 def _json(value: dict[str, Any]) -> str:

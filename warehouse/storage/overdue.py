@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from warehouse.objects.path import parquet_source
 from warehouse.storage.commit import commit, unstage
 from warehouse.storage.fingerprint import damage, with_sums
+from warehouse.storage.footers import bounded_leaves
 from warehouse.storage.replay import replay
 from warehouse.storage.store import store_of
 
@@ -130,7 +131,13 @@ def _without(file: Path, directory: Path, column: str, through: int) -> Path:
     codec = source.metadata.row_group(0).column(0).compression.lower()
     if codec == "uncompressed":  # as footers call it
         codec = "none"
-    with source, pq.ParquetWriter(target, source.schema_arrow, compression=codec, write_page_checksum=True) as writer:
+    schema = source.schema_arrow
+    with (
+        source,
+        pq.ParquetWriter(
+            target, schema, compression=codec, write_page_checksum=True, write_statistics=bounded_leaves(schema)
+        ) as writer,
+    ):
         for batch in source.iter_batches():
             kept = batch.filter(pc.greater(batch.column(column), through))
             if kept.num_rows:

@@ -27,6 +27,7 @@ from warehouse.storage.definition_commits import set_columns
 from warehouse.storage.driver_writer import as_stored
 from warehouse.storage.duckdb_sql import in_memory, quoted
 from warehouse.storage.fingerprint import damage, with_sums
+from warehouse.storage.footers import bounded_leaves
 from warehouse.storage.replay import replay
 from warehouse.storage.store import store_of
 from warehouse.storage.tables import lacks_columns
@@ -241,7 +242,10 @@ def _staged(table: Path, changed: Mapping[str, _Changed]) -> Path:
 
 def _rewritten(connection: duckdb.DuckDBPyConnection, file: Path, directory: Path, changed: _Changed) -> Path:
     target = directory / f"part-{uuid.uuid4().hex}.parquet"
-    with pq.ParquetWriter(target, changed.schema, compression="zstd", write_page_checksum=True) as writer:
+    bounded = bounded_leaves(changed.schema)
+    with pq.ParquetWriter(
+        target, changed.schema, compression="zstd", write_page_checksum=True, write_statistics=bounded
+    ) as writer:
         for rows in _queried(connection, file, changed.statement):
             writer.write_table(rows.cast(changed.schema))
     return target

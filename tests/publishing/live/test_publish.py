@@ -20,7 +20,7 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 from deltalake.exceptions import DeltaError
 
-from tests.serving.house import House, add_epoch, add_views, build, same_tables_later
+from tests.serving.house import ANCHOR, House, Row, Table, add_epoch, add_views, build, same_tables_later, table_state
 from warehouse.checking.published import live_findings
 from warehouse.epochs.journal import epoch_path
 from warehouse.epochs.points import Moment, Point
@@ -36,7 +36,7 @@ from warehouse.storage.entries import entry_path
 from warehouse.storage.fingerprint import has_sum
 from warehouse.storage.local_disk import LocalDisk
 from warehouse.storage.tables import CHECKPOINT_INTERVAL
-from warehouse.time import DAY
+from warehouse.time import DAY, HOUR
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -179,6 +179,23 @@ def test_files_without_dead_rows_are_shared_with_the_table(house: House, monkeyp
     move(house)
     assert not {path.stat().st_ino for path in (house.root / LIVE / "names").glob("*.parquet")} & inodes
     check(house, house.epochs[-1])
+
+
+def test_no_reader_loses_a_nan_of_a_piece(tmp_path: Path) -> None:
+    """NaN is above all numbers; bounds that leave it out would have its row skipped."""
+    columns = (("k", "string", pa.string()), ("value", "double", pa.float64()))
+    values = (1.0, float("nan"), 2.0)
+    rows = tuple(Row((key, value), ANCHOR, ANCHOR + (3 - (key == "a")) * HOUR, 1) for value in values for key in ("a", "b"))
+    table = Table("t", columns, ("k",), (*rows[::2], *rows[1::2]))
+    house = House(tmp_path / "root", {"t": table})
+    for number, slot in enumerate((1, 2)):
+        add_epoch(house, number, slot, (table_state(house, table, slot, number),), ())
+    move(house)
+    files = DeltaTable(str(house.root / LIVE / "t")).file_uris()
+    state = newest_state(house.root / LIVE / "t")
+    assert state is not None
+    assert [held.since for held in state.held()] == [2] * len(files)
+    assert duckdb.read_parquet(files).filter("value > 5").count("*").fetchall() == [(1,)]
 
 
 def test_a_full_disk_is_told_and_leaves_former_versions(house: House, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,7 @@ from warehouse.serving.statement import instant
 from warehouse.serving.visible_tables import is_user_column
 from warehouse.storage.duckdb_sql import listed, quoted
 from warehouse.storage.fingerprint import require_whole, sum_of_name, summed_name
-from warehouse.storage.footers import file_statistics
+from warehouse.storage.footers import bounded_leaves, file_statistics
 from warehouse.storage.local_disk import undone_on_failure
 from warehouse.storage.store import store_of
 from warehouse.storage.tables import rows_schema
@@ -158,7 +158,7 @@ def _parts(reader: pa.RecordBatchReader) -> Iterator[tuple[int, pa.RecordBatch]]
 def _write(place: Path, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> tuple[int, int]:
     """Write a file and return its smallest and largest expiration slot."""
     lows, highs = [], []
-    with pq.ParquetWriter(place, schema, write_page_checksum=True) as writer:
+    with pq.ParquetWriter(place, schema, write_page_checksum=True, write_statistics=bounded_leaves(schema)) as writer:
         for batch in batches:
             rows = pa.Table.from_batches([batch]).cast(schema)
             ends = pc.min_max(rows.column("_exp_slot")).as_py()
