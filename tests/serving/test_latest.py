@@ -61,6 +61,7 @@ RUN = (
     "SELECT count(*) FROM days WHERE day < current_date",
     "SELECT count(*) OVER () FROM names",
     "SELECT -n AS n, count(*) FROM days GROUP BY n ORDER BY n + 0",
+    "SELECT n % 2 AS rest, count(*) AS _g0 FROM days GROUP BY n % 2 HAVING _g0 > 1",
     "SELECT name, count(*) FROM names GROUP BY ROLLUP (name)",
     "SELECT string_agg(name, ',' ORDER BY name) FROM names",
     "SELECT count(*) FROM (FROM names)",

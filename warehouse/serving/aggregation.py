@@ -129,6 +129,8 @@ class Halves:
         items = node["select_list"]
         if any(modifier["type"] == "DISTINCT_MODIFIER" for modifier in node["modifiers"]):
             raise ElseError
+        if any(name.startswith("_") for name in self._aliases):  # as the columns of partial results do
+            raise ElseError
         self._group(node, items)
         where = node["where_clause"]
         if where is not None:
