@@ -13,6 +13,7 @@ import pytest
 from warehouse.limits import limited
 from warehouse.promise.presence import bits_of, hash_of, holds
 from warehouse.promise.summaries import stored_part
+from warehouse.serving.key_summaries import Summaries
 from warehouse.serving.keys import KeyColumn, keys_of
 from warehouse.storage.key_summaries import (
     count_keys,
@@ -23,6 +24,7 @@ from warehouse.storage.key_summaries import (
     summary_path,
     write_summary,
 )
+from warehouse.storage.snapshot import DataFile
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -135,3 +137,12 @@ def test_files_without_a_use_have_none(tmp_path: Path) -> None:
     pq.write_table(pa.table({"k": pa.array([1, 1])}), tmp_path / "small.parquet")
     write_summary(tmp_path / "small.parquet", ["k"])
     assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".keys")] == []
+
+
+def test_what_a_reader_holds_of_files_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That a file has no filter takes memory too, and a reader that is open for weeks meets many files."""
+    monkeypatch.setattr("warehouse.serving.key_summaries._MOST_FILTER_BYTES", 100)
+    held = Summaries()
+    for number in range(50):
+        assert held.filter_of(DataFile(f"/nowhere/{number}.parquet", 1, 1, 1, 0, {})) is None
+    assert len(held.filters) < 10

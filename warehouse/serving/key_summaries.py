@@ -54,7 +54,7 @@ class Summaries:
                 self.filters.clear()
                 self.filter_bytes = 0
             found = self.filters[file.path] = read_filter(file.path, file.rows)
-            self.filter_bytes += len(found or b"")
+            self.filter_bytes += len(file.path) + len(found or b"")
         return self.filters[file.path]
 
     def filtered(self, file: DataFile) -> bool:
