@@ -46,6 +46,9 @@ _CLOCK = "2024-05-01T08:{:02}:{:02}"
         "(?P<a>(?:.*,){5}x)",
         "(?P<a>x|(?:[a-z]+b[^0-9]{2,})?)y",
         r"(?P<a>\S*)(?=.*x)z",
+        "(?P<a>(?:a|aa){1,20})b",
+        r"(?P<a>(?:\d{1,3}\.?){1,20})x",
+        "(?P<a>(?:a?b?a?){1,20})x",
     ],
 )
 def test_what_is_refused(text: str) -> None:
@@ -65,6 +68,10 @@ def test_what_is_refused(text: str) -> None:
         r"(?P<a>\S+)(?: (?P<b>[a-z]+))?(?: (?P<c>.*))?",
         r'"(?P<a>[^"\\]*(?:\\.[^"\\]*)*+)"',
         "^(?P<a>.{0,50}),(?P<b>.{0,50}),x$",
+        "(?P<a>(?:[^,]{1,20},){10})(?P<b>.*)",
+        "(?P<a>(?:ab|ac){1,20})x",
+        "(?P<a>(?:a|aa){1,20}+)b",
+        r"(?P<a>(?:\d{1,3}\.?){4})x",
     ],
 )
 def test_what_takes_no_longer_than_a_line_is_long(text: str) -> None:

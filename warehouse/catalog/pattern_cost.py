@@ -2,13 +2,14 @@ r"""How long a pattern of lines can take on a line that does not match: what rep
 
 Where two repeats take the same signs, and all that must stand between them, ``.*,.*,x``, a line is divided between them in as
 many ways as it has signs: a line of a megabyte takes 10**12 steps. Possessive repeats give nothing back, and nothing that follows
-makes ``.*`` at the end of a pattern try again.
+makes ``.*`` at the end of a pattern try again. A group that repeats, ``(?:a|aa){1,20}``, divides a line in yet more ways where it
+can take the same signs at one time or at several.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 
@@ -19,6 +20,8 @@ _SIGNS = (*map(chr, range(128)), "\u00e9")
 _ANY = frozenset(_SIGNS)
 _MANY = 100
 """Times from which on a repeat counts as one without end."""
+_SEVERAL = 10
+"""Times of a group from which on all that varies within it counts so: ten parts of two ways each are a thousand."""
 _TIMES = re.compile(r"(?:[*+?]|\{(\d+)(,?)(\d*)\})([+?]?)")
 _OPENING = re.compile(r"\((?:\?:|\?=|\?!|\?P?<[A-Za-z_]\w*>)?")
 _CLASS = re.compile(r"\[\^?(?:\\.|[^\]\\])*\]", re.DOTALL)
@@ -28,13 +31,15 @@ _CLASS = re.compile(r"\[\^?(?:\\.|[^\]\\])*\]", re.DOTALL)
 class _Part:
     """A sign of a set, perhaps repeated, or another way around some: how often, as it is written.
 
-    ``least`` is how often it must be there, ``endless`` whether it may be very often, ``gives`` whether it gives some back.
+    ``least`` is how often it must be there, ``endless`` whether it may be very often, ``varies`` whether it may be there more or
+    less often, ``gives`` whether it gives some back.
     """
 
     signs: frozenset[str]
     text: str
     least: int = 1
     endless: bool = False
+    varies: bool = False
     gives: bool = True
 
 
@@ -101,6 +106,8 @@ def _piece(pattern: str, place: int) -> tuple[list[_Way], int]:
         least, most, possessive, place = _times(pattern, place)
         ahead = opening is not None and opening[0] in ("(?=", "(?!")
         ways = [tuple(_within(part, keeps=possessive, passed=ahead) for part in way) for way in inner]
+        if most >= _SEVERAL and not possessive:
+            ways = _often(ways, pattern[begin:place])
         if most > 1:
             ways = [way + other for way, other in product(ways, ways)][:_MOST_WAYS]
         return ([*ways, ()] if least == 0 or ahead else ways), place
@@ -109,13 +116,27 @@ def _piece(pattern: str, place: int) -> tuple[list[_Way], int]:
         step = found.end() - place
     signs = _signs(pattern[place : place + step])
     least, most, possessive, place = _times(pattern, place + step)
-    part = _Part(signs, pattern[begin:place], min(least, 1), endless=most > _MANY, gives=not possessive)
+    varies = most > least
+    part = _Part(signs, pattern[begin:place], min(least, 1), endless=most > _MANY, varies=varies, gives=not possessive)
     return [(part,)], place
 
 
 def _within(part: _Part, *, keeps: bool, passed: bool) -> _Part:
     """Return a part of a group that gives nothing back, or that is looked at ahead and passed over."""
-    return _Part(part.signs, part.text, 0 if passed else part.least, part.endless, part.gives and not keeps)
+    return replace(part, least=0 if passed else part.least, gives=part.gives and not keeps)
+
+
+def _often(ways: list[_Way], group: str) -> list[_Way]:
+    """Return the ways through a group that repeats often: a part that varies may take many signs, over all its times.
+
+    So may each part of ways that begin with the same sign, for which of them is gone can differ from time to time.
+    """
+    begins = [way[0].signs if way else frozenset() for way in ways]
+    alike = [any(begin & other for number, other in enumerate(begins) if number != own) for own, begin in enumerate(begins)]
+    return [
+        tuple(replace(part, endless=True, text=group) if same or part.varies else part for part in way)
+        for way, same in zip(ways, alike, strict=True)
+    ]
 
 
 def _times(pattern: str, place: int) -> tuple[int, float, bool, int]:
