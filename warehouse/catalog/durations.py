@@ -21,6 +21,7 @@ _UNITS = (
     ("s|secs?|seconds?", "1"),
     ("ms|msecs?|millis|milliseconds?", "0.001"),
     ("us|\u00b5s|\u03bcs|usecs?|micros|microseconds?", "0.000001"),
+    ("ns|nsecs?|nanos|nanoseconds?", "0.000000001"),
 )
 _IN_WORDS = "".join(rf"(?:{_NUMBER} ?(?:{words})[ ,]*)?" for words, _ in _UNITS)
 _SIZES = tuple(size for _, size in _UNITS)
