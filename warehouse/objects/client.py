@@ -38,7 +38,8 @@ def library() -> Any:  # noqa: ANN401 - obstore is an extra: not installed where
     try:
         import obstore.store  # noqa: PLC0415 - local roots do without
     except ImportError as error:
-        raise PlatformError("a `root` in an object store needs more of Python: pip install 'stream-wh[s3]'") from error
+        needs = "a `root` or `landing` in an object store needs more of Python"
+        raise PlatformError(f"{needs}: pip install 'stream-wh[s3]'") from error
     return obstore
 
 
