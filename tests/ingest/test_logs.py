@@ -50,7 +50,7 @@ SYSLOG: dict[str, Any] = {
 TS = "ts=2024-05-13T08:00:00Z http.host=h1"
 QUOTED = (
     r'"GET \"/\" it\'s"', r'"\x1b[31mred \u00fc \\x1b"', r'"C:\Users\\n"', '"a=1 b=\t2"', '""', '"\\', "plain=x", '"two"words',
-    "", "-",
+    "", "-", r'"\ud800 \ud83d\ude00"',
 )  # fmt: skip
 
 
@@ -89,6 +89,9 @@ FORMS = (
     "Nov 25 2021 08:00:00 web %ASA-6-1: a device that says its year",
     "Dec 31 23:00:10 web last message repeated 3 times",
     "Dec 31 23:00:10 web a[7] (b): c",
+    "Nov 5 08:00:00 web a: a day of one digit",
+    "<166>Nov 25 2021 08:00:00: %ASA-6-1: no host",
+    "<166>2021-11-25T08:00:00Z fw : %ASA-6-1: a host",
 )
 
 
@@ -103,14 +106,17 @@ def test_forms_of_syslog(tmp_path: Path, spark: SparkSession) -> None:
     assert moments == [
         "2024-05-01 08:00:00", "", "2024-05-01 06:00:00", "2025-12-31 22:00:10", "2025-12-31 23:00:00", "2026-01-03 10:00:00",
         "2025-01-04 11:00:00", "2024-02-29 07:00:00", "", "2021-11-25 07:00:00", "2025-12-31 22:00:10", "2025-12-31 22:00:10",
-        "", "",
+        "2025-11-05 07:00:00", "2021-11-25 07:00:00", "2021-11-25 08:00:00", "", "",
     ]  # fmt: skip
     parts = [(row.get("program"), row.get("pid"), row.get("message")) for row in rows]
     assert parts[:4] == [
         ("su", None, "failed - x"), (None, None, None), ("sshd", "7", "Accepted: key"), ("sshd", "17", "Accepted: key"),
     ]  # fmt: skip
     assert parts[10:12] == [(None, None, "last message repeated 3 times"), ("a", "7", "c")]
-    assert [row.get("fault") for row in rows] == [None] * 8 + ["mistyped", None, None, None, "malformed", "malformed"]
+    assert [(row.get("host"), *part) for row, part in zip(rows[13:15], parts[13:15], strict=True)] == [
+        (None, "%ASA-6-1", None, "no host"), ("fw", "%ASA-6-1", None, "a host"),
+    ]  # fmt: skip
+    assert [row.get("fault") for row in rows] == [None] * 8 + ["mistyped", *[None] * 6, "malformed", "malformed"]
     assert "a time, a host" in rows[-1]["why"]
     named = declared(tmp_path / "year", **SYSLOG, options={"year": "1999"})
     assert [row["moment"][:4] for row in read(spark, named, {"y.log": "\n".join(FORMS[3:5])})] == ["1999", "1999"]
@@ -123,6 +129,7 @@ def test_forms_of_syslog(tmp_path: Path, spark: SparkSession) -> None:
 def test_python_reads_syslog_in_the_same_way() -> None:
     """By which the files with a key are found, and ``init --from`` looks at them."""
     found = [syslog_fields(line) for line in FORMS]
+    assert [fields and (fields["host"], fields["program"]) for fields in found[13:]] == [(None, "%ASA-6-1"), ("fw", "%ASA-6-1")]
     assert [fields and (fields["program"], fields["pid"]) for fields in found[:4]] == [
         ("su", None), (None, None), ("sshd", "7"), ("sshd", "17"),
     ]  # fmt: skip

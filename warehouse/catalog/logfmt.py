@@ -50,4 +50,5 @@ def _value(text: str) -> str | None:
     if "\\" not in text:
         return text[1:-1]
     known = _ESCAPE.sub(lambda escape: escape[0] if escape[1] else r"\\", text)
-    return str(json.loads(known, strict=False))
+    # Half of a pair of surrogates is no sign; Java writes it as a question mark, too.
+    return str(json.loads(known, strict=False)).encode(errors="replace").decode()

@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-__all__ = ["FIELDS", "MONTHS", "NOTHING", "PATTERNS", "YEARLESS", "is_syslog", "syslog_fields", "with_year", "year_of"]
+__all__ = ["FIELDS", "MONTHS", "NOTHING", "PATTERNS", "TEXTS", "YEARLESS", "is_syslog", "syslog_fields", "with_year", "year_of"]
 
 FIELDS = ("priority", "moment", "host", "program", "pid", "message_id", "data", "message")
 MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
+TEXTS = tuple(name for name in FIELDS if name not in ("priority", "moment"))
+"""Those that are text whatever a sample holds: a pid is no number to every program."""
 NOTHING = "-"
 """What RFC 5424 writes for a field that is not there."""
 _MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
@@ -31,20 +33,23 @@ _VERSION_1 = (
 )
 _OTHERS = (
     r"(?:<(?P<priority>\d{1,3})>)?"
-    rf"(?P<moment>{_MONTH} [ \d]\d (?:\d{{4}} )?\d\d:\d\d:\d\d(?:\.\d{{1,9}})?|\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d\S*) "
-    r"(?P<host>\S+) "
+    rf"(?P<moment>{_MONTH} [ \d]?\d (?:\d{{4}} )?\d\d:\d\d:\d\d(?:\.\d{{1,9}})?"
+    r"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\S*[^\s:])?)"
+    r"(?:: (?=%)| (?P<host>\S+) (?:: (?=%))?)"
     r"(?:(?P<program>[^\s:\[]+)(?:\[(?P<pid>[^\]]*)\])?(?: [(<][^)>]*[)>])?:(?: |(?!.)))?(?P<message>.*)"
 )
-"""Lines such as "last message repeated 3 times" name no program."""
+"""Lines such as "last message repeated 3 times" name no program. Devices of Cisco may name no host, and write a colon before
+their program, ``: %ASA-6-302013: ...``."""
 PATTERNS = (_VERSION_1, _OTHERS)
 """The forms of a line: the first that it matches counts, and of that one :data:`NOTHING` is no value."""
-YEARLESS = r"([A-Z][a-z]{2}) ([ \d]\d) (?:(\d{4}) )?([\d:.]+)"
+YEARLESS = r"([A-Z][a-z]{2}) ([ \d]?\d) (?:(\d{4}) )?([\d:.]+)"
 """The parts of a time as of RFC 3164: month, day, the year that some devices write, clock."""
 _YEARLESS = re.compile(YEARLESS, re.ASCII)
 _SURELY = (
-    re.compile(rf"(?:<\d{{1,3}}>)?{_MONTH} [ \d]\d (?:\d{{4}} )?\d\d:\d\d:\d\d\S* \S+ \S", re.ASCII),
-    re.compile(r"<\d{1,3}>1 \d{4}-\d\d-\d\dT\S+ \S+ \S+ \S+ \S+ (?:-|\[)", re.ASCII),
+    re.compile(rf"(?:<\d{{1,3}}>)?{_MONTH} [ \d]?\d (?:\d{{4}} )?\d\d:\d\d:\d\d\S* \S+ \S", re.ASCII),
+    re.compile(r"<\d{1,3}>1 (?:\d{4}-\d\d-\d\dT\S+|-) \S+ \S+ \S+ \S+ (?:-|\[)", re.ASCII),
     re.compile(r"(?:<\d{1,3}>)?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S* \S+ [^\s:\[]+(?:\[[^\]]*\])?:(?: |$)", re.ASCII),
+    re.compile(r"(?:<\d{1,3}>)?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S*(?: \S+ )?: %", re.ASCII),
 )
 _LEAP = "02-29"
 _AHEAD = timedelta(days=1)

@@ -56,7 +56,7 @@ def line_records(session: SparkSession, stream: Stream, names: Sequence[str], fi
     Blank lines are skipped.
     """
     texts = session.read.option("recursiveFileLookup", "true").option("__globPaths__", "false").text(paths_of(stream, files))
-    lines = texts.select("value", "_metadata").where("trim(value) != ''")
+    lines = texts.select("value", "_metadata").where(F.col("value").rlike(r"\S"))
     made = {"logfmt": _of_logfmt, "syslog": _of_syslog}.get(stream.format, _of_pattern)
     fields, wrong, strange = made(stream, names)
     return lines.select(
