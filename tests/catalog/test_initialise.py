@@ -242,6 +242,7 @@ def test_times_in_another_spelling(tmp_path: Path) -> None:
         ("x.xlsx", "PK", "save its sheet as CSV"),
         ("x.parquet", "no parquet", "cannot be read as parquet"),
         ("x.csv", "a,b\nc,d\n", "can be an arrival time"),
+        ("x.csv", "a,b\nc,10:00:00\n", "can be an arrival time"),
         ("x.csv", "a,b\n", "has no rows"),
         ("x.csv", "a,at\nc,2024-07-01 08:00:00 BST\n", r"the times of at end with BST.*--arrival 'to_timestamp\(replace\(at, "),
         ("x.csv", "a,a\n1,2013-01-01 00:00:00\n", "a cannot be declared: its name stands in the header more than once"),

@@ -35,6 +35,7 @@ def test_a_log_of_syslog_is_declared_with_its_years(tmp_path: Path) -> None:
     assert written[1].stat().st_mtime_ns == CHANGED * 1000
     (stream,) = load_catalog(tmp_path / "project").streams
     assert (stream.format, stream.options) == ("syslog", ())
+    assert {column.name: column.type for column in stream.columns if column.type != "string"} == {"moment": "timestamp"}
     assert {column.name for column in stream.columns} == {"moment", "host", "program", "pid", "message"}
     assert "1 line would be rejected, for they do not match the format syslog" in written[0].read_text()
 
@@ -67,6 +68,10 @@ def test_a_log_of_pairs_is_declared_with_its_types(tmp_path: Path) -> None:
         ("2024-05-01T08:00:00Z 1 2\n2024-05-01T08:00:00Z 1 2\n", None),
         ("<13>Nov 25 14:38:17 host a\n<13>Nov 25 14:38:17 host a\n", "syslog"),
         ('\ufeffa=1 b=2\na=1 b="2 3"\n', "logfmt"),
+        ("Nov 5 14:38:17 host a: the only line\n", "syslog"),
+        ("-- Logs begin at Mon 2024-05-13. --\nMay 13 14:38:17 host a: b\n-- Boot 0c1a --\n", "syslog"),
+        ("<166>2024-05-13T08:00:00Z: %ASA-6-1: a\n<166>2024-05-13T08:00:00Z fw : %ASA-6-1: a b\n", "syslog"),
+        ("<13>1 - - - - - -\n<13>1 2024-05-13T08:00:00Z h p 1 - - a\n", "syslog"),
     ],
 )
 def test_other_files_are_left_alone(tmp_path: Path, text: str, form: str | None) -> None:
@@ -74,3 +79,17 @@ def test_other_files_are_left_alone(tmp_path: Path, text: str, form: str | None)
     (tmp_path / "x").write_text(text)
     found = log_of(tmp_path / "x")
     assert (found and found[0]) == form
+
+
+def test_what_else_stands_in_logs_is_no_hindrance(tmp_path: Path) -> None:
+    """Zeros where a machine lost power, half a pair of surrogates, a very long text; durations are not looked for."""
+    source = tmp_path / "app.log"
+    row = 'ts=2024-05-13T08:{0:02}:00Z level=info worker=w{1} took={2}ms msg="{3}"\n'
+    lines = [row.format(number, number % 3, number % 29, "GET /") for number in range(58)]
+    lines += [row.format(58, 1, 7, "\\ud800"), row.format(59, 1, 7, '\\"x' * 1_000_000)]
+    lines.insert(30, "\0" * 512 + "\n")
+    source.write_text("".join(lines))
+    proposed = proposal(source)
+    assert (proposed.arrival, proposed.key.columns) == ("ts", ("worker",))
+    written, _ = write_project(tmp_path / "project", source=source)
+    assert "1 line would be rejected, for they do not match the format logfmt" in written.read_text()

@@ -11,6 +11,7 @@ from warehouse.catalog.avro_files import is_avro
 from warehouse.catalog.codecs import CODECS, decompressed, is_compressed
 from warehouse.catalog.duck_sql import quoted
 from warehouse.catalog.json_arrays import begins_array
+from warehouse.catalog.log_lines import log_of
 from warehouse.catalog.model import COLUMNAR
 from warehouse.catalog.zeek import is_zeek
 from warehouse.errors import UsageError
@@ -110,7 +111,8 @@ def _by_beginning(source: Path) -> Format:
         return "parquet"
     if is_avro(beginning):
         return "avro"
-    if _CONTROL.search(beginning) and not beginning.startswith(_WIDE_MARKS):
+    # A log may have zeros where its machine lost power.
+    if _CONTROL.search(beginning) and not beginning.startswith(_WIDE_MARKS) and log_of(source) is None:
         known = f"{', '.join(_ENDINGS)}, or text compressed by {', '.join(CODECS)}"
         raise UsageError(f"{source} is no text, and its name does not end as those of files that are read: {known}; convert it")
     if is_zeek(source):

@@ -27,15 +27,19 @@ __all__ = ["Log", "fields_as_csv", "log_of"]
 Log = tuple["Format", tuple[tuple[str, str], ...]]
 """The format of a log, and the options that it needs."""
 _LOOKED_AT = 1 << 16
-_FEWEST = 2
 _NEARLY_ALL = 0.8
 """The share of lines that must match: those of a trace behind an error do not."""
+_HEADING = re.compile(r"-- .* --")
+"""What journalctl writes above and between its lines, such as ``-- Boot 0c1a --``."""
 _LINE_END = re.compile(r"\r\n?|\n")
+_NO_PART_OF_CSV = re.compile(r"\r\n?|[\n\0]")
+_MOST_SIGNS = 10_000
+"""Of a value in the sample: DuckDB reads no line of more than two million bytes."""
 
 
 def log_of(source: Path) -> Log | None:
     """Return the format that nearly all lines at the beginning of a file have, the first among them; None if there is none."""
-    lines = _beginning(source)
+    lines = [line for line in _beginning(source) if not _HEADING.fullmatch(line)]
     pattern = line_pattern(APPLICATION)
     ways: tuple[tuple[Callable[[str], bool], Log], ...] = (
         (is_syslog, ("syslog", ())),
@@ -43,7 +47,7 @@ def log_of(source: Path) -> Log | None:
         (is_logfmt, ("logfmt", ())),
     )
     for fits, log in ways:
-        if sum(map(fits, lines)) >= max(_FEWEST, _NEARLY_ALL * len(lines)) and fits(lines[0]):
+        if lines and fits(lines[0]) and sum(map(fits, lines)) >= _NEARLY_ALL * len(lines):
             return log
     return None
 
@@ -69,13 +73,13 @@ def fields_as_csv(source: Path, log: Log, most: int, target: Path) -> tuple[int,
         if log[0] == "syslog":  # which has its names whatever is in a file
             names = {name: None for name in names if any(record[name] is not None for record in records if name in record)}
         writer.writerow(names)
-        writer.writerows([[_on_one_line(record.get(name)) for name in names] for record in records])
+        writer.writerows([[_of_sample(record.get(name)) for name in names] for record in records])
     return unfit, "", example
 
 
-def _on_one_line(value: str | None) -> str | None:
-    """A value for the sample alone: breaks within it matter to CSV, and to nothing that is looked at."""
-    return None if value is None else _LINE_END.sub(" ", value)
+def _of_sample(value: str | None) -> str | None:
+    """A value for the sample alone: its breaks, zeros and length matter to CSV, and to nothing that is looked at."""
+    return None if value is None else _NO_PART_OF_CSV.sub(" ", value[:_MOST_SIGNS])
 
 
 def _beginning(source: Path) -> list[str]:

@@ -145,7 +145,7 @@ def _named_zone(found: Found) -> tuple[str, str] | None:
     """Return a column whose texts are times that all end with the name of several zones, and that name."""
     for column in found.columns:
         texts = found.sample[column.name].to_pylist() if column.type == "string" else []
-        ends = [SEVERAL_ZONES.search(text) for text in texts if text]
+        ends = [SEVERAL_ZONES.search(str(text)) for text in texts if text]
         if ends and all(ends) and len(names := {end[1] for end in ends if end}) == 1:
             return column.name, names.pop()
     return None

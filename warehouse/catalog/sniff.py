@@ -26,6 +26,7 @@ from warehouse.catalog.model import COLUMNAR, MAX_RECORD, OF_LINES
 from warehouse.catalog.read_times import duration_format, is_named_as_time, is_named_as_year, never, time_format, year_format
 from warehouse.catalog.sniffed import Found, SniffedColumn
 from warehouse.catalog.spelling import FaultError
+from warehouse.catalog.syslog import TEXTS
 from warehouse.catalog.types import unusable_name
 from warehouse.catalog.zeek import zeek_query
 from warehouse.errors import UsageError
@@ -56,7 +57,11 @@ _TEXTS = ("csv", "json", *OF_LINES)
 _NEARLY_ALL = 0.95
 _HUNDREDTHS = [number / 100 for number in range(101)]
 _MOST_BIGINT = 1 << 63
-_CLOCK = r"\d{1,2}:\d\d(:\d\d([.,]\d+)?)?( ?[AaPp]\.?[Mm]\.?)?"
+_CLOCK = (
+    r"\d{1,2}:\d\d(:\d\d([.,]\d+)?)?( ?[AaPp]\.?[Mm]\.?)?"
+    r"|-?(\d+([.]\d+)?(ns|us|\x{b5}s|\x{3bc}s|ms|s|m|h))+"
+)
+"""Times of a day, and durations as programs log them, such as 12ms and 1m0.5s."""
 _WRITTEN = ", header = true, delim = ',', quote = '\"', escape = '\"'"
 """How fields of lines are written for DuckDB."""
 _BREAKS = re.compile(r"[\r\n]")
@@ -270,6 +275,9 @@ def _columns(connection: DuckDBPyConnection, kind: Format, dialect: CsvDialect) 
 def _type(connection: DuckDBPyConnection, source: str, duck: str, kind: Format, dialect: CsvDialect) -> str:
     """Return the Spark SQL type of a column; what DuckDB takes for larger or narrower than text says is put right."""
     column = quoted(source)
+    if kind == "syslog" and source in TEXTS:
+        connection.execute(f"ALTER TABLE sample ALTER {column} TYPE VARCHAR")
+        return "string"
     sql = spark_type(duck, text=kind not in COLUMNAR)
     if sql in dialect.unreadable:
         return "string"

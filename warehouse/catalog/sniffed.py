@@ -19,8 +19,8 @@ class SniffedColumn:
     about how many values there are. ``source`` is its name in the file, if another; ``unit`` the format of times in numbers.
     ``lives`` are, of numbers and of the least of arrays of numbers, the quantiles of what is not null, in hundredths, and
     ``unset`` the share of rows in which it is null. A time that is ``made`` of ``parts``, by Spark SQL, is no column to declare.
-    ``clock`` says that its texts are times of a day, ``never`` is the Spark SQL of what an end is where there is none, and
-    ``step`` the unit of a duration in words of Arrow.
+    ``clock`` says that its texts are times of a day, or durations such as ``12ms``; ``never`` is the Spark SQL of what an end is
+    where there is none, and ``step`` the unit of a duration in words of Arrow.
     """
 
     name: str
