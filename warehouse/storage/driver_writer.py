@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["as_stored", "stage_in_driver", "stage_side_rows"]
 
 _TELLING_ROWS = 20_000
+"""Rows, or elements of lists, at most that tell which columns have no dictionary."""
 _WHOLE_DIGITS = 18
 """Decimals of as many digits are stored as whole numbers."""
 _SPARK_VERSION = "org.apache.spark.version"
@@ -181,7 +182,7 @@ def _encoded(rows: pa.Table, key: Sequence[str], filtered: Collection[str], grou
     nan = [name for name, column in zip(rows.column_names, rows.columns, strict=True) if _has_nan(column)]
     leaves = leaves_of(rows.schema)
     filters = {name: {"ndv": min(group_rows, rows.num_rows), "fpp": 0.01} for name in key if name in filtered}
-    differences = _differences(rows, filters)
+    differences = _differences(rows, filters, min(group_rows, _TELLING_ROWS))
     content = pa.BufferOutputStream()
     pq.write_table(
         rows,
@@ -207,13 +208,13 @@ def _spark_version() -> str:
     return version("pyspark")
 
 
-def _differences(rows: pa.Table, filtered: Collection[str]) -> dict[str, str]:
+def _differences(rows: pa.Table, filtered: Collection[str], telling: int) -> dict[str, str]:
     """The encodings of the columns that have no dictionary: those with a filter, and those in which few values come twice.
 
-    The first rows, or elements of lists, tell which these are: a dictionary is that of a row group.
+    So many of the first rows, or elements of lists, tell which these are: a dictionary is that of a row group.
     """
     found = {}
-    first = rows.slice(0, _TELLING_ROWS)
+    first = rows.slice(0, telling)
     for name, column in zip(first.column_names, first.columns, strict=True):
         encoding = _encoding(column.type)
         if name in filtered or (encoding and nearly_unique(column)):
@@ -221,7 +222,7 @@ def _differences(rows: pa.Table, filtered: Collection[str]) -> dict[str, str]:
         if pa.types.is_list(column.type) and pa.types.is_integer(column.type.value_type):
             (leaf,) = leaves_of(pa.schema([rows.schema.field(name)]))
             values = pa.chunked_array([chunk.flatten() for chunk in column.chunks], column.type.value_type)
-            if len(values) and nearly_unique(values.slice(0, _TELLING_ROWS)):
+            if len(values) and nearly_unique(values.slice(0, telling)):
                 found[leaf] = "DELTA_BINARY_PACKED"
     return found
 
