@@ -94,7 +94,7 @@ def test_short_lived_results(opened: Reader) -> None:
 @pytest.mark.parametrize(("table", "kind"), [("names", "stream"), ("planes", "relation"), ("results.1", "state")])
 def test_only_views_have_short_lived_results(opened: Reader, table: str, kind: str) -> None:
     """Another table is refused with what it is."""
-    with pytest.raises(UsageError, match=f"is a {kind}; only views"):
+    with pytest.raises(UsageError, match=f"is a {kind}; name a view"):
         opened.restored(table)
 
 
