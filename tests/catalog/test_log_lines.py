@@ -64,6 +64,7 @@ def test_a_log_of_pairs_is_declared_with_its_types(tmp_path: Path) -> None:
         ("a=1 b=2\nfoo bar\n", None),
         ("url,at\nhttp://x?a=1&b=2,2024-05-13\nhttp://x?a=1&b=2,2024-05-13\n", None),
         ("Nov 25 14:38:17 host a: b\nno time\n", None),
+        ("Nov 25 14:38:17 host a: b\nNov 25 14:38:18 host a: b\nno time\n", "syslog"),
         ("Nov 25,14:38:17,host\nNov 26,14:38:17,host\n", None),
         ("2024-05-01T08:00:00Z 1 2\n2024-05-01T08:00:00Z 1 2\n", None),
         ("<13>Nov 25 14:38:17 host a\n<13>Nov 25 14:38:17 host a\n", "syslog"),

@@ -77,7 +77,7 @@ def test_spark_and_python_read_the_same_pairs(tmp_path: Path, spark: SparkSessio
 
 
 FORMS = (
-    '<34>1 2024-05-01T08:00:00.003Z web su - ID47 [x y="a\\]b"][z] \ufefffailed - x',
+    '<34>1 2024-05-01T08:00:00.003Z web su - ID47 [x y="a\\]b"][z q="[in]"] \ufefffailed - x',
     "<165>1 - - - - - -",
     "2024-05-01T08:00:00+02:00 web sshd[7]: Accepted: key",
     "<13>Dec 31 23:00:10 web sshd[17]: Accepted: key",
@@ -134,7 +134,7 @@ def test_python_reads_syslog_in_the_same_way() -> None:
         ("su", None), (None, None), ("sshd", "7"), ("sshd", "17"),
     ]  # fmt: skip
     assert found[0] is not None
-    assert found[0]["data"] == '[x y="a\\]b"][z]'
+    assert found[0]["data"] == '[x y="a\\]b"][z q="[in]"]'
     assert syslog_fields("Nov 25,14:38:17,host") is None
 
 

@@ -17,8 +17,7 @@ import pytest
 
 from tests.soak.arrivals import soaked
 from tests.soak.reads import digest
-from tests.soak.witness import Following, Witness, counted, expected
-from warehouse import Warehouse
+from tests.soak.witness import Following, Witness, expected, require_reads
 from warehouse.epochs.points import Moment, Point
 from warehouse.time import MINUTE
 
@@ -56,17 +55,7 @@ def test_reads_beside_updates_and_vacuum(
                 witness.check()
                 written[0] = moment.epoch
             for _ in range(held):
-                number, rows = follower.read()
-                assert number == written[0], f"{moment}: epoch {number} instead of {written[0]}"
-                assert rows == expected(states[number].live), moment
-                number, rows = stayed.read(refresh=False)
-                assert rows == expected(states[number].live), moment
-                with Warehouse.open(witness.project.directory) as warehouse:
-                    answer = warehouse.probe("rows", ["k3"], columns=["k", "v", "_ts", "_exp"])
-                    found = counted(answer.all())
-                assert answer.epoch == written[0]
-                assert found == expected(each for each in states[answer.epoch].live if each.row.key == "k3")
-                counts["held"] += 3
+                counts["held"] += require_reads(witness, follower, stayed, written[0], moment)
 
         _move(witness, read)
         if witness.slot % 3 == 0:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from tests.soak.arrivals import soaked
 from tests.soak.reads import digest
-from tests.soak.witness import Following, Witness, counted, expected
-from warehouse import Warehouse
+from tests.soak.witness import Following, Witness, require_reads
 from warehouse.catalog.model import LayoutSpec
 from warehouse.checking.check import check
 from warehouse.epochs.points import Moment, Point
@@ -52,16 +51,7 @@ def test_reads_beside_migrations_and_the_updates_between_them(tmp_path: Path, sp
         if moment.point == Point.EPOCH_WRITTEN or recorded:
             witness.check()
             written[0] = moment.epoch
-        number, rows = follower.read()
-        assert (number, rows) == (written[0], expected(states[number].live)), moment
-        number, rows = stayed.read(refresh=False)
-        assert rows == expected(states[number].live), moment
-        with Warehouse.open(witness.project.directory) as warehouse:
-            answer = warehouse.probe("rows", ["k3"], columns=["k", "v", "_ts", "_exp"])
-            found = counted(answer.all())
-        assert answer.epoch == written[0]
-        assert found == expected(each for each in states[answer.epoch].live if each.row.key == "k3"), moment
-        counts["held"] += 3
+        counts["held"] += require_reads(witness, follower, stayed, written[0], moment)
 
     for request in MIGRATIONS:
         witness.project.updater(read).migrate("rows", request)

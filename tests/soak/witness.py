@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from warehouse.epochs.records import Epoch
     from warehouse.testing import State, Stored
 
-__all__ = ["Following", "Witness", "counted", "expected"]
+__all__ = ["Following", "Witness", "counted", "expected", "require_reads"]
 
 
 def expected(rows: Iterable[Stored]) -> Counter[tuple[Any, ...]]:
@@ -177,3 +177,22 @@ class Following:
     def close(self) -> None:
         """Let the epoch go."""
         self._reader.close()
+
+
+def require_reads(witness: Witness, follower: Following, stayed: Following, newest: int, moment: object) -> int:
+    """Read by a reader that follows, one that stays and one that has just come: each gives the rows of its epoch.
+
+    Returns the number of reads. The first and the last must be of the epoch ``newest``.
+    """
+    states = witness.model.states
+    number, rows = follower.read()
+    assert number == newest, f"{moment}: epoch {number} instead of {newest}"
+    assert rows == expected(states[number].live), moment
+    number, rows = stayed.read(refresh=False)
+    assert rows == expected(states[number].live), moment
+    with Warehouse.open(witness.project.directory) as warehouse:
+        answer = warehouse.probe("rows", ["k3"], columns=["k", "v", "_ts", "_exp"])
+        found = counted(answer.all())
+    assert answer.epoch == newest, moment
+    assert found == expected(each for each in states[answer.epoch].live if each.row.key == "k3"), moment
+    return 3

@@ -27,8 +27,8 @@ __all__ = ["Log", "fields_as_csv", "log_of"]
 Log = tuple["Format", tuple[tuple[str, str], ...]]
 """The format of a log, and the options that it needs."""
 _LOOKED_AT = 1 << 16
-_NEARLY_ALL = 0.8
-"""The share of lines that must match: those of a trace behind an error do not."""
+_MOST_LINES = 0.5
+"""The share of lines that must match: the lines of a trace behind an error do not, and some logs have several forms."""
 _HEADING = re.compile(r"-- .* --")
 """What journalctl writes above and between its lines, such as ``-- Boot 0c1a --``."""
 _LINE_END = re.compile(r"\r\n?|\n")
@@ -38,7 +38,7 @@ _MOST_SIGNS = 10_000
 
 
 def log_of(source: Path) -> Log | None:
-    """Return the format that nearly all lines at the beginning of a file have, the first among them; None if there is none."""
+    """Return the format that most lines at the beginning of a file have, the first among them; None if there is none."""
     lines = [line for line in _beginning(source) if not _HEADING.fullmatch(line)]
     pattern = line_pattern(APPLICATION)
     ways: tuple[tuple[Callable[[str], bool], Log], ...] = (
@@ -47,7 +47,7 @@ def log_of(source: Path) -> Log | None:
         (is_logfmt, ("logfmt", ())),
     )
     for fits, log in ways:
-        if lines and fits(lines[0]) and sum(map(fits, lines)) >= _NEARLY_ALL * len(lines):
+        if lines and fits(lines[0]) and sum(map(fits, lines)) > _MOST_LINES * len(lines):
             return log
     return None
 

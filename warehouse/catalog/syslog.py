@@ -29,7 +29,7 @@ NOTHING = "-"
 _MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 _VERSION_1 = (
     r"<(?P<priority>\d{1,3})>1 (?P<moment>\d\S*|-) (?P<host>\S+) (?P<program>\S+) (?P<pid>\S+) (?P<message_id>\S+) "
-    r"(?P<data>-|(?:\[(?:[^\]\\]|\\.)*+\])++)(?: " + "\ufeff?" + r"(?P<message>.*))?"
+    r'(?P<data>-|(?:\[(?:[^\]"]|"(?:[^"\\]|\\.)*+")*+\])++)(?: ' + "\ufeff?" + r"(?P<message>.*))?"
 )
 _OTHERS = (
     r"(?:<(?P<priority>\d{1,3})>)?"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Truths = NDArray[np.bool_]
     Cell = tuple[int, int]
 
-__all__ = ["NOWHERE", "Cells", "Placed", "begin_of", "block_sql", "blocks_of", "placed"]
+__all__ = ["NOWHERE", "Assigned", "Cells", "assigned", "begin_of", "block_sql", "blocks_of"]
 
 NOWHERE = np.iinfo(np.int64).min
 """In place of the block of a row that is not stored as it is."""
@@ -78,8 +78,8 @@ class Cells:
         The length of the window, and where it begins now.
     apart
         Whether closed rows get cells: where they are many.
-    held
-        The cells that there are.
+    existing
+        The cells that the table has.
     due
         Those of them that leave in any case: the edge has reached them, they have many runs, or closed rows get none any more.
 
@@ -88,7 +88,7 @@ class Cells:
     window: int
     edge: int
     apart: bool
-    held: frozenset[Cell] = frozenset()
+    existing: frozenset[Cell] = frozenset()
     due: frozenset[Cell] = frozenset()
 
     @classmethod
@@ -109,7 +109,7 @@ class Cells:
 
     def within(self, buckets: Collection[int]) -> frozenset[Cell]:
         """Return the cells of some buckets."""
-        return frozenset(cell for cell in self.held if cell[0] in buckets)
+        return frozenset(cell for cell in self.existing if cell[0] in buckets)
 
     def blocks(self, first: Numbers, opened: Truths) -> Numbers:
         """Return the block of each row; 0 for an open one and for one that the edge will cut soon."""
@@ -119,7 +119,7 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Placed:
+class Assigned:
     """The block of each row, whether it is written there, and the blocks whose files leave."""
 
     block: Numbers
@@ -127,7 +127,7 @@ class Placed:
     leaving: frozenset[int]
 
 
-def placed(own: Numbers, stored: Numbers, changed: Collection[int]) -> Placed:
+def assigned(own: Numbers, stored: Numbers, changed: Collection[int]) -> Assigned:
     """Return where the rows of a bucket go.
 
     Parameters
@@ -150,4 +150,4 @@ def placed(own: Numbers, stored: Numbers, changed: Collection[int]) -> Placed:
     if bool(((block == 0) & (stored != 0)).any()):
         leaving.add(0)  # it stays one run
     written = (stored != block) | np.isin(block, sorted(leaving))
-    return Placed(block, written, frozenset(leaving))
+    return Assigned(block, written, frozenset(leaving))

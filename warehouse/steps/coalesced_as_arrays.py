@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warehouse.coalescing.arrays import Moved, Points, Stored, hit_rows, moved, places
-from warehouse.coalescing.cells import NOWHERE, placed
+from warehouse.coalescing.cells import NOWHERE, assigned
 from warehouse.coalescing.definition import STAMPS
 from warehouse.coalescing.islands import AT
 from warehouse.layout.columns import CELL, TIMES
@@ -25,8 +25,8 @@ from warehouse.storage.side_by_side import each
 from warehouse.time import NEVER
 from warehouse.views.maintenance.cache import FEW
 from warehouse.views.maintenance.driver_buckets import buckets_of
-from warehouse.views.maintenance.inputs import Changed
 from warehouse.views.maintenance.keyed import MovedCells, Replacement, replacing
+from warehouse.views.maintenance.known_rows import Changed
 from warehouse.views.maintenance.placement import slots_of
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ class ArrayReplacement:
         due = {block for place, block in self.cells.due if place == bucket}
         where = np.full(len(same), NOWHERE)
         where[same] = was[found.rows.source[same]]
-        target = placed(self.cells.blocks(found.rows.first, found.open), where, {*np.unique(was[went]).tolist(), *due})
+        target = assigned(self.cells.blocks(found.rows.first, found.open), where, {*np.unique(was[went]).tolist(), *due})
         chosen = np.flatnonzero(target.written)
         chosen = chosen[np.argsort(target.block[chosen], kind="stable")]
         if not target.leaving and not len(chosen):

@@ -32,7 +32,7 @@ from warehouse.storage.tables import key_types
 from warehouse.views.language.driver_sql import LeftToSparkError
 from warehouse.views.maintenance.cache import Cache
 from warehouse.views.maintenance.driver_buckets import buckets_of
-from warehouse.views.maintenance.inputs import Changed, NodeTable
+from warehouse.views.maintenance.inputs import NodeTable
 from warehouse.views.maintenance.keyed import MovedCells, Replacement, changed_keys, placeless, replacement
 from warehouse.views.maintenance.keys import semi_joined
 
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from warehouse.coalescing.definition import Definition
     from warehouse.ingest.batch import Batch
     from warehouse.planning.following import CoalescedPlan
+    from warehouse.views.maintenance.known_rows import Changed
 
 __all__ = ["CoalescedSource"]
 

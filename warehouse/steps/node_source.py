@@ -21,8 +21,9 @@ from warehouse.views.maintenance.appended import appended, placed_rows
 from warehouse.views.maintenance.budgeted import Made, made_within
 from warehouse.views.maintenance.distinct import moved_values, spared
 from warehouse.views.maintenance.feeds import window_lengths
-from warehouse.views.maintenance.inputs import Dead, Move, NodeTable
+from warehouse.views.maintenance.inputs import Move, NodeTable
 from warehouse.views.maintenance.keyed import Replacement
+from warehouse.views.maintenance.known_rows import Dead
 from warehouse.views.maintenance.replaced import replaced
 from warehouse.views.maintenance.set_aside import put_aside
 

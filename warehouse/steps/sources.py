@@ -30,8 +30,9 @@ from warehouse.storage.session import INTERPRETED, lazily
 from warehouse.storage.writer import key_settings
 from warehouse.views.algebra import scanned, tables_read
 from warehouse.views.maintenance.cache import Cache
-from warehouse.views.maintenance.inputs import Dead, NodeInputs
+from warehouse.views.maintenance.inputs import NodeInputs
 from warehouse.views.maintenance.join_inputs import PUSHED_KEYS
+from warehouse.views.maintenance.known_rows import Dead
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -48,7 +49,8 @@ if TYPE_CHECKING:
     from warehouse.steps.stream_source import StreamSource
     from warehouse.storage.deltalog import Commit
     from warehouse.storage.own_commits import TableProgress
-    from warehouse.views.maintenance.inputs import Changed, Move, NodeTable
+    from warehouse.views.maintenance.inputs import Move, NodeTable
+    from warehouse.views.maintenance.known_rows import Changed
 
 __all__ = ["Sources"]
 

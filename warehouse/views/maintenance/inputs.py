@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -37,8 +36,9 @@ if TYPE_CHECKING:
     from warehouse.views.algebra import Node, Operator
     from warehouse.views.maintenance.cache import Cache
     from warehouse.views.maintenance.driver_rows import DriverRows
+    from warehouse.views.maintenance.known_rows import Changed, Dead
 
-__all__ = ["Changed", "Dead", "Move", "NodeInputs", "NodeTable", "few_interpreted", "user_columns"]
+__all__ = ["Move", "NodeInputs", "NodeTable", "few_interpreted", "user_columns"]
 
 _WIDE = 8 * 1024 * 1024
 """Bytes of files whose rows the driver does not take, however few they are: compressed texts may be many times as long."""
@@ -58,34 +58,6 @@ class Move:
     anchor: int
     interval: int
     first: bool
-
-
-@dataclass(frozen=True, eq=False)
-class Dead:
-    """Rows that died before they were stored, which only this process knows, and how many they are.
-
-    ``made`` gives them to Spark; ``known`` are they in the driver.
-    """
-
-    made: Callable[[], DataFrame]
-    count: int
-    known: pa.Table | None = None
-
-    @cached_property
-    def rows(self) -> DataFrame:
-        """The rows as Spark has them."""
-        return self.made()
-
-
-@dataclass(frozen=True, eq=False)
-class Changed:
-    """How a keyed table differs from the last epoch, where its step was made by this process: few rows that came, and that went.
-
-    Both have the user columns, ``_ts`` and ``_exp``; rows that ended by themselves went, too.
-    """
-
-    came: pa.Table
-    gone: pa.Table
 
 
 @dataclass(frozen=True, eq=False)
