@@ -15,7 +15,7 @@ from warehouse.time import format_instant
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from airflow_stream_wh.state import StandingTable, State
+    from airflow_stream_wh.state import NewestEpoch, StandingTable
 
 __all__ = ["event_extra", "table_asset", "table_assets", "warehouse_name"]
 
@@ -50,7 +50,7 @@ def table_assets(project: str, tables: Sequence[str] | None, warehouse: str | No
     return tuple(table_asset(warehouse_name(project, warehouse), name) for name in names)
 
 
-def event_extra(table: StandingTable, state: State, epochs: Iterable[Mapping[str, Any]], name: str) -> dict[str, Any]:
+def event_extra(table: StandingTable, state: NewestEpoch, epochs: Iterable[Mapping[str, Any]], name: str) -> dict[str, Any]:
     """Return what an event tells: window time, epoch and live rows now, and what the update's epochs did to the table."""
     counts = [each for epoch in epochs for each in epoch["counts"] if each["stream"] == name]
     return {

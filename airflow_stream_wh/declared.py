@@ -15,13 +15,13 @@ from warehouse.time import parse_duration, parse_instant
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Declared", "Landing", "declared"]
+__all__ = ["Declared", "LandingFolder", "declared"]
 
 FILE = "warehouse.toml"
 
 
 @dataclass(frozen=True)
-class Landing:
+class LandingFolder:
     """Where the files of a stream or relation land: directory, glob, and the age in microseconds below which they wait."""
 
     directory: Path
@@ -34,7 +34,7 @@ class Declared:
     """The tables that a project declares, where their files land, and its grid of times (microseconds)."""
 
     tables: tuple[str, ...]
-    landings: Mapping[str, Landing]
+    landings: Mapping[str, LandingFolder]
     anchor: int
     update_interval: int
 
@@ -75,7 +75,9 @@ def _declared(directory: Path, content: Mapping[str, Any]) -> Declared:
     )
 
 
-def _landing(directory: Path, source: Mapping[str, Any]) -> Landing:
+def _landing(directory: Path, source: Mapping[str, Any]) -> LandingFolder:
     settle = parse_duration(source.get("landing_settle", "0s"))
     landing, pattern = split_landing(source["landing"])
-    return Landing(path_of(landing) if is_uri(landing) else directory / landing, pattern or source.get("files", "*"), settle)
+    return LandingFolder(
+        path_of(landing) if is_uri(landing) else directory / landing, pattern or source.get("files", "*"), settle
+    )

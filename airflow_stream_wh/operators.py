@@ -13,10 +13,10 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from airflow_stream_wh.assets import event_extra, table_assets
 from airflow_stream_wh.links import ReportLink
 from airflow_stream_wh.messages import AS_JSON, message_of
-from airflow_stream_wh.process import Ended, Running, default_executable, started
+from airflow_stream_wh.process import Ended, RunningCommand, default_executable, started
 from airflow_stream_wh.state import newest_epoch, tables_now
 from airflow_stream_wh.update_time import update_time
-from airflow_stream_wh.verdict import Verdict, faults_of, health_of, judge, record_of, table_lines
+from airflow_stream_wh.verdict import TaskOutcome, faults_of, health_of, judge, record_of, table_lines
 from warehouse.errors import Transient, WarehouseError
 from warehouse.time import format_instant
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Context
 
-    from airflow_stream_wh.state import State
+    from airflow_stream_wh.state import NewestEpoch
     from airflow_stream_wh.verdict import Judgement
 
 __all__ = [
@@ -67,7 +67,7 @@ class StreamWarehouseOperator(BaseOperator):
         self.project = fspath(project)
         self.executable = executable
         self.env = dict(env or {})
-        self._running: Running | None = None
+        self._running: RunningCommand | None = None
 
     @property
     def _line(self) -> tuple[str, ...]:
@@ -182,11 +182,11 @@ class StreamWarehouseUpdateOperator(StreamWarehouseOperator):
         for warning in record.get("warnings", ()):
             self.log.warning("%s", warning)
         match judgement.verdict:
-            case Verdict.RETRY:
+            case TaskOutcome.RETRY:
                 raise AirflowException(judgement.reason)
-            case Verdict.FAIL:
+            case TaskOutcome.FAIL:
                 raise AirflowFailException(judgement.reason)
-            case Verdict.PROBLEMS | Verdict.DONE:
+            case TaskOutcome.PROBLEMS | TaskOutcome.DONE:
                 self._draw()
                 self._judged(record, judgement)
         return record
@@ -207,7 +207,7 @@ class StreamWarehouseUpdateOperator(StreamWarehouseOperator):
         health = health_of(record)
         for line in health.concerns:
             self.log.warning("%s", line)
-        problems = judgement.verdict is Verdict.PROBLEMS
+        problems = judgement.verdict is TaskOutcome.PROBLEMS
         if self.on_problems == "fail" and (problems or health.level != "ok"):
             raise AirflowFailException(judgement.reason if problems else health.reason)
         if self.on_problems == "broken" and health.level == "broken":
@@ -236,7 +236,7 @@ class StreamWarehouseUpdateOperator(StreamWarehouseOperator):
         self.log.info("%s", told)
         return {**told, "tables": events}
 
-    def _warn_of_the_past(self, at: int, state: State) -> None:
+    def _warn_of_the_past(self, at: int, state: NewestEpoch) -> None:
         now = format_instant(state.window_time)
         if state.window_time > at:
             self.log.warning(
@@ -265,12 +265,12 @@ class StreamWarehouseVerb(StreamWarehouseOperator):
             failed(error)
         judgement = judge(ended)
         match judgement.verdict:
-            case Verdict.DONE:
+            case TaskOutcome.DONE:
                 self.log.info("%s", ended.output.strip())
                 return json.loads(ended.output)
-            case Verdict.RETRY:
+            case TaskOutcome.RETRY:
                 raise AirflowException(judgement.reason)
-            case Verdict.FAIL | Verdict.PROBLEMS:
+            case TaskOutcome.FAIL | TaskOutcome.PROBLEMS:
                 self.log.error("%s", ended.output.strip())
                 raise AirflowFailException(faults_of(ended) or judgement.reason)
 

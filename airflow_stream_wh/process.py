@@ -20,7 +20,7 @@ from warehouse.errors import PlatformError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-__all__ = ["Ended", "Running", "default_executable", "started"]
+__all__ = ["Ended", "RunningCommand", "default_executable", "started"]
 
 NAME = "stream-wh"
 KEPT_LINES = 1000
@@ -60,7 +60,7 @@ def default_executable() -> str:
     return found
 
 
-class Running:
+class RunningCommand:
     """A command at work, in a process group of its own.
 
     Parameters
@@ -138,9 +138,9 @@ class Running:
 
 
 @contextmanager
-def started(line: Sequence[str], environment: Mapping[str, str]) -> Iterator[Running]:
+def started(line: Sequence[str], environment: Mapping[str, str]) -> Iterator[RunningCommand]:
     """Start a command, and stop it when whoever waits for it is interrupted."""
-    running = Running(line, environment)
+    running = RunningCommand(line, environment)
     try:
         yield running
     except BaseException:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from airflow.sdk import RetryDecision, RetryPolicy
 
 from airflow_stream_wh.process import Ended
-from airflow_stream_wh.verdict import Verdict, judge
+from airflow_stream_wh.verdict import TaskOutcome, judge
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -41,7 +41,7 @@ class StreamWarehouseRetryPolicy(RetryPolicy):
         if code is None:
             return RetryDecision.default()
         judgement = judge(Ended(code, "", ()))
-        return RetryDecision.default() if judgement.verdict is Verdict.RETRY else RetryDecision.fail(judgement.reason)
+        return RetryDecision.default() if judgement.verdict is TaskOutcome.RETRY else RetryDecision.fail(judgement.reason)
 
 
 def exit_code_in(text: str) -> int | None:

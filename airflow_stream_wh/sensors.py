@@ -14,7 +14,7 @@ from airflow_stream_wh.operators import failed
 from airflow_stream_wh.process import default_executable
 from airflow_stream_wh.triggers import LandingTrigger
 from airflow_stream_wh.update_time import update_time
-from airflow_stream_wh.waiting import Expected, expected_of, missing
+from airflow_stream_wh.waiting import ExpectedFiles, expected_of, missing
 from warehouse.errors import WarehouseError
 from warehouse.time import format_instant
 
@@ -102,7 +102,7 @@ class StreamWarehouseLandingSensor(BaseSensorOperator):
             raise AirflowFailException(event["error"])
         self._over(tuple(event["missing"]))
 
-    def _expected(self, context: Context) -> tuple[Expected, int]:
+    def _expected(self, context: Context) -> tuple[ExpectedFiles, int]:
         try:
             at, source = update_time(self.at, context)
             executable = self.executable or default_executable()
@@ -110,9 +110,9 @@ class StreamWarehouseLandingSensor(BaseSensorOperator):
             failed(error)
         deadline = at + self.patience // _MICROSECOND
         self.log.info("waiting for T = %s, from %s, until %s", format_instant(at), source, format_instant(deadline))
-        return Expected(executable, self.project, self.env, expected_of(self.expect), at), deadline
+        return ExpectedFiles(executable, self.project, self.env, expected_of(self.expect), at), deadline
 
-    def _look(self, expected: Expected, deadline: int) -> bool:
+    def _look(self, expected: ExpectedFiles, deadline: int) -> bool:
         clock = time.time_ns() // 1000
         try:
             still = missing(expected, clock)

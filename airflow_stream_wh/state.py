@@ -14,7 +14,7 @@ from warehouse.time import parse_instant
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["StandingTable", "State", "newest_epoch", "tables_now"]
+__all__ = ["NewestEpoch", "StandingTable", "newest_epoch", "tables_now"]
 
 _RETRY = 3
 
@@ -28,17 +28,17 @@ class StandingTable:
 
 
 @dataclass(frozen=True)
-class State:
+class NewestEpoch:
     """The newest epoch: its number and window time (microseconds)."""
 
     epoch: int
     window_time: int
 
 
-def newest_epoch(line: Sequence[str], environment: Mapping[str, str]) -> State | None:
+def newest_epoch(line: Sequence[str], environment: Mapping[str, str]) -> NewestEpoch | None:
     """Return the newest epoch, or none before the first; ``line`` is the program with its options for the project."""
     rows = _rows([*line, "history", "--limit", "1", "-o", "json"], environment)
-    return None if rows is None else State(int(rows[0]["number"]), parse_instant(rows[0]["window_time"]))
+    return None if rows is None else NewestEpoch(int(rows[0]["number"]), parse_instant(rows[0]["window_time"]))
 
 
 def tables_now(line: Sequence[str], environment: Mapping[str, str]) -> Mapping[str, StandingTable]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-from airflow_stream_wh.waiting import Expected, missing
+from airflow_stream_wh.waiting import ExpectedFiles, missing
 from warehouse.errors import Transient, WarehouseError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class LandingTrigger(BaseTrigger):
     Parameters
     ----------
     expected
-        :meth:`Expected.to_json <airflow_stream_wh.waiting.Expected.to_json>` of what is waited for.
+        :meth:`ExpectedFiles.to_json <airflow_stream_wh.waiting.ExpectedFiles.to_json>` of what is waited for.
     deadline
         Microseconds since 1970 (UTC) of the wall clock.
     poke_interval
@@ -46,7 +46,7 @@ class LandingTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Look, in a thread, until nothing is missing or the deadline has passed."""
-        expected = Expected.of_json(self.expected)
+        expected = ExpectedFiles.of_json(self.expected)
         while True:
             clock = time.time_ns() // 1000
             try:

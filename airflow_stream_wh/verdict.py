@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from airflow_stream_wh.process import Ended
 
-__all__ = ["HealthThere", "Judgement", "Verdict", "error_of", "faults_of", "health_of", "judge", "record_of", "table_lines"]
+__all__ = ["HealthThere", "Judgement", "TaskOutcome", "error_of", "faults_of", "health_of", "judge", "record_of", "table_lines"]
 
 RETRY_CODES = frozenset({3, 130})
 """A held lock or a busy store; an interrupted command."""
@@ -24,7 +24,7 @@ _SIGNALLED = 128
 """Shells and containers report the death by signal n as 128 + n."""
 
 
-class Verdict(Enum):
+class TaskOutcome(Enum):
     """What becomes of the task."""
 
     DONE = "done"
@@ -38,7 +38,7 @@ class Verdict(Enum):
 class Judgement:
     """A verdict and why."""
 
-    verdict: Verdict
+    verdict: TaskOutcome
     reason: str
 
 
@@ -51,15 +51,15 @@ def judge(ended: Ended) -> Judgement:
     text = error.get("message") or (message_of(ended.errors[-1]).text if ended.errors else "")
     told = f"stream-wh ended with exit code {ended.code}" + (f": {text}" if text else "")
     if ended.code == 0:
-        return Judgement(Verdict.DONE, "done")
+        return Judgement(TaskOutcome.DONE, "done")
     if ended.code in RETRY_CODES or error.get("retry") is True:
-        return Judgement(Verdict.RETRY, told)
+        return Judgement(TaskOutcome.RETRY, told)
     if ended.code < 0 or ended.code > _SIGNALLED:
         number = -ended.code if ended.code < 0 else ended.code - _SIGNALLED
-        return Judgement(Verdict.RETRY, f"stream-wh was killed by signal {number}; the next try completes what was begun")
+        return Judgement(TaskOutcome.RETRY, f"stream-wh was killed by signal {number}; the next try completes what was begun")
     if ended.code == 1 and not error and record_of(ended):
-        return Judgement(Verdict.PROBLEMS, _problems(record_of(ended)))
-    return Judgement(Verdict.FAIL, told)
+        return Judgement(TaskOutcome.PROBLEMS, _problems(record_of(ended)))
+    return Judgement(TaskOutcome.FAIL, told)
 
 
 def error_of(errors: Sequence[str]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from airflow_stream_wh.declared import Declared, Landing, declared
+from airflow_stream_wh.declared import Declared, LandingFolder, declared
 from airflow_stream_wh.state import StandingTable, newest_epoch, tables_now
 from warehouse.catalog.patterns import matches
 from warehouse.errors import UnknownNameError
@@ -16,11 +16,11 @@ from warehouse.time import grid_slot
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Expected", "expected_of", "missing"]
+__all__ = ["ExpectedFiles", "expected_of", "missing"]
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedFiles:
     """What is waited for, and how to ask; all of it can be written as JSON.
 
     ``files`` maps a table to a glob on the names of its landing files (on the relative path when it has a slash), or to
@@ -48,7 +48,7 @@ def expected_of(files: Mapping[str, str | None] | Sequence[str]) -> dict[str, st
     return dict(files) if isinstance(files, Mapping) else dict.fromkeys(files)
 
 
-def missing(expected: Expected, clock: int) -> tuple[str, ...]:
+def missing(expected: ExpectedFiles, clock: int) -> tuple[str, ...]:
     """Return the tables for which no file is there yet, none when the windows are already at T.
 
     Parameters
@@ -90,7 +90,7 @@ def _reached(project: Declared, window_time: int, at: int) -> bool:
     )
 
 
-def _landed(landing: Landing, pattern: str | None, table: StandingTable | None, clock: int) -> bool:
+def _landed(landing: LandingFolder, pattern: str | None, table: StandingTable | None, clock: int) -> bool:
     """Tell whether a file is there that an update would load; before the first epoch every file is."""
     if pattern is None and table is not None and table.waiting_files is not None:
         return table.waiting_files > 0

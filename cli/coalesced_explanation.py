@@ -11,7 +11,7 @@ from warehouse.units import counted, size_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from warehouse.coalescing.budgets import Budget
+    from warehouse.coalescing.budgets import CoalescedBudget
     from warehouse.coalescing.choosing import Choice
     from warehouse.serving.coalesced_explanation import CoalescedExplanation
 
@@ -88,7 +88,7 @@ def _shedding(found: CoalescedExplanation) -> Iterator[str]:
         yield f"the budget of {_bound(asked.budget)} is exceeded by {counted(over, 'member')}: open members or accuracy"
 
 
-def _bound(budget: Budget) -> str:
+def _bound(budget: CoalescedBudget) -> str:
     if budget.rows is not None:
         return counted(budget.rows, "member")
     return size_text(budget.bytes) if budget.bytes is not None else f"{budget.keep:.0%} of the members"

@@ -45,3 +45,14 @@ def test_one_module_spells_the_folders_of_tables() -> None:
     """A room that goes through all tables cannot miss those of a role."""
     spelled = [path for path in (ROOT / "warehouse").rglob("*.py") if '"tables", "deferred"' in path.read_text()]
     assert [path.relative_to(ROOT).as_posix() for path in spelled] == ["warehouse/storage/tables.py"]
+
+
+def test_no_class_name_stands_for_two_things() -> None:
+    """A reader who finds a name in the code, private ones included, need not ask which class of that name it is."""
+    named: dict[str, list[str]] = {}
+    rooms = (ROOT / name for name in ("warehouse", "cli", "airflow_stream_wh"))
+    for path in sorted({path.resolve() for room in rooms for path in room.rglob("*.py")}):
+        for name in re.findall(r"^ *class (\w+)[:(]", path.read_text(), re.MULTILINE):
+            named.setdefault(name, []).append(path.relative_to(ROOT).as_posix())
+    assert len(named) > 300
+    assert {name: paths for name, paths in named.items() if len(paths) > 1} == {}

@@ -18,7 +18,7 @@ import click
 from benchmarks.field.page import markdown_table
 from benchmarks.source.promising_tuples import BATCHES, BUDGETS, WINDOW, drawn_batches
 from warehouse.promise.allotment import Worth, allotted
-from warehouse.promise.units import Budget, Unit
+from warehouse.promise.units import Unit, ViewBudget
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ def _played(drawn: _Batches, cut: Cut, budget: float, random: Random, *, guided:
         units = _by_key(drawn, now) if cut == "key" else _by_batch(drawn, now)
         rows = max(2, int(budget * sum(worth.rows for worth in units.values())))
         every += sum(worth.pairs for worth in units.values())
-        made += sum(allotted(units, Budget(rows=rows), rows).values()) if guided else _in_no_order(units, rows, random)
+        made += sum(allotted(units, ViewBudget(rows=rows), rows).values()) if guided else _in_no_order(units, rows, random)
     return made / every
 
 

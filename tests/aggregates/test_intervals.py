@@ -23,7 +23,7 @@ from warehouse.aggregates.intervals import (
     merged_upkeep,
     upkeep,
 )
-from warehouse.aggregates.synopses import State, Synopsis
+from warehouse.aggregates.synopses import ColumnState, Synopsis
 
 VALUES = (5, 3, 8, 1, 9, 2, 7, 4, 6, 0, 8, 2)
 """Values of the slots 1, 2, ... of the sheet's vector (section 3.1)."""
@@ -188,7 +188,7 @@ def test_intervals_pay_for_long_windows_that_are_often_due(windows: dict[int, in
 
 def test_which_synopses_have_intervals() -> None:
     """Sketches of arrivals, and numbers of many groups; not live rows, a join's parts, counts of values, or few numbers."""
-    count, sketch = State("count", "v", "bigint"), State("hll", "v", "binary", 12)
+    count, sketch = ColumnState("count", "v", "bigint"), ColumnState("hll", "v", "binary", 12)
     windows = {720: 1}
     assert longest_levels(Synopsis("s", None, (), None, (count, sketch)), windows) == 9
     numbers = Synopsis("s", None, (), None, (count,))
@@ -200,4 +200,4 @@ def test_which_synopses_have_intervals() -> None:
     assert longest_levels(Synopsis("s", None, (), ("v", "int"), ()), windows) == 0
     assert longest_levels(Synopsis("s", None, (), None, (sketch,), live=True), windows) == 0
     assert longest_levels(Synopsis("s", None, (), None, (sketch,), parts=("a", "b")), windows) == 0
-    assert longest_levels(Synopsis("s", None, (), None, (State("sum", "v", "bigint"), sketch)), windows) == 0
+    assert longest_levels(Synopsis("s", None, (), None, (ColumnState("sum", "v", "bigint"), sketch)), windows) == 0

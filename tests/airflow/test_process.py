@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from airflow_stream_wh.process import Running, default_executable, started
+from airflow_stream_wh.process import RunningCommand, default_executable, started
 from warehouse.errors import PlatformError
 
 if TYPE_CHECKING:
     from .fake import Fake
 
 
-def _hold(fake: Fake, how: str) -> Running:
+def _hold(fake: Fake, how: str) -> RunningCommand:
     fake.answers("update", holds=how)
-    running = Running([fake.executable, "-C", str(fake.project), "update"], {})
+    running = RunningCommand([fake.executable, "-C", str(fake.project), "update"], {})
     while not fake.holding.exists():
         time.sleep(0.01)  # polling a file of another process; nothing depends on how long
     return running
@@ -88,7 +88,7 @@ def test_what_a_dead_command_leaves_behind_ends_too(tmp_path: Path) -> None:
     """Its JVM, say, which holds its standard error: the wait ends all the same, and nothing goes on running."""
     orphan = tmp_path / "orphan"
     line = f"sleep 600 & echo $! > {orphan}; kill -9 $$"
-    running = Running(["bash", "-c", line], {})
+    running = RunningCommand(["bash", "-c", line], {})
     waiter = threading.Thread(target=running.wait, args=(print, 0.2))
     waiter.start()
     waiter.join(30)
@@ -100,7 +100,7 @@ def test_what_a_dead_command_leaves_behind_ends_too(tmp_path: Path) -> None:
 def test_a_program_that_is_not_there_is_told_by_name() -> None:
     """And what to correct."""
     with pytest.raises(PlatformError, match=r"/nowhere/stream-wh cannot be started .*correct `executable`"):
-        Running(["/nowhere/stream-wh"], {})
+        RunningCommand(["/nowhere/stream-wh"], {})
 
 
 def test_the_default_is_this_environments(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

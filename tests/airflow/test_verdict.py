@@ -11,7 +11,7 @@ import pytest
 
 from airflow_stream_wh.messages import message_of
 from airflow_stream_wh.process import Ended
-from airflow_stream_wh.verdict import Verdict, faults_of, judge, record_of
+from airflow_stream_wh.verdict import TaskOutcome, faults_of, judge, record_of
 from warehouse import errors
 
 from .fake import NOTHING
@@ -29,7 +29,12 @@ def test_exit_codes_mean_what_the_documentation_says() -> None:
     """The table of exit codes tells a scheduler to retry exactly those that are retried."""
     rows = re.findall(r"^\| (\d+) \|[^|]*\| ([^|]*) \|$", OPERATIONS.read_text(), re.MULTILINE)
     advice = {int(code): text.strip() for code, text in rows}
-    expected = {"continue": Verdict.DONE, "tell a person": Verdict.FAIL, "retry": Verdict.RETRY, "run again": Verdict.RETRY}
+    expected = {
+        "continue": TaskOutcome.DONE,
+        "tell a person": TaskOutcome.FAIL,
+        "retry": TaskOutcome.RETRY,
+        "run again": TaskOutcome.RETRY,
+    }
     assert {code: judge(ended(code)).verdict for code in advice} == {code: expected[text] for code, text in advice.items()}
     assert set(advice) == {0, 1, 2, 3, 4, 130}
 
@@ -39,14 +44,14 @@ def test_transient_errors_are_retried_and_others_are_not(kind: type[errors.Wareh
     """Each error of the library is judged as its type says."""
     record = {"code": kind.code, "message": "m", "exit_code": kind.exit_code, "retry": issubclass(kind, errors.Transient)}
     verdict = judge(ended(kind.exit_code, "", "a warning", json.dumps(record))).verdict
-    assert verdict is (Verdict.RETRY if issubclass(kind, errors.Transient) else Verdict.FAIL)
+    assert verdict is (TaskOutcome.RETRY if issubclass(kind, errors.Transient) else TaskOutcome.FAIL)
 
 
 @pytest.mark.parametrize("code", [-9, -15, 137, 143])
 def test_a_killed_command_is_tried_again(code: int) -> None:
     """Killed as itself, or inside a shell or container."""
     judgement = judge(ended(code))
-    assert judgement.verdict is Verdict.RETRY
+    assert judgement.verdict is TaskOutcome.RETRY
     assert f"signal {-code if code < 0 else code - 128};" in judgement.reason
 
 
@@ -66,7 +71,7 @@ def test_committed_work_with_problems_is_no_failed_update() -> None:
         "stopped": [{"table": "trips", "message": "changed from outside; `stream-wh repair --undo-foreign trips`"}],
     }
     judgement = judge(ended(1, json.dumps(record)))
-    assert judgement.verdict is Verdict.PROBLEMS
+    assert judgement.verdict is TaskOutcome.PROBLEMS
     assert "3 need a person: cars: bad.csv: truncated; table trips: changed from outside" in judgement.reason
     assert "--undo-foreign trips`; view parked: division by zero" in judgement.reason
 
@@ -75,7 +80,7 @@ def test_committed_work_with_problems_is_no_failed_update() -> None:
 def test_output_that_is_no_record_is_none(output: str) -> None:
     """Then exit code 1 is a failure."""
     assert record_of(ended(1, output)) == {}
-    assert judge(ended(1, output)).verdict is Verdict.FAIL
+    assert judge(ended(1, output)).verdict is TaskOutcome.FAIL
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from airflow_stream_wh.declared import declared
-from airflow_stream_wh.waiting import Expected, expected_of, missing
+from airflow_stream_wh.waiting import ExpectedFiles, expected_of, missing
 from warehouse.errors import LandingError, Transient, UnknownNameError, UsageError, WarehouseError
 from warehouse.time import SECOND, parse_instant
 
@@ -20,8 +20,8 @@ LANDED = 1_000_000 * SECOND
 LATER = LANDED + 11 * SECOND
 
 
-def _expect(fake: Fake, at: str = "2024-01-01T05:00:00Z", **files: str | None) -> Expected:
-    return Expected(fake.executable, str(fake.project), {}, files, parse_instant(at))
+def _expect(fake: Fake, at: str = "2024-01-01T05:00:00Z", **files: str | None) -> ExpectedFiles:
+    return ExpectedFiles(fake.executable, str(fake.project), {}, files, parse_instant(at))
 
 
 def _land(fake: Fake, name: str) -> None:
@@ -113,5 +113,5 @@ def test_what_the_warehouse_cannot_tell_now_it_may_tell_later(fake: Fake) -> Non
 def test_what_is_expected_survives_the_way_to_the_triggerer(fake: Fake) -> None:
     """As plain values."""
     expected = _expect(fake, cars=None, owners="*.csv")
-    assert Expected.of_json(expected.to_json()) == expected
+    assert ExpectedFiles.of_json(expected.to_json()) == expected
     assert expected_of(["cars"]) == {"cars": None}

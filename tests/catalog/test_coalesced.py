@@ -14,12 +14,12 @@ from warehouse.time import HOUR
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from warehouse.coalescing.definition import Definition
+    from warehouse.coalescing.definition import CoalescedDefinition
 
 SOUND: dict[str, object] = {"from": "s", "group_by": "k", "values": "v", "window": "1d"}
 
 
-def declared(directory: Path, **changes: object) -> Definition:
+def declared(directory: Path, **changes: object) -> CoalescedDefinition:
     """Load a warehouse with a stream, a relation, an aggregate and one coalesced table."""
     columns = {"k": "string", "v": "int", "d": "double", "open": "int", "parts": "array<int>", "b": "timestamp"}
     stream: dict[str, object] = {

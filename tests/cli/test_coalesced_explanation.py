@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from warehouse.cli.coalesced_explanation import of_coalesced
-from warehouse.coalescing.budgets import Budget
-from warehouse.coalescing.definition import Definition
+from warehouse.coalescing.budgets import CoalescedBudget
+from warehouse.coalescing.definition import CoalescedDefinition
 from warehouse.serving.accuracy import ShedFigures
 from warehouse.serving.coalesced_explanation import CoalescedExplanation
 from warehouse.time import SECOND
@@ -14,7 +14,9 @@ from warehouse.time import SECOND
 
 def test_a_budget_that_cannot_be_met_is_told() -> None:
     """The open members of groups stay, also when they are more than the budget."""
-    asked = Definition("s", (), (("v", "int"),), ("valid_from",), window=SECOND, budget=Budget(rows=1), ledger=True)
+    asked = CoalescedDefinition(
+        "s", (), (("v", "int"),), ("valid_from",), window=SECOND, budget=CoalescedBudget(rows=1), ledger=True
+    )
     figures = ShedFigures(kept=3, shed=12, runs=3, lost=0, length=9 * SECOND, length_lost=SECOND, accuracy=0.5)
     lines = of_coalesced(CoalescedExplanation("c", asked, epoch=1, shed=figures)).lines
     assert "  the budget of 1 member is exceeded by 2 members: open members or accuracy" in lines
@@ -22,11 +24,16 @@ def test_a_budget_that_cannot_be_met_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("budget", "said"), [(Budget(bytes=64), "64 bytes"), (Budget(keep=0.25), "25% of the members"), (Budget(accuracy=0.9), None)]
+    ("budget", "said"),
+    [
+        (CoalescedBudget(bytes=64), "64 bytes"),
+        (CoalescedBudget(keep=0.25), "25% of the members"),
+        (CoalescedBudget(accuracy=0.9), None),
+    ],
 )
-def test_bytes_and_shares_that_cannot_be_met_are_told(budget: Budget, said: str | None) -> None:
+def test_bytes_and_shares_that_cannot_be_met_are_told(budget: CoalescedBudget, said: str | None) -> None:
     """As the last update counted what is over them; an accuracy alone is met by keeping more."""
-    asked = Definition("s", (), (("v", "int"),), ("valid_from",), window=SECOND, budget=budget, ledger=True)
+    asked = CoalescedDefinition("s", (), (("v", "int"),), ("valid_from",), window=SECOND, budget=budget, ledger=True)
     figures = ShedFigures(kept=3, shed=0, runs=0, lost=0, length=0, length_lost=0, accuracy=1.0)
     lines = of_coalesced(CoalescedExplanation("c", asked, epoch=1, shed=figures, over=2 if said else 0)).lines
     told = [line for line in lines if "is exceeded" in line]

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from warehouse.coalescing.arrays import Points, Stored, moved
+from warehouse.coalescing.arrays import Points, StoredArrays, moved
 
 from .model import Model, Run
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 _POINT = st.tuples(st.integers(0, 2), st.integers(0, 30), st.integers(0, 3))
 
 
-def stored_rows(runs: Sequence[Run]) -> Stored:
+def stored_rows(runs: Sequence[Run]) -> StoredArrays:
     """Rows of the model as arrays."""
     last = {run[0]: run[2] for run in sorted(runs, key=lambda run: run[2])}
     stamps = [stamp for run in runs for stamp in run[4]]
-    return Stored(
+    return StoredArrays(
         np.array([run[0] for run in runs], np.int64),
         np.array([run[1] for run in runs], np.int64),
         np.array([run[3] for run in runs], np.int64),

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from warehouse.coalescing.choosing import Choice, Counted, choose
+from warehouse.coalescing.choosing import Choice, PointCounts, choose
 
 TABLE_5 = {0.1: (0.9367, 0.38), 0.5: (1.0833, 1.10), 0.8: (1.1933, 1.64)}
 """cp: e and s of the queries with one attribute and one group, nothing late."""
 
 
-def counted(coalescing: float, late: float = 0.0) -> Counted:
+def counted(coalescing: float, late: float = 0.0) -> PointCounts:
     """A thousand members in ten groups."""
-    return Counted(members=1000, rows=1000 - round(coalescing * 990), groups=10, late=late)
+    return PointCounts(members=1000, rows=1000 - round(coalescing * 990), groups=10, late=late)
 
 
 @pytest.mark.parametrize("coalescing", TABLE_5)
@@ -51,4 +51,4 @@ def test_the_other_side_is_better_by_a_tenth(how: str, eager: float, lazy: float
 
 def test_without_neighbours_nothing_coalesces() -> None:
     """One member in each group."""
-    assert Counted(members=3, rows=3, groups=3).coalescing == 0.0
+    assert PointCounts(members=3, rows=3, groups=3).coalescing == 0.0

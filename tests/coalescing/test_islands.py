@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.docs.blocks import blocks_of
-from warehouse.coalescing.definition import STAMPS, Definition
+from warehouse.coalescing.definition import STAMPS, CoalescedDefinition
 from warehouse.coalescing.islands import AT, DUCKDB, Edge, coalesced
 from warehouse.storage.duckdb_sql import in_memory
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-EQUAL = Definition("s", (("g", "string"),), (("v", "string"),), ("g",), window=6)
+EQUAL = CoalescedDefinition("s", (("g", "string"),), (("v", "string"),), ("g",), window=6)
 NUMBERS = replace(EQUAL, values=(("v", "int"),))
 INCREASING = replace(NUMBERS, same="v > previous.v")
 BOUNDED = replace(NUMBERS, same="abs(v - previous.v) <= 1")
@@ -39,7 +39,7 @@ def _kind(text: str) -> pa.DataType:
 class Table:
     """A coalesced table that DuckDB keeps: its stored rows, moved batch by batch."""
 
-    definition: Definition
+    definition: CoalescedDefinition
     connection: duckdb.DuckDBPyConnection
     now: int = 0
     stored: pa.Table = field(init=False)
@@ -231,7 +231,7 @@ def test_a_batch_of_late_points_changes_the_rows_that_it_hits(connection: duckdb
     ids=["increasing", "bounded"],
 )
 def test_neighbours_may_be_compared_by_a_condition(
-    connection: duckdb.DuckDBPyConnection, definition: Definition, before: list[str], after: list[str]
+    connection: duckdb.DuckDBPyConnection, definition: CoalescedDefinition, before: list[str], after: list[str]
 ) -> None:
     """V10: a late point joins, and cuts what was joined."""
     table = Table(replace(definition, window=100), connection)

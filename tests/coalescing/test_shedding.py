@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warehouse.coalescing.accuracy import accuracy, jaccard
-from warehouse.coalescing.budgets import Budget
+from warehouse.coalescing.budgets import CoalescedBudget
 from warehouse.coalescing.ledger import Balance, entries_of, run_of
 from warehouse.coalescing.online import OnLine
 from warehouse.coalescing.runs import Run
@@ -254,12 +254,12 @@ def test_the_theta_aware_variant() -> None:
 
 def test_budgets() -> None:
     """Rows, bytes, a share of what arrived, an accuracy; impossible ones are refused with what is possible."""
-    assert Budget(bytes=100).excess(20, 20, 8.0) == 8
-    assert Budget(bytes=1000).excess(20, 20, 8.0) == 0
-    assert Budget(rows=5, accuracy=0.5).excess(20, 20, 8.0) == 15
+    assert CoalescedBudget(bytes=100).excess(20, 20, 8.0) == 8
+    assert CoalescedBudget(bytes=1000).excess(20, 20, 8.0) == 0
+    assert CoalescedBudget(rows=5, accuracy=0.5).excess(20, 20, 8.0) == 15
     for wrong in ({}, {"rows": 1, "keep": 0.5}, {"keep": 0.0}, {"accuracy": 1.5}, {"rows": 0}):
         with pytest.raises(ValueError, match="budget"):
-            Budget(**wrong)  # type: ignore[arg-type]
+            CoalescedBudget(**wrong)  # type: ignore[arg-type]
     assert Balance(9, 4, 2, 1, 1, 1).even
     assert not Balance(9, 4, 2, 1, 1, 2).even
 

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.operations.projects import Project, StoppedError, stop_at
-from warehouse.aggregates.definition import Definition, Due
+from warehouse.aggregates.definition import AggregateDefinition, Due
 from warehouse.checking.check import check
 from warehouse.epochs import journal
 from warehouse.epochs.following import AnswersRecord
@@ -131,7 +131,7 @@ def test_a_newer_format_is_refused_and_left_alone(tmp_path: Path, kind: Kind, *,
 
 def test_a_build_that_would_leave_answers_out_refuses_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
     """One of format 2 does not know that answers can wait: it would count them as given."""
-    definition = Definition("a", None, (), (), (), 1, ("k",))
+    definition = AggregateDefinition("a", None, (), (), (), 1, ("k",))
     record = AnswersRecord(definition, 7, (Due("1h", 1, 7),))
     written = encode_record(record)
     assert decode_record(written, AnswersRecord, "answers") == record

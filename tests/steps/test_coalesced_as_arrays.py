@@ -17,7 +17,7 @@ import pytest
 
 from warehouse.catalog.declaration import ColumnRecord
 from warehouse.coalescing.cells import Cells, blocks_of
-from warehouse.coalescing.definition import Definition
+from warehouse.coalescing.definition import CoalescedDefinition
 from warehouse.coalescing.islands import AT
 from warehouse.layout import keyed_layout
 from warehouse.limits import limited
@@ -47,10 +47,10 @@ VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
 LAYOUT = keyed_layout(24)
 
 
-def definition(kind: str) -> Definition:
+def definition(kind: str) -> CoalescedDefinition:
     """A table of two columns of groups, one of which is the search key."""
     group_by = tuple((name, each[0]) for name, each in GROUPS.items())
-    return Definition("s", group_by, (("v", kind),), ("g",), window=3 * HOUR)
+    return CoalescedDefinition("s", group_by, (("v", kind),), ("g",), window=3 * HOUR)
 
 
 def drawn(draw: random.Random, kind: str, slot: int, count: int) -> pa.Table:
@@ -101,7 +101,7 @@ class Kept:
     ``left`` are the cells whose files left with the last one.
     """
 
-    own: Definition
+    own: CoalescedDefinition
     rows: pa.Table
     apart: bool = False
     runs: Counter[tuple[int, int]] = field(default_factory=Counter)
@@ -109,7 +109,7 @@ class Kept:
     written: int = 0
     left: frozenset[tuple[int, int]] = frozenset()
 
-    def update(self, slot: int, points: pa.Table, own: Definition | None = None) -> ArrayReplacement:
+    def update(self, slot: int, points: pa.Table, own: CoalescedDefinition | None = None) -> ArrayReplacement:
         """Move it to a slot, with only the rows of cells that the step asks for."""
         former, self.own = self.own, own or self.own
         window = self.own.window or 0
@@ -181,7 +181,7 @@ def test_both_ways_give_one_table(kind: str, apart: bool) -> None:
 def test_an_update_leaves_closed_rows_unwritten() -> None:
     """With long rows in many groups: it reads and writes the open ones, those at the edge and some that come in bulk."""
     group_by, groups, window = (("g", "bigint"),), 40, 64 * HOUR
-    own = Definition("s", group_by, (("v", "int"),), ("g",), window=window)
+    own = CoalescedDefinition("s", group_by, (("v", "int"),), ("g",), window=window)
     kept = Kept(own, no_stored_rows([ColumnRecord(name, each) for name, each in (*own.columns, *own.state)]), apart=True)
     draw = random.Random(3)  # noqa: S311 - points of a test
     values = [0] * groups
@@ -257,7 +257,7 @@ def test_what_is_not_for_arrays() -> None:
     """Conditions over neighbours, windows of rows, what was shed, and groups that lie in several buckets."""
     own = definition("int").__dict__
     for other in ({"same": "v > previous.v"}, {"window": None, "rows": 9}, {"ledger": True}, {"search_key": ("valid_from",)}):
-        assert not in_numbers(Definition(**{**own, **other}))
+        assert not in_numbers(CoalescedDefinition(**{**own, **other}))
 
 
 def test_numbers_are_in_the_order_of_the_values() -> None:

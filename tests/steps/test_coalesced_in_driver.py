@@ -5,13 +5,13 @@ from __future__ import annotations
 import pyarrow as pa
 
 from warehouse.catalog.declaration import ColumnRecord
-from warehouse.coalescing.definition import Definition
+from warehouse.coalescing.definition import CoalescedDefinition
 from warehouse.layout import keyed_layout
 from warehouse.steps.coalesced_in_driver import DriverReplacement, no_stored_rows
 from warehouse.time import HOUR
 from warehouse.views.maintenance.inputs import Move
 
-NEWEST = Definition("s", (("g", "string"),), (("v", "int"),), ("g",), rows=2)
+NEWEST = CoalescedDefinition("s", (("g", "string"),), (("v", "int"),), ("g",), rows=2)
 COLUMNS = [ColumnRecord(name, kind) for name, kind in (*NEWEST.columns, *NEWEST.state)]
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from warehouse.aggregates.definition import Definition, FrequentItems
+from warehouse.aggregates.definition import AggregateDefinition, FrequentItems
 from warehouse.steps.exact_items import exact_items
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def test_a_row_whose_group_fails_counts_in_no_group(spark: SparkSession) -> None
     asked = FrequentItems("k", "string", None, 3, 30, exact=True)
     group = (("part", "int"),)
     sql = (("part", "CAST(100 / v AS int)"),)
-    definition = Definition("s", None, group, (), (), 1, ("item",), asked, "live", sql)
+    definition = AggregateDefinition("s", None, group, (), (), 1, ("item",), asked, "live", sql)
     stored = {
         "k": ["x", "x", "y", "y"], "v": pa.array([None, 0, 50, 50], pa.int32()),
         "_arrived": pa.array([1] * 4, pa.int64()), "_until": pa.array([9] * 4, pa.int64()),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import warehouse.steps.interval_rows as module
 from warehouse.aggregates.intervals import cover
-from warehouse.aggregates.synopses import LEVEL, State, Synopsis
+from warehouse.aggregates.synopses import LEVEL, ColumnState, Synopsis
 from warehouse.planning.following import SynopsisRead
 from warehouse.steps.interval_rows import interval_rows
 from warehouse.steps.window_run import Reach, WindowRun
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 SLOTS, LEVELS = 8, 3
 STATES = (
-    State("count", "v", "bigint"), State("sum", "v", "bigint"), State("min", "v", "bigint"), State("mean", "v", "double"),
-    State("m2", "v", "double"),
+    ColumnState("count", "v", "bigint"), ColumnState("sum", "v", "bigint"), ColumnState("min", "v", "bigint"),
+    ColumnState("mean", "v", "double"), ColumnState("m2", "v", "double"),
 )  # fmt: skip
 SYNOPSIS = Synopsis("s", None, (("k", "string"),), None, STATES, levels=LEVELS)
 KINDS = {"bigint": pa.int64(), "double": pa.float64(), "string": pa.string()}

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from warehouse.aggregates.definition import Definition, Value, Window
+from warehouse.aggregates.definition import AggregateDefinition, Value, Window
 from warehouse.aggregates.synopses import Synopsis, assigned, counts_values, missing, needs
 from warehouse.steps.local_states import calculable, local_states
 from warehouse.steps.merging import merged
@@ -55,12 +55,12 @@ batches = st.lists(st.lists(rows, max_size=8), max_size=4)
 
 def answered(given_rows: list[list[Row]], groups: tuple[tuple[str, str], ...]) -> Answers:
     """Return each answer by group, length and end: each batch adds its states to the slots of its rows."""
-    definition = Definition("s", None, groups, VALUES, WINDOWS, 0, ())
+    definition = AggregateDefinition("s", None, groups, VALUES, WINDOWS, 0, ())
     return answers_of(definition, missing(needs(definition), ()), given_rows)
 
 
 def answers_of(
-    definition: Definition,
+    definition: AggregateDefinition,
     synopses: Sequence[Synopsis],
     given_rows: list[list[Row]],
     kinds: Mapping[str, Kind] | None = None,
@@ -176,7 +176,7 @@ def test_a_sum_that_overflows_is_null_and_so_is_each_that_it_is_part_of() -> Non
 )
 def test_sums_at_the_end_of_a_range(column: str, type_: str, values: list[float], total: float | None) -> None:
     """What is infinite stays so, and a sum of decimals that overflows is null: it does not end the run of all the others."""
-    definition = Definition("s", None, (), (Value("total", "sum", type_, "v", column),), WINDOWS, 0, ())
+    definition = AggregateDefinition("s", None, (), (Value("total", "sum", type_, "v", column),), WINDOWS, 0, ())
     (synopsis,) = missing(needs(definition), ())
     kind = pa.float64() if column == "double" else pa.decimal128(38, 0)
     given_rows = pa.table({
@@ -194,10 +194,10 @@ def test_sums_at_the_end_of_a_range(column: str, type_: str, values: list[float]
 
 def test_what_merges_with_counts_comes_from_one_synopsis() -> None:
     """Sums and deviations of a column whose values another aggregate has counted before bring counts of the same rows."""
-    known = Definition("s", None, (), (Value("known", "count", "bigint", "v", "bigint"),), WINDOWS, 0, ())
+    known = AggregateDefinition("s", None, (), (Value("known", "count", "bigint", "v", "bigint"),), WINDOWS, 0, ())
     there = missing(needs(known), ())
     of_v = tuple(value for value in VALUES if value.column == "v" and value.share is None)
-    both = Definition("s", None, (), of_v, WINDOWS, 0, ())
+    both = AggregateDefinition("s", None, (), of_v, WINDOWS, 0, ())
     every = (*there, *missing(needs(both), there))
     row = answers_of(both, every, [[(1, "a", 5, None), (1, "a", 7, None)]])[None, "1h", 1]
     spread = pytest.approx(2**0.5)
@@ -226,7 +226,7 @@ def test_covers_answer_as_synopses_of_their_own(
 ) -> None:
     """Whatever conditions and values come one after the other, some of them covered by those of before."""
     kinds: dict[str, Kind] = {"v": "number", "k": "text"}
-    definitions = [Definition("s", where, groups, values, WINDOWS, 0, ()) for where, values in asked]
+    definitions = [AggregateDefinition("s", where, groups, values, WINDOWS, 0, ()) for where, values in asked]
     there: tuple[Synopsis, ...] = ()
     for definition in definitions:
         there = (*there, *missing(needs(definition), there, kinds))
@@ -249,7 +249,7 @@ def test_a_cover_saves_a_synopsis_and_repeats_only_what_may_repeat() -> None:
     count, most = VALUES[0], VALUES[5]
 
     def made(*asked: tuple[str, Value]) -> list[str | None]:
-        wanted = [Definition("s", where, (), (value,), WINDOWS, 0, ()) for where, value in asked]
+        wanted = [AggregateDefinition("s", where, (), (value,), WINDOWS, 0, ()) for where, value in asked]
         return [each.where for each in missing([need for each in wanted for need in needs(each)], (), kinds)]
 
     assert made(("v = 1 OR v = 2", count), ("v = 2", count), ("v = 1", count)) == ["v = 2", "v = 1"]
@@ -272,7 +272,8 @@ def test_differences_answer_as_synopses_of_their_own(given_rows: list[list[Row]]
     """The sheet's Q1 = Q3 - Q2: no synopsis is made, groups that vanish have no row, and sums of nothing are null."""
     kinds: dict[str, Kind] = {"v": "number", "k": "text"}
     wide, less, wanted = (
-        Definition("s", where, groups, ADDED, WINDOWS, 0, ()) for where in ("v IN (1, 2, -1)", "v = 2 OR v = -1", "v = 1")
+        AggregateDefinition("s", where, groups, ADDED, WINDOWS, 0, ())
+        for where in ("v IN (1, 2, -1)", "v = 2 OR v = -1", "v = 1")
     )
     there = (*missing(needs(wide), (), kinds), *missing(needs(less), (), kinds))
     assert missing(needs(wanted), there, kinds) == ()
@@ -287,7 +288,9 @@ def test_what_is_not_taken_away() -> None:
     double = Value("d", "sum", "double", "x", "double")
     small = Value("i", "sum", "bigint", "y", "int")
     for value, own in ((VALUES[0], 0), (VALUES[3], 0), (small, 0), (VALUES[2], 1), (VALUES[4], 1), (VALUES[7], 1), (double, 1)):
-        wide, less, wanted = (Definition("s", where, (), (value,), WINDOWS, 0, ()) for where in ("v IN (1, 2)", "v = 2", "v = 1"))
+        wide, less, wanted = (
+            AggregateDefinition("s", where, (), (value,), WINDOWS, 0, ()) for where in ("v IN (1, 2)", "v = 2", "v = 1")
+        )
         there = (*missing(needs(wide), (), kinds), *missing(needs(less), (), kinds))
         assert len(missing(needs(wanted), there, kinds)) == own, value
 
@@ -295,7 +298,9 @@ def test_what_is_not_taken_away() -> None:
 def test_a_cover_that_knows_more_is_preferred() -> None:
     """A synopsis of the own condition that another value needed later does not take the history of a cover; a longer one does."""
     kinds: dict[str, Kind] = {"v": "number", "k": "text"}
-    one, two, both = (Definition("s", where, (), VALUES[:1], WINDOWS, 0, ()) for where in ("v = 1", "v = 2", "v IN (1, 2)"))
+    one, two, both = (
+        AggregateDefinition("s", where, (), VALUES[:1], WINDOWS, 0, ()) for where in ("v = 1", "v = 2", "v IN (1, 2)")
+    )
     parts = missing([need for each in (one, two) for need in needs(each)], (), kinds)
     there = (*parts, *missing(needs(replace(both, values=(VALUES[4],))), parts, kinds))
     (need,) = needs(both)
@@ -311,7 +316,9 @@ def test_a_cover_that_knows_more_is_preferred() -> None:
 def test_one_run_for_aggregates_that_share() -> None:
     """CS1, CS2, CS6, CS7 and CS8: the first to ask has the windows of all merged, and nobody passes over the rows again."""
     kinds: dict[str, Kind] = {"v": "number", "k": "text"}
-    one, two, both = (Definition("s", where, (), VALUES[:1], WINDOWS, 0, ()) for where in ("v = 1", "v = 2", "v IN (1, 2)"))
+    one, two, both = (
+        AggregateDefinition("s", where, (), VALUES[:1], WINDOWS, 0, ()) for where in ("v = 1", "v = 2", "v IN (1, 2)")
+    )
     synopses = missing([need for each in (one, two, both) for need in needs(each)], (), kinds)
     assert len(synopses) == 2
     given_rows: list[list[Row]] = [[(slot, "a", slot % 3, None) for slot in range(1, SLOTS + 1)]]

@@ -11,7 +11,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from warehouse.aggregates.definition import Definition, FrequentItems, Over, Window
+from warehouse.aggregates.definition import AggregateDefinition, FrequentItems, Over, Window
 from warehouse.aggregates.frequent import Frequent, above, bounds, summarise, top
 from warehouse.aggregates.synopses import Synopsis, needs
 from warehouse.planning.following import SynopsisRead
@@ -37,13 +37,13 @@ batches = st.lists(st.lists(rows, max_size=25), max_size=3)
 Key = tuple[str | None, str, int]
 
 
-def definition(asked: FrequentItems, over: Over, *, grouped: bool) -> Definition:
+def definition(asked: FrequentItems, over: Over, *, grouped: bool) -> AggregateDefinition:
     """What is asked of a stream of groups and items."""
     groups = (("k", "string"),) if grouped else ()
-    return Definition("s", None, groups, (), WINDOWS, 0, ("item",), frequent=asked, over=over)
+    return AggregateDefinition("s", None, groups, (), WINDOWS, 0, ("item",), frequent=asked, over=over)
 
 
-def answered(asked: Definition, *synopses: list[list[Row]]) -> dict[Key, list[dict[str, object]]]:
+def answered(asked: AggregateDefinition, *synopses: list[list[Row]]) -> dict[Key, list[dict[str, object]]]:
     """Return the answers by group, length and end, from the lists of each batch of all synopses."""
     (need,) = needs(asked)
     run = run_of(
@@ -63,7 +63,7 @@ def answered(asked: Definition, *synopses: list[list[Row]]) -> dict[Key, list[di
     return answers
 
 
-def offered(run: WindowRun, asked: Definition, synopses: int) -> list[dict[str, object]]:
+def offered(run: WindowRun, asked: AggregateDefinition, synopses: int) -> list[dict[str, object]]:
     """Return the answers that a run gives of the lists of several synopses, in order."""
     (need,) = needs(asked)
     due = [(window, end) for window, end in asked.due(0, SLOTS)]
@@ -103,7 +103,7 @@ def lists(connection: object, synopsis: Synopsis, given_rows: list[list[Row]]) -
     return pa.concat_tables(parts, promote_options="permissive")
 
 
-def modelled(asked: Definition, given_rows: list[list[Row]]) -> dict[Key, tuple[Frequent, Counter[str | None]]]:
+def modelled(asked: AggregateDefinition, given_rows: list[list[Row]]) -> dict[Key, tuple[Frequent, Counter[str | None]]]:
     """Return what the lists say, by the pure code, and the exact counts."""
     frequent, live = asked.frequent, asked.over == "live"
     assert frequent is not None
@@ -168,7 +168,7 @@ def test_windows_of_the_sheet() -> None:
     """Frequent-items sheet, section 6, with the tight choice: what each window reports as certain above its own delta."""
     windows = ["aaaabbbccd", "aaaaacccdb", "bbbbaaaccd", "cccccaabbd", "ddddddccca"]
     given_rows: list[list[Row]] = [[(place + 1, 9, None, item) for item in text] for place, text in enumerate(windows)]
-    asked = Definition(
+    asked = AggregateDefinition(
         "s", None, (), (), (Window("3h", 3, 1),), 0, ("item",), frequent=FrequentItems("item", "string", 1 / 6, None, 2)
     )
     found = answered(asked, given_rows)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from warehouse.aggregates.definition import Definition, FrequentItems, Value, Window
+from warehouse.aggregates.definition import AggregateDefinition, FrequentItems, Value, Window
 from warehouse.aggregates.synopses import missing, needs
 from warehouse.steps.local_states import local_states
 from warehouse.steps.merging import merged
@@ -34,7 +34,7 @@ VALUES = (
     Value("low", "min", "bigint", "v", "bigint"),
     Value("kinds", "distinct", "bigint", "v", "bigint"),
 )
-PAIRED = Definition("pairs", None, (("k", "string"),), VALUES, WINDOWS, 0, ("k",), over="live", parts=("at", "bt"))
+PAIRED = AggregateDefinition("pairs", None, (("k", "string"),), VALUES, WINDOWS, 0, ("k",), over="live", parts=("at", "bt"))
 SLOTS = 9
 
 
@@ -50,7 +50,9 @@ def met(left: list[Part], right: list[Part], lifetimes: tuple[float, float]) -> 
     return found
 
 
-def answers(definition: Definition, batches: list[list[dict[str, object]]], beside: tuple[Definition, ...] = ()) -> list[dict]:
+def answers(
+    definition: AggregateDefinition, batches: list[list[dict[str, object]]], beside: tuple[AggregateDefinition, ...] = ()
+) -> list[dict]:
     """What is answered at every end, from the synopses that all definitions need; each batch adds to them."""
     synopses = missing([need for each in (definition, *beside) for need in needs(each)], ())
     reads = reads_of(definition, synopses)

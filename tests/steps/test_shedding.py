@@ -13,8 +13,8 @@ import pytest
 from tests.coalescing.model import Model, Reading
 from warehouse.catalog.declaration import ColumnRecord
 from warehouse.coalescing.accuracy import accuracy
-from warehouse.coalescing.budgets import Budget
-from warehouse.coalescing.definition import LEDGER, STAMPS, Definition
+from warehouse.coalescing.budgets import CoalescedBudget
+from warehouse.coalescing.definition import LEDGER, STAMPS, CoalescedDefinition
 from warehouse.coalescing.runs import Run
 from warehouse.layout import keyed_layout
 from warehouse.steps.coalesced_in_driver import DriverReplacement, no_stored_rows
@@ -28,17 +28,19 @@ if TYPE_CHECKING:
     from warehouse.coalescing.definition import Shed
 
 BUDGETS = {
-    "rows": Budget(rows=12),
-    "bytes": Budget(bytes=700),
-    "keep": Budget(keep=0.5),
-    "accuracy": Budget(accuracy=0.8),
-    "floor": Budget(rows=5, accuracy=0.9),
+    "rows": CoalescedBudget(rows=12),
+    "bytes": CoalescedBudget(bytes=700),
+    "keep": CoalescedBudget(keep=0.5),
+    "accuracy": CoalescedBudget(accuracy=0.8),
+    "floor": CoalescedBudget(rows=5, accuracy=0.9),
 }
 
 
-def defined(budget: Budget | None, shed: Shed = "cals", *, window: int | None = 20 * HOUR, groups: bool = True) -> Definition:
+def defined(
+    budget: CoalescedBudget | None, shed: Shed = "cals", *, window: int | None = 20 * HOUR, groups: bool = True
+) -> CoalescedDefinition:
     """A table over points of groups g with values v."""
-    return Definition(
+    return CoalescedDefinition(
         "s", (("g", "string"),) if groups else (), (("v", "int"),), ("g",) if groups else ("valid_from",), window,
         None if window else 20, budget=budget, shed=shed, ledger=True,
     )  # fmt: skip
@@ -49,7 +51,7 @@ def move_to(hour: int, *, first: bool) -> Move:
     return Move(k0=hour - 1, k=hour, before=(hour - 1) * HOUR, now=hour * HOUR, anchor=0, interval=HOUR, first=first)
 
 
-def updated(definition: Definition, own: pa.Table, points: Sequence[Reading], hour: int) -> ShedReplacement:
+def updated(definition: CoalescedDefinition, own: pa.Table, points: Sequence[Reading], hour: int) -> ShedReplacement:
     """Move a table to an hour with points whose stamps are in microseconds."""
     arrived = pa.table({
         "g": pa.array([group for group, _, _ in points], pa.string()),
@@ -74,7 +76,7 @@ def stored_after(made: ShedReplacement, own: pa.Table, hour: int) -> pa.Table:
     return pa.concat_tables([rest, fresh.select(own.column_names).cast(own.schema)])
 
 
-def empty(definition: Definition) -> pa.Table:
+def empty(definition: CoalescedDefinition) -> pa.Table:
     """The table before its first update."""
     return no_stored_rows([ColumnRecord(name, kind) for name, kind in (*definition.columns, *definition.state)])
 
@@ -164,7 +166,7 @@ def test_each_update_keeps_what_the_budget_allows(budget: str, shed: Shed, windo
     assert lost
 
 
-def _within(budget: Budget, runs: list[Run]) -> None:
+def _within(budget: CoalescedBudget, runs: list[Run]) -> None:
     """A budget holds, or none is left to shed; a floor of accuracy always holds."""
     kept = sum(len(run.stamps) - len(run.shed) for run in runs)
     every = sum(len(run.stamps) for run in runs)
@@ -180,7 +182,7 @@ def _within(budget: Budget, runs: list[Run]) -> None:
 
 def test_a_budget_below_the_groups_is_exceeded() -> None:
     """The open member of each group stays."""
-    definition = defined(Budget(rows=1))
+    definition = defined(CoalescedBudget(rows=1))
     points: list[Reading] = [(group, hour * HOUR, 1) for group in "abc" for hour in range(5)]
     made = updated(definition, empty(definition), points, 6)
     assert [(row["members"], row["open"]) for row in made.rows.to_pylist()] == [(1, True)] * 3
@@ -189,7 +191,7 @@ def test_a_budget_below_the_groups_is_exceeded() -> None:
 
 def test_without_a_budget_all_members_are_back() -> None:
     """The ledger has the stamps and values of all that went."""
-    definition = defined(Budget(rows=3))
+    definition = defined(CoalescedBudget(rows=3))
     points: list[Reading] = [(group, hour * HOUR, hour // 3) for group in ("a", None) for hour in range(9)]
     made = updated(definition, empty(definition), points, 10)
     own = stored_after(made, empty(definition), 10)
@@ -205,7 +207,7 @@ def test_without_a_budget_all_members_are_back() -> None:
 def test_a_replay_sheds_the_same() -> None:
     """Also at random."""
     points: list[Reading] = [(group, hour * HOUR + 7, hour // 2) for group in "abc" for hour in range(9)]
-    definition = defined(Budget(rows=9), "random")
+    definition = defined(CoalescedBudget(rows=9), "random")
     one, other = (updated(definition, empty(definition), each, 10) for each in (points, points[::-1]))
     assert one.rows.sort_by([("g", "ascending"), ("valid_from", "ascending")]) == other.rows.sort_by(
         [("g", "ascending"), ("valid_from", "ascending")]
@@ -214,7 +216,7 @@ def test_a_replay_sheds_the_same() -> None:
 
 def test_members_come_back_where_the_edge_would_break_the_floor() -> None:
     """All that the window still holds of a long row was shed: then that is no longer what the accuracy allows."""
-    definition = defined(Budget(accuracy=0.8), window=4 * HOUR)
+    definition = defined(CoalescedBudget(accuracy=0.8), window=4 * HOUR)
     points: list[Reading] = [("a", 0, 1), *(("a", 2 * HOUR + minute * HOUR // 60, 1) for minute in range(0, 40, 6))]
     points += [("a", 2 * HOUR + 48 * HOUR // 60, 2), ("a", 2 * HOUR + 54 * HOUR // 60, 3)]
     own = stored_after(made := updated(definition, empty(definition), points, 3), empty(definition), 3)
@@ -230,7 +232,7 @@ def test_members_come_back_where_the_edge_would_break_the_floor() -> None:
 @pytest.mark.parametrize("name", ["e", "m", "o", "p", "x", "s"])
 def test_a_group_may_have_any_name(name: str) -> None:
     """Also one that a query might have for something else."""
-    definition = replace(defined(Budget(rows=3)), group_by=((name, "string"),), search_key=(name,))
+    definition = replace(defined(CoalescedBudget(rows=3)), group_by=((name, "string"),), search_key=(name,))
     layout, own = keyed_layout(8), empty(definition)
     for hour in (6, 7):
         arrived = pa.table({
@@ -246,14 +248,14 @@ def test_a_group_may_have_any_name(name: str) -> None:
 @pytest.mark.parametrize(
     ("budget", "kept", "over"),
     [
-        (Budget(rows=2), 4, 2),
-        (Budget(keep=0.25), 4, 2),
-        (Budget(bytes=1), 4, 4),
-        (Budget(rows=4), 4, 0),
-        (Budget(accuracy=0.1), 5, 0),
+        (CoalescedBudget(rows=2), 4, 2),
+        (CoalescedBudget(keep=0.25), 4, 2),
+        (CoalescedBudget(bytes=1), 4, 4),
+        (CoalescedBudget(rows=4), 4, 0),
+        (CoalescedBudget(accuracy=0.1), 5, 0),
     ],
 )
-def test_members_over_the_budget_are_counted(budget: Budget, kept: int, over: int) -> None:
+def test_members_over_the_budget_are_counted(budget: CoalescedBudget, kept: int, over: int) -> None:
     """Four groups with two points each: their open members stay, whatever the budget says in which unit."""
     definition = defined(budget)
     points: list[Reading] = [(group, stamp, stamp) for group in "abcd" for stamp in (1, 2)]

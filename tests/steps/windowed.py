@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from warehouse.aggregates.definition import Definition, Window
+    from warehouse.aggregates.definition import AggregateDefinition, Window
     from warehouse.aggregates.predicates import Kind
 
 NEVER = -(2**62)
@@ -24,7 +24,7 @@ DueWindow = tuple["Window", int]
 
 
 def reads_of(
-    definition: Definition, synopses: Sequence[Synopsis], kinds: Mapping[str, Kind] | None = None
+    definition: AggregateDefinition, synopses: Sequence[Synopsis], kinds: Mapping[str, Kind] | None = None
 ) -> tuple[SynopsisRead, ...]:
     """Return what is read of synopses, each of which is the table of its number."""
     return tuple(

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from warehouse.catalog.model import View
-from warehouse.promise.units import Budget
+from warehouse.promise.units import ViewBudget
 
 from .catalogs import compiled, problems
 
-BUDGET = Budget(pairs=10)
+BUDGET = ViewBudget(pairs=10)
 RELATION = "a budget for a join with the relation"
 PAIRS = View("pairs", "SELECT c.k, c.v, e.v AS w FROM calls c JOIN events e ON c.k = e.k WHERE c.v > e.v", ("k",), budget=BUDGET)
 
@@ -88,7 +88,7 @@ def test_what_may_be_above_a_part() -> None:
 )
 def test_preferences_that_are_none(prefer: str, found: str, nearest: str | None) -> None:
     """An expression names key columns, counts and the age, and gives a number."""
-    (problem,) = problems(replace(PAIRS, budget=Budget(10, prefer)))
+    (problem,) = problems(replace(PAIRS, budget=ViewBudget(10, prefer)))
     assert (problem.key, problem.found, problem.nearest) == ("views.pairs.budget.prefer", found, nearest)
     assert problem.allowed == '"desc", "asc", "weighted", or an expression over left_count, right_count, age, k'
 
@@ -96,7 +96,7 @@ def test_preferences_that_are_none(prefer: str, found: str, nearest: str | None)
 @pytest.mark.parametrize("prefer", ["weighted", "left_count", "CASE k WHEN 'x' THEN 1 END", "pow(0.8, AGE) / right_count"])
 def test_preferences(prefer: str) -> None:
     """A word, or a number that is computed for each key."""
-    assert not problems(replace(PAIRS, budget=Budget(10, prefer)))
+    assert not problems(replace(PAIRS, budget=ViewBudget(10, prefer)))
 
 
 def test_one_budget_and_reports_of_what_is_completed() -> None:
@@ -109,6 +109,6 @@ def test_one_budget_and_reports_of_what_is_completed() -> None:
     assert problem.key == "views.above.short_lived"
     assert problem.found == '"report" over pairs, which has a budget'
     assert not problems(replace(PAIRS, short_lived="report", short_lived_declared=True))
-    never = replace(PAIRS, short_lived="report", short_lived_declared=True, budget=Budget(10, complete="never"))
+    never = replace(PAIRS, short_lived="report", short_lived_declared=True, budget=ViewBudget(10, complete="never"))
     (problem,) = problems(never)
     assert (problem.key, problem.allowed) == ("views.pairs.short_lived", '"drop", or budget.complete = "later"')

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from warehouse.coalescing.choosing import Choice, Counted, choose
+from warehouse.coalescing.choosing import Choice, PointCounts, choose
 from warehouse.errors import UsageError
 from warehouse.planning.lazy_tables import lazy_table
 from warehouse.serving.measured import retained
@@ -129,10 +129,10 @@ def _how(pin: Pin, name: str) -> Literal["eager", "lazy"]:
     return "eager" if pin.epoch.lazy_table(name) is None else "lazy"
 
 
-def _counted(reader: Reader, rows: str, stream: str) -> Counted:
+def _counted(reader: Reader, rows: str, stream: str) -> PointCounts:
     query = f"SELECT coalesce(sum(members), 0)::BIGINT, count(*), count(*) FILTER (open) FROM ({rows})"
     members, number, groups = reader.connection.execute(query).fetchall()[0]
-    return Counted(members, number, groups, _late(reader, stream))
+    return PointCounts(members, number, groups, _late(reader, stream))
 
 
 def _late(reader: Reader, stream: str) -> float:

@@ -13,7 +13,18 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["BOUNDS", "ITEM_COLUMNS", "OWN_COLUMNS", "Definition", "Due", "FrequentItems", "Function", "Over", "Value", "Window"]
+__all__ = [
+    "BOUNDS",
+    "ITEM_COLUMNS",
+    "OWN_COLUMNS",
+    "AggregateDefinition",
+    "Due",
+    "FrequentItems",
+    "Function",
+    "Over",
+    "Value",
+    "Window",
+]
 
 Function = Literal[
     "rows", "count", "sum", "min", "max", "avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop", "distinct", "percentile"
@@ -83,7 +94,7 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Definition:
+class AggregateDefinition:
     """What an aggregate asks of the rows of a stream; ``group_by`` are columns with their types.
 
     ``computed`` ones are not columns of the stream: an expression (Spark SQL) gives each, by its name. ``where`` is Spark SQL
@@ -140,7 +151,7 @@ class Definition:
     def due(self, after: int, through: int) -> Iterator[tuple[Window, int]]:
         """Yield each window with each of its due ends in the slots ``after + 1 .. through``, in order of the ends.
 
-        >>> hourly = Definition("s", None, (), (), (Window("1h", 1, 1), Window("6h", 6, 3)), 0, ())
+        >>> hourly = AggregateDefinition("s", None, (), (), (Window("1h", 1, 1), Window("6h", 6, 3)), 0, ())
         >>> [(window.text, end) for window, end in hourly.due(1, 4)]
         [('1h', 2), ('1h', 3), ('6h', 3), ('1h', 4)]
         """

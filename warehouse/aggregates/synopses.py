@@ -26,7 +26,7 @@ from warehouse.aggregates.predicates import cover, difference
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from warehouse.aggregates.definition import Definition, Value
+    from warehouse.aggregates.definition import AggregateDefinition, Value
     from warehouse.aggregates.predicates import Kind, Predicate
 
 __all__ = [
@@ -41,9 +41,9 @@ __all__ = [
     "ROWS",
     "UNTIL",
     "VALUE",
+    "ColumnState",
     "Need",
     "Served",
-    "State",
     "Synopsis",
     "assigned",
     "counts_values",
@@ -82,7 +82,7 @@ _REPEATING = ("min", "max", "hll")
 
 
 @dataclass(frozen=True)
-class State:
+class ColumnState:
     """A mergeable state of a column's values.
 
     ``m2`` is the sum of squared differences from their mean; ``hll`` and ``kll`` are sketches (of distinct values, of
@@ -114,7 +114,7 @@ class Synopsis:
     where: str | None
     group_by: tuple[tuple[str, str], ...]
     counted: tuple[str, str] | None
-    states: tuple[State, ...]
+    states: tuple[ColumnState, ...]
     listed: int | None = None
     live: bool = False
     computed: tuple[tuple[str, str], ...] = ()
@@ -164,10 +164,10 @@ class Need:
     synopsis: Synopsis
     slots: int
     rows: bool = True
-    subtractable: tuple[State, ...] = ()
+    subtractable: tuple[ColumnState, ...] = ()
 
 
-def needs(definition: Definition) -> tuple[Need, ...]:
+def needs(definition: AggregateDefinition) -> tuple[Need, ...]:
     """Return the synopses that a definition needs: one of states, and one for each column whose values it counts."""
     live, computed, parts = definition.over == "live", definition.computed, definition.parts
     if definition.frequent is not None:
@@ -191,7 +191,7 @@ def needs(definition: Definition) -> tuple[Need, ...]:
     return tuple(Need(synopsis, definition.longest, rows, exact) for synopsis in every)
 
 
-def _subtractable(state: State, value: Value) -> bool:
+def _subtractable(state: ColumnState, value: Value) -> bool:
     """Whether differences of a state are exact: sums of doubles drift, and one that overflows in a slot is lost."""
     kind = value.column_type
     if state.function != "sum" or kind in ("tinyint", "smallint", "int"):
@@ -204,14 +204,14 @@ def counts_values(value: Value) -> bool:
     return value.function in _COUNTED and value.size is None
 
 
-def sketch_of(value: Value) -> State | None:
+def sketch_of(value: Value) -> ColumnState | None:
     """Return the sketch that a value is estimated from; None of an exact one."""
     if value.size is None or value.column is None:
         return None
-    return State("hll" if value.function == "distinct" else "kll", value.column, "binary", value.size)
+    return ColumnState("hll" if value.function == "distinct" else "kll", value.column, "binary", value.size)
 
 
-def _states(value: Value) -> Iterator[State]:
+def _states(value: Value) -> Iterator[ColumnState]:
     column, function = value.column, value.function
     sketch = sketch_of(value)
     if sketch is not None:
@@ -219,14 +219,14 @@ def _states(value: Value) -> Iterator[State]:
     if column is None or function in _COUNTED:
         return
     if function not in ("min", "max"):
-        yield State("count", column, "bigint")
+        yield ColumnState("count", column, "bigint")
     if function in ("min", "max"):
-        yield State("min" if function == "min" else "max", column, value.type)
+        yield ColumnState("min" if function == "min" else "max", column, value.type)
     elif function in ("sum", "avg"):
-        yield State("sum", column, sum_type(value.column_type))
+        yield ColumnState("sum", column, sum_type(value.column_type))
     elif function in _MOMENTS:
-        yield State("mean", column, "double")
-        yield State("m2", column, "double")
+        yield ColumnState("mean", column, "double")
+        yield ColumnState("m2", column, "double")
 
 
 _DIGITS = 38
@@ -253,7 +253,7 @@ class Served:
     """
 
     number: int
-    states: tuple[State, ...]
+    states: tuple[ColumnState, ...]
     rows: bool
     plus: tuple[int, ...] = ()
     less: tuple[int, ...] = ()
@@ -278,7 +278,7 @@ def assigned(
     cover is preferred to a synopsis of the own condition that begins later: ``known`` is the first slot of which each synopsis
     has all rows, and how many slots it keeps.
 
-    >>> count, low = State("count", "x", "bigint"), State("min", "x", "int")
+    >>> count, low = ColumnState("count", "x", "bigint"), ColumnState("min", "x", "int")
     >>> there = [Synopsis("s", None, (), None, (count,)), Synopsis("s", None, (), None, (low,))]
     >>> need = Need(Synopsis("s", None, (), None, (count, low)), 1)
     >>> [(served.number, [state.name for state in served.states], served.rows) for served in assigned(need, there)]
@@ -305,9 +305,9 @@ def _keeps(served: Sequence[Served], known: Sequence[tuple[int, int]]) -> int:
     return min(known[number][1] for each in served for number in each.numbers)
 
 
-def _bundles(states: Sequence[State]) -> list[tuple[State, ...]]:
+def _bundles(states: Sequence[ColumnState]) -> list[tuple[ColumnState, ...]]:
     """States in groups that merge together: sums and moments of a column need the counts of the same rows."""
-    bundles: dict[tuple[str, str], tuple[State, ...]] = {}
+    bundles: dict[tuple[str, str], tuple[ColumnState, ...]] = {}
     for state in states:
         key = (state.column, "" if state.function in _MERGED_WITH_COUNTS else state.name)
         bundles[key] = (*bundles.get(key, ()), state)
@@ -329,7 +329,7 @@ def _alike(wanted: Synopsis, there: Sequence[Synopsis]) -> list[Served]:
 
 
 def _covering(
-    need: Need, left: tuple[State, ...], there: Sequence[Synopsis], kinds: Mapping[str, Kind], *, rows: bool
+    need: Need, left: tuple[ColumnState, ...], there: Sequence[Synopsis], kinds: Mapping[str, Kind], *, rows: bool
 ) -> list[Served]:
     """The synopses of other conditions from which states come, each from a cover of its own if there is none for all of them."""
     whole = _cover_of(need, left, there, kinds, rows=rows)
@@ -343,7 +343,7 @@ def _covering(
 
 
 def _cover_of(
-    need: Need, states: tuple[State, ...], there: Sequence[Synopsis], kinds: Mapping[str, Kind], *, rows: bool
+    need: Need, states: tuple[ColumnState, ...], there: Sequence[Synopsis], kinds: Mapping[str, Kind], *, rows: bool
 ) -> list[Served]:
     own = need.synopsis
     wanted = None if own.where is None else _atoms(own.where, kinds)
@@ -367,7 +367,7 @@ def _cover_of(
     return [Served(first, states, rows, tuple(plus), tuple(whole[where] for where in taken[1]))]
 
 
-def _having(own: Synopsis, where: str, states: tuple[State, ...], there: Sequence[Synopsis]) -> int | None:
+def _having(own: Synopsis, where: str, states: tuple[ColumnState, ...], there: Sequence[Synopsis]) -> int | None:
     """The first synopsis of a condition that has all of some states; each has the number of rows."""
     wanted = replace(own, where=where)
     every = enumerate(there)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from warehouse.aggregates.definition import ITEM_COLUMNS, OWN_COLUMNS, Definition, FrequentItems, Function, Value, Window
+from warehouse.aggregates.definition import ITEM_COLUMNS, OWN_COLUMNS, AggregateDefinition, FrequentItems, Function, Value, Window
 from warehouse.aggregates.synopses import sum_type
 from warehouse.catalog.aggregate_groups import GroupColumn, groups_of
 from warehouse.catalog.aggregate_windows import longest_length, part_fault, parts_of, windows_of
@@ -94,7 +94,7 @@ class AggregateDraft:
         return {} if self.stream is None else self.stream.types()
 
 
-def definition_of(draft: AggregateDraft) -> tuple[Definition | None, tuple[tuple[str, FaultError], ...]]:
+def definition_of(draft: AggregateDraft) -> tuple[AggregateDefinition | None, tuple[tuple[str, FaultError], ...]]:
     """Return what a sound declaration asks, and every fault of an unsound one by its key."""
     faults = [*_required(draft), *_source(draft)]
     if faults or draft.faulty or (draft.stream is None and draft.view is None) or draft.interval is None:
@@ -113,7 +113,7 @@ def definition_of(draft: AggregateDraft) -> tuple[Definition | None, tuple[tuple
     computed = tuple((group.name, group.expression) for group in groups if isinstance(group, GroupColumn) and group.expression)
     frequent = next((each for each in found if isinstance(each, FrequentItems)), None)
     key = section.search_key or (("item",) if frequent else tuple(name for name, _ in grouped)) or ("window_end",)
-    definition = Definition(
+    definition = AggregateDefinition(
         source=section.source or "",
         where=None if section.where is None else section.where.strip(),
         group_by=grouped,

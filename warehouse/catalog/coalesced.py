@@ -10,8 +10,8 @@ from warehouse.catalog.expression import expression_faults
 from warehouse.catalog.retention import as_duration
 from warehouse.catalog.spelling import FaultError, as_written, nearest
 from warehouse.catalog.types import AtomicType, Decimal, Field, SqlType, Struct, canonical
-from warehouse.coalescing.budgets import Budget
-from warehouse.coalescing.definition import HOLDS, OWN_COLUMNS, PREVIOUS, Definition
+from warehouse.coalescing.budgets import CoalescedBudget
+from warehouse.coalescing.definition import HOLDS, OWN_COLUMNS, PREVIOUS, CoalescedDefinition
 
 if TYPE_CHECKING:
     from warehouse.catalog.checks import Draft
@@ -55,7 +55,7 @@ class CoalescedDraft:
         return own, self.types[own]
 
 
-def coalesced_of(draft: CoalescedDraft) -> tuple[Definition | None, tuple[tuple[str, FaultError], ...]]:
+def coalesced_of(draft: CoalescedDraft) -> tuple[CoalescedDefinition | None, tuple[tuple[str, FaultError], ...]]:
     """Return what a sound declaration holds, and every fault of an unsound one by its key."""
     section = draft.section
     faults = [*_budget(draft), *_required(draft), *_source(draft), *_window(draft)]
@@ -67,7 +67,7 @@ def coalesced_of(draft: CoalescedDraft) -> tuple[Definition | None, tuple[tuple[
     faults += wrong
     if faults:
         return None, tuple(faults)
-    definition = Definition(
+    definition = CoalescedDefinition(
         source=section.source or "",
         group_by=tuple(groups),
         values=tuple(values),
@@ -76,7 +76,9 @@ def coalesced_of(draft: CoalescedDraft) -> tuple[Definition | None, tuple[tuple[
         rows=section.rows,
         same=None if section.same is None else section.same.strip(),
         of=None if section.of is None else section.of.strip(),
-        budget=None if (asked := section.budget) is None else Budget(asked.rows, asked.bytes, asked.keep, asked.accuracy),
+        budget=None
+        if (asked := section.budget) is None
+        else CoalescedBudget(asked.rows, asked.bytes, asked.keep, asked.accuracy),
         shed=section.shed or "cals",
         ledger=section.budget is not None,
     )
@@ -86,7 +88,7 @@ def coalesced_of(draft: CoalescedDraft) -> tuple[Definition | None, tuple[tuple[
     own = {name.lower(): name for name, _ in definition.columns}
     default = definition.groups or (OWN_COLUMNS[0],)
     key = tuple(own[name.lower()] for name in section.search_key or default)
-    return Definition(**{**definition.__dict__, "search_key": key}), ()
+    return CoalescedDefinition(**{**definition.__dict__, "search_key": key}), ()
 
 
 def _budget(draft: CoalescedDraft) -> _Faults:
@@ -101,7 +103,7 @@ def _budget(draft: CoalescedDraft) -> _Faults:
     if section.how == "lazy":
         yield "budget", FaultError('`budget` with how = "lazy"', 'how = "eager": a lazy table stores no members to shed')
     try:
-        Budget(given.rows, given.bytes, given.keep, given.accuracy)
+        CoalescedBudget(given.rows, given.bytes, given.keep, given.accuracy)
     except ValueError as error:
         yield "budget", FaultError("such a table", str(error))
 
@@ -215,7 +217,7 @@ def _named(text: str) -> tuple[list[str], list[str], bool]:
     return before, now, whole
 
 
-def _names(definition: Definition) -> _Faults:
+def _names(definition: CoalescedDefinition) -> _Faults:
     """Yield what is wrong with the names of the columns."""
     key = "of" if definition.of is not None else "same" if definition.same is not None else "values"
     taken = dict.fromkeys(OWN_COLUMNS, "every coalesced table has it")
@@ -228,7 +230,7 @@ def _names(definition: Definition) -> _Faults:
             taken[name.lower()] = "a group or value has that name"
 
 
-def _search_key(draft: CoalescedDraft, definition: Definition) -> _Faults:
+def _search_key(draft: CoalescedDraft, definition: CoalescedDefinition) -> _Faults:
     given = draft.section.search_key
     columns = dict(definition.columns)
     keys = {name: kind for name, kind in columns.items() if kind not in ("float", "double", "binary")}

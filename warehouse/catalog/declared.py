@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from warehouse.catalog.checks import layout_spec
 from warehouse.catalog.model import Relation, Stream, View
-from warehouse.promise.units import Budget
+from warehouse.promise.units import ViewBudget
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -115,10 +115,10 @@ def declared_view(name: str, section: ViewSection, widest: int | None, whole: Wa
     )
 
 
-def _budget(section: ViewBudgetSection | None) -> Budget | None:
+def _budget(section: ViewBudgetSection | None) -> ViewBudget | None:
     if section is None:
         return None
-    return Budget(section.pairs, section.prefer, section.complete, section.rows, section.seconds)
+    return ViewBudget(section.pairs, section.prefer, section.complete, section.rows, section.seconds)
 
 
 def _kept(own: int | str | None, whole: WarehouseSection) -> int | None:

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from warehouse.aggregates.definition import Definition
+    from warehouse.aggregates.definition import AggregateDefinition
     from warehouse.catalog.read_views import ReadView
 
 __all__ = ["FILE_NAME", "load_catalog"]
@@ -277,10 +277,10 @@ def _aggregates(
     *,
     left_out: Collection[str] = (),
     views: Mapping[str, ReadView] | None = None,
-) -> dict[str, Definition | None]:
+) -> dict[str, AggregateDefinition | None]:
     """Return what each ``[aggregates.NAME]`` asks; None where it is at fault or ``left_out``; with ``views`` only the others."""
     given = raw.get("aggregates", {})
-    found: dict[str, Definition | None] = dict.fromkeys(given) if isinstance(given, dict) and views is None else {}
+    found: dict[str, AggregateDefinition | None] = dict.fromkeys(given) if isinstance(given, dict) and views is None else {}
     asked = {name: keys for name, keys in given.items() if name not in left_out} if isinstance(given, dict) else given
     kinds = _kinds(raw)
     for name, section, faulty, _ in _sections("aggregates", AggregateSection, {**raw, "aggregates": asked}, report):

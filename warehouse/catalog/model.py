@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
-    from warehouse.aggregates.definition import Definition
-    from warehouse.coalescing.definition import Definition as CoalescedDefinition
+    from warehouse.aggregates.definition import AggregateDefinition
+    from warehouse.coalescing.definition import CoalescedDefinition
     from warehouse.layout import Layout
     from warehouse.objects.path import ObjectPath
-    from warehouse.promise.units import Budget
+    from warehouse.promise.units import ViewBudget
 
 __all__ = [
     "COLUMNAR",
@@ -301,7 +301,7 @@ class View:
     short_lived_declared: bool = False
     publish: Publish = "off"
     keep: int | None = DEFAULT_KEEP
-    budget: Budget | None = None
+    budget: ViewBudget | None = None
 
 
 @dataclass(frozen=True)
@@ -309,7 +309,7 @@ class Aggregate:
     """A declared aggregate over windows of a stream; its answers are a table, to which each due end adds rows."""
 
     name: str
-    definition: Definition
+    definition: AggregateDefinition
 
     @property
     def search_key(self) -> tuple[str, ...]:

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int64]
     Truths = NDArray[np.bool_]
 
-__all__ = ["Moved", "Points", "Rows", "Stored", "hit_rows", "moved", "places"]
+__all__ = ["Moved", "Points", "RowArrays", "StoredArrays", "hit_rows", "moved", "places"]
 
 _LATEST = np.iinfo(np.int64).max
 _EARLIEST = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredArrays:
     """The rows of a table: of each its group, its value, where it ends, and whether it is its group's last.
 
     ``stamps`` has the stamps of all members, a row's from ``starts`` of its number to that of the next one.
@@ -49,7 +49,7 @@ class Points:
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowArrays:
     """Rows with their members, which are ``size`` many from ``begin`` on in ``stamps``."""
 
     group: Numbers
@@ -80,7 +80,7 @@ class Moved:
     ones had the group and stamp of another.
     """
 
-    rows: Rows
+    rows: RowArrays
     same: Truths
     ends: Numbers
     open: Truths
@@ -88,7 +88,7 @@ class Moved:
     repeated: int
 
 
-def moved(stored: Stored, points: Points, edge: int) -> Moved:
+def moved(stored: StoredArrays, points: Points, edge: int) -> Moved:
     """Return the rows of a table after a batch of points, with the stamps from ``edge`` on.
 
     Of each group that got points the rows from the one at or before its first point to the one after its last are taken apart.
@@ -166,7 +166,7 @@ def _hit(group: Numbers, first: Numbers, groups: Numbers, at: Numbers) -> Truths
 
 
 def _members(
-    stored: Stored, points: Points, order: Numbers, hit: Numbers, edge: int
+    stored: StoredArrays, points: Points, order: Numbers, hit: Numbers, edge: int
 ) -> tuple[tuple[Numbers, Numbers, Numbers, Numbers], int]:
     """The members of rows that are taken apart, and points, in order: groups, values, stamps, sources; and repeated points."""
     begin, size = stored.starts[hit], stored.starts[hit + 1] - stored.starts[hit]
@@ -182,13 +182,13 @@ def _members(
     return (group[kept], value[kept], at[kept], source[kept]), len(placed) - len(kept)
 
 
-def _runs(group: Numbers, value: Numbers, at: Numbers, source: Numbers) -> Rows:
+def _runs(group: Numbers, value: Numbers, at: Numbers, source: Numbers) -> RowArrays:
     """The rows that members in order make."""
     begin = np.flatnonzero(_begins(group, value))
-    return Rows(group[begin], source[begin], begin, np.diff(np.append(begin, len(at))), at)
+    return RowArrays(group[begin], source[begin], begin, np.diff(np.append(begin, len(at))), at)
 
 
-def _rest(stored: Stored, rows: Numbers, edge: int) -> Rows:
+def _rest(stored: StoredArrays, rows: Numbers, edge: int) -> RowArrays:
     """The rows that stay, without the stamps that have left the window."""
     begin, end = stored.starts[rows], stored.starts[rows + 1]
     cut = np.flatnonzero(stored.stamps[begin] < edge)
@@ -197,10 +197,10 @@ def _rest(stored: Stored, rows: Numbers, edge: int) -> Rows:
     begin[cut] += gone
     left = begin < end
     rows, begin = rows[left], begin[left]
-    return Rows(stored.group[rows], rows, begin, end[left] - begin, stored.stamps)
+    return RowArrays(stored.group[rows], rows, begin, end[left] - begin, stored.stamps)
 
 
-def _ordered(rest: Rows, runs: Rows) -> tuple[Rows, Truths]:
+def _ordered(rest: RowArrays, runs: RowArrays) -> tuple[RowArrays, Truths]:
     """All rows in order of their groups and starts, and which of them are of the rest."""
     group = np.concatenate((rest.group, runs.group))
     order = _in_order(group, np.concatenate((rest.first, runs.first)))
@@ -208,10 +208,10 @@ def _ordered(rest: Rows, runs: Rows) -> tuple[Rows, Truths]:
     begin = np.concatenate((rest.begin, runs.begin + len(rest.stamps)))[order]
     size = np.concatenate((rest.size, runs.size))[order]
     source = np.concatenate((rest.source, runs.source))[order]
-    return Rows(group[order], source, begin, size, stamps), order < len(rest.group)
+    return RowArrays(group[order], source, begin, size, stamps), order < len(rest.group)
 
 
-def _ends(stored: Stored, rows: Rows, whole: Truths, hit: Numbers) -> tuple[Numbers, Truths]:
+def _ends(stored: StoredArrays, rows: RowArrays, whole: Truths, hit: Numbers) -> tuple[Numbers, Truths]:
     """When rows end, and which are open.
 
     A row of the rest (``whole``) ends where it did. The last row that a group's hit rows made ends where the last of these did;
@@ -235,7 +235,7 @@ def _ends(stored: Stored, rows: Rows, whole: Truths, hit: Numbers) -> tuple[Numb
     return ends, is_open
 
 
-def _compared(stored: Stored, rows: Rows, ends: tuple[Numbers, Truths], late: int, repeated: int) -> Moved:
+def _compared(stored: StoredArrays, rows: RowArrays, ends: tuple[Numbers, Truths], late: int, repeated: int) -> Moved:
     """The rows with their ends, beside what is stored of them."""
     first, last = rows.first, rows.last
     until, is_open = ends

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-__all__ = ["Budget"]
+__all__ = ["CoalescedBudget"]
 
 
 @dataclass(frozen=True)
-class Budget:
+class CoalescedBudget:
     """What a table's members may take; at least one bound is given.
 
     Parameters
@@ -64,8 +64,10 @@ class Budget:
 
         Examples
         --------
-        >>> Budget(rows=90).excess(100, 100, 8.0), Budget(keep=0.5).excess(80, 101, 8.0), Budget(accuracy=0.9).excess(9, 9, 8.0)
-        (10, 29, 9)
+        >>> CoalescedBudget(rows=90).excess(100, 100, 8.0), CoalescedBudget(keep=0.5).excess(80, 101, 8.0)
+        (10, 29)
+        >>> CoalescedBudget(accuracy=0.9).excess(9, 9, 8.0)
+        9
 
         """
         if self.rows is not None:

@@ -17,7 +17,7 @@ from warehouse.coalescing.selection import select
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["ATOMIC", "MARGIN", "WEIGHTS", "Choice", "Counted", "choose"]
+__all__ = ["ATOMIC", "MARGIN", "WEIGHTS", "Choice", "PointCounts", "choose"]
 
 ATOMIC = Atomic(read=1, insert=1, delete=1, merge=18, split=6, detach=2, coalesce=9)
 WEIGHTS = Weights(memory=1, update=1, scan=2)
@@ -31,7 +31,7 @@ _WINDOW, _ARRIVALS = 100, 4000
 
 
 @dataclass(frozen=True)
-class Counted:
+class PointCounts:
     """What was counted of a table's points: members, rows, groups, and the share of points that came late."""
 
     members: int
@@ -43,7 +43,7 @@ class Counted:
     def coalescing(self) -> float:
         """How likely a member coalesces with the one before in its group.
 
-        >>> Counted(members=100, rows=28, groups=10).coalescing
+        >>> PointCounts(members=100, rows=28, groups=10).coalescing
         0.8
         """
         followed = self.members - self.groups
@@ -74,10 +74,10 @@ class Choice:
         return "eager" if self.eager + self.build < self.lazy * (1 - MARGIN) else None
 
 
-def choose(tables: Sequence[tuple[str, Counted]]) -> tuple[Choice, ...]:
+def choose(tables: Sequence[tuple[str, PointCounts]]) -> tuple[Choice, ...]:
     """Return the choice that costs least for tables over points that are stored.
 
-    >>> [each.how for each in choose([("a", Counted(1000, 900, 10)), ("b", Counted(1000, 200, 10))])]
+    >>> [each.how for each in choose([("a", PointCounts(1000, 900, 10)), ("b", PointCounts(1000, 200, 10))])]
     ['lazy', 'eager']
     """
     priced = [(name, counted, *_priced(counted)) for name, counted in tables]
@@ -89,7 +89,7 @@ def choose(tables: Sequence[tuple[str, Counted]]) -> tuple[Choice, ...]:
     )
 
 
-def _priced(counted: Counted) -> tuple[float, float, float]:
+def _priced(counted: PointCounts) -> tuple[float, float, float]:
     likely = [0.0, *[counted.coalescing] * (_ARRIVALS - 1)]
     found = costs(likely, [counted.late] * _ARRIVALS, _WINDOW, SIZES, ATOMIC)
     price = prices(found, WEIGHTS)

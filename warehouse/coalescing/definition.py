@@ -11,12 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from warehouse.coalescing.budgets import Budget  # noqa: TC001 - records are decoded by it
+from warehouse.coalescing.budgets import CoalescedBudget  # noqa: TC001 - records are decoded by it
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["LEDGER", "OWN_COLUMNS", "PREVIOUS", "STAMPS", "Definition", "Shed", "neighbour_column", "values_column"]
+__all__ = ["LEDGER", "OWN_COLUMNS", "PREVIOUS", "STAMPS", "CoalescedDefinition", "Shed", "neighbour_column", "values_column"]
 
 Shed = Literal["cals", "cals-v", "cals-i", "random"]
 """The words of ``shed``."""
@@ -48,7 +48,7 @@ def neighbour_column(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Definition:
+class CoalescedDefinition:
     """What a coalesced table holds of the points of a stream; columns come with their Spark SQL types.
 
     ``values`` are the columns by which neighbours are compared: for equality, or by the condition ``same`` (Spark SQL over them
@@ -65,7 +65,7 @@ class Definition:
     rows: int | None = None
     same: str | None = None
     of: str | None = None
-    budget: Budget | None = None
+    budget: CoalescedBudget | None = None
     shed: Shed = "cals"
     ledger: bool = False
 
@@ -83,7 +83,7 @@ class Definition:
     def shown(self) -> tuple[tuple[str, str], ...]:
         """The columns of a row that come from the values of its members.
 
-        >>> Definition("s", (), (("v", "int"),), (), rows=9, same="v > previous.v").shown
+        >>> CoalescedDefinition("s", (), (("v", "int"),), (), rows=9, same="v > previous.v").shown
         (('first_v', 'int'), ('last_v', 'int'), ('min_v', 'int'), ('max_v', 'int'))
         """
         if self.same is None:

@@ -16,7 +16,7 @@ from warehouse.time import NEVER
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from warehouse.coalescing.definition import Definition
+    from warehouse.coalescing.definition import CoalescedDefinition
 
 __all__ = ["AT", "DUCKDB", "SPARK", "Dialect", "Edge", "Query", "coalesced", "within"]
 
@@ -147,7 +147,7 @@ class Query:
     ``previous`` where ``same`` asks for that; ``rest`` the rows that stay, without the stamps that have left the window.
     """
 
-    definition: Definition
+    definition: CoalescedDefinition
     dialect: Dialect
     near: str
     rest: str
@@ -198,7 +198,7 @@ FROM _ends"""
         return self.rows(f"({near}) AS _near", f"({self.rest}) AS _rest")
 
 
-def coalesced(definition: Definition, dialect: Dialect, edge: Edge, *, stored: str, arrived: str) -> Query:
+def coalesced(definition: CoalescedDefinition, dialect: Dialect, edge: Edge, *, stored: str, arrived: str) -> Query:
     """Return the query for the rows of some groups as they are after a batch of points.
 
     Parameters
@@ -249,7 +249,7 @@ SELECT {_listed(*groups, *values, AT, before)} FROM _ranked WHERE _nth = 1"""
     return Query(definition, dialect, near, rest)
 
 
-def _names(definition: Definition, dialect: Dialect) -> tuple[list[str], list[str], list[str]]:
+def _names(definition: CoalescedDefinition, dialect: Dialect) -> tuple[list[str], list[str], list[str]]:
     """The columns of the group, those that are compared, and the lists of the latter that ``same`` keeps."""
     lists = [] if definition.same is None else [values_column(name) for name in definition.compared]
     return tuple([dialect.quoted(name) for name in names] for names in (definition.groups, definition.compared, lists))  # type: ignore[return-value]

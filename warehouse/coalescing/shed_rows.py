@@ -16,7 +16,7 @@ from warehouse.time import NEVER
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from warehouse.coalescing.definition import Definition
+    from warehouse.coalescing.definition import CoalescedDefinition
 
 __all__ = ["RUN", "exact_members", "fragments"]
 
@@ -24,7 +24,7 @@ RUN = "_run"
 """The number of an exact run."""
 
 
-def exact_members(definition: Definition, stored: str) -> str:
+def exact_members(definition: CoalescedDefinition, stored: str) -> str:
     """Return the query that reconstructs the exact rows from the stored ones: the group, the compared columns, and the stamps.
 
     Parameters
@@ -46,7 +46,7 @@ SELECT {shown} FROM {stored} AS o ANTI JOIN _of_runs AS m ON {alike}
 UNION ALL SELECT {", ".join([*groups, *of_run, f"_entry.stamps AS {STAMPS}"])} FROM _entries"""
 
 
-def fragments(definition: Definition, exact: str, pieces: str, lost: str) -> str:
+def fragments(definition: CoalescedDefinition, exact: str, pieces: str, lost: str) -> str:
     """Return the query for the rows that are stored: what is left of the exact rows, with the ledger beside the open ones.
 
     Parameters
@@ -97,7 +97,7 @@ _ledgers AS (
 SELECT f.*, g.{LEDGER} FROM _left AS f LEFT JOIN _ledgers AS g ON f.open AND {of_group}"""
 
 
-def _members(definition: Definition) -> list[str]:
+def _members(definition: CoalescedDefinition) -> list[str]:
     """The columns that hold what the members of a row have in what is compared."""
     names = definition.compared if definition.same is None else map(values_column, definition.compared)
     return _quoted([*names])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from warehouse.aggregates.definition import Definition, Due
+from warehouse.aggregates.definition import AggregateDefinition, Due
 from warehouse.aggregates.synopses import Synopsis
-from warehouse.coalescing.definition import Definition as CoalescedDefinition
+from warehouse.coalescing.definition import CoalescedDefinition
 
 __all__ = ["AnswersRecord", "CoalescedRecord", "LazyTable", "ShedRecord", "SynopsisRecord"]
 
@@ -37,7 +37,7 @@ class AnswersRecord:
     The ``waiting`` ones are not answered: there was no time for them.
     """
 
-    definition: Definition
+    definition: AggregateDefinition
     through: int
     waiting: tuple[Due, ...] = ()
 

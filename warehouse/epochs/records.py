@@ -16,7 +16,7 @@ from warehouse.coalescing.choosing import Choice
 from warehouse.epochs.following import AnswersRecord, CoalescedRecord, LazyTable, SynopsisRecord
 from warehouse.ingest.files import LandingFile, LeftOut
 from warehouse.layout import Layout
-from warehouse.promise.units import Budget, Ledger
+from warehouse.promise.units import Ledger, ViewBudget
 from warehouse.views.algebra import Node
 
 __all__ = [
@@ -142,7 +142,7 @@ class ViewRecord:
     state: tuple[ColumnRecord, ...] = ()
     spare_of: str | None = None
     failed: str | None = None
-    budget: Budget | None = None
+    budget: ViewBudget | None = None
     ledger: Ledger | None = None
 
 

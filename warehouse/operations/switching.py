@@ -26,7 +26,7 @@ from warehouse.views.algebra import tables_read
 
 if TYPE_CHECKING:
     from warehouse.catalog.model import Catalog, Coalesced
-    from warehouse.coalescing.definition import Definition
+    from warehouse.coalescing.definition import CoalescedDefinition
     from warehouse.epochs.following import LazyTable
     from warehouse.epochs.records import Epoch
     from warehouse.serving.pin import Pin
@@ -122,7 +122,7 @@ def _require_possible(context: WriteContext, last: Epoch, table: Coalesced, how:
 def _is_alike(last: Epoch, table: Coalesced) -> bool:
     """Whether a table is stored with the points that its declaration asks for."""
 
-    def points(definition: Definition) -> object:
+    def points(definition: CoalescedDefinition) -> object:
         return definition.source, definition.group_by, definition.window, definition.rows
 
     state = last.table(table.name)

@@ -27,9 +27,9 @@ from warehouse.time import NEVER, at_slot
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from warehouse.aggregates.definition import Definition
+    from warehouse.aggregates.definition import AggregateDefinition
     from warehouse.aggregates.predicates import Kind
-    from warehouse.aggregates.synopses import Need, State, Synopsis
+    from warehouse.aggregates.synopses import ColumnState, Need, Synopsis
     from warehouse.catalog.model import Aggregate, Catalog
     from warehouse.epochs.following import AnswersRecord, SynopsisRecord
     from warehouse.epochs.records import Epoch, TableState
@@ -150,7 +150,7 @@ def _asked(
 ) -> dict[str, _Asked]:
     """Return what is asked of each synopsis that is read: states that nobody names any more are not."""
     found: dict[str, _Asked] = {}
-    used: dict[str, set[State]] = {}
+    used: dict[str, set[ColumnState]] = {}
     wanted = [(need, each.definition.windows) for each in aggregates for need in needs(each.definition)]
     for need, declared in wanted:
         for served in assigned(need, [synopsis for _, synopsis in every], kinds, begun):
@@ -361,7 +361,7 @@ class _Following:
         for window, end in definition.due(max(after, self.slot - kept), through):
             yield Due(window.text, window.slots, end)
 
-    def _stays(self, due: Due, definition: Definition) -> bool:
+    def _stays(self, due: Due, definition: AggregateDefinition) -> bool:
         """Whether an answer has not expired yet."""
         anchor, interval = self.catalog.anchor, self.catalog.update_interval
         return at_slot(due.end, anchor, interval) + definition.keep > at_slot(self.slot, anchor, interval)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from warehouse.catalog.model import Catalog, Coalesced
-    from warehouse.coalescing.definition import Definition
+    from warehouse.coalescing.definition import CoalescedDefinition
     from warehouse.epochs.records import Epoch, TableState
     from warehouse.ingest.files import InputFiles
     from warehouse.planning.steps import Step
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 
-def unlike(definition: Definition, state: TableState | None) -> bool:
+def unlike(definition: CoalescedDefinition, state: TableState | None) -> bool:
     """Whether a table lacks what its declaration asks for: it does not exist, is emptied, or had another declaration.
 
     A shorter window needs no rebuild: rows outside it leave.
@@ -45,14 +45,14 @@ def unlike(definition: Definition, state: TableState | None) -> bool:
     return _shape(record.definition) != _shape(definition) or _wider(record.definition, definition)
 
 
-def _shape(definition: Definition) -> tuple[object, ...]:
+def _shape(definition: CoalescedDefinition) -> tuple[object, ...]:
     return (
         definition.source, definition.group_by, definition.values, definition.same, definition.of, definition.search_key,
         definition.window is None,
     )  # fmt: skip
 
 
-def _wider(old: Definition, new: Definition) -> bool:
+def _wider(old: CoalescedDefinition, new: CoalescedDefinition) -> bool:
     return (new.window or 0) > (old.window or 0) or (new.rows or 0) > (old.rows or 0)
 
 

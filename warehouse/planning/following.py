@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from warehouse.aggregates.definition import Definition, Due
-from warehouse.aggregates.synopses import State, Synopsis
-from warehouse.coalescing.definition import Definition as CoalescedDefinition
+from warehouse.aggregates.definition import AggregateDefinition, Due
+from warehouse.aggregates.synopses import ColumnState, Synopsis
+from warehouse.coalescing.definition import CoalescedDefinition
 from warehouse.ingest.files import InputFiles
 
 __all__ = ["AnswersPlan", "CoalescedPlan", "SynopsisPlan", "SynopsisRead"]
@@ -55,7 +55,7 @@ class SynopsisRead(msgspec.Struct, frozen=True):
 
     table: str
     synopsis: Synopsis
-    states: tuple[State, ...]
+    states: tuple[ColumnState, ...]
     rows: bool
     plus: tuple[str, ...] = ()
     less: tuple[str, ...] = ()
@@ -73,7 +73,7 @@ class AnswersPlan(msgspec.Struct, frozen=True):
     update together) as many as there is time for. Ends before the slot ``sure`` may lack rows that were live at their time.
     """
 
-    definition: Definition
+    definition: AggregateDefinition
     reads: tuple[SynopsisRead, ...]
     due: tuple[Due, ...]
     through: int

@@ -10,7 +10,7 @@ from warehouse.layout import BUCKETS, Layout, keyed_layout, resolve
 from warehouse.planning.restoring import REBUILT
 from warehouse.planning.steps import NodePlan
 from warehouse.promise.allotment import allowed_in
-from warehouse.promise.units import Budget, BudgetPlan, Ledger
+from warehouse.promise.units import BudgetPlan, Ledger, ViewBudget
 from warehouse.storage.tables import schema_file
 from warehouse.time import NEVER, slot
 from warehouse.views.algebra import Distinct, Node, scanned, stateful_of
@@ -42,7 +42,7 @@ class NodeInput:
     columns: tuple[ColumnRecord, ...] = ()
     state: tuple[ColumnRecord, ...] = ()
     widest: int | None = None
-    budget: Budget | None = None
+    budget: ViewBudget | None = None
     beside: tuple[ColumnRecord, ...] = ()
 
     @property
@@ -167,7 +167,7 @@ def _budget(
     return BudgetPlan(given.budget, _with_allowed(given.budget, Ledger(through=last.slot), ()), upto)
 
 
-def _with_allowed(budget: Budget, ledger: Ledger, took: Sequence[float]) -> Ledger:
+def _with_allowed(budget: ViewBudget, ledger: Ledger, took: Sequence[float]) -> Ledger:
     """Return the ledger with the number of results for the seconds of a budget, by the speed of the last epoch."""
     if budget.seconds is None:
         return replace(ledger, allowed=None)

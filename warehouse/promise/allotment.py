@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from warehouse.promise.units import Budget, Unit
+    from warehouse.promise.units import Unit, ViewBudget
 
 __all__ = ["Worth", "allotted", "allowed_in", "spent"]
 
@@ -44,19 +44,19 @@ class Worth(NamedTuple):
         return max(0, self.pairs * (rows - self.right) // (self.rows - self.right))
 
 
-def allotted(units: Mapping[Unit, Worth], budget: Budget, left: int) -> dict[Unit, int]:
+def allotted(units: Mapping[Unit, Worth], budget: ViewBudget, left: int) -> dict[Unit, int]:
     """Return how many pairs each unit may make, in the order of preference: together at most what is ``left`` of a budget.
 
     Of equal units the later ones come first: their results live longest. A budget of rows takes whole units, and a part of the
     first one that does not fit. Where not even a part of one fits, pairs of the preferred one count two rows each.
 
-    >>> from warehouse.promise.units import Budget, Unit
+    >>> from warehouse.promise.units import ViewBudget, Unit
     >>> units = {Unit(0, 1): Worth(6, 5), Unit(0, 2): Worth(1, 2), Unit(1, 1): Worth(3, 4), Unit(1, 2): Worth(0, 0)}
-    >>> [(*unit, count) for unit, count in allotted(units, Budget(pairs=8), 8).items()]
+    >>> [(*unit, count) for unit, count in allotted(units, ViewBudget(pairs=8), 8).items()]
     [(0, 1, 6), (1, 1, 2)]
-    >>> [(*unit, count) for unit, count in allotted(units, Budget(pairs=5, prefer="weighted"), 5).items()]
+    >>> [(*unit, count) for unit, count in allotted(units, ViewBudget(pairs=5, prefer="weighted"), 5).items()]
     [(0, 1, 3), (1, 1, 2)]
-    >>> [(*unit, count) for unit, count in allotted(units, Budget(rows=8), 8).items()]
+    >>> [(*unit, count) for unit, count in allotted(units, ViewBudget(rows=8), 8).items()]
     [(0, 1, 6), (1, 1, 2)]
     """
     todo = {unit: worth for unit, worth in units.items() if worth.pairs > 0}
@@ -66,7 +66,7 @@ def allotted(units: Mapping[Unit, Worth], budget: Budget, left: int) -> dict[Uni
     return _of_pairs(todo, order, left) if budget.rows is None else _of_rows(todo, order, left)
 
 
-def _rank(worth: Worth, budget: Budget) -> float:
+def _rank(worth: Worth, budget: ViewBudget) -> float:
     """The smaller, the earlier."""
     if budget.expression is not None:
         value = worth.value
@@ -100,7 +100,7 @@ def _of_rows(units: Mapping[Unit, Worth], order: list[Unit], left: int) -> dict[
     return found
 
 
-def _shared(units: Mapping[Unit, Worth], budget: Budget, left: int) -> dict[Unit, int]:
+def _shared(units: Mapping[Unit, Worth], budget: ViewBudget, left: int) -> dict[Unit, int]:
     """Shares that are proportional to the pairs, rounded by the largest remainder."""
     order = sorted(units, key=lambda unit: (-units[unit].pairs, -unit.range, unit.bucket))
     total = sum(worth.pairs for worth in units.values())
@@ -118,11 +118,11 @@ def _shared(units: Mapping[Unit, Worth], budget: Budget, left: int) -> dict[Unit
     return {unit: share for unit, share in shares.items() if share}
 
 
-def spent(worth: Worth, budget: Budget, made: int, looked_at: float) -> int:
+def spent(worth: Worth, budget: ViewBudget, made: int, looked_at: float) -> int:
     """Return what of a budget a round took of a unit that made so many results and looked at a share of its places.
 
-    >>> from warehouse.promise.units import Budget
-    >>> spent(Worth(100, 40), Budget(pairs=10), 7, 0.5), spent(Worth(100, 40), Budget(rows=10), 7, 0.5)
+    >>> from warehouse.promise.units import ViewBudget
+    >>> spent(Worth(100, 40), ViewBudget(pairs=10), 7, 0.5), spent(Worth(100, 40), ViewBudget(rows=10), 7, 0.5)
     (7, 20)
     """
     if budget.rows is None:

@@ -31,12 +31,12 @@ __all__ = [
     "PREFERENCES",
     "RANGES",
     "Begun",
-    "Budget",
     "BudgetPlan",
     "Ledger",
     "OwedRange",
     "Position",
     "Unit",
+    "ViewBudget",
     "slice_end",
 ]
 
@@ -56,7 +56,7 @@ _SMALL = 10_000
 
 
 @dataclass(frozen=True)
-class Budget:
+class ViewBudget:
     """``[views.NAME.budget]``: what an epoch makes at most, the preferred results first; whether the rest is owed.
 
     One of ``pairs`` (results), ``rows`` (that are joined) and ``seconds`` is set. ``prefer`` is one of ``PREFERENCES``, or an
@@ -255,13 +255,13 @@ class BudgetPlan:
     were left for another epoch. A ``chunk`` of ``complete`` makes so many results instead.
     """
 
-    budget: Budget
+    budget: ViewBudget
     ledger: Ledger
     upto: int | None
     chunk: int | None = None
 
     @property
-    def in_force(self) -> Budget:
+    def in_force(self) -> ViewBudget:
         """The budget of this plan, as results or rows."""
         if self.chunk is not None:
             return replace(self.budget, pairs=self.chunk, rows=None, seconds=None)

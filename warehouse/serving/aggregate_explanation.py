@@ -14,9 +14,9 @@ from warehouse.time import at_slot
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from warehouse.aggregates.definition import Definition, Window
+    from warehouse.aggregates.definition import AggregateDefinition, Window
     from warehouse.aggregates.predicates import Kind
-    from warehouse.aggregates.synopses import State, Synopsis
+    from warehouse.aggregates.synopses import ColumnState, Synopsis
     from warehouse.catalog.model import Catalog
     from warehouse.epochs.records import Epoch
 
@@ -72,7 +72,7 @@ class AggregateExplanation:
     """How an aggregate is answered; ``epoch`` is the newest one, None before there is one."""
 
     name: str
-    definition: Definition
+    definition: AggregateDefinition
     synopses: tuple[ExplainedSynopsis, ...]
     windows: tuple[WindowDue, ...]
     epoch: int | None
@@ -124,8 +124,8 @@ def explained_aggregate(catalog: Catalog, name: str, epoch: Epoch | None) -> Agg
 
 
 def _read(
-    definition: Definition, every: Sequence[Synopsis], kinds: Mapping[str, Kind] | None, begun: Sequence[tuple[int, int]]
-) -> Iterator[tuple[int, tuple[State, ...], bool]]:
+    definition: AggregateDefinition, every: Sequence[Synopsis], kinds: Mapping[str, Kind] | None, begun: Sequence[tuple[int, int]]
+) -> Iterator[tuple[int, tuple[ColumnState, ...], bool]]:
     """The synopses that are read, with their states, and whether they are taken away from the others."""
     for need in needs(definition):
         for served in assigned(need, every, kinds, begun):
@@ -133,7 +133,7 @@ def _read(
 
 
 def _readers(
-    beside: Mapping[str, Definition],
+    beside: Mapping[str, AggregateDefinition],
     every: Sequence[Synopsis],
     kinds: Mapping[str, Kind] | None,
     begun: Sequence[tuple[int, int]],
@@ -146,16 +146,16 @@ def _readers(
     return readers
 
 
-def _is_due(definition: Definition, end: int) -> bool:
+def _is_due(definition: AggregateDefinition, end: int) -> bool:
     return any(end % window.every == 0 for window in definition.windows)
 
 
 def _windows(
     catalog: Catalog,
-    definition: Definition,
+    definition: AggregateDefinition,
     epoch: Epoch | None,
     synopses: Sequence[ExplainedSynopsis],
-    others: Mapping[str, Definition],
+    others: Mapping[str, AggregateDefinition],
 ) -> Iterator[WindowDue]:
     for window in definition.windows:
         end = None if epoch is None else (epoch.slot // window.every + 1) * window.every

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from warehouse.serving.engine import Resources
     from warehouse.serving.owed import Owed
 
-__all__ = ["Answer", "Explain", "Plan", "in_memory_rows"]
+__all__ = ["Answer", "Explain", "ReadPlan", "in_memory_rows"]
 
 ROWS = 10_000
 _SHOWN = 20
@@ -43,7 +43,7 @@ _Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True)
-class Plan:
+class ReadPlan:
     """The plan of a read: the number of files by the rule that pruned or kept them, and the milliseconds of planning.
 
     ``tau`` is the instant (microseconds) after which a row must expire; every file considered is counted in exactly one of the
@@ -67,7 +67,7 @@ class Plan:
 class Explain:
     """A plan and its execution so far: rows returned, milliseconds in all, the SQL and its bound values."""
 
-    plan: Plan
+    plan: ReadPlan
     rows: int
     milliseconds: float
     sql: str
@@ -121,7 +121,7 @@ class Answer:
         epoch: int,
         window_time: int,
         failed: Callable[[Exception], WarehouseError],
-        plan: Plan | None = None,
+        plan: ReadPlan | None = None,
         resources: Resources | None = None,
         ended: Callable[[Explain], None] | None = None,
         committed_at: int = 0,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from warehouse.errors import EpochVacuumedError
-from warehouse.serving.answer import Plan
+from warehouse.serving.answer import ReadPlan
 from warehouse.serving.bloom import MAX_KEYS, Filters, first_filters, probes_of
 from warehouse.serving.engine import read_error
 from warehouse.serving.key_summaries import Summaries
@@ -33,9 +33,9 @@ class ChosenFiles:
     out_of_bounds: int
     without_key: int
 
-    def plan(self, table: str, tau: int, seconds: float) -> Plan:
+    def plan(self, table: str, tau: int, seconds: float) -> ReadPlan:
         """Return the record of this."""
-        return Plan(
+        return ReadPlan(
             table=table,
             tau=tau,
             sub_indices_considered=self.sub_indices,

@@ -11,7 +11,7 @@ from warehouse.serving.catalogue import lazy_count
 if TYPE_CHECKING:
     from warehouse.catalog.model import Catalog, Coalesced
     from warehouse.coalescing.choosing import Choice
-    from warehouse.coalescing.definition import Definition
+    from warehouse.coalescing.definition import CoalescedDefinition
     from warehouse.epochs.records import Epoch
     from warehouse.serving.accuracy import ShedFigures
     from warehouse.serving.pin import Pin
@@ -33,7 +33,7 @@ class CoalescedExplanation:
     """
 
     name: str
-    definition: Definition
+    definition: CoalescedDefinition
     epoch: int | None = None
     begins: int | None = None
     full_from: int | None = None

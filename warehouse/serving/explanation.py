@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.model import Catalog
     from warehouse.epochs.records import Epoch
-    from warehouse.promise.units import Budget
+    from warehouse.promise.units import ViewBudget
     from warehouse.serving.owed import Owed
     from warehouse.serving.reader import Reader
     from warehouse.views.algebra import Operator
@@ -89,7 +89,7 @@ class Explanation:
     epoch: int | None
     shed: tuple[tuple[str, float], ...] = ()
     jobs: int | None = None
-    budget: Budget | None = None
+    budget: ViewBudget | None = None
     owed: tuple[Owed, ...] = ()
 
     @property

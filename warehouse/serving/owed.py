@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from warehouse.epochs.records import Epoch, TableState
-    from warehouse.promise.units import Budget
+    from warehouse.promise.units import ViewBudget
 
 __all__ = ["Owed", "cost_of", "facts_of", "owed_by", "owed_of"]
 
@@ -29,7 +29,7 @@ class Owed:
     """
 
     view: str
-    budget: Budget
+    budget: ViewBudget
     made: int
     exact: int | None
     least: int

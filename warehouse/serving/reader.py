@@ -16,7 +16,7 @@ import duckdb
 from warehouse.errors import UnknownNameError, UsageError, WarehouseError
 from warehouse.layout.columns import CELL
 from warehouse.serving.accuracy import shed_below, shed_share
-from warehouse.serving.answer import Answer, Explain, Plan, in_memory_rows
+from warehouse.serving.answer import Answer, Explain, ReadPlan, in_memory_rows
 from warehouse.serving.changes import changes_of, newest_asked
 from warehouse.serving.clock import clock_of
 from warehouse.serving.condition import Condition, check_boolean, checked_condition
@@ -408,7 +408,7 @@ class Reader(PinnedReader):
         statement: Statement,
         columns: tuple[tuple[str, str], ...],
         *,
-        plan: Plan | None = None,
+        plan: ReadPlan | None = None,
         users: bool = False,
         ended: Callable[[Explain], None] | None = None,
         put: tuple[int, int] | None = None,

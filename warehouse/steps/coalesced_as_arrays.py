@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warehouse.coalescing.arrays import Moved, Points, Stored, hit_rows, moved, places
+from warehouse.coalescing.arrays import Moved, Points, StoredArrays, hit_rows, moved, places
 from warehouse.coalescing.cells import NOWHERE, assigned
 from warehouse.coalescing.definition import STAMPS
 from warehouse.coalescing.islands import AT
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from warehouse.coalescing.cells import Cells
-    from warehouse.coalescing.definition import Definition
+    from warehouse.coalescing.definition import CoalescedDefinition
     from warehouse.layout import Layout
     from warehouse.views.maintenance.inputs import Move
 
@@ -44,7 +44,7 @@ __all__ = ["ArrayReplacement", "MadeOfArrays", "in_numbers"]
 _EARLIEST = np.iinfo(np.int64).min
 
 
-def in_numbers(definition: Definition) -> bool:
+def in_numbers(definition: CoalescedDefinition) -> bool:
     """Whether the rows of a table can be made as arrays: neighbours are equal, and all rows of a group lie in one bucket."""
     own = definition.same is None and not definition.ledger and definition.window is not None
     return own and {*definition.search_key} <= {*definition.groups}
@@ -75,7 +75,7 @@ class ArrayReplacement:
         What becomes of the cells of closed rows.
     """
 
-    definition: Definition
+    definition: CoalescedDefinition
     layout: Layout
     move: Move
     own: pa.Table
@@ -195,7 +195,7 @@ class ArrayReplacement:
         own, base = self._own.slice(start, end - start), self._own.num_rows
         lists = own[STAMPS].combine_chunks()
         offsets = lists.offsets.to_numpy().astype(np.int64)
-        stored = Stored(
+        stored = StoredArrays(
             self._groups[start:end], self._values[start:end], _micros(own["valid_to"]), own["open"].to_numpy(),
             lists.flatten().to_numpy(), offsets - offsets[0],
         )  # fmt: skip

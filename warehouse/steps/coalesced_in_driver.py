@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from warehouse.catalog.declaration import ColumnRecord
-    from warehouse.coalescing.definition import Definition
+    from warehouse.coalescing.definition import CoalescedDefinition
     from warehouse.layout import Layout
     from warehouse.views.maintenance.inputs import Move
 
@@ -59,7 +59,7 @@ class GroupReplacement:
         By each property, when DuckDB cannot answer.
     """
 
-    definition: Definition
+    definition: CoalescedDefinition
     layout: Layout
     move: Move
     own: pa.Table
@@ -156,7 +156,7 @@ class DriverReplacement(GroupReplacement):
         return asked(query, held=held, points=self._points)
 
 
-def points_of(definition: Definition, own: pa.Table, arrived: pa.Table | None) -> pa.Table:
+def points_of(definition: CoalescedDefinition, own: pa.Table, arrived: pa.Table | None) -> pa.Table:
     """Return the points of classified rows: the columns of the group and the compared ones, as ``own`` has them, and stamps."""
     names = [*definition.groups, *definition.compared]
     if arrived is None:
@@ -182,7 +182,7 @@ def asked(query: str, **tables: pa.Table) -> pa.Table:
     return found
 
 
-def parted(definition: Definition, own: pa.Table, keys: pa.Table) -> tuple[pa.Table, pa.Table]:
+def parted(definition: CoalescedDefinition, own: pa.Table, keys: pa.Table) -> tuple[pa.Table, pa.Table]:
     """Return the rows of some groups, and the others; without ``group_by`` all rows are one group."""
     equal = " AND ".join(f"o.{name} IS NOT DISTINCT FROM k.{name}" for name in map(quoted, definition.groups)) or "true"
     held, rest = (

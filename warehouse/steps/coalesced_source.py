@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from warehouse.catalog.declaration import ColumnRecord
-    from warehouse.coalescing.definition import Definition
+    from warehouse.coalescing.definition import CoalescedDefinition
     from warehouse.ingest.batch import Batch
     from warehouse.planning.following import CoalescedPlan
     from warehouse.views.maintenance.known_rows import Changed
@@ -69,7 +69,7 @@ class CoalescedSource(FollowingSource):
         return self.planned.coalesced
 
     @property
-    def definition(self) -> Definition:
+    def definition(self) -> CoalescedDefinition:
         """What the table holds."""
         return self.own.definition
 

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from warehouse.aggregates.definition import Definition, FrequentItems
+    from warehouse.aggregates.definition import AggregateDefinition, FrequentItems
 
 __all__ = ["exact_items"]
 
 
-def exact_items(definition: Definition, candidates: pa.Table, due: pa.Table, rows: DataFrame) -> pa.Table:
+def exact_items(definition: AggregateDefinition, candidates: pa.Table, due: pa.Table, rows: DataFrame) -> pa.Table:
     """Return the answers with the items that belong to them and their exact counts.
 
     Parameters

@@ -14,7 +14,7 @@ from warehouse.catalog.duck_sql import quoted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from warehouse.aggregates.synopses import State, Synopsis
+    from warehouse.aggregates.synopses import ColumnState, Synopsis
 
 __all__ = ["calculable", "local_states", "slot_of"]
 
@@ -92,7 +92,7 @@ def _lists(synopsis: Synopsis, counts: str, batch: int) -> str:
     return f"WITH counts AS ({counts}), ranked AS ({ranked}) {whole} UNION ALL {items}"
 
 
-def _state(state: State) -> str:
+def _state(state: ColumnState) -> str:
     column = quoted(state.column)
     match state.function:
         case "count":

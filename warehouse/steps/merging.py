@@ -26,7 +26,7 @@ from warehouse.aggregates.synopses import (
     ROWS,
     UNTIL,
     VALUE,
-    State,
+    ColumnState,
     counts_values,
     sketch_of,
 )
@@ -35,7 +35,7 @@ from warehouse.catalog.duck_sql import quoted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from warehouse.aggregates.definition import Definition, Value
+    from warehouse.aggregates.definition import AggregateDefinition, Value
     from warehouse.aggregates.synopses import Synopsis
     from warehouse.planning.following import SynopsisRead
 
@@ -53,7 +53,7 @@ _WITH_COUNTS = ("sum", "mean", "m2")
 _IN_PIECE = f"s.{LEVEL} = d._piece_level AND s.{ARRIVED} = d._piece_last"
 
 
-def merged(definition: Definition, reads: Sequence[SynopsisRead], *, ends: str, epoch: int) -> str:
+def merged(definition: AggregateDefinition, reads: Sequence[SynopsisRead], *, ends: str, epoch: int) -> str:
     """Return the query for the answers of a definition.
 
     Parameters
@@ -144,7 +144,7 @@ def _windowed_lists(synopsis: Synopsis, groups: Sequence[str], inside: str) -> s
     )
 
 
-def subtracted(synopsis: Synopsis, states: Sequence[State], by: str, terms: Sequence[tuple[str, int]]) -> str:
+def subtracted(synopsis: Synopsis, states: Sequence[ColumnState], by: str, terms: Sequence[tuple[str, int]]) -> str:
     """Return the query for the states of a difference of windowed synopses: a group of which no row is left has no row.
 
     Parameters
@@ -190,7 +190,9 @@ def _merged(reads: Sequence[SynopsisRead], groups: Sequence[str]) -> str:
     return _merging([f"d.{name}" for name in _DUE], [*_DUE, *groups], list(kept), "s", inner, whole=True)
 
 
-def _merging(keys: Sequence[str], by: Sequence[str], states: Sequence[State], rows: str, source: str, *, whole: bool) -> str:
+def _merging(
+    keys: Sequence[str], by: Sequence[str], states: Sequence[ColumnState], rows: str, source: str, *, whole: bool
+) -> str:
     """Return the query that merges states; sums have the type of answers where they are the ``whole`` ones.
 
     ``by`` are the columns of a row, the first of which are the ``keys`` with their table; the others are columns of ``rows``.
@@ -210,7 +212,7 @@ def _merging(keys: Sequence[str], by: Sequence[str], states: Sequence[State], ro
     return f"SELECT {', '.join([outer, *totals, *merging])} FROM ({listed}) GROUP BY {outer}"
 
 
-def _within_range(state: State, rows: str) -> str:
+def _within_range(state: ColumnState, rows: str) -> str:
     """A state of rows that are to be merged: null where a sum of decimals would leave DuckDB's range, which ends the query."""
     own = f"{rows}.{quoted(state.name)}"
     if state.function != "sum" or not state.type.startswith("decimal(38,"):
@@ -219,7 +221,7 @@ def _within_range(state: State, rows: str) -> str:
     return f"CASE WHEN sum(abs(CAST({own} AS DOUBLE))) OVER w < 1e{38 - scale} THEN {own} END AS {quoted(state.name)}"
 
 
-def _merged_state(state: State, *, whole: bool) -> Iterator[str]:
+def _merged_state(state: ColumnState, *, whole: bool) -> Iterator[str]:
     own, count = quoted(state.name), _of("count", state.column)
     match state.function:
         case "count":

@@ -16,14 +16,14 @@ from warehouse.catalog.duck_sql import quoted
 from warehouse.steps.merging import PLACE
 
 if TYPE_CHECKING:
-    from warehouse.aggregates.definition import Definition
+    from warehouse.aggregates.definition import AggregateDefinition
 
 __all__ = ["merged_items"]
 
 _DUE = ("_text", "_end")
 
 
-def merged_items(definition: Definition, *, synopses: int = 1, ends: str, epoch: int) -> str:
+def merged_items(definition: AggregateDefinition, *, synopses: int = 1, ends: str, epoch: int) -> str:
     """Return the query for the frequent items of each due window and group.
 
     The tables ``synopsis_0`` and so on have what the lists of each synopsis add up to, by the number ``_place`` of the windows.

@@ -24,7 +24,7 @@ from warehouse.steps.coalesced_in_driver import GroupReplacement, asked
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from warehouse.coalescing.definition import Definition
+    from warehouse.coalescing.definition import CoalescedDefinition
     from warehouse.views.maintenance.keyed import Replacement
 
 __all__ = ["SHED", "ShedReplacement", "exact_rows"]
@@ -33,7 +33,7 @@ SHED = "shed"
 """What a commit says of shedding: members that are kept and that are not, the accuracy, and members over the budget."""
 
 
-def exact_rows(definition: Definition, own: pa.Table) -> pa.Table:
+def exact_rows(definition: CoalescedDefinition, own: pa.Table) -> pa.Table:
     """Return the exact rows, reconstructed from the stored ones: the group, the compared columns, and all stamps."""
     return asked(exact_members(definition, "own"), own=own)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from warehouse.aggregates.definition import Value
-    from warehouse.aggregates.synopses import State
+    from warehouse.aggregates.synopses import ColumnState
 
 __all__ = ["estimated", "united"]
 
@@ -54,7 +54,7 @@ def estimated(session: SparkSession, found: pa.Table, values: Sequence[Value]) -
     return found
 
 
-def united(session: SparkSession, found: pa.Table, states: Sequence[State]) -> pa.Table:
+def united(session: SparkSession, found: pa.Table, states: Sequence[ColumnState]) -> pa.Table:
     """Return merged states in which each list of sketches is one sketch of all of them; the others are as they were."""
     asked = [state for state in states if state.function in _MERGE]
     lists = {f"_{place}": found[state.name] for place, state in enumerate(asked)}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from warehouse.aggregates.synopses import State, Synopsis
+    from warehouse.aggregates.synopses import ColumnState, Synopsis
 
 __all__ = ["states_of"]
 
@@ -78,7 +78,7 @@ def _lists(counts: DataFrame, synopsis: Synopsis, groups: Sequence[str], batch: 
     return whole.select(*own).unionByName(items.select(*own))
 
 
-def _state(state: State, sound: str) -> str:
+def _state(state: ColumnState, sound: str) -> str:
     """Return the SQL of a state; a sum that overflows is null, and so is each answer that it is part of."""
     column = quoted(state.column)
     match state.function:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from warehouse.catalog.model import Catalog, Coalesced, Stream
-    from warehouse.coalescing.definition import Definition
+    from warehouse.coalescing.definition import CoalescedDefinition
 
 __all__ = ["LazyCondition", "lazy_condition", "lazy_conditions", "lazy_fault"]
 
@@ -77,7 +77,7 @@ def lazy_fault(catalog: Catalog, table: Coalesced) -> Iterator[FaultError]:
         yield FaultError(f'"lazy" with the condition {condition}', f"{_EAGER}: reads use DuckDB, and {error}")
 
 
-def _stored(stream: Stream, definition: Definition) -> Iterator[FaultError]:
+def _stored(stream: Stream, definition: CoalescedDefinition) -> Iterator[FaultError]:
     """Yield that points may leave their stream before they leave the window."""
     label = stream_label(stream)
     if label.kind == "MON":
@@ -99,7 +99,7 @@ def _stored(stream: Stream, definition: Definition) -> Iterator[FaultError]:
         yield FaultError(found, f"{_EAGER}, or rows that live longer than the window, in which every point must be stored")
 
 
-def lazy_condition(catalog: Catalog, definition: Definition) -> LazyCondition | None:
+def lazy_condition(catalog: Catalog, definition: CoalescedDefinition) -> LazyCondition | None:
     """Return the condition of a table; None of one that compares values.
 
     Raises

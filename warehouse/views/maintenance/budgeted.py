@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from warehouse.promise.units import Budget, Ledger
+    from warehouse.promise.units import Ledger, ViewBudget
     from warehouse.views.algebra import Join
     from warehouse.views.maintenance.inputs import NodeInputs
 
@@ -55,7 +55,7 @@ class Made:
 
 
 def made_within(
-    inputs: NodeInputs, budget: Budget, before: Ledger, upto: int | None, *, reports: bool = False
+    inputs: NodeInputs, budget: ViewBudget, before: Ledger, upto: int | None, *, reports: bool = False
 ) -> Made:
     """Return the results of a join under a budget for an update, or for a chunk of ``complete``.
 
