@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pytest
     from pyspark.sql import SparkSession
 
-_FIRST = "nothing has been loaded under ○ yet; run `stream-wh update` first"
+_FIRST = "nothing has been loaded under ○ yet○; run `stream-wh update` first"
 
 
 @executes(_FIRST)

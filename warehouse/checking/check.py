@@ -11,8 +11,8 @@ from warehouse.checking.published import database_findings, live_findings
 from warehouse.checking.records import read_records, records_findings
 from warehouse.checking.shed import shed_findings
 from warehouse.checking.summaries import summary_findings
-from warehouse.epochs.journal import numbers
-from warehouse.errors import EpochVacuumedError, NoEpochError
+from warehouse.epochs.journal import nothing_loaded, numbers
+from warehouse.errors import EpochVacuumedError
 from warehouse.serving.engine import Resources
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def check(
     for _ in range(_ATTEMPTS):
         before = set(numbers(root, "epoch"))
         if not before and not numbers(root, "plan"):
-            raise NoEpochError(f"nothing has been loaded under {root} yet; run `stream-wh update` first")
+            raise nothing_loaded(root)
         try:
             report = _checked(root, rows=rows, resources=resources or Resources(), published=published)
         except FileNotFoundError:

@@ -51,6 +51,7 @@ __all__ = [
     "epoch_numbers",
     "epoch_path",
     "newest_epoch",
+    "nothing_loaded",
     "numbers",
     "plan_path",
     "read_epoch",
@@ -241,6 +242,12 @@ def _whole_epochs(root: Path) -> Iterator[Epoch]:
                 raise
 
 
+def nothing_loaded(root: Path, consequence: str = "") -> NoEpochError:
+    """Return the error of a warehouse without an epoch; ``consequence`` says what the command cannot do."""
+    so = f", so {consequence}" if consequence else ""
+    return NoEpochError(f"nothing has been loaded under {root} yet{so}; run `stream-wh update` first")
+
+
 def epoch_at(root: Path, as_of: int | None) -> Epoch:
     """Return the newest epoch whose window time is at or before ``as_of`` (microseconds; None: the newest).
 
@@ -252,7 +259,7 @@ def epoch_at(root: Path, as_of: int | None) -> Epoch:
     """
     numbers = epoch_numbers(root)
     if not numbers:
-        raise NoEpochError(f"nothing has been loaded under {root} yet; run `stream-wh update` first")
+        raise nothing_loaded(root)
     for epoch in _whole_epochs(root):
         if as_of is None or epoch.window_time <= as_of:
             return epoch

@@ -17,7 +17,6 @@ import msgspec
 from warehouse.catalog.codecs import decompressed
 from warehouse.catalog.json_arrays import as_array, begins_array, is_array_file, lines_of
 from warehouse.ingest.dialect import is_multiline
-from warehouse.ingest.json_numbers import BEYOND_VARIANT, LONG_DECIMAL
 from warehouse.ingest.landing import open_regular
 
 if TYPE_CHECKING:
@@ -26,7 +25,14 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Stream
     from warehouse.ingest.files import LandingFile
 
-__all__ = ["elements", "is_exact", "is_whole", "whole_problem"]
+__all__ = ["BEYOND_VARIANT", "LONG_DECIMAL", "elements", "is_exact", "is_whole", "whole_problem"]
+
+# Numbers that double precision would change, as patterns that Python and Spark both read. They are searched in the text of a
+# record, so a text that looks like such a number counts, too, which only costs time.
+LONG_DECIMAL = r"[\[:,]\s*-?(?=[0-9.]{17})[0-9]+\.[0-9]"
+"""Numbers with decimals and more digits than double precision has."""
+BEYOND_VARIANT = r"[\[:,]\s*-?(?:(?=[0-9.]{40})[0-9]*\.[0-9]|[0-9]{39}|(?=[0-9.]{17})[0-9]+\.[0-9]+[eE])"
+"""Numbers of more digits than a value of Spark's type `variant` has, or with more than double precision and an exponent."""
 
 _KNOWN = 50_000
 _MARK = b"\xef\xbb\xbf"

@@ -20,14 +20,13 @@ from pathlib import PurePosixPath
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from warehouse.epochs.journal import encode_record, newest_epoch, numbers, read_record, record_path
+from warehouse.epochs.journal import encode_record, newest_epoch, nothing_loaded, numbers, read_record, record_path
 from warehouse.epochs.known import DIRECTORY, ledger_shards
 from warehouse.epochs.view_findings import finding_files
 from warehouse.errors import (
     BackupError,
     EpochVacuumedError,
     MissingPartError,
-    NoEpochError,
     RecordDamagedError,
     StorageFailedError,
     StoreBusyError,
@@ -141,10 +140,7 @@ def back_up(
     for _ in range(_ATTEMPTS):
         newest = newest_epoch(root)
         if newest is None:
-            raise NoEpochError(
-                f"nothing has been loaded under {root} yet; there is nothing to back up: "
-                "run `stream-wh update` first"
-            )
+            raise nothing_loaded(root, "there is nothing to back up")
         _clear(target)
         try:
             files, linked = _take(root, configuration, newest, target, copy=copy, after=after)

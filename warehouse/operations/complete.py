@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from warehouse.epochs.journal import newest_epoch
-from warehouse.errors import ConfigurationError, NoEpochError, Problem, UnknownNameError, UsageError
+from warehouse.epochs.journal import newest_epoch, nothing_loaded
+from warehouse.errors import ConfigurationError, Problem, UnknownNameError, UsageError
 from warehouse.operations.context import WriteContext, locked
 from warehouse.operations.execution import begin, finish, require_unchanged_declarations
 from warehouse.operations.standing import behind
@@ -107,7 +107,7 @@ def _state(context: WriteContext, last: Epoch | None, view: str) -> TableState:
     """The table of a view that may be completed."""
     catalog = context.catalog
     if last is None:
-        raise NoEpochError(f"nothing has been loaded under {context.root} yet, so nothing is owed; run `stream-wh update` first")
+        raise nothing_loaded(context.root, "nothing is owed")
     require_unchanged_declarations(catalog, last)
     declared = catalog.view(view)
     if declared is None:

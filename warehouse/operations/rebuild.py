@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from warehouse.errors import ConfigurationError, NoEpochError, Problem, UnknownNameError, UsageError
+from warehouse.epochs.journal import nothing_loaded
+from warehouse.errors import ConfigurationError, Problem, UnknownNameError, UsageError
 from warehouse.operations.context import WriteContext, locked
 from warehouse.operations.execution import begin, finish, require_unchanged_declarations
 from warehouse.operations.standing import behind
@@ -57,10 +58,7 @@ def rebuild(context: WriteContext, view: str) -> RebuildReport:
         current = finish(context)
         last = current.last
         if last is None:
-            raise NoEpochError(
-                f"nothing has been loaded under {context.root} yet, so no view is built; "
-                "run `stream-wh update` first"
-            )
+            raise nothing_loaded(context.root, "no view is built")
         require_unchanged_declarations(catalog, last)
         nodes, refused = sound_nodes(catalog)
         still = behind(last, nodes)

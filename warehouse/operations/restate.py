@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Literal
 
 from warehouse.catalog.declaration import declaration
 from warehouse.catalog.drift import compare, effective_layout
+from warehouse.epochs.journal import nothing_loaded
 from warehouse.epochs.known import known_files, known_of
-from warehouse.errors import ChangedDeclarationError, NoEpochError, RestateError, UnknownNameError
+from warehouse.errors import ChangedDeclarationError, RestateError, UnknownNameError
 from warehouse.ingest.landing import list_landing
 from warehouse.operations.context import WriteContext, locked
 from warehouse.operations.execution import begin, finish
@@ -86,10 +87,7 @@ def restate(
     with locked(context):
         current = finish(context)
         if current.last is None:
-            raise NoEpochError(
-                f"nothing has been loaded under {context.root} yet, so there is nothing to go back to; "
-                "run `stream-wh update` first"
-            )
+            raise nothing_loaded(context.root, "there is nothing to go back to")
         return _restate(context, current, current.last, table, since, rejected=rejected, allow_lost=allow_lost)
 
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from warehouse.catalog.drift import compare, effective_layout
-from warehouse.epochs.journal import numbers, read_epoch
+from warehouse.epochs.journal import nothing_loaded, numbers, read_epoch
 from warehouse.epochs.known import known_files
 from warehouse.epochs.records import Epoch, Loaded
-from warehouse.errors import MissingPartError, NoEpochError, RollbackError
+from warehouse.errors import MissingPartError, RollbackError
 from warehouse.ingest.known import differing_files
 from warehouse.ingest.landing import Known
 from warehouse.operations.context import WriteContext, locked
@@ -78,10 +78,7 @@ def rollback(context: WriteContext, to_epoch: int) -> RollbackReport:
         current = finish(context)
         last = current.last
         if last is None:
-            raise NoEpochError(
-                f"nothing has been loaded under {context.root} yet, so there is nothing to go back to; "
-                "run `stream-wh update` first"
-            )
+            raise nothing_loaded(context.root, "there is nothing to go back to")
         declared = declared_nodes(catalog)
         warnings = require_unchanged_declarations(catalog, last)
         for name, reason in stopped_of(last).items():

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from warehouse.epochs.journal import epoch_numbers, newest_epoch, read_epoch
+from warehouse.epochs.journal import epoch_numbers, newest_epoch, nothing_loaded, read_epoch
 from warehouse.epochs.view_findings import ViewFinding, forget_finding, record_finding
-from warehouse.errors import EpochVacuumedError, NoEpochError
+from warehouse.errors import EpochVacuumedError
 from warehouse.ingest.unreadable import SPARK_FAILURES
 from warehouse.storage.failures import passing_failure
 from warehouse.storage.scan import SlotBounds, TableFiles
@@ -78,7 +78,7 @@ def checked_views(
 def _pinned(root: Path, number: int | None) -> Epoch:
     newest = newest_epoch(root)
     if newest is None:
-        raise NoEpochError(f"nothing has been loaded under {root} yet; run `stream-wh update` first")
+        raise nothing_loaded(root)
     if number is None:
         return newest
     if number not in epoch_numbers(root):

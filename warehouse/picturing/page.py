@@ -10,7 +10,6 @@ from warehouse.picturing.charts import COLOURS, Axis, Series, legend, lines, sta
 from warehouse.picturing.graph import GraphNode, graph
 from warehouse.picturing.pieces import anchor, figure, rows_table, section
 from warehouse.picturing.scales import COUNT, seconds_scale, times
-from warehouse.picturing.searching import FIELD, SCRIPT
 from warehouse.picturing.style import STYLE
 from warehouse.picturing.table_section import table_parts
 from warehouse.planning.wording import step_text
@@ -30,6 +29,36 @@ _MOST_EPOCHS = 200
 _MOST_STEPS = 12
 _GENERAL = ("Tables", "What ends next", "What reads what", "Updates")
 _REST, _UNNAMED = "other steps", "plan, and write the records"
+_FIELD = (
+    '<p class="search" hidden><label>Search <input type="search" autocomplete="off" spellcheck="false"/></label> '
+    "<output></output></p>"
+)
+"""The search field: it hides tables, and rows of tables, that do not have all of the words.
+
+It is hidden until the script shows it: without scripts the page is whole, and the browser's own search finds what is on it.
+Browsers read its output aloud when it changes.
+"""
+_SCRIPT = """<script>
+(() => {
+  const bar = document.querySelector(".search"), field = bar.querySelector("input"), told = bar.querySelector("output");
+  const rows = [...document.querySelectorAll('section[id^="all-"] tr')].filter((row) => row.querySelector("td"));
+  const named = rows.filter((row) => row.querySelector('a[href^="#table-"]'));
+  const parts = [...document.querySelectorAll('section[id^="table-"]')];
+  const links = [...document.querySelectorAll(".contents li")].filter((each) => each.querySelector('a[href^="#table-"]'));
+  const target = (part) => part.querySelector("a").getAttribute("href").slice(1);
+  field.addEventListener("input", () => {
+    const words = field.value.toLowerCase().split(" ").filter(Boolean);
+    const fits = (part) => words.every((word) => part.textContent.toLowerCase().includes(word));
+    for (const row of rows) row.hidden = !fits(row);
+    const found = new Set(named.filter((row) => !row.hidden).map(target));
+    for (const part of parts) part.hidden = !found.has(part.id);
+    for (const link of links) link.hidden = !found.has(target(link));
+    told.textContent = words.length ? `${found.size} of ${named.length} tables` : "";
+  });
+  bar.hidden = false;
+})();
+</script>"""
+"""The rows of the first table decide whose sections and links are shown."""
 
 
 def html_page(figures: Figures, name: str, health: Health) -> str:
@@ -53,7 +82,7 @@ def html_page(figures: Figures, name: str, health: Health) -> str:
         + _verdict(health, {table.name for table in figures.tables})
         + _contents(figures)
         + "\n".join(_sections(figures))
-        + f"\n{SCRIPT}\n</body></html>\n"
+        + f"\n{_SCRIPT}\n</body></html>\n"
     )
 
 
@@ -77,7 +106,7 @@ def _contents(figures: Figures) -> str:
     """Return links to the sections, and the field by which they are searched."""
     titles = [(title, _place(title)) for title in _GENERAL] + [(table.name, anchor(table.name)) for table in figures.tables]
     links = "".join(f'<li><a href="#{place}">{escape(title)}</a></li>' for title, place in titles)
-    return f'<nav aria-label="Contents"><h2>Contents</h2><ul class="contents">{links}</ul>{FIELD}</nav>\n'
+    return f'<nav aria-label="Contents"><h2>Contents</h2><ul class="contents">{links}</ul>{_FIELD}</nav>\n'
 
 
 def _place(title: str) -> str:

@@ -1,4 +1,4 @@
-"""Checks which views may have a budget, and which views may read a view under a budget.
+"""Checks which views may have a budget, and which views may read a view under a budget; and the preference of a budget.
 
 While pairs are owed, a join of two inputs whose rows end by themselves misses results, but has no wrong one. A selection, join or
 union of such rows also only misses results. Operators that count them, take the first of them, or look for missing partners would
@@ -43,11 +43,13 @@ from warehouse.views.language.faults import Fault
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from sqlglot import exp
+
     from warehouse.catalog.model import View
     from warehouse.views.algebra import Node, Operator
     from warehouse.views.language.scope import Table
 
-__all__ = ["budget_faults", "partial_below"]
+__all__ = ["budget_faults", "partial_below", "without_failures"]
 
 _SHAPE = "a join of two streams or views on equal columns, with filters and projections"
 _WORDS: dict[type, str] = {
@@ -165,3 +167,40 @@ def _every(operator: Operator) -> Iterator[Operator]:
     yield operator
     for each in inputs_of(operator):
         yield from _every(each)
+
+
+def without_failures(text: str) -> str:
+    """Return a preference that gives null where the expression ``text`` divides by zero or leaves the range of integers.
+
+    A preference only orders results, so a failing value must not stop the view; results without a value come last.
+
+    >>> without_failures("left_count / (age - 1) + 2")
+    'TRY_ADD(left_count / NULLIF((TRY_SUBTRACT(age, 1)), 0), 2)'
+    >>> without_failures("CASE k WHEN 'r' THEN 100 ELSE pow(0.8, age) END")
+    "CASE k WHEN 'r' THEN 100 ELSE POWER(0.8, age) END"
+    """
+    import sqlglot  # noqa: PLC0415 - it takes time to import, and few budgets have an expression
+
+    return _lenient(sqlglot.parse_one(text, read="spark")).sql(dialect="spark")
+
+
+def _lenient(node: exp.Expr) -> exp.Expr:
+    from sqlglot import exp  # noqa: PLC0415 - as above
+
+    for key, value in [*node.args.items()]:
+        if isinstance(value, exp.Expr):
+            node.set(key, _lenient(value))
+        elif isinstance(value, list):
+            node.set(key, [_lenient(each) if isinstance(each, exp.Expr) else each for each in value])
+    match node:
+        case exp.Div() | exp.IntDiv() | exp.Mod():
+            node.set("expression", exp.Anonymous(this="nullif", expressions=[node.expression, exp.Literal.number(0)]))
+            return node
+        case exp.Mul():
+            return exp.Anonymous(this="try_multiply", expressions=[node.this, node.expression])
+        case exp.Add():
+            return exp.Anonymous(this="try_add", expressions=[node.this, node.expression])
+        case exp.Sub():
+            return exp.Anonymous(this="try_subtract", expressions=[node.this, node.expression])
+        case _:
+            return node
