@@ -65,6 +65,8 @@ def _budget(found: Explanation) -> Iterator[str]:
         order = orders.get(budget.prefer, f"by {budget.prefer}")
         yield f"budget: at most {_amount(budget.pairs, budget.rows, budget.seconds)} an epoch, {order}; {rest}"
     for owed in found.owed:
+        if owed.ended:
+            yield f"  rebuilds gave up what it owed of {counted(owed.ended, 'row')} that had ended"
         if owed.complete:
             yield f"  all {owed.made} results of the last epoch were within it, so that nothing was ranked: the plain plan"
             continue

@@ -78,6 +78,7 @@ class StatusRow:
     share_least: float | None = None
     owed_units: int | None = None
     owed_rows: int | None = None
+    given_up_rows: int | None = None
     incomplete_least: int | None = None
 
 
@@ -263,6 +264,7 @@ def _status_row(
         share_least=None if found.owed is None else found.owed.share_least,
         owed_units=None if found.owed is None else found.owed.units,
         owed_rows=None if found.owed is None else found.owed.rows,
+        given_up_rows=None if found.owed is None else found.owed.ended,
         incomplete_least=None if found.owed is None else found.owed.incomplete,
     )
 

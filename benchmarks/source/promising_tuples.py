@@ -43,6 +43,7 @@ __all__ = [
     "proportional",
     "sampled",
     "sampled_by_spark",
+    "units_of",
 ]
 
 KEYS, BATCHES, WINDOW, ROWS = 75, 30, 6, 100
@@ -159,8 +160,8 @@ def drawn_batches(seed: int) -> _Batches:
     return [(drawn(), drawn()) for _ in range(BATCHES)]
 
 
-def _units(batches: Sequence[tuple[Counter[int], Counter[int]]], now: int, *, sketched: bool) -> list[Unit]:
-    """The work that a batch brings: of each stream's new rows against the other's window; new against new once."""
+def units_of(batches: Sequence[tuple[Counter[int], Counter[int]]], now: int, *, sketched: bool = False) -> list[Unit]:
+    """Return the work that a batch brings: of each stream's new rows against the other's window; new against new once."""
     found = []
     first = max(0, now - WINDOW + 1)
     for side in (0, 1):
@@ -224,7 +225,7 @@ def played(seed: int, name: str, budget: float, alpha: float = 1.0) -> Outcome:
     found: dict[int, float] = {}
     ages = 0.0
     for now in range(BATCHES):
-        units = _units(batches, now, sketched=name == "desc by sketch")
+        units = units_of(batches, now, sketched=name == "desc by sketch")
         exact.update({key: sum(unit.pairs for unit in units if unit.key == key) for key in {unit.key for unit in units}})
         left = budget * sum(unit.cost for unit in units)
         if name not in ("none", "desc by sketch"):  # by the tables, what gives nothing is not looked at

@@ -2,12 +2,14 @@
 
 No warehouse: the streams of the promising-tuples sheet, 8.2, and the warehouse's own allotment of a budget of rows. A unit is a
 key of the pairs whose later row is new, as the ledger of a view under a budget has it; or, cut further, a key of a new batch and
-one batch of the other stream, as the sheet has it. Work is counted as the rows of both inputs that a unit joins. The sheet counts
-a look at each unit in place of the new batch's rows, which lie in memory there.
+one batch of the other stream, as the sheet has it. Work is counted in three ways: as the rows of both inputs that a unit joins;
+as the sheet does, a look at each unit in place of the new batch's rows, which lie in memory there; and, for a budget of pairs, as
+the rows that making so many of them joins.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from random import Random
 from statistics import fmean
@@ -16,14 +18,14 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from benchmarks.field.page import markdown_table
-from benchmarks.source.promising_tuples import BATCHES, BUDGETS, WINDOW, drawn_batches
+from benchmarks.source.promising_tuples import BATCHES, BUDGETS, WINDOW, drawn_batches, units_of
 from warehouse.promise.allotment import Worth, allotted
 from warehouse.promise.units import Unit, ViewBudget
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["delivered", "main"]
+__all__ = ["delivered", "delivered_by_looks", "joined", "main"]
 
 Cut = Literal["key", "key and batch"]
 _Batches = list[tuple[Counter[int], Counter[int]]]
@@ -42,6 +44,47 @@ def _played(drawn: _Batches, cut: Cut, budget: float, random: Random, *, guided:
         every += sum(worth.pairs for worth in units.values())
         made += sum(allotted(units, ViewBudget(rows=rows), rows).values()) if guided else _in_no_order(units, rows, random)
     return made / every
+
+
+def delivered_by_looks(cut: Cut, budget: float, seeds: int) -> float:
+    """Return the share of all pairs that a share of the work gives, counted as the sheet does; the last unit in part."""
+    return fmean(_played_by_looks(drawn_batches(seed), cut, budget) for seed in range(seeds))
+
+
+def _played_by_looks(drawn: _Batches, cut: Cut, budget: float) -> float:
+    every = made = 0.0
+    for now in range(BATCHES):
+        units = units_of(drawn, now)
+        left = budget * sum(unit.cost for unit in units)
+        every += sum(unit.pairs for unit in units)
+        found: dict[tuple[int, ...], tuple[int, int]] = {}
+        for number, unit in enumerate(units):
+            if unit.pairs:
+                name = (unit.key,) if cut == "key" else (unit.key, number)
+                pairs, cost = found.get(name, (0, 0))
+                found[name] = pairs + unit.pairs, cost + unit.cost
+        for pairs, cost in sorted(found.values(), key=lambda unit: -unit[0] / unit[1]):
+            made += pairs * min(1.0, left / cost)
+            left = max(0.0, left - cost)
+    return made / every
+
+
+def joined(cut: Cut, budget: float, seeds: int) -> float:
+    """Return how many rows a budget of a share of each batch's pairs joins, as a share of all rows that whole keys join."""
+    return fmean(_joined(drawn_batches(seed), cut, budget) for seed in range(seeds))
+
+
+def _joined(drawn: _Batches, cut: Cut, budget: float) -> float:
+    rows = every = 0
+    for now in range(BATCHES):
+        whole = _by_key(drawn, now)
+        units = whole if cut == "key" else _by_batch(drawn, now)
+        every += sum(worth.rows for worth in whole.values())
+        most = max(1, int(budget * sum(worth.pairs for worth in units.values())))
+        for unit, pairs in allotted(units, ViewBudget(pairs=most), most).items():
+            worth = units[unit]
+            rows += worth.right + math.ceil((worth.rows - worth.right) * pairs / worth.pairs)
+    return rows / every
 
 
 def _by_key(drawn: _Batches, now: int) -> dict[Unit, Worth]:
@@ -83,13 +126,14 @@ def _in_no_order(units: Mapping[Unit, Worth], rows: int, random: Random) -> int:
 @click.command(epilog="Example: python -m benchmarks.source.unit_cuts --seeds 5")
 @click.option("--seeds", type=click.IntRange(1), default=5, show_default=True, help="Pairs of streams.")
 def main(seeds: int) -> None:
-    """Print what each cut delivers of the pairs, by the share of its own work."""
+    """Print what each cut delivers of the pairs, by the share of its own work, and what it joins for a share of the pairs."""
     cuts: Sequence[Cut] = ("key", "key and batch")
-    rows = [["work", "a unit is a", "no order", "most pairs for a row"]]
-    for budget in BUDGETS:
+    rows = [["share", "a unit is a", "pairs of these rows, no order", "densest first", "of these looks", "rows of these pairs"]]
+    for budget in (*BUDGETS, 1.0):
         for cut in cuts:
-            found = [f"{delivered(cut, budget, seeds, guided=guided):.3f}" for guided in (False, True)]
-            rows.append([f"{budget:.0%}", cut, *found])
+            found = [delivered(cut, budget, seeds, guided=guided) for guided in (False, True)]
+            found += [delivered_by_looks(cut, budget, seeds), joined(cut, budget, seeds)]
+            rows.append([f"{budget:.0%}", cut, *(f"{each:.3f}" for each in found)])
     click.echo(markdown_table(rows))
 
 

@@ -11,14 +11,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
 
 from warehouse import Warehouse
+from warehouse.advice.joined import join_notes
 from warehouse.checking.check import check
 from warehouse.cli.explanation import of_view
+from warehouse.epochs.records import ViewRecord
 from warehouse.limits import limited
 from warehouse.operations.backup import back_up
 from warehouse.operations.erasure.proof import prove
@@ -28,6 +31,7 @@ from warehouse.steps.erased_keys import erased_keys
 from warehouse.storage.companion_files import data_file_of
 from warehouse.storage.key_summaries import counts_of, read_summary, summary_path
 from warehouse.storage.replay import replay
+from warehouse.views.plans import judged_views
 
 from .projects import LATER, Project, csv, row, stream
 
@@ -150,6 +154,15 @@ def test_explain_tells_the_size_of_a_join_by_key(project: Project) -> None:
         (order,) = warehouse.explain("pairs").joins
         (other,) = warehouse.explain("upper").joins
         assert "  51 pairs of live rows with equal keys, by key summaries" in of_view(warehouse.explain("pairs")).lines
+        state = project.epoch.table("a")
+        assert state is not None
+        node = judged_views(warehouse.catalog)[0].view("pairs").nodes[-1]  # type: ignore[union-attr]
+        record = ViewRecord("pairs", f"{joined}r.k", node, "drop")
+        with Reader.open(project.root) as reader:
+            assert list(join_notes(reader, replace(state, view=record))) == [
+                "its join has 51 pairs of live rows with equal keys, by key summaries",
+                "a budget of a tenth of the rows that it joins would make 4% of them, the densest keys first",
+            ]
     keys = Counter("".join(BATCHES))
     assert order.figures.pairs == (51, 51) == (sum(count**2 for count in keys.values()),) * 2
     assert other.figures.pairs is None
@@ -241,6 +254,41 @@ def test_the_proof_of_an_erasure_reads_summaries(project: Project) -> None:
     traces = {trace.path for trace in prove(project.root, {"a"}, keys, named).traces}
     assert summary_path(third).relative_to(project.root).as_posix() in traces
     assert summary_path(first).relative_to(project.root).as_posix() not in traces
+
+
+@pytest.mark.parametrize("beside", ["no file", "another file"])
+def test_a_filter_that_is_left_over_shows_a_key(project: Project, beside: str) -> None:
+    """Also without counts; and a filter that has its key by chance is none, if the file's own keys set its bits."""
+    first, _, third = data_files(project)
+    content = summary_path(third).read_bytes()
+    left = third.with_name("gone.parquet") if beside == "no file" else first
+    summary_path(left).write_bytes(content[: len(content) - len(counts_of(content))])
+    state = project.epoch.table("a")
+    assert state is not None
+    columns = [column for column in state.declaration.columns if column.name == "k"]
+    named = {state.path: {file.relative_to(project.root / state.path).as_posix() for file in data_files(project)}}
+    traces = {key: prove(project.root, {"a"}, erased_keys(columns, [key]), named).traces for key in "dz"}
+    assert summary_path(left).relative_to(project.root).as_posix() in {trace.path for trace in traces["d"]}
+    assert traces["z"] == ()
+
+
+def test_what_is_left_over_of_an_erased_key_goes_with_it(project: Project) -> None:
+    """An erasure removes summaries beside no file, and its proof finds none; one that cannot be read proves nothing."""
+    third = data_files(project)[2]
+    content = summary_path(third).read_bytes()
+    stray, torn = (summary_path(third.with_name(f"{name}.parquet")) for name in ("gone", "torn"))
+    stray.write_bytes(content[: len(content) - len(counts_of(content))])
+    torn.write_bytes(content[:-1])
+    receipt = project.updater().erase("a", ["d"])[1]
+    assert receipt is not None
+    assert receipt.proof.traces == ()
+    assert not stray.exists()
+    assert not torn.exists()
+    torn.write_bytes(content[:-1])
+    state = project.epoch.table("a")
+    assert state is not None
+    keys = erased_keys([column for column in state.declaration.columns if column.name == "k"], ["d"])
+    assert [trace.found for trace in prove(project.root, {"a"}, keys, {}).traces] == ["bytes that cannot be read"]
 
 
 def test_a_summary_takes_at_most_three_percent(tmp_path: Path, spark: SparkSession) -> None:

@@ -200,7 +200,12 @@ def test_other_verbs_take_what_is_set_aside_along(tmp_path: Path, spark: SparkSe
     project.updater().migrate("a", MigrationRequest(LayoutSpec(grid=(2, 2))))
     twins.land("q", "q", 1.6, 2.5)
     project.update(at_slot := 3)
+    ended = ledger(project).ended
+    assert ended >= held, "the erasure's, and what the migration gave up"
+    aside = twins.set_aside
     project.updater().restate("c", since=at(at_slot - 1))
+    assert ledger(project).ended == ended + aside
+    assert bool(aside) == any("that ended is given up" in warning for warning in project.epoch.warnings)
     project.updater().vacuum()
     assert check(project.root).findings == ()
     project.views["some"]["short_lived"] = "drop"

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from warehouse.advice.joined import join_notes
 from warehouse.advice.measured import Measured, measured, workers_of
 from warehouse.advice.past import recent_epochs
 from warehouse.advice.suitable import reason_for, refuse_unsuitable
@@ -59,7 +60,7 @@ class Advice:
     reason
         One sentence.
     notes
-        What was not measured, and what was assumed instead.
+        What was not measured, and what was assumed instead; of a view how large its join is, and what it owes.
     """
 
     table: str | None
@@ -119,19 +120,20 @@ def advise(
     """
     supposed = None if what_if is None else parse_what_if(what_if)
 
-    def build(pin: Pin) -> tuple[Measured, Layout]:
+    def build(pin: Pin) -> tuple[Measured, Layout, tuple[str, ...]]:
         state = pin.state(table)
         refuse_unsuitable(state)
         epochs = recent_epochs(pin.root, pin.epoch)
         workers = workers_of(spark)
         known = measured(reader, state, epochs, workers=workers, retain=retain, now=now, target_file_size=target_file_size)
-        return known, state.layout
+        return known, state.layout, tuple(join_notes(reader, state))
 
-    found, layout = reader.retrying(build)
+    found, layout, joined = reader.retrying(build)
     load = found.load
     if supposed is not None:
         load = changed(load, supposed, reader.epoch.update_interval, target_file_size)
-    return advise_load(load, found.pricing, spark=spark, table=table, current=layout, widest=widest, notes=found.notes)
+    notes = (*found.notes, *joined)
+    return advise_load(load, found.pricing, spark=spark, table=table, current=layout, widest=widest, notes=notes)
 
 
 def suppose(what_if: str, catalog: Catalog | None) -> Advice:

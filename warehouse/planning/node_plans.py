@@ -13,6 +13,7 @@ from warehouse.promise.allotment import allowed_in
 from warehouse.promise.units import BudgetPlan, Ledger, ViewBudget
 from warehouse.storage.tables import schema_file
 from warehouse.time import NEVER, slot
+from warehouse.units import counted
 from warehouse.views.algebra import Distinct, Node, scanned, stateful_of
 from warehouse.views.language.recorded import same_plan
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 MIGRATED = "what it reads was migrated"
 """As :data:`REBUILT`, in the base of a migration."""
 
-__all__ = ["MIGRATED", "NodeInput", "layout_of", "overtaken", "plan_nodes", "rebuilt", "unbuilt"]
+__all__ = ["MIGRATED", "NodeInput", "layout_of", "overtaken", "plan_nodes", "rebuilt", "rows_set_aside", "unbuilt"]
 
 @dataclass(frozen=True)
 class NodeInput:
@@ -96,8 +97,20 @@ def rebuilt(nodes: Sequence[NodeInput], last: Epoch | None) -> tuple[str, ...]:
     for view in views:
         state = last.table(view) if last else None
         if state is not None and state.view is not None:
-            messages.append(f'view "{view}" is rebuilt over the live rows: {_why(state.view, declared=state.declared)}')
+            why = _why(state.view, declared=state.declared)
+            messages.append(f'view "{view}" is rebuilt over the live rows: {why}{_given_up(last, view)}')
     return tuple(messages)
+
+
+def rows_set_aside(epoch: Epoch | None, view: str) -> int:
+    """Return how many rows that have ended are set aside for results that a view owes; a rebuild gives them up."""
+    state = epoch.table(f"{view}.owed") if epoch is not None else None
+    return 0 if state is None else sum(part.rows for part in state.partitions)
+
+
+def _given_up(last: Epoch | None, view: str) -> str:
+    rows = rows_set_aside(last, view)
+    return f"; what it owes of {counted(rows, 'row')} that ended is given up" if rows else ""
 
 
 def _why(view: ViewRecord, *, declared: bool) -> str:
@@ -158,7 +171,9 @@ def _budget(
     if given.budget is None:
         return None
     if first or last is None or state is None or state.view is None:
-        return BudgetPlan(given.budget, _with_allowed(given.budget, Ledger(), ()), upto)
+        before = state.view.ledger if state is not None and state.view is not None else None
+        given_up = (before.ended if before is not None else 0) + rows_set_aside(last, given.node.table)
+        return BudgetPlan(given.budget, _with_allowed(given.budget, Ledger(ended=given_up), ()), upto)
     seconds = [each.seconds for each in last.seconds if each.step.partition(":")[0] == f"tables/{state.name}"]
     if state.view.ledger is not None:
         return BudgetPlan(given.budget, _with_allowed(given.budget, state.view.ledger, seconds), upto)

@@ -9,11 +9,11 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from warehouse.promise.units import Unit, ViewBudget
 
-__all__ = ["Worth", "allotted", "allowed_in", "spent"]
+__all__ = ["Worth", "allotted", "allowed_in", "densest_share", "spent"]
 
 _FIRST_RATE = 20_000
 """Results a second, as long as no update of the view was measured."""
@@ -116,6 +116,24 @@ def _shared(units: Mapping[Unit, Worth], budget: ViewBudget, left: int) -> dict[
     for unit in sorted(order, key=lambda unit: -(quota * units[unit].pairs % total))[:rest]:
         shares[unit] += 1
     return {unit: share for unit, share in shares.items() if share}
+
+
+def densest_share(keys: Iterable[tuple[int, int]], work: float) -> float:
+    """Return the share of a join's pairs that a share of its rows gives, the keys of most pairs for a row first.
+
+    ``keys`` are the rows of both inputs that have a key, for each key; rows without a partner are no work.
+
+    >>> round(densest_share([(30, 30), (2, 2), (1, 1), (9, 0)], 0.5), 2), densest_share([], 0.1)
+    (0.1, 1.0)
+    """
+    met = [Worth(left * right, left + right, right=right) for left, right in keys if left and right]
+    rest, made = int(work * sum(each.rows for each in met)), 0
+    for each in sorted(met, key=lambda each: -each.pairs / each.rows):
+        if given := each.pairs_within(rest):
+            made += given
+            rest = max(0, rest - each.rows)
+    total = sum(each.pairs for each in met)
+    return made / total if total else 1.0
 
 
 def spent(worth: Worth, budget: ViewBudget, made: int, looked_at: float) -> int:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Parts = Sequence[Any] | NDArray[np.int64]
 
-__all__ = ["BLOCK", "bits_of", "filter_of", "hash_of", "hashes_of", "holds"]
+__all__ = ["BLOCK", "bits_of", "filled", "filter_of", "hash_of", "hashes_of", "holds"]
 
 BLOCK = 32
 """Bytes of a block."""
@@ -74,13 +74,17 @@ def filter_of(columns: Sequence[Parts], most_bytes: int) -> bytes | None:
     [True, True, False]
 
     """
-    import numpy as np  # noqa: PLC0415 - those who only read never need it
-
     number = len(columns[0])
     bits = min(_BITS, 8 * most_bytes // max(number, 1))
     if bits < _FEWEST_BITS or most_bytes < BLOCK:
         return None
-    blocks = max(1, min(number * bits // (8 * BLOCK), most_bytes // BLOCK))
+    return filled(columns, max(1, min(number * bits // (8 * BLOCK), most_bytes // BLOCK)))
+
+
+def filled(columns: Sequence[Parts], blocks: int) -> bytes:
+    """Return the filter of keys that has so many blocks; columns as for :func:`filter_of`."""
+    import numpy as np  # noqa: PLC0415 - those who only read never need it
+
     hashes = hashes_of(columns)
     low = hashes & np.uint64(_LOW)
     first = ((hashes >> np.uint64(32)) * np.uint64(blocks) >> np.uint64(32)) * np.uint64(_WORDS)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from warehouse.promise.presence import Parts
 
-__all__ = ["LEAST_COUNT", "KeySummary", "decode", "encode", "join_bounds", "most_frequent", "stored_part", "total"]
+__all__ = ["LEAST_COUNT", "Key", "KeySummary", "decode", "encode", "join_bounds", "most_frequent", "stored_part", "total"]
 
 Key = tuple[Any, ...]
 
@@ -40,6 +40,10 @@ _SUM_BYTES = 8
 _EPOCH = date(1970, 1, 1).toordinal()
 _HALF = 1 << 62
 _EXACT = Context(prec=80)
+_SAMPLE = 512
+"""Keys that are encoded to see how many fit."""
+_FEWER = 2
+"""How many times as many keys as fit are not encoded once more."""
 LEAST_COUNT = 2
 """Of a key that is listed where not all are: single rows tell nothing about what comes often."""
 
@@ -155,6 +159,14 @@ def encode(rows: int, columns: Sequence[Parts], counts: Sequence[int], most_byte
         How long the result may be.
 
     """
+    if len(counts) > _FEWER * _SAMPLE:
+        sampled = _encoded(rows, [column[:_SAMPLE] for column in columns], counts[:_SAMPLE])
+        fitting = most_bytes * _SAMPLE // len(sampled)
+        if fitting * _FEWER < len(counts):  # compressing all of them would be in vain
+            kept = most_frequent(counts, fitting)
+            if not kept:
+                return None
+            columns, counts = [_chosen(column, kept) for column in columns], [counts[place] for place in kept]
     content = _encoded(rows, columns, counts)
     while len(content) > most_bytes:
         fewer = min(len(counts) * most_bytes // (len(content) + 1), len(counts) - 1)

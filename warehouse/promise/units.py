@@ -150,7 +150,8 @@ class Ledger:
     units ended since the first build before they were made, ``given_up`` ones were not made, as ``complete = "never"`` says.
     ``later`` pairs have a later slot than ``through``: some rows of it are still to come, and then they are in a unit.
     ``rows`` are those of the owed units, a row once for each unit: what completing joins, and the most that lack a partner; at
-    least ``incomplete`` rows lack one. ``allowed`` results were what the seconds of the budget were turned into.
+    least ``incomplete`` rows lack one. ``allowed`` results were what the seconds of the budget were turned into. ``ended`` rows,
+    which had been set aside, were given up when the view was rebuilt, so that their results are not reported.
     """
 
     through: int | None = None
@@ -165,6 +166,7 @@ class Ledger:
     rows: int = 0
     incomplete: int = 0
     allowed: int | None = None
+    ended: int = 0
 
     @property
     def complete(self) -> bool:

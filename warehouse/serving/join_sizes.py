@@ -8,6 +8,7 @@ Source: promising-tuples sheet, 11 (summary table).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warehouse.promise.summaries import join_bounds, total
@@ -21,16 +22,36 @@ if TYPE_CHECKING:
     from warehouse.promise.summaries import KeySummary
     from warehouse.serving.reader import Reader
 
-__all__ = ["pairs_by_key"]
+__all__ = ["JoinedKeys", "joined_keys"]
 
 _MOST_KEYS = 1_000_000
 """Listed keys of a table above which adding their counts takes too long."""
 
 
-def pairs_by_key(
+@dataclass(frozen=True)
+class JoinedKeys:
+    """The rows by key of two joined tables, and whether all of them are live."""
+
+    left: KeySummary
+    right: KeySummary
+    live: bool
+
+    @property
+    def pairs(self) -> tuple[int, int]:
+        """The least and the most pairs of live rows."""
+        least, most = join_bounds(self.left, self.right)
+        return (least if self.live else 0), most
+
+    @property
+    def exact(self) -> bool:
+        """Whether the rows of each key are known."""
+        return self.live and self.left.exact and self.right.exact
+
+
+def joined_keys(
     reader: Reader, tables: tuple[str, str], columns: Sequence[tuple[str | None, str | None]]
-) -> tuple[int, int] | None:
-    """Return the least and the most pairs of live rows; None if that is unknown.
+) -> JoinedKeys | None:
+    """Return the rows by key of two tables; None if they are unknown.
 
     Parameters
     ----------
@@ -52,8 +73,7 @@ def pairs_by_key(
     left, right = _summed(reader, one), _summed(reader, other)
     if left is None or right is None:
         return None
-    least, most = join_bounds(left[0], right[0])
-    return (least if left[1] and right[1] else 0), most
+    return JoinedKeys(left[0], right[0], left[1] and right[1])
 
 
 def _types(state: TableState) -> list[str]:

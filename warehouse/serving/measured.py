@@ -15,7 +15,7 @@ import duckdb
 
 from warehouse.epochs.journal import epoch_numbers, read_epoch
 from warehouse.serving.engine import read_error
-from warehouse.serving.join_sizes import pairs_by_key
+from warehouse.serving.join_sizes import joined_keys
 from warehouse.serving.statement import select
 from warehouse.storage.duckdb_sql import quoted
 from warehouse.views.algebra import Filter, Project, Scan, TimeWindow, scanned
@@ -27,10 +27,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from warehouse.epochs.records import Epoch
+    from warehouse.serving.join_sizes import JoinedKeys
     from warehouse.serving.reader import Reader
     from warehouse.views.algebra import Join, Operator
 
-__all__ = ["InputFigures", "JoinFigures", "ShortLived", "join_figures", "measured_input", "retained", "short_lived"]
+__all__ = [
+    "InputFigures",
+    "JoinFigures",
+    "ShortLived",
+    "join_figures",
+    "keys_of_join",
+    "measured_input",
+    "retained",
+    "short_lived",
+]
 
 _ALL_ORDERS_UP_TO = 5
 
@@ -116,11 +126,13 @@ def join_figures(reader: Reader, epochs: Sequence[Epoch], join: Join) -> JoinFig
         best = best_order(inputs, cost)
         costed, order, least = best.candidates, best.order, best.cost
     dearest = max(each for _, each in costed)
-    return JoinFigures(figures, tuple(each.name for each in order), least, dearest, len(costed), _pairs(reader, join))
+    keys = keys_of_join(reader, join)
+    pairs = None if keys is None else keys.pairs
+    return JoinFigures(figures, tuple(each.name for each in order), least, dearest, len(costed), pairs)
 
 
-def _pairs(reader: Reader, join: Join) -> tuple[int, int] | None:
-    """The size of a join of two tables by their search keys."""
+def keys_of_join(reader: Reader, join: Join) -> JoinedKeys | None:
+    """Return the rows by key of a join of two tables by their search keys; None if key summaries do not tell."""
     read = [tuple(dict.fromkeys(scanned(each))) for each in join.inputs]
     if [len(each) for each in read] != [1, 1]:
         return None
@@ -128,7 +140,7 @@ def _pairs(reader: Reader, join: Join) -> tuple[int, int] | None:
     for each in join.equal:
         named = {each.left: each.left_column, each.right: each.right_column}
         columns.append((_stored(join.inputs[0], named[0]), _stored(join.inputs[1], named[1])))
-    return pairs_by_key(reader, (read[0][0], read[1][0]), columns)
+    return joined_keys(reader, (read[0][0], read[1][0]), columns)
 
 
 def measured_input(

@@ -107,6 +107,8 @@ def _table(gauges: _Gauges, table: TableStatus) -> None:
             text = "rows that lack a partner in a view under a budget (the Archive-metric), at least and at most"
             gauges.set("incomplete_rows", text, value, table=name, bound=bound)
         gauges.set("lapsed_units", "units that ended before a view under a budget made them", owed.lapsed, table=name)
+        text = "rows that had ended while they were owed, whose results a rebuild of the view gave up"
+        gauges.set("given_up_rows", text, owed.ended, table=name)
     if table.newest is not None:
         gauges.set("table_newest_seconds", "ts of the newest row that ever came, since 1970", table.newest / _SECOND, table=name)
 

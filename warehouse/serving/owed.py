@@ -24,6 +24,7 @@ class Owed:
     ``exact`` are the results of its query; None: they were not counted, since nothing came, or a condition decides.
     The view has between ``share_least`` and ``share_most`` of them. ``made`` came in the last epoch, ``units`` are owed;
     ``lapsed`` ones ended before they were made, ``given_up`` ones are not made. ``later`` results come with the next update.
+    ``ended`` rows were set aside and given up when the view was rebuilt.
     Completing joins at most ``rows`` rows, a row once for each unit. The Archive-metric, how many rows lack a partner, is at
     least ``incomplete`` and at most ``rows``; of what was given up it is not known.
     """
@@ -42,6 +43,7 @@ class Owed:
     later: int
     rows: int
     incomplete: int
+    ended: int = 0
 
     @property
     def cost(self) -> str:
@@ -93,7 +95,7 @@ def owed_of(state: TableState) -> Owed | None:
     units = sum(1 for _ in ledger.units())
     return Owed(
         state.name, state.view.budget, ledger.made, ledger.exact, ledger.least, ledger.most, least, most, units,
-        ledger.lapsed, ledger.given_up, ledger.later, ledger.rows, ledger.incomplete,
+        ledger.lapsed, ledger.given_up, ledger.later, ledger.rows, ledger.incomplete, ledger.ended,
     )  # fmt: skip
 
 

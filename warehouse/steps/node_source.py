@@ -92,6 +92,7 @@ def node_tables(
             keyed=keyed,
             size=sum(part.rows for part in state.partitions) if state else 0,
             dead=dead.get(name),
+            search_key=state.declaration.search_key if state is not None else (),
         )
     return tables
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import xxhash
 
 from warehouse.limits import limits
-from warehouse.promise.presence import filter_of
+from warehouse.promise.presence import BLOCK, bits_of, filled, filter_of, hash_of, holds
 from warehouse.promise.summaries import LEAST_COUNT, KeySummary, decode, encode, stored_part
 from warehouse.storage.companion_files import SUMMARY
 from warehouse.storage.store import store_of
@@ -31,10 +31,16 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from warehouse.promise.summaries import Key
+
 __all__ = [
+    "FILTER_SHOWS",
     "count_keys",
+    "counts_in",
     "counts_of",
+    "filter_exceeds",
     "is_readable",
+    "key_shown",
     "read_filter",
     "read_summary",
     "share_summary",
@@ -56,6 +62,8 @@ _FEWEST_ROWS = 1.25
 _BYTES_OF_A_KEY = 2
 """The least bytes that a key takes."""
 _SAMPLED_GROUPS = 4
+FILTER_SHOWS = "a key, by its filter"
+"""What a filter says of a key that it holds: of one in 200 keys it says so wrongly."""
 
 
 def summary_path(file: Path) -> Path:
@@ -100,6 +108,49 @@ def is_readable(file: Path, *, filtered: bool, counted: bool) -> bool:
     content = summary_path(file).read_bytes()
     begin = _size_before_counts(content)
     return bool(content) and filtered == (begin > 0) and counted == (len(content) > begin)
+
+
+def key_shown(content: bytes, keys: Sequence[Key], whole: int) -> str | None:
+    """Return how the bytes of a summary file tell that its data file had one of some keys; None: they tell of none.
+
+    Parameters
+    ----------
+    content
+        The bytes of the summary file.
+    keys
+        The keys, or prefixes of keys, with parts as :func:`stored_part` gives them.
+    whole
+        How many parts a whole key has. Of a prefix a filter tells nothing, so that it may have any.
+
+    """
+    counts = counts_of(content)
+    found, kept = decode(counts), _filter_in(content)
+    if (counts and found is None) or (kept is None and len(content) > len(counts)):
+        return "bytes that cannot be read"
+    if found is not None and any(found.between(key)[0] for key in keys):
+        return "a key"
+    if kept is None or (found is not None and found.exact):
+        return None
+    shown = any(len(key) < whole or holds(kept, hash_of(key), bits_of(hash_of(key))) for key in keys)
+    return FILTER_SHOWS if shown else None
+
+
+def filter_exceeds(content: bytes, file: Path, key: Sequence[str]) -> bool:
+    """Whether the filter in the bytes of a summary file has bits that no key of the data file has set."""
+    kept, counted = _filter_in(content), count_keys(file, key)
+    if kept is None or counted is None:
+        return kept is not None
+    own = [[one[place] for one in counted.counts] for place in range(len(key))]
+    return bool(int.from_bytes(kept) & ~int.from_bytes(filled(own, len(kept) // BLOCK)))
+
+
+def _filter_in(content: bytes) -> bytes | None:
+    """The filter with which a summary file begins; None: there is none, or it is damaged."""
+    begin = _size_before_counts(content)
+    if not _HEAD.size < begin <= len(content):
+        return None
+    digest = _HEAD.unpack_from(content)[1]
+    return content[_HEAD.size : begin] if xxhash.xxh3_64_digest(content[_SUMMED_FROM:begin]) == digest else None
 
 
 def _size_before_counts(content: bytes) -> int:
@@ -149,6 +200,20 @@ def count_keys(file: Path, key: Sequence[str]) -> KeySummary | None:
     for one, count in zip(zip(*(_listed(column) for column in columns), strict=True), counts.tolist(), strict=True):
         found[one] = found.get(one, 0) + count
     return KeySummary(parquet.metadata.num_rows, found)
+
+
+def counts_in(column: pa.ChunkedArray) -> dict[Any, int]:
+    """Return the rows of each value of a column, as summaries store values; nulls are left out.
+
+    >>> import pyarrow as pa
+    >>> counts_in(pa.chunked_array([["a", "b", None], ["a"]]))
+    {'a': 2, 'b': 1}
+    """
+    import pyarrow.compute as pc  # noqa: PLC0415 - those who only read never need it
+
+    found = pc.value_counts(_comparable(column))
+    counted = zip(_listed(found.field("values")), found.field("counts").to_pylist(), strict=True)
+    return {value: count for value, count in counted if value is not None}
 
 
 def _content(file: Path, key: Sequence[str], most: int) -> bytes | None:

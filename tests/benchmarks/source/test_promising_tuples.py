@@ -21,7 +21,7 @@ from benchmarks.source.promising_tuples import (
     sampled,
     sampled_by_spark,
 )
-from benchmarks.source.unit_cuts import delivered
+from benchmarks.source.unit_cuts import delivered, delivered_by_looks, joined
 from benchmarks.source.unit_cuts import main as unit_cuts
 
 if TYPE_CHECKING:
@@ -85,6 +85,17 @@ def test_finer_units_deliver_more_of_a_small_part_of_the_work() -> None:
         for budget, share in zip((0.1, 0.25), shares, strict=True):
             assert delivered(cut, budget, 2, guided=True) == pytest.approx(share, abs=0.04)
             assert delivered(cut, budget, 2, guided=True) >= 1.5 * delivered(cut, budget, 2, guided=False)
+    for budget, key, finer in ((0.1, 0.334, 0.366), (0.25, 0.719, 0.73), (0.5, 0.929, 0.935)):  # by the sheet's own count
+        assert delivered_by_looks("key", budget, 2) == pytest.approx(key, abs=0.04)
+        assert delivered_by_looks("key and batch", budget, 2) == pytest.approx(finer, abs=0.04)
+
+
+def test_finer_units_join_more_rows_for_most_of_the_pairs() -> None:
+    """A row of the window counts once in a unit of a key, and once in each of its finer units: half as many again and more."""
+    assert joined("key", 0.1, 2) > joined("key and batch", 0.1, 2), "only the most frequent key, in part"
+    for budget, factor in ((0.5, 1.4), (1.0, 1.6)):
+        assert joined("key and batch", budget, 2) >= factor * joined("key", budget, 2)
+    assert joined("key", 1.0, 2) == 1.0
     ended = CliRunner().invoke(unit_cuts, ["--seeds", "1"])
     assert ended.exit_code == 0, ended.output
 

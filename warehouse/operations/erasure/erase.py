@@ -24,6 +24,7 @@ from warehouse.operations.erasure.receipt import Receipt, TableReceipt, beyond_r
 from warehouse.operations.erasure.store import clear_store
 from warehouse.operations.space import forget_past, named_files, retire, sweep
 from warehouse.planning.aggregate_plans import unasked
+from warehouse.planning.node_plans import rows_set_aside
 from warehouse.planning.plan import history_of
 from warehouse.planning.steps import CutLog, EraseRows, Erasure, Plan
 from warehouse.publishing.live.publish import live_files, live_rules, purge
@@ -139,7 +140,7 @@ def outlook(
         views=tuple(dict.fromkeys(each.owner for each in above)),
         asked_at=now,
         salt=secrets.token_hex(16),
-        ended=tuple(_ended(above)),
+        ended=tuple(_ended(last, above)),
     )
     dead_by = last.window_time if state.kind == "stream" else None
     archives = related_tables(last, state.name)
@@ -226,11 +227,11 @@ def _left_in_answers(epoch: Epoch, erasure: Erasure) -> Iterator[str]:
             )
 
 
-def _ended(above: Sequence[TableState]) -> Iterator[tuple[str, int]]:
+def _ended(epoch: Epoch, above: Sequence[TableState]) -> Iterator[tuple[str, int]]:
     """Yield how many ended rows are set aside for results that a view owes, of each view with some."""
-    for state in above:
-        if state.name == f"{state.owner}.owed" and (rows := sum(part.rows for part in state.partitions)):
-            yield state.owner, rows
+    for view in dict.fromkeys(state.owner for state in above):
+        if rows := rows_set_aside(epoch, view):
+            yield view, rows
 
 
 def _sources(epoch: Epoch, view: TableState) -> list[str]:

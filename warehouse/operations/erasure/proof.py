@@ -22,7 +22,7 @@ from warehouse.ingest.known import paths_in
 from warehouse.objects.path import parquet_source
 from warehouse.operations.erasure.finding import FILES_COPIED, PLACE
 from warehouse.operations.erasure.key_matcher import shows
-from warehouse.promise.summaries import decode, stored_part
+from warehouse.promise.summaries import stored_part
 from warehouse.publishing.database import DATABASE
 from warehouse.publishing.difference import difference
 from warehouse.serving.engine import Resources, connect
@@ -33,7 +33,7 @@ from warehouse.storage.companion_files import SUMMARY, data_file_of
 from warehouse.storage.copies import copied_again
 from warehouse.storage.duckdb_sql import literal
 from warehouse.storage.entries import entry_lines
-from warehouse.storage.key_summaries import counts_of
+from warehouse.storage.key_summaries import FILTER_SHOWS, filter_exceeds, key_shown
 from warehouse.storage.store import store_of
 from warehouse.storage.tables import FOLDERS, LIVE_FOLDER
 
@@ -96,6 +96,8 @@ def prove(
     """
     test = shows(keys)
     data: dict[str, list[Path]] = {}
+    newest = newest_epoch(root)
+    search_keys = {state.path: state.declaration.search_key for state in (newest.tables if newest else ())}
     result = Proof()
     for path in sorted(root.rglob("*")):
         if not path.is_file() or path.is_symlink() or path.name in LOCK_FILES or path == passed_over:
@@ -113,7 +115,7 @@ def prove(
         elif is_log or path.suffix == ".json":
             result += _of_record(root, path, tables, keys, test)
         elif path.name.endswith(SUMMARY):
-            result += _of_summary(root, path, tables, keys, named)
+            result += _of_summary(root, path, tables, keys, named, search_keys)
         elif place[0] == LEDGER:
             result += _of_shard(root, path, test)
         elif test(path.read_bytes().decode(errors="replace")):
@@ -139,17 +141,32 @@ def _of_shard(root: Path, path: Path, test: Callable[[str], bool]) -> Proof:
 
 
 def _of_summary(
-    root: Path, path: Path, tables: Collection[str], keys: ErasedKeys, named: Mapping[str, set[str]]
+    root: Path,
+    path: Path,
+    tables: Collection[str],
+    keys: ErasedKeys,
+    named: Mapping[str, set[str]],
+    search_keys: Mapping[str, tuple[str, ...]],
 ) -> Proof:
-    """Look at the keys of a summary. In another table they are those of its data file, in which they are told."""
+    """Look at the keys of a summary. In another table they are those of its data file, in which they are told.
+
+    One that stands beside no file that an epoch names is a trace also if its filter only may have a key: nothing can tell
+    better. Beside a file its filter may have no bit that none of the file's keys sets.
+    """
     relative = path.relative_to(root)
     directory, (_, table, *_) = "/".join(relative.parts[:2]), relative.parts
     data = data_file_of(relative)
-    stray = data is None or data.relative_to(directory).as_posix() not in named.get(directory, set())
-    found = decode(counts_of(path.read_bytes())) if table in tables or stray else None
+    named_data = data is not None and data.relative_to(directory).as_posix() in named.get(directory, set())
+    if table not in tables and named_data:
+        return Proof()
+    content, own = path.read_bytes(), search_keys.get(directory)
     stored = [tuple(stored_part(part) for part in key) for key in keys.keys]
-    shown = found is not None and any(found.between(key)[0] for key in stored)
-    return Proof(traces=(Trace(relative.as_posix(), "a key"),)) if shown else Proof()
+    names = [column.name.lower() for column in keys.columns]
+    comparable = own is None or table not in tables or [name.lower() for name in own] == names
+    shown = key_shown(content, stored, len(names) if comparable else len(names) + 1)
+    if shown == FILTER_SHOWS and data is not None and named_data and own and not filter_exceeds(content, root / data, own):
+        return Proof()
+    return Proof(traces=(Trace(relative.as_posix(), shown),)) if shown else Proof()
 
 
 def _of_database(root: Path) -> Proof:

@@ -2,7 +2,8 @@
 
 Rates drift, so each step chooses again (window-joins sheet, 8.3). The cost is that of a batch of hash joins: intermediate
 rows. Up to five inputs every order is costed; above that the sheet's heuristic chooses. Where inputs join on several
-attributes the model takes their values as independent.
+attributes the model takes their values as independent. If the rows of each key are known from key summaries, orders are costed
+by these counts in place of the model.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from warehouse.views.algebra import Join
+    from warehouse.views.costs.join_order import KeyCounts
 
 __all__ = ["InputStatistics", "chosen_order", "equality_classes"]
 
@@ -58,8 +60,12 @@ def equality_classes(join: Join) -> tuple[Mapping[str, str], ...]:
     return tuple(classes)
 
 
-def chosen_order(join: Join, statistics: Sequence[InputStatistics]) -> tuple[int, ...]:
-    """Return the cheapest order of a join's inputs, as their numbers."""
+def chosen_order(join: Join, statistics: Sequence[InputStatistics], counts: KeyCounts | None = None) -> tuple[int, ...]:
+    """Return the cheapest order of a join's inputs, as their numbers.
+
+    ``counts`` are the rows of each key, of inputs that are named by their numbers, where these are known: then nothing is
+    assumed about how values are spread.
+    """
     classes = equality_classes(join)
     inputs = [
         JoinInput(
@@ -71,11 +77,11 @@ def chosen_order(join: Join, statistics: Sequence[InputStatistics]) -> tuple[int
         )
         for number, each in enumerate(statistics)
     ]
-    cost = batch_cost(1)
+    cost = batch_cost(1) if counts is None else counts.cost
     if len(inputs) <= _ALL_ORDERS_UP_TO:
         order = min(all_costs(inputs, cost), key=lambda costed: costed[1])[0]
     else:
-        order = best_order(inputs, cost).order
+        order = (best_order(inputs, cost) if counts is None else best_order(inputs, cost, counts.matches)).order
     return tuple(int(each.name) for each in order)
 
 

@@ -84,6 +84,8 @@ class NodeTable:
         Rows that expired before they were stored. None: there are none, or they are no longer known.
     changed
         The changes of a keyed table since the last epoch. None: a comparison of both contents shows them.
+    search_key
+        The columns of its search key, of which its files have summaries.
 
     """
 
@@ -99,6 +101,7 @@ class NodeTable:
     size: int = 0
     dead: Dead | None = None
     changed: Changed | None = None
+    search_key: Sequence[str] = ()
 
     @property
     def session(self) -> SparkSession:
@@ -325,6 +328,20 @@ class NodeTable:
     def few(self) -> bool:
         """Whether the last epoch has few rows of the table, so that the driver reads them all sooner than Spark would."""
         return not self.move.first and few(self._files(self.base))
+
+    def held(self) -> Sequence[DataFile]:
+        """Return the files of the rows that were live at the last epoch; none on a first build."""
+        if self.move.first:
+            return ()
+        return [file for file in self._files(self.base) if SlotBounds.expiring_after(self.move.k0)(file)]
+
+    def brought(self) -> Sequence[DataFile] | None:
+        """Return the files of the rows that this plan loaded; None if these may have other rows, too."""
+        if self.move.first or self._overlaps():
+            return None
+        loaded = [file for file in self._files(self.version) if SlotBounds.loaded_after(self.loaded_until)(file)]
+        lows = [file.of("_load_slot").low for file in loaded]
+        return loaded if all(low is not None and low > self.loaded_until for low in lows) else None
 
     def most_arrived(self) -> int | None:
         """Return an upper bound of the rows that arrived; None if none is known, or if rows are wide."""

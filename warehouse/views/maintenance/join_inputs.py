@@ -24,6 +24,7 @@ from warehouse.time import NEVER
 from warehouse.views.algebra import scanned
 from warehouse.views.costs.chosen_order import InputStatistics, chosen_order, equality_classes
 from warehouse.views.maintenance.cache import FEW, collected
+from warehouse.views.maintenance.counted_keys import counted_keys
 from warehouse.views.maintenance.feeds import (
     evaluated,
     lasting,
@@ -101,10 +102,11 @@ class ArrivedSide:
 
 def join_inputs(join: Join, inputs: NodeInputs) -> JoinInputs:
     """Read the inputs of a join."""
-    arrived = tuple(
-        _arrived(each, classes, inputs) for each, classes in zip(join.inputs, equality_classes(join), strict=True)
-    )
-    order = chosen_order(join, [each.statistics for each in arrived])
+    classes = equality_classes(join)
+    arrived = tuple(_arrived(each, own, inputs) for each, own in zip(join.inputs, classes, strict=True))
+    came = [(each.statistics.arrived, each.known) for each in arrived]
+    counts = None if inputs.move.first else counted_keys(join.inputs, classes, inputs.tables, came)
+    order = chosen_order(join, [each.statistics for each in arrived], counts)
     if inputs.move.first:
         return JoinInputs(arrived, None, order)
     earlier = (Earlier(each, join.where is None, inputs.tables, inputs.move.before) for each in join.inputs)
