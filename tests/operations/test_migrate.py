@@ -203,7 +203,7 @@ def test_another_grid_of_times(copy: Project, tmp_path: Path) -> None:
     copy.update(4.5)
     assert (copy.keys(), counts(copy)["w2"]) == ("bad late w w2 x y", 1)
     assert check(copy.root).findings == ()
-    with pytest.raises(RollbackError):
+    with pytest.raises(RollbackError, match=r"warehouse\.update_interval is .*slots are numbered otherwise since then"):
         copy.updater().rollback(1)
     with pytest.raises(RestateError, match="or of another layout"):
         copy.updater().restate("a", since=at(1))
@@ -268,6 +268,21 @@ def test_what_cannot_be_migrated(copy: Project) -> None:
         migrate(copy, None, grid=(2, 2))
     assert copy.updater().migrate("a", MigrationRequest(LayoutSpec(grid=(2, 4))), dry_run=True).tables == ()
     assert copy.numbers == [0, 1, 2]
+
+
+def test_going_back_to_a_layout_that_the_file_no_longer_declares(copy: Project) -> None:
+    """The error says what it was; with that in the file the rollback is made, though the newest tables have another layout."""
+    before = state(copy).layout
+    copy.change(layout={"grid": [2, 2]})
+    copy.updater().migrate("a", MigrationRequest())
+    with pytest.raises(RollbackError, match=r"streams\.a\.layout\.grid is \[2, 2\] in \S+, and was \[2, 4\]; write in the file"):
+        copy.updater().rollback(1)
+    copy.change(layout={"grid": [2, 4]})
+    copy.updater().rollback(1)
+    assert state(copy).layout == before
+    assert check(copy.root).findings == ()
+    copy.update(4)
+    assert check(copy.root).findings == ()
 
 
 def test_going_back_to_before_a_migration_takes_the_layout_along(copy: Project) -> None:

@@ -35,7 +35,7 @@ from warehouse.operations.verification import verdicts_of
 from warehouse.time import HOUR, to_micros
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -118,6 +118,7 @@ class Walk:
         )  # fmt: skip
         self.files: dict[str, dict[str, list[Landed]]] = {name: {} for name in STREAMS}
         self.states: dict[int, dict[str, State]] = {}
+        self.layouts: dict[int, dict[str, object]] = {}
         self.slot, self.number, self.copies = 0, 0, 0
         self.now = {name: State() for name in STREAMS}
         self.move(1)
@@ -184,11 +185,15 @@ class Walk:
         if not targets:
             return "nowhere"
         target, before = self.chance.choice(targets), self.project.epoch.number
+        declared = {name: self.project.streams[name].get("layout") for name in STREAMS}
+        self._declare_layouts(self.layouts[target])
         stopped = self._stopped(lambda observer: self.project.updater(observer).rollback(target))
         if stopped:
             self.project.updater().repair()
         if self.project.epoch.number > before:
             self.now = dict(self.states[target])
+        else:
+            self._declare_layouts(declared)
         self.note()
         return f"to epoch {target}, {stopped}".rstrip(", ")
 
@@ -352,6 +357,10 @@ class Walk:
             return f"stopped at {error}"
         return ""
 
+    def _declare_layouts(self, layouts: Mapping[str, object]) -> None:
+        for name, layout in layouts.items():
+            self.project.change(name, layout=layout)
+
     def _moved_to_copy(self) -> None:
         before = self.project
         self.copies += 1
@@ -392,6 +401,7 @@ class Walk:
     def note(self) -> None:
         """The newest epoch holds what is now."""
         self.states[self.project.epoch.number] = dict(self.now)
+        self.layouts[self.project.epoch.number] = {name: self.project.streams[name].get("layout") for name in STREAMS}
 
     # --- what is looked at ---
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from warehouse.catalog.drift import compare, effective_layout
+from warehouse.catalog.drift import differences, effective_layout
 from warehouse.epochs.journal import nothing_loaded, numbers, read_epoch
 from warehouse.epochs.known import known_files
 from warehouse.epochs.records import Epoch, Loaded
@@ -80,18 +80,31 @@ def rollback(context: WriteContext, to_epoch: int) -> RollbackReport:
         if last is None:
             raise nothing_loaded(context.root, "there is nothing to go back to")
         declared = declared_nodes(catalog)
-        warnings = require_unchanged_declarations(catalog, last)
         for name, reason in stopped_of(last).items():
             raise RollbackError(to_epoch, f'table "{name}" stands still: {reason}')
         target = _target_epoch(catalog.root, last, to_epoch)
-        if compare(catalog, target).problems:
-            raise RollbackError(to_epoch, "its tables have other columns, keys or layouts than are declared today")
+        _require_declared_as(catalog, target)
         base, steps, notes = _base_of(last, target, declared)
+        warnings = require_unchanged_declarations(catalog, base)
         known = _forgotten_files(catalog.root, last, target)
         nodes = with_columns(declared, catalog, base, last.slot, context.writing_spark)
         plan = _rollback_plan(catalog, last, target, nodes, (base, steps), known, clock=context.clock())
         epoch = begin(context, current, plan)
     return RollbackReport(epoch, target, _loadable(known, present(catalog)), current.finished, (*warnings, *notes))
+
+
+def _require_declared_as(catalog: Catalog, target: Epoch) -> None:
+    """Raise RollbackError if the file declares other columns, keys, layouts or times than an epoch's tables have."""
+    unlike = differences(catalog, target)
+    if not unlike:
+        return
+    remedy = (
+        "slots are numbered otherwise since then; go back to an epoch after the migration"
+        if any(each.kind == "time" for each in unlike)
+        else "write in the file what it was then (the keys of a layout can also be left out) and go back again"
+    )
+    places = "; ".join(f"{each.place} is {each.new} in {catalog.file.name}, and was {each.old}" for each in unlike)
+    raise RollbackError(target.number, f"its tables have other columns, keys or layouts than are declared: {places}; {remedy}")
 
 
 def _target_epoch(root: Path, newest: Epoch, number: int) -> Epoch:
