@@ -410,11 +410,13 @@ class Walk:
         for number in self.project.numbers:
             if number not in self.states:
                 continue
-            time = read_epoch(self.project.root, number).window_time
+            epoch = read_epoch(self.project.root, number)
             for name in STREAMS:
-                rows = self.states[number][name].rows
-                live = Counter((each.key, each.ts, each.exp) for each in rows if each.ts <= time < each.exp)
-                waits = Counter((each.key, each.ts, each.exp) for each in rows if time < each.ts < each.exp)
+                rows, time = self.states[number][name].rows, epoch.window_time
+                table = epoch.table(name)
+                arrived = at(table.stopped.slot) if table is not None and table.stopped else time  # the others wait for it
+                live = Counter((each.key, each.ts, each.exp) for each in rows if each.ts <= arrived and time < each.exp)
+                waits = Counter((each.key, each.ts, each.exp) for each in rows if arrived < each.ts < each.exp)
                 where = f"{name} at epoch {number}"
                 _same(f"live rows of {where}", _bag(self.project.live(name, number)), live)
                 _same(f"waiting rows of {where}", _waiting(self.project.deferred(name, number)), waits)
