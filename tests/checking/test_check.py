@@ -5,15 +5,20 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
+from itertools import islice
+from random import Random
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from tests.checking.odd_logs import odd_entries
+from warehouse import Warehouse
 from warehouse.checking.check import check
 from warehouse.cli.main import run
 from warehouse.epochs.journal import epoch_path, plan_path, read_epoch, read_record, record_path, write_record
+from warehouse.errors import WarehouseError
 from warehouse.planning.steps import Plan
 from warehouse.storage.entries import entry_path
 from warehouse.storage.fingerprint import summed_name
@@ -171,6 +176,39 @@ def test_properties_protocol_and_columns_are_compared(damaged: Project) -> None:
     assert faults(damaged) == {"protocol", "property"}
     first.write_text(text.replace('\\"name\\": \\"k\\"', '\\"name\\": \\"kk\\"'))
     assert "columns" in faults(damaged)
+
+
+@pytest.mark.parametrize(
+    ("table", "every"), [("a", 15), *(pytest.param(table, 1, marks=pytest.mark.long) for table in ("a", "counts"))]
+)
+def test_odd_values_in_a_log_are_found(damaged: Project, table: str, every: int) -> None:
+    """Each value of an entry is another one: the check ends, and names it where readers give other rows or an error."""
+    state = damaged.epoch.table(table)
+    assert state is not None
+    chance = Random(7)  # noqa: S311 - nothing is secret here
+    expected = served(damaged, table)
+    found: dict[str, str] = {}
+    for version in (0, state.version):
+        entry = entry_path(damaged.root / state.path, version)
+        content = entry.read_text()
+        for place, texts in islice(odd_entries(content), 0, None, every):
+            entry.write_text(chance.choice(texts))
+            report = check(damaged.root, rows=False)
+            try:
+                read = "same rows" if served(damaged, table) == expected else "other rows"
+            except WarehouseError as error:
+                read = f"{type(error).__name__}: {error}"
+            if not report.faults:
+                found[f"{version}.{place}"] = read
+        entry.write_text(content)
+    assert {place: read for place, read in found.items() if read != "same rows"} == {}
+    assert not faults(damaged)
+
+
+def served(project: Project, table: str) -> list[str]:
+    """Return the rows of a table as readers see them."""
+    with Warehouse.open(project.directory) as warehouse:
+        return sorted(map(str, warehouse.scan(table).all()))
 
 
 def test_records_are_compared_with_logs(damaged: Project) -> None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from tests.checking.odd_logs import odd_entries
 from warehouse.errors import ForeignChangeError, MissingPartError
 from warehouse.storage.definition_commits import replace_table
 from warehouse.storage.deltalog import commits_after, whole
@@ -116,3 +117,20 @@ def test_lost_files_are_named(table: Path) -> None:
     shutil.rmtree(table / "_delta_log")
     with pytest.raises(MissingPartError):
         lost_files(table, 4)
+
+
+def test_an_odd_value_or_byte_makes_a_commit_another_or_a_damaged_one(table: Path) -> None:
+    """Whatever is wrong in an entry: it is replayed, or the error says which entry cannot be read."""
+    entry = entry_path(table, 0)
+    content = entry.read_bytes()
+    odd = [text.encode() for _, texts in odd_entries(content.decode()) for text in texts]
+    flipped = [content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :] for place in range(len(content))]
+    errors = []
+    for changed in (*odd, *flipped):
+        entry.write_bytes(changed)
+        try:
+            replay(table, 0)
+        except MissingPartError as error:
+            errors.append(str(error))
+    assert {error.partition(" (")[0] for error in errors} == {f"{entry}: the commit cannot be read"}
+    assert len(errors) > len(content) // 4

@@ -116,8 +116,8 @@ CLAUSES = {
         "SELECT k, st AS a FROM a ORDER BY a.n LIMIT 2", "SELECT k, st AS a FROM a t ORDER BY t.n LIMIT 2"
     ),
     "order by a field of a structure called as the input": Case(
-        "SELECT k, st AS a FROM a ORDER BY a.x DESC LIMIT 2",
-        "SELECT k, st AS a FROM a t ORDER BY struct_extract(t.st, 'x') DESC LIMIT 2",
+        "SELECT k, st AS a FROM a ORDER BY a.x DESC, a.y, k LIMIT 2",
+        "SELECT k, st AS a FROM a t ORDER BY struct_extract(t.st, 'x') DESC, struct_extract(t.st, 'y'), k LIMIT 2",
     ),
     "having an input called as an output": Case(
         "SELECT a.k, count(*) AS a FROM a GROUP BY a.k HAVING a.k > 'p'",

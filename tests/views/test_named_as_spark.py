@@ -102,7 +102,7 @@ def _compared(directory: Path, spark: SparkSession, cases: dict[str, Case]) -> N
                 shown |= {name} if truth else set()
                 if held != truth:
                     different.append(f"at {hour}, {name}: {held - truth} where Spark has {truth - held}")
-    assert different == []
+    assert not different, "\n".join(different)
     assert {name for name in cases if "nothing" not in name} <= shown, "a query that is empty throughout shows nothing"
 
 

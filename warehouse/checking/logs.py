@@ -92,6 +92,7 @@ def logs_findings(root: Path, records: ReadableRecords, table: NamedTable) -> It
     except MissingPartError as error:
         subject = f"{table.path}/_delta_log"
         yield fault("log", subject, str(error), _RESTORE, table=table.name)
+    yield from _without_a_cell(table)
     yield from _replaced(root, table)
     for entry in table.epochs:
         held = table.states.get(_version(entry))
@@ -106,6 +107,26 @@ def logs_findings(root: Path, records: ReadableRecords, table: NamedTable) -> It
     if records.newest is not None and epoch.number == records.newest.number:
         yield from _checkpoints(root, table, side.version if side else state.version)
     yield from _owned(root, table)
+
+
+def _without_a_cell(table: NamedTable) -> Iterator[Finding]:
+    """Yield, and leave out, the states with a file whose partition values are no numbers of a cell or slot."""
+    for version, held in list(table.states.items()):
+        for path, add in held.files.items():
+            try:
+                cell_of(add["partitionValues"])
+                _waited_for(add)
+            except ValueError:
+                subject = f"{table.path}/_delta_log version {version}"
+                message = f"it says that {path} has the partition values {dict(add['partitionValues'])}"
+                yield fault("log", subject, message, _RESTORE, table=table.name)
+                del table.states[version]
+                break
+
+
+def _waited_for(add: Mapping[str, Any]) -> int:
+    """Return the slot that the rows of a deferred table's file wait for."""
+    return int(add["partitionValues"].get(WAITING_SLOT) or 0)
 
 
 def _replaced(root: Path, table: NamedTable) -> Iterator[Finding]:
@@ -143,7 +164,7 @@ def _totals(table: NamedTable, entry: tuple[Epoch, TableState, SideTable | None]
         if table.role == "deferred":
             slots: dict[int, int] = {}
             for add in held.files.values():
-                number = int(add["partitionValues"].get("_slot") or 0)
+                number = _waited_for(add)
                 slots[number] = slots.get(number, 0) + _rows(add)
             if slots != {waiting.slot: waiting.rows for waiting in side.waiting}:
                 wrong.append("the rows that wait for each slot are not those recorded")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from urllib.parse import unquote
 
-from warehouse.storage.replay import LogState, advanced
+from warehouse.storage.replay import UNREADABLE, LogState, advanced
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -97,7 +97,7 @@ def judged(base: LogState, commits: Sequence[RawCommit]) -> Change:
                 return Change("unreadable", first, last, operations)
             top = advanced(top, commit.version, commit.actions)
             claimed.take(commit.actions)
-        except (KeyError, TypeError, AttributeError):
+        except UNREADABLE:
             return Change("unreadable", first, last, operations)
     added = {path: add for path, add in top.files.items() if not _same_file(add, base.files.get(path))}
     removed = {path: add for path, add in base.files.items() if not _same_file(add, top.files.get(path))}

@@ -16,7 +16,7 @@ from warehouse.errors import MissingPartError
 from warehouse.storage.deltalog import commits_after, void_commit
 from warehouse.storage.entries import entry_path, iterate_raw_commits
 from warehouse.storage.foreign import same_statistics
-from warehouse.storage.replay import LogState, advanced, checkpointed, checkpoints
+from warehouse.storage.replay import UNREADABLE, LogState, advanced, checkpointed, checkpoints
 from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _COMMIT = re.compile(r"\.?\d{20}\.json(?:\.crc)?")
 _ENTRY = re.compile(r"\d{20}\.json")
 _SIDECARS = "_sidecars"
 _POINTER = "_last_checkpoint"
-_UNREADABLE = (MissingPartError, KeyError, TypeError, AttributeError)
+_UNREADABLE = (MissingPartError, *UNREADABLE)
 
 
 def log_names(table: Path) -> tuple[str, ...]:

@@ -3,12 +3,14 @@
 Invariant: the state at version v is the last checkpoint at or before v, then each commit up to v in order: an ``add`` puts
 a file in, a ``remove`` takes it out, ``metaData`` and ``protocol`` replace those before, a ``txn`` the one of its application
 (the Delta protocol, action reconciliation). Checkpoints above v never count. The actions are kept as they were written,
-statistics as their JSON text included, so that a file which left a table can be restored exactly as it was.
+statistics as their JSON text included, so that a file which left a table can be restored exactly as it was. An action whose
+fields or texts are not what the protocol says makes its commit or checkpoint a damaged one.
 """
 
 from __future__ import annotations
 
 import io
+import json
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -23,11 +25,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-__all__ = ["LogState", "advanced", "checkpointed", "checkpoints", "replay", "replayed", "sources_of"]
+__all__ = ["UNREADABLE", "LogState", "advanced", "checkpointed", "checkpoints", "replay", "replayed", "sources_of"]
 
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10}))?\.parquet")
 _ACTIONS = ("protocol", "metaData", "txn", "add")
 _MAPS = ("configuration", "options", "partitionValues", "tags")
+UNREADABLE = (ValueError, KeyError, TypeError, AttributeError)
+"""What an action that is not what the protocol says makes its readers raise."""
+
+_TEXT, _NUMBER, _OBJECT = (str, type(None)), (int, type(None)), (dict, type(None))
+_FIELDS: Mapping[str, Mapping[str, tuple[type, ...]]] = {
+    "add": {"path": (str,), "size": (int,), "partitionValues": (dict,), "stats": _TEXT},
+    "remove": {"path": (str,)},
+    "metaData": {"id": (str,), "schemaString": (str,), "partitionColumns": (list,), "configuration": _OBJECT},
+    "protocol": {"minReaderVersion": (int,), "minWriterVersion": (int,)},
+    "txn": {"appId": (str,), "version": (int,)},
+}
+_STATISTICS = {"numRecords": _NUMBER, "minValues": _OBJECT, "maxValues": _OBJECT, "nullCount": _OBJECT}
+_BOUNDS = {"_exp_slot": _NUMBER, "_ts": _TEXT}
+"""The statistics that updates go by."""
 
 
 @dataclass(frozen=True)
@@ -185,17 +201,48 @@ def _advanced(table: Path, state: LogState, version: int) -> LogState:
         problem, cause = commit.problem, None
     except FileNotFoundError:
         raise MissingPartError(f"{path}: the commit is missing; restore the table's _delta_log from a copy") from None
-    except (KeyError, TypeError, AttributeError) as error:
+    except UNREADABLE as error:
         problem, cause = str(error), error
     raise MissingPartError(f"{path}: the commit cannot be read ({problem}); restore it from a copy") from cause
 
 
 def advanced(state: LogState, version: int, actions: Iterable[Mapping[str, Any]]) -> LogState:
-    """Return the state after the actions of one more commit."""
+    """Return the state after the actions of one more commit.
+
+    Raises
+    ------
+    ValueError, KeyError, TypeError, AttributeError
+        When an action is not what the protocol says; they are :data:`UNREADABLE`.
+
+    """
     taken = _Taken(state)
     for action in actions:
         taken.take(action)
     return taken.at(version)
+
+
+def _require_understood(action: Mapping[str, Any]) -> None:
+    """Raise TypeError, or another of UNREADABLE, if a field that readers rely on has another type, or its text is no JSON."""
+    for name in _FIELDS.keys() & action.keys():
+        _require_types(name, action[name], _FIELDS[name])
+    if "add" in action:
+        _require_types("partitionValues", action["add"]["partitionValues"], default=_TEXT)
+        stats = json.loads(action["add"].get("stats") or "{}")
+        _require_types("stats", stats, _STATISTICS)
+        for name in ("minValues", "maxValues"):
+            _require_types(name, stats.get(name) or {}, _BOUNDS)
+    if "metaData" in action:
+        _require_types("configuration", action["metaData"].get("configuration") or {}, default=_TEXT)
+        for column in json.loads(action["metaData"]["schemaString"])["fields"]:
+            _require_types("schemaString", column, {"name": (str,), "type": (str, dict)})
+
+
+def _require_types(
+    name: str, values: Mapping[str, Any], kinds: Mapping[str, tuple[type, ...]] | None = None, default: tuple[type, ...] = ()
+) -> None:
+    for key, allowed in (kinds or dict.fromkeys(values, default)).items():
+        if not isinstance(values.get(key), allowed) or isinstance(values.get(key), bool):
+            raise TypeError(f"{key!r} of {name!r} is {values.get(key)!r}")
 
 
 class _Taken:
@@ -207,6 +254,7 @@ class _Taken:
 
     def take(self, action: Mapping[str, Any]) -> None:
         """Take one action; those that say nothing of the table's content are passed over."""
+        _require_understood(action)
         if "add" in action:
             self._files[unquote(action["add"]["path"])] = action["add"]
         elif "remove" in action:

@@ -20,7 +20,7 @@ from urllib.parse import unquote
 from warehouse.errors import MissingPartError
 from warehouse.publishing.live.move import LiveFile
 from warehouse.storage.entries import entry_path, entry_text, raw_commit
-from warehouse.storage.replay import replay
+from warehouse.storage.replay import UNREADABLE, replay
 from warehouse.storage.store import store_of
 from warehouse.storage.table_commit import TableCommit, metadata_action
 from warehouse.storage.tables import table_properties
@@ -54,7 +54,6 @@ LIVE = "live"
 """The directory of all live tables under the root."""
 TAG = "stream_wh"
 _COMMIT = re.compile(r"(\d{20})\.json")
-_UNREADABLE = (ValueError, KeyError, TypeError, AttributeError)
 _NO_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 _PROTOCOL = {"minReaderVersion": 1, "minWriterVersion": 2}
 
@@ -126,7 +125,7 @@ def newest_state(table: Path) -> LiveState | None:
             return None
         newest = max(versions)
         state, last = replay(table, newest), _commit(table, newest)
-    except (MissingPartError, *_UNREADABLE, *_NO_FILE):
+    except (MissingPartError, *UNREADABLE, *_NO_FILE):
         return None
     if dict(state.protocol) != _PROTOCOL:
         return None
@@ -158,7 +157,7 @@ def commits(table: Path, after: int) -> Iterator[LoggedCommit]:
             commit = _commit(table, version)
         except FileNotFoundError:
             return
-        except _UNREADABLE:
+        except UNREADABLE:
             commit = LoggedCommit(version, entry_path(table, version).stat().st_mtime_ns // 1000, ())
         yield commit
         version += 1
