@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.declared import write_declarations
-from warehouse.aggregates.definition import FrequentItems, Value, Window
+from warehouse.aggregates.definition import ITEM_COLUMNS, OWN_COLUMNS, FrequentItems, Value, Window
 from warehouse.catalog.load import load_catalog
 from warehouse.errors import ConfigurationError
 from warehouse.time import DAY, HOUR
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Aggregate
 
 SOUND: dict[str, object] = {"from": "s", "group_by": "k", "select": {"n": "count(*)"}, "windows": ["1h", "2h"], "keep": "4h"}
+
+
+ITEMS: dict[str, object] = {"select": None, "frequent": {"item": "k", "top": 5}}
+ENDING: dict[str, object] = {"expires": "b + INTERVAL 1 HOUR"}
 
 
 def declared(directory: Path, **changes: object) -> Aggregate:
@@ -90,10 +94,14 @@ def test_values_have_the_types_that_spark_gives(tmp_path: Path) -> None:
         ({"select": {"n": "percentile(v, 2)"}}, "select.n", "a share from 0 to 1"),
         ({"select": {"full": "count(*)"}}, "select.full", "another name"),
         ({"select": {"k": "count(*)"}}, "select.k", "which a group has"),
+        ({"select": {"n": "count(*)", "N": "sum(v)"}}, "select.N", "which another value has"),
+        ({"select": {"_n": "count(*)"}}, "select._n", 'the reserved name "_n"'),
+        ({"select": {"n": "sum(nobody)"}}, "select.n", "a column of s"),
         ({"search_key": "n"}, "search_key", "columns of the answers"),
         ({"over": "dead"}, "over", '"arrivals" | "live"'),
         ({"frequent": {"item": "k", "above": 0.1}}, "select", "an aggregate of its own"),
         ({"select": None, "frequent": {"item": "d", "above": 0.1}}, "frequent.item", "that can be a key"),
+        ({"select": None, "frequent": {"item": "nobody", "above": 0.1}}, "frequent.item", "a column of s"),
         ({"select": None, "frequent": {"above": 0.1}}, "frequent.item", "required"),
         ({"select": None, "frequent": {"item": "k"}}, "frequent", "neither `above` nor `top`"),
         ({"select": None, "frequent": {"item": "k", "above": 0.1, "top": 3}}, "frequent", "one of them"),
@@ -106,11 +114,19 @@ def test_values_have_the_types_that_spark_gives(tmp_path: Path) -> None:
             "frequent.exact",
             "rows of s expire",
         ),
+        (
+            {"select": None, "frequent": {"item": "k", "top": 5, "exact": True}, "stream": {**ENDING, "on_expiry": "archive"}},
+            "frequent.exact",
+            "an archive of s has no rows that were dead on arrival",
+        ),
         ({"error": 0.01}, "error", "no value that a sketch estimates"),
         ({"error": 0.0001}, "error", "from 0.002"),
         ({"error": 0.01, "select": None, "frequent": {"item": "k", "top": 3}}, "error", "`k` says how close"),
         ({"error": 0.01, "select": {"n": "count(DISTINCT k)", "n_low": "min(v)"}}, "select.n", "another name"),
         ({"stream": {"erase_within": "20d"}, "keep": "90d"}, "keep", "groups and extremes show values of rows"),
+        ({**ITEMS, "stream": {"erase_within": "20d"}, "keep": "90d"}, "keep", "show values of rows"),
+        ({"from": "a"}, "from", '"a", an aggregate'),
+        ({"where": "v + 1"}, "where", "boolean"),
     ],
 )
 def test_a_fault_names_its_key_and_what_is_allowed(tmp_path: Path, changes: dict[str, object], key: str, told: str) -> None:
@@ -119,6 +135,31 @@ def test_a_fault_names_its_key_and_what_is_allowed(tmp_path: Path, changes: dict
         declared(tmp_path, **changes)
     found = {problem.key: f"{problem.found}; {problem.allowed}" for problem in caught.value.problems}
     assert any(key in each and told in text for each, text in found.items()), found
+
+
+@pytest.mark.parametrize("name", [*OWN_COLUMNS, "Late"])
+def test_no_group_and_no_value_has_the_name_of_a_column_that_answers_have(tmp_path: Path, name: str) -> None:
+    """As a column of the stream, as an expression's name and as a value's; the message lists the names."""
+    columns = {"k": "string", "b": "timestamp", name: "int"}
+    taken = f"another name: every answer has {', '.join(OWN_COLUMNS)}"
+    asked: dict[str, dict[str, object]] = {
+        "group_by": {"group_by": [name], "stream": {"columns": columns}},
+        f"select.{name}": {"select": {name: "count(*)"}},
+    }
+    named = {"group_by": [f"upper(k) AS {name}"]}
+    for key, changes in (*asked.items(), ("group_by", named)):
+        with pytest.raises(ConfigurationError) as caught:
+            declared(tmp_path, **changes)
+        assert [(problem.key, problem.allowed) for problem in caught.value.problems] == [(f"aggregates.a.{key}", taken)]
+
+
+@pytest.mark.parametrize("name", ITEM_COLUMNS)
+def test_no_group_of_frequent_items_has_the_name_of_what_is_told_of_an_item(tmp_path: Path, name: str) -> None:
+    """Only there: values may have such names."""
+    stream = {"columns": {"k": "string", "b": "timestamp", name: "int"}}
+    with pytest.raises(ConfigurationError, match=f'group_by: found the column "{name}"; .*{", ".join(ITEM_COLUMNS)}'):
+        declared(tmp_path, **ITEMS, group_by=[name], stream=stream)
+    assert declared(tmp_path, select={name: "count(*)"}).definition.values[0].name == name
 
 
 def test_numbers_of_all_rows_may_outlive_the_rows(tmp_path: Path) -> None:

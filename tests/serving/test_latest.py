@@ -21,6 +21,7 @@ from warehouse.limits import limited
 from warehouse.serving import Reader
 from warehouse.serving import answer as answers
 from warehouse.serving.aggregation import aggregation_of
+from warehouse.serving.pin import EMPTY
 
 from .house import build, same_tables_later
 
@@ -136,6 +137,28 @@ def test_files_whose_results_are_kept_are_not_opened(own: House) -> None:
     assert found.put[1] < found.put[0]
     with pytest.raises(WarehouseError):
         reader.sql(query).all()
+    reader.close()
+
+
+def test_files_of_later_epochs_are_read_in_the_same_sandbox(own: House, tmp_path: Path) -> None:
+    """It reads what is below the table's directory and nothing else, and has no rows of its own."""
+    query = "SELECT name, count(*) FROM names GROUP BY name"
+    with hidden(own, 1, 2):
+        reader = Reader.open(own.root)
+        reader.sql(query, isolation="latest").all()
+    (begun,) = (held for identity, (held, _) in reader.pin.sandboxes.items() if identity[0] == EMPTY)
+    found = reader.sql(query, isolation="latest")
+    assert (found.epoch, found.put is not None) == (2, True)
+    (still,) = (held for identity, (held, _) in reader.pin.sandboxes.items() if identity[0] == EMPTY)
+    assert still is begun
+    other = tmp_path / "other.parquet"
+    pq.write_table(pa.table({"x": [1]}), other)
+    state = reader.pin.state("names")
+    beside = next(path for path in (own.root / "tables").rglob("*.parquet") if not path.is_relative_to(own.root / state.path))
+    for file in (other, beside):
+        with pytest.raises(duckdb.PermissionException):
+            still.execute(f"FROM read_parquet('{file}')")
+    assert still.execute("SELECT count(*) FROM names").fetchall() == [(0,)]
     reader.close()
 
 

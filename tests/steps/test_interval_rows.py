@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import warehouse.steps.interval_rows as module
 from warehouse.aggregates.intervals import cover
-from warehouse.aggregates.synopses import LEVEL, ColumnState, Synopsis
+from warehouse.aggregates.synopses import LEVEL, WIDE, ColumnState, Synopsis
 from warehouse.planning.following import SynopsisRead
 from warehouse.steps.interval_rows import interval_rows
 from warehouse.steps.window_run import Reach, WindowRun
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 SLOTS, LEVELS = 8, 3
 STATES = (
-    ColumnState("count", "v", "bigint"), ColumnState("sum", "v", "bigint"), ColumnState("min", "v", "bigint"),
+    ColumnState("count", "v", "bigint"), ColumnState("sum", "v", WIDE), ColumnState("min", "v", "bigint"),
     ColumnState("mean", "v", "double"), ColumnState("m2", "v", "double"),
 )  # fmt: skip
 SYNOPSIS = Synopsis("s", None, (("k", "string"),), None, STATES, levels=LEVELS)
-KINDS = {"bigint": pa.int64(), "double": pa.float64(), "string": pa.string()}
+KINDS = {"bigint": pa.int64(), "double": pa.float64(), "string": pa.string(), WIDE: pa.decimal128(29, 0)}
 SCHEMA = pa.schema([(name, KINDS[kind]) for name, kind in SYNOPSIS.columns])
 Row = tuple[int, str | None, int]
 """Slot, group, value."""
@@ -108,6 +108,20 @@ def test_windows_of_intervals_are_those_of_slots(given_moves: list[tuple[int, li
         before = now
         found, wanted = merged(stored, now, LEVELS), merged(stored, now, 0)
         assert found == {key: pytest.approx(each, abs=1e-9) for key, each in wanted.items()}
+
+
+def test_sums_of_intervals_never_overflow() -> None:
+    """Of four of eight slots they do not fit into a `bigint`, and of all they do again."""
+    stored, before, most = SCHEMA.empty_table(), None, 2**63 - 1
+    for now in range(1, 9):
+        stored, before = gained(stored, stated([(now, "a", most if now < 5 else -most)] * 2), before, now), now
+    sums = {(row[LEVEL], row["_arrived"]): int(row["_sum_v"]) for row in stored.to_pylist()}
+    assert (sums[2, 4], sums[2, 8], sums[3, 8]) == (8 * most, -8 * most, 0)
+    run = WindowRun(lambda connection, _: _registered(connection, stored), lambda _: SYNOPSIS, pieces=_pieces(8, LEVELS))
+    run.prepare([SynopsisRead("s", SYNOPSIS, STATES, rows=True)], [[Reach(8 - length + 1, 8, 8, 0, 0) for length in (8, 6, 4)]])
+    found = run.connection.sql("SELECT CAST(_sum_v AS VARCHAR) FROM synopsis_0 ORDER BY _place").fetchall()
+    run.close()
+    assert found == [("0",), (str(-4 * most),), (str(-8 * most),)]
 
 
 @pytest.mark.parametrize("at_once", [1, module.AT_ONCE])

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warehouse.aggregates.definition import AggregateDefinition, Value, Window
-from warehouse.aggregates.synopses import Synopsis, assigned, counts_values, missing, needs
+from warehouse.aggregates.synopses import WIDE, Synopsis, assigned, counts_values, missing, needs
 from warehouse.steps.local_states import calculable, local_states
 from warehouse.steps.merging import merged
 
@@ -23,6 +23,7 @@ from .windowed import due_table, reaches, reads_of, run_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from warehouse.aggregates.definition import Over
     from warehouse.aggregates.predicates import Kind
 
 AMOUNT = "decimal(10,2)"
@@ -57,6 +58,11 @@ def answered(given_rows: list[list[Row]], groups: tuple[tuple[str, str], ...]) -
     """Return each answer by group, length and end: each batch adds its states to the slots of its rows."""
     definition = AggregateDefinition("s", None, groups, VALUES, WINDOWS, 0, ())
     return answers_of(definition, missing(needs(definition), ()), given_rows)
+
+
+def fitting(total: int) -> int | None:
+    """A sum of `bigint` as answers have it: null where it does not fit."""
+    return total if -(2**63) <= total < 2**63 else None
 
 
 def answers_of(
@@ -103,7 +109,7 @@ def stored(connection: object, synopsis: Synopsis, given_rows: list[list[Row]]) 
         })  # fmt: skip
         connection.register("every", arrived)  # type: ignore[attr-defined]
         connection.register("arrived", connection.sql(f"SELECT * FROM every WHERE {where}").to_arrow_table())  # type: ignore[attr-defined]
-        parts.append(connection.sql(local_states(synopsis, "true")).to_arrow_table())  # type: ignore[attr-defined]
+        parts.append(connection.sql(local_states(synopsis, "true", until="99")).to_arrow_table())  # type: ignore[attr-defined]
     return pa.concat_tables(parts)
 
 
@@ -153,14 +159,47 @@ def test_answers_are_those_of_a_query(given_rows: list[list[Row]]) -> None:
     assert answered(given_rows, ()) == whole
 
 
-def test_a_sum_that_overflows_is_null_and_so_is_each_that_it_is_part_of() -> None:
-    """In its slot and group, and in no other."""
-    most = 2**63 - 1
-    found = answered([[(1, "a", most, None), (1, "a", most, None), (2, "a", 1, None), (1, "b", 2, None)]], (("k", "string"),))
-    totals = {(group, end): row["total"] for (group, text, end), row in found.items() if text == "1h"}
-    assert totals == {("a", 1): None, ("a", 2): 1, ("b", 1): 2}
-    assert found["a", "3h", 2]["total"] is None
-    assert found["a", "3h", 4]["total"] == 1
+LEAST, MOST = -(2**63), 2**63 - 1
+
+
+extremes = st.tuples(st.integers(1, SLOTS), st.sampled_from([LEAST, LEAST + 1, -1, 0, 7, MOST]))
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.lists(st.lists(extremes, max_size=6), max_size=4), st.sampled_from(["arrivals", "live"]))
+def test_sums_of_the_largest_numbers_are_those_of_a_query(given_rows: list[list[tuple[int, int]]], over: Over) -> None:
+    """A sum is null where it does not fit its type, whatever the sums of slots and batches are; an average always fits."""
+    asked = tuple(value for value in VALUES if value.name in ("n", "total", "mean"))
+    definition = AggregateDefinition("s", None, (("k", "string"),), asked, WINDOWS, 0, (), over=over)
+    batched: list[list[Row]] = [[(slot, "a", value, None) for slot, value in batch] for batch in given_rows]
+    expected = {}
+    for window, end in definition.due(0, SLOTS):
+        values = [value for batch in given_rows for slot, value in batch if end - window.slots < slot <= end]
+        if values:
+            mean = float(Fraction(sum(values), len(values)))
+            expected["a", window.text, end] = {
+                "n": len(values), "total": fitting(sum(values)), "mean": pytest.approx(mean, rel=1e-15),
+            }  # fmt: skip
+    assert answers_of(definition, missing(needs(definition), ()), batched) == expected
+
+
+def test_synopses_of_older_versions_serve_sums_of_bigint_and_are_not_subtracted() -> None:
+    """They lose what overflows in a slot: so an answer may be null, and a difference of two would be wrong."""
+    kinds: dict[str, Kind] = {"v": "number", "k": "text"}
+    wide, less, wanted = (
+        AggregateDefinition("s", where, (), (VALUES[2],), WINDOWS, 0, ()) for where in ("v IN (1, 2)", "v = 2", "v = 1")
+    )
+    new = [*missing(needs(wide), (), kinds), *missing(needs(less), (), kinds)]
+    assert [state.type for state in new[0].states] == ["bigint", WIDE]
+    old = [replace(each, states=tuple(replace(state, type="bigint") for state in each.states)) for each in new]
+    assert (missing(needs(wide), old, kinds), missing(needs(less), old, kinds)) == ((), ())
+    assert len(missing(needs(wanted), old, kinds)) == 1
+    plain = AggregateDefinition("s", None, (), (VALUES[2],), WINDOWS, 0, ())
+    (own,) = missing(needs(plain), ())
+    before = replace(own, states=tuple(replace(state, type="bigint") for state in own.states))
+    given_rows: list[list[Row]] = [[(1, "a", MOST, None), (1, "a", MOST, None), (2, "a", 1, None)]]
+    found = {end: row["total"] for (_, text, end), row in answers_of(plain, [before], given_rows).items() if text == "1h"}
+    assert found == {1: None, 2: 1, **dict.fromkeys(range(3, SLOTS + 1))}
 
 
 @pytest.mark.parametrize(
@@ -287,7 +326,9 @@ def test_what_is_not_taken_away() -> None:
     kinds: dict[str, Kind] = {"v": "number", "k": "text"}
     double = Value("d", "sum", "double", "x", "double")
     small = Value("i", "sum", "bigint", "y", "int")
-    for value, own in ((VALUES[0], 0), (VALUES[3], 0), (small, 0), (VALUES[2], 1), (VALUES[4], 1), (VALUES[7], 1), (double, 1)):
+    large = Value("l", "sum", "decimal(38,0)", "z", "decimal(29,0)")
+    taken = (VALUES[0], VALUES[2], VALUES[3], small)
+    for value, own in (*((each, 0) for each in taken), *((each, 1) for each in (large, VALUES[4], VALUES[7], double))):
         wide, less, wanted = (
             AggregateDefinition("s", where, (), (value,), WINDOWS, 0, ()) for where in ("v IN (1, 2)", "v = 2", "v = 1")
         )

@@ -18,6 +18,7 @@ from warehouse.steps.local_states import local_states
 from warehouse.steps.merging import merged
 from warehouse.steps.merging_items import merged_items
 
+from .test_merging import fitting
 from .windowed import due_table, reaches, reads_of, run_of
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ VALUES = (
 )
 PAIRED = AggregateDefinition("pairs", None, (("k", "string"),), VALUES, WINDOWS, 0, ("k",), over="live", parts=("at", "bt"))
 SLOTS = 9
+HALF = 2**62
+"""Two such values are at the end of a `bigint`."""
 
 
 def met(left: list[Part], right: list[Part], lifetimes: tuple[float, float]) -> list[dict[str, object]]:
@@ -97,7 +100,7 @@ def within(batches: list[list[dict[str, object]]], window: Window, end: int) -> 
 
 
 times = st.floats(0.01, SLOTS).map(lambda each: round(each, 2))
-parts = st.lists(st.tuples(times, st.sampled_from("xy"), st.integers(0, 4)), max_size=8)
+parts = st.lists(st.tuples(times, st.sampled_from("xy"), st.integers(0, 4) | st.sampled_from([-HALF, HALF - 1])), max_size=8)
 batched = st.lists(st.tuples(parts, parts), min_size=1, max_size=3)
 
 
@@ -126,7 +129,7 @@ def test_any_two_lengths_equal_brute_force(
             rows = within(batches, window, end)
             for k in {row["k"] for row in rows}:
                 values = [row["v"] for row in rows if row["k"] == k]
-                expected[window.text, end, k] = len(values), sum(values), min(values), len(set(values))
+                expected[window.text, end, k] = len(values), fitting(sum(values)), min(values), len(set(values))
         assert {key: tuple(row[value.name] for value in VALUES) for key, row in found.items()} == expected
 
 

@@ -41,7 +41,7 @@ __all__ = [
     "ROWS",
     "UNTIL",
     "VALUE",
-    "ColumnState",
+    "WIDE",
     "Need",
     "Served",
     "Synopsis",
@@ -74,6 +74,8 @@ AFTER = "_after"
 """The counts of the last item of a list, if it is full, and of the first one after it."""
 
 StateFunction = Literal["count", "sum", "min", "max", "mean", "m2", "hll", "kll"]
+WIDE = "decimal(29,0)"
+"""The type of sums of `bigint`: those of 10 000 000 000 rows fit into it, whatever their values."""
 _MOMENTS = ("var_samp", "var_pop", "stddev_samp", "stddev_pop")
 _COUNTED = ("distinct", "percentile")
 _MERGED_WITH_COUNTS = ("count", "sum", "mean", "m2")
@@ -81,12 +83,13 @@ _REPEATING = ("min", "max", "hll")
 """States that are the same if a row is in them twice."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ColumnState:
     """A mergeable state of a column's values.
 
     ``m2`` is the sum of squared differences from their mean; ``hll`` and ``kll`` are sketches (of distinct values, of
-    percentiles) of a ``size``.
+    percentiles) of a ``size``. Sums of `bigint` are of the type :data:`WIDE`, which no sum leaves; synopses of older versions
+    have them as `bigint`, where a sum of a slot may be lost. Both are the same state.
     """
 
     function: StateFunction
@@ -98,6 +101,19 @@ class ColumnState:
     def name(self) -> str:
         """The column of a synopsis that stores it."""
         return f"_{self.function}{self.size or ''}_{self.column}"
+
+    @property
+    def _identity(self) -> tuple[str, str, str, int | None]:
+        older = self.function == "sum" and self.type == WIDE
+        return self.function, self.column, "bigint" if older else self.type, self.size
+
+    def __eq__(self, other: object) -> bool:
+        """Whether another state has the same of the same column."""
+        return isinstance(other, ColumnState) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        """A number that equal states share."""
+        return hash(self._identity)
 
 
 @dataclass(frozen=True)
@@ -194,7 +210,7 @@ def needs(definition: AggregateDefinition) -> tuple[Need, ...]:
 def _subtractable(state: ColumnState, value: Value) -> bool:
     """Whether differences of a state are exact: sums of doubles drift, and one that overflows in a slot is lost."""
     kind = value.column_type
-    if state.function != "sum" or kind in ("tinyint", "smallint", "int"):
+    if state.function != "sum" or kind in ("tinyint", "smallint", "int", "bigint"):
         return state.function in ("count", "sum")
     return kind.startswith("decimal(") and int(kind.removeprefix("decimal(").partition(",")[0]) <= _DIGITS - _CARRY
 
@@ -223,7 +239,7 @@ def _states(value: Value) -> Iterator[ColumnState]:
     if function in ("min", "max"):
         yield ColumnState("min" if function == "min" else "max", column, value.type)
     elif function in ("sum", "avg"):
-        yield ColumnState("sum", column, sum_type(value.column_type))
+        yield ColumnState("sum", column, WIDE if value.column_type == "bigint" else sum_type(value.column_type))
     elif function in _MOMENTS:
         yield ColumnState("mean", column, "double")
         yield ColumnState("m2", column, "double")
@@ -368,10 +384,12 @@ def _cover_of(
 
 
 def _having(own: Synopsis, where: str, states: tuple[ColumnState, ...], there: Sequence[Synopsis]) -> int | None:
-    """The first synopsis of a condition that has all of some states; each has the number of rows."""
+    """The first synopsis of a condition that has all of some states, none of which loses a sum; each has the number of rows."""
     wanted = replace(own, where=where)
+    exact = {(state, state.type) for state in states}
     every = enumerate(there)
-    return next((number for number, each in every if each.alike(wanted) and set(states) <= set(each.states)), None)
+    typed = ((number, {(state, state.type) for state in each.states}) for number, each in every if each.alike(wanted))
+    return next((number for number, found in typed if exact <= found), None)
 
 
 def missing(

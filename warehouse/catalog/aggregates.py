@@ -40,7 +40,7 @@ _LEAST_REGISTERS = 12
 _TOP_LISTED = 10
 """Items of a list for each that is asked for."""
 _NO_EXPRESSION = "an expression is declared as a column of the stream, with `expr`"
-_TAKEN = f"another name: every answer has {', '.join(OWN_COLUMNS)}"
+_ANOTHER = "another name: every answer has"
 _FUNCTIONS = (
     "count(*), count(COLUMN), count(DISTINCT COLUMN), sum, avg, min, max, stddev, stddev_samp, stddev_pop, variance, var_samp, "
     "var_pop, median or percentile(COLUMN, SHARE)"
@@ -213,11 +213,11 @@ def _names(draft: AggregateDraft) -> _Faults:
     own = (*OWN_COLUMNS, *(ITEM_COLUMNS if draft.section.frequent else ()))
     for name in taken:
         if name in own:
-            yield "group_by", FaultError(f'the column "{name}"', _TAKEN)
+            yield "group_by", FaultError(f'the column "{name}"', f"{_ANOTHER} {', '.join(own)}")
     for name, _ in draft.section.select:
         key, lower = f"select.{name}", name.lower()
         if lower in OWN_COLUMNS:
-            yield key, FaultError(f'the name "{name}"', _TAKEN)
+            yield key, FaultError(f'the name "{name}"', f"{_ANOTHER} {', '.join(OWN_COLUMNS)}")
         elif is_reserved(name):
             yield key, FaultError(f'the reserved name "{name}"', "names other than sub_index, exp_block and _*")
         elif why := unusable_name(name):

@@ -115,10 +115,11 @@ def spill_prefix() -> str:
     return f"{tempfile.gettempdir()}/stream-wh-{os.getpid()}-"
 
 
-def sandbox_settings(paths: Sequence[str]) -> str:
-    """Return the statements after which a connection opens these files and nothing else, for good."""
+def sandbox_settings(paths: Sequence[str], directories: Sequence[str] = ()) -> str:
+    """Return the statements after which a connection opens these files, those below directories, and nothing else, for good."""
     return (
         f"SET GLOBAL allowed_paths = [{', '.join(map(literal, paths))}]; "
+        f"SET GLOBAL allowed_directories = [{', '.join(map(literal, directories))}]; "
         "SET GLOBAL enable_external_access = false; SET GLOBAL lock_configuration = true"
     )
 

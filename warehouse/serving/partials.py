@@ -39,6 +39,8 @@ _Known = TypeVar("_Known")
 _FEWER = 4
 """Partial results that are more than this part of the rows are not worth keeping."""
 _FEW = 1_000
+_LIVE = "live"
+"""The view of the partial results that count at an instant."""
 _QUERIES = 64
 """Queries that are remembered as they were taken apart."""
 _AT_ONCE = 16
@@ -88,10 +90,11 @@ class Partials:
         self._numbers = count()
         self._halves: dict[object, Aggregation | None] = {}
         self._columns: dict[object, tuple[tuple[str, str], ...]] = {}
+        self._texts: dict[object, str] = {}
 
     def close(self) -> None:
         """Free everything."""
-        for known in (self._kept, self._halves, self._columns):
+        for known in (self._kept, self._halves, self._columns, self._texts):
             known.clear()
         if self._held is not None:
             self._held.close()
@@ -135,10 +138,12 @@ class Partials:
         if self._kept.get(identity, identity) is None:
             return None
         try:
-            sandbox = pin.sandbox(connection, self._resources, query, tau, empty=True)
+            sandbox = pin.empty_sandbox(connection, self._resources, state)
             with Watch(self._resources).over(sandbox):
                 columns = _remembered(self._columns, (query.sql, typed), lambda: _columns(sandbox, query.sql))
-                return self._of_files(pin, sandbox, state, halves, columns, identity, tau, between)
+                names = [name for name, _ in columns]
+                text = _remembered(self._texts, (query.sql, typed), lambda: halves.whole(self._engine, _LIVE, names))
+                return self._of_files(pin, sandbox, state, halves, columns, text, identity, tau, between)
         except duckdb.Error:
             self._drop(identity)
             return None  # run over the rows it says what is wrong
@@ -159,6 +164,7 @@ class Partials:
         state: TableState,
         halves: Aggregation,
         columns: tuple[tuple[str, str], ...],
+        text: str,
         identity: object,
         tau: int,
         between: Callable[[], None],
@@ -181,7 +187,7 @@ class Partials:
                 self._kept[identity] = None
                 return None
             self._keep(kept, rows, {place: file.path for place, file in zip(places, some, strict=True)})
-        found = self._whole(kept, halves, columns, pin.last_slot(tau))
+        found = self._whole(kept, text, columns, pin.last_slot(tau))
         self._bound(identity)
         return None if found is None else Put(found, columns, len(files), len(wanted))
 
@@ -228,12 +234,11 @@ class Partials:
             for path in paths:
                 del kept.sizes[path]
 
-    def _whole(self, kept: _Kept, halves: Aggregation, columns: Sequence[tuple[str, str]], last: int) -> pa.Table | None:
-        """Combine the partial results; None if this gives other types than the query."""
-        text = halves.whole(self._engine, "live", [name for name, _ in columns])
+    def _whole(self, kept: _Kept, text: str, columns: Sequence[tuple[str, str]], last: int) -> pa.Table | None:
+        """Combine the partial results by a query; None if this gives other types than the user's."""
         cursor = self._engine.cursor()
         try:
-            cursor.execute(f"CREATE OR REPLACE TEMP VIEW live AS SELECT * FROM {kept.relation} WHERE {EXP_SLOT} > {int(last)}")
+            cursor.execute(f"CREATE OR REPLACE TEMP VIEW {_LIVE} AS SELECT * FROM {kept.relation} WHERE {EXP_SLOT} > {int(last)}")
             found = cursor.sql(text)
             same = [str(kind) for kind in found.types] == [kind for _, kind in columns]
             return found.to_arrow_table() if same else None

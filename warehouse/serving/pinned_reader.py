@@ -15,7 +15,7 @@ from warehouse.serving.footers import Footers
 from warehouse.serving.hot import HotTables
 from warehouse.serving.lost import lost_part
 from warehouse.serving.partials import Partials
-from warehouse.serving.pin import Pin
+from warehouse.serving.pin import EMPTY, Pin
 from warehouse.serving.read_log import ReadLog, log_file
 from warehouse.serving.statement import SYSTEM_COLUMNS
 
@@ -126,7 +126,8 @@ class PinnedReader:
         snapshots = {(table.path, table.version): table.table_id for table in epoch.tables}
         kept = {place: held for place, held in self._pin.snapshots.items() if snapshots.get(place) == held.table_id}
         # answers may still hold connections of the last one
-        self._pin = Pin(self.root, epoch, kept, copies=self._pin.copies, hot=self._hot)
+        empty = {identity: held for identity, held in self._pin.sandboxes.items() if identity[0] == EMPTY}
+        self._pin = Pin(self.root, epoch, kept, copies=self._pin.copies, hot=self._hot, sandboxes=empty)
         self._pin.let_go()
         self.chooser.forget()
         self._refreshed += 1

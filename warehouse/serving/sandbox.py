@@ -76,10 +76,12 @@ def open_sandbox(
     *,
     in_system: bool,
     allowed: Sequence[str] = (),
+    below: Sequence[str] = (),
 ) -> None:
     """Make a new connection one that sees these tables and nothing else.
 
-    ``in_system`` tells whether the schema with the system columns is wanted, ``allowed`` are files that no view has.
+    ``in_system`` tells whether the schema with the system columns is wanted, ``allowed`` are files that no view has; those
+    ``below`` directories are, too.
     """
     try:
         connection.execute(f"CREATE SCHEMA {CATALOG}.{SYSTEM_SCHEMA}")
@@ -88,7 +90,7 @@ def open_sandbox(
         sources = [view.source for view in views]
         paths = [path for each in sources for path in (each.schema_file, *(() if each.memory else each.files))]
         paths += [*allowed, *(path for each in rejected or () for path in each.files)]
-        connection.execute(sandbox_settings(paths))
+        connection.execute(sandbox_settings(paths, below))
         for view in views:
             for relation, rows in view.source.tables.items():
                 connection.from_arrow(rows).create_view(relation)

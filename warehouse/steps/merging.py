@@ -253,7 +253,9 @@ def _value(value: Value) -> str:
             return f"CAST(m.{ROWS} AS BIGINT)"
         case "count":
             return f"CAST({count} AS BIGINT)"
-        case "sum" | "min" | "max":
+        case "sum":
+            return f"TRY_CAST(m.{_of('sum', column)} AS {value.type})"
+        case "min" | "max":
             return f"m.{_of(value.function, column)}"
         case "avg":
             return f"CAST(m.{_of('sum', column)} AS DOUBLE) / nullif({count}, 0)"

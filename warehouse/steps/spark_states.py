@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
-from warehouse.aggregates.synopses import AFTER, BATCH, DELTA, FAILED, RANK, ROWS, VALUE
+from warehouse.aggregates.synopses import AFTER, BATCH, DELTA, FAILED, RANK, ROWS, VALUE, WIDE
 from warehouse.catalog.identifiers import quoted
 from warehouse.ingest.guarded import guarded
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from warehouse.aggregates.synopses import ColumnState, Synopsis
 
 __all__ = ["states_of"]
+
+_HALF = 32
+"""Bits of half a `bigint`."""
 
 
 def states_of(rows: DataFrame, synopsis: Synopsis, batch: int) -> DataFrame:
@@ -41,7 +44,11 @@ def states_of(rows: DataFrame, synopsis: Synopsis, batch: int) -> DataFrame:
         named = counted.withColumn(VALUE, F.expr(f"CAST({quoted(column)} AS {kind})"))
         return named.groupBy(*groups, VALUE).agg(F.expr(f"count(*) AS {ROWS}"))
     sound = f"FILTER (WHERE NOT ({failed}))"
-    states = [F.expr(f"CAST({_state(state, sound)} AS {state.type})").alias(state.name) for state in synopsis.states]
+    kinds = dict(rows.dtypes)
+    exact = [_state(state, sound, kinds.get(state.column, "")) for state in synopsis.states]
+    states = [
+        F.expr(f"CAST({sql} AS {state.type})").alias(state.name) for sql, state in zip(exact, synopsis.states, strict=True)
+    ]
     return rows.groupBy(*groups).agg(
         F.expr(f"count(*) {sound} AS {ROWS}"), F.expr(f"count_if({failed}) AS {FAILED}"), *states
     )
@@ -78,12 +85,19 @@ def _lists(counts: DataFrame, synopsis: Synopsis, groups: Sequence[str], batch: 
     return whole.select(*own).unionByName(items.select(*own))
 
 
-def _state(state: ColumnState, sound: str) -> str:
-    """Return the SQL of a state; a sum that overflows is null, and so is each answer that it is part of."""
+def _state(state: ColumnState, sound: str, kind: str) -> str:
+    """Return the SQL of a state of a column of a type.
+
+    Sums of `bigint` never overflow: the upper and the lower halves of the values are added up apart, as integers. Another sum
+    that overflows is null, and so is each answer that it is part of.
+    """
     column = quoted(state.column)
     match state.function:
         case "count":
             return f"count({column}) {sound}"
+        case "sum" if state.type == WIDE and kind == "bigint":
+            upper, lower = f"try_sum(shiftright({column}, {_HALF})) {sound}", f"try_sum({column} & {(1 << _HALF) - 1}L) {sound}"
+            return f"(CAST({upper} AS {WIDE}) * {1 << _HALF}L + {lower})"
         case "sum":
             return f"try_sum({column}) {sound}"
         case "min" | "max":
