@@ -1,6 +1,6 @@
 """stream-wh: an off-line stream warehouse with on-disk windows.
 
-Everything a program needs is here; importing it imports neither Spark nor a database.
+This module exports everything that a program needs; importing it imports neither Spark nor a database.
 
 >>> from warehouse import Warehouse
 >>> warehouse = Warehouse.open("project")                      # doctest: +SKIP

@@ -124,7 +124,7 @@ class OpenProject:
             raise ChangedDeclarationError(problems)
 
     def _migrating(self, last: Epoch) -> bool:
-        """Whether a migration to this very file is at work: meanwhile readers have the epoch before it."""
+        """Whether a migration to this very file is running; until it ends readers have the epoch before it."""
         from warehouse.epochs.journal import plan_path, read_record  # noqa: PLC0415 - only when the file is another
         from warehouse.planning.steps import Plan  # noqa: PLC0415 - same
 
@@ -140,7 +140,7 @@ class OpenProject:
         return _catalog(self.directory)
 
     def close(self) -> None:
-        """Let the readers go; a closed warehouse reads no more."""
+        """Close the readers; a closed warehouse reads nothing."""
         self._closed = True
         for reader in self._readers.values():
             reader.close()
@@ -175,7 +175,7 @@ class OpenProject:
     ) -> Reader:
         """Return a reader of the newest epoch, or of the newest at or before ``as_of``; the caller closes it.
 
-        ``resources`` bound what it may use; the default are those of ``[sql]``. It caches ``hot`` tables in memory.
+        ``resources`` bound what it may use; the default is the section ``[sql]``. It caches ``hot`` tables in memory.
 
         Raises
         ------

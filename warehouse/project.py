@@ -370,8 +370,8 @@ class Warehouse(WritingProject):
     ) -> Answer:
         """Return the live rows of keys, of a key range or of the null key.
 
-        Parameters and errors are those of :meth:`warehouse.serving.Reader.probe`; ``as_of`` reads the newest epoch whose window
-        time is at or before it.
+        Parameters and errors are the same as for :meth:`warehouse.serving.Reader.probe`; ``as_of`` reads the newest epoch whose
+        window time is at or before it.
         """
         return self._newest(as_of).probe(
             table,

@@ -1,8 +1,8 @@
-"""Whether every file that a readable epoch names is there and whole, and which files nobody names.
+"""Checks that every file that a readable epoch names exists and is whole; lists files that no epoch names.
 
-Invariant: a named file has the size that its commit recorded and a footer with the recorded number of rows, whose row
-groups follow each other in the order of the search key. Files that no readable epoch names are left over from work that was
-interrupted; nobody reads them.
+Invariant: a named file has the size that its commit recorded and a footer with the recorded number of rows, whose row groups
+follow each other in the order of the search key. Files that no readable epoch names are left over from interrupted work; no
+reader reads them.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def stored_columns(state: TableState) -> tuple[Any, ...]:
 
 
 def left_over_findings(root: Path, files: Sequence[NamedFile], tables: Sequence[NamedTable]) -> Iterator[Finding]:
-    """Yield, for each directory, how much of it nobody names; nothing while an update is at work or to be completed."""
+    """Yield, for each directory, the size of files that no epoch names; nothing while an update runs or waits for completion."""
     committed = numbers(root, "epoch")
     if record_path(root, committed[-1] + 1 if committed else 0, "plan").exists():
         return

@@ -17,11 +17,11 @@ ANOTHER_FILE = (
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is not as it should be.
+    """A fault of the warehouse, or a left-over.
 
-    A ``fault`` breaks an invariant: some answer is, or may become, wrong or impossible. A ``note`` is a left-over that
-    does no harm. ``code`` is a stable name, ``subject`` the file, table or record, relative to the root. ``repair`` says
-    who mends it: the next ``update``, ``check --repair``, or nobody but a person who does what ``remedy`` says.
+    A ``fault`` breaks an invariant: some answer is, or may become, wrong or impossible. A ``note`` is a left-over that does no
+    harm. ``code`` is a stable name, ``subject`` the file, table or record, relative to the root. ``repair`` says who mends it:
+    the next ``update``, ``check --repair``, or only a person who follows ``remedy``.
     """
 
     severity: Literal["fault", "note"]

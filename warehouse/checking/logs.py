@@ -299,7 +299,7 @@ def _foreign(root: Path, table: NamedTable, version: int, stopped: Stopped | Non
 
 
 def _beyond(root: Path, table: NamedTable, top: int) -> Iterator[Finding]:
-    """What of the log is above its newest commit: checkpoints of commits that somebody removed, commits above a gap."""
+    """Entries above the log's newest commit: checkpoints of commits that were removed, commits above a gap."""
     log = root / table.path / "_delta_log"
     left = left_above(root / table.path, top)
     if left and not went_on(root / table.path, top):

@@ -34,7 +34,7 @@ def order_columns(state: TableState) -> tuple[str, ...]:
 
 
 def first_group_out_of_order(footer: Any, column: str) -> int | None:  # noqa: ANN401 - pyarrow has no types
-    """Return the first row group, from 0, whose values of the first column begin below those of the one before.
+    """Return the first row group, from 0, whose values of the first column begin below the end of the previous group.
 
     A group without bounds is passed over.
     """

@@ -31,7 +31,7 @@ _LOOKS, _PAUSE_SECONDS = 10, 0.2
 
 
 def live_findings(root: Path, names: Collection[str], *, rows: bool, resources: Resources) -> list[Finding]:
-    """Return what is wrong with the live tables of published tables, having given an update that is at work some time."""
+    """Return the faults of the live tables of published tables, after waiting some time for a running update."""
     found: dict[str, LiveDifference] = {}
     for look in range(_LOOKS if names else 0):
         if look:
@@ -71,7 +71,7 @@ _LOOKS, _PAUSE_SECONDS = 10, 0.2
 
 
 def database_findings(root: Path) -> list[Finding]:
-    """Return what is wrong with the file, having given an update that is at work some time to replace it."""
+    """Return the faults of the file, after waiting some time for a running update to replace it."""
     found: DatabaseDifference | None = None
     for look in range(_LOOKS):
         if look:

@@ -44,7 +44,7 @@ class ReadableRecords:
 
     @property
     def lost(self) -> bool:
-        """Whether what some epoch named or loaded cannot be told."""
+        """Whether it is unknown what some epoch named or loaded."""
         return any(kind != "plan" for kind, _, _ in self.damaged)
 
     @property

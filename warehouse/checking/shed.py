@@ -1,7 +1,8 @@
-"""Whether the ledgers of shed tables are even at the newest epoch.
+"""Checks that the ledgers of shed tables balance at the newest epoch.
 
-Invariants: the members of an exact run are those of the rows that lie in it, and its shed ones; each row in it ends where its
-last member ends, so that lengths add up: shed = exact - kept. What the record says of members and accuracy, rows and ledger say.
+Invariants: the members of an exact run are the members of the rows that lie in it, and the shed ones; each row in it ends where
+its last member ends, so that lengths add up: shed = exact - kept. What the record says of members and accuracy, rows and ledger
+say.
 """
 
 from __future__ import annotations

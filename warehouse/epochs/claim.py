@@ -50,7 +50,7 @@ def store_claim(root: Path, now: int, name: str = CLAIM) -> Iterator[None]:
     Raises
     ------
     LockHeldError
-        When somebody else holds it.
+        When another process holds it.
     PlatformError
         When the store has no conditional puts, or there is no bucket.
 

@@ -13,12 +13,12 @@ __all__ = ["AnswersRecord", "CoalescedRecord", "LazyTable", "ShedRecord", "Synop
 
 @dataclass(frozen=True)
 class SynopsisRecord:
-    """What a synopsis holds, for how many slots, and from which slot on it knows all that arrived.
+    """The content of a synopsis, the number of its slots, and the slot from which on it knows all rows that arrived.
 
-    One that is ``emptied``, in the base of a plan that goes back, has no row: what the stream holds then is added again. Of
-    windows that end before the slot ``sure`` rows may have gone, as they were to be answered before; None: the epoch's slot.
-    One of a view has the rows that the view had by the slot ``through``. Longer intervals than slots are there if they end with
-    the slot ``merged`` or before; None: there is none, though the synopsis may be one with such.
+    An ``emptied`` synopsis, in the base of a plan that goes back, has no row; the rows of the stream are then added again.
+    Windows that end before the slot ``sure`` may lack rows, since they were due before; None: the epoch's slot. A synopsis of a
+    view has the rows that the view had by the slot ``through``. It has intervals longer than a slot if they end with the slot
+    ``merged`` or before; None: it has none yet.
     """
 
     synopsis: Synopsis
@@ -43,7 +43,7 @@ class AnswersRecord:
 
     @property
     def late(self) -> int:
-        """The number of updates since the oldest waiting answer was due; 0 if it was the last update, or if none waits."""
+        """The number of updates since the oldest waiting answer was due; 0 if it was the last update, or if no answer waits."""
         return max((due.late for due in self.waiting), default=0)
 
 

@@ -1,8 +1,8 @@
 """The durable records under ``root/epochs``: write-ahead plans and epochs, each written once and never changed.
 
-A record is a JSON document ``{"format", "written_by", "checksum", "body"}``; the checksum is the SHA-256 of the body's
-bytes. It is written under a temporary name, made durable, linked into place (which fails if the name exists), and the
-directory is made durable: a reader sees the whole record or none.
+A record is a JSON document ``{"format", "written_by", "checksum", "body"}``; the checksum is the SHA-256 of the body's bytes. It
+is written under a temporary name, made durable, linked into place (which fails if the name exists), and the directory is made
+durable: a reader sees the whole record or no record.
 
 ``format`` increases if an older build would go wrong because it ignores a new part; that build then refuses the record and names
 the build that wrote it. A part that may be ignored, such as a new field with a default, needs no new format. Every build reads
@@ -70,7 +70,7 @@ Kind = Literal["plan", "epoch", "past", "ledger"]
 
 
 class _Head(msgspec.Struct):
-    """The part of a record that every build can read, whatever changes in the rest."""
+    """The part of a record that every build can read, even if the rest changes."""
 
     format: int
     written_by: str = ""

@@ -157,7 +157,7 @@ def loaded_after(root: Path, number: int, upto: int) -> dict[str, set[str]]:
 
 
 def newest_ledger(root: Path, upto: int) -> LandingLedger:
-    """Return the newest ledger at or before an epoch; an empty one if there is none."""
+    """Return the newest ledger at or before an epoch; an empty one if there is no ledger."""
     found = [number for number in numbers(root, "ledger") if number <= upto]
     return read_record(record_path(root, max(found), "ledger"), LandingLedger) if found else LandingLedger(-1)
 
@@ -217,7 +217,7 @@ def keep_ledger(root: Path, newest: Epoch, oldest: int) -> None:
 
 
 def prune_ledgers(root: Path, oldest: int) -> None:
-    """Remove ledgers, and shards that none names, which no readable epoch needs; the caller holds the writer lock."""
+    """Remove ledgers that no readable epoch needs, and shards that no ledger names; the caller holds the writer lock."""
     found = numbers(root, "ledger")
     kept = {*[number for number in found if number <= oldest][-1:], *found[-_NEWEST:]}  # no ledger: the epochs have everything
     for number in found:

@@ -201,7 +201,7 @@ def _record(holder: Path) -> Mapping[str, object] | None:
 
 
 def _write(holder: Path, record: Mapping[str, object] | None) -> None:
-    """Record a holder; readers see a complete record or none."""
+    """Record a holder; readers see a complete record or no record."""
     if record is None:
         holder.unlink(missing_ok=True)
         return

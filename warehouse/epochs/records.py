@@ -62,7 +62,7 @@ class ForeignCommits:
     became: Literal["passed", "adopted", "reversed"]
 
     def covers(self, path: str, version: int) -> bool:
-        """Whether a commit of a table is among them."""
+        """Whether it includes a commit of a table."""
         return path == self.path and self.first <= version <= self.last
 
 
@@ -274,10 +274,10 @@ class Loaded:
 class Counts:
     """Rows of one stream in one update.
 
-    ``rows`` were read from files, ``taken`` from the deferred ones; of both together, ``inserted`` went into the
-    table (``late`` and ``over_lifetime`` among them), ``deferred`` wait, ``dead`` were dead on arrival, ``rejected``
-    invalid. ``expired`` rows were removed from the table's files, ``rewritten`` ones read and written again.
-    ``planned``, ``changed`` are sub-indices; ``bytes_written`` those of added files, ``bytes_read`` of landing files.
+    ``rows`` were read from files, ``taken`` from the deferred ones; of both together, ``inserted`` went into the table (including
+    ``late`` and ``over_lifetime``), ``deferred`` wait, ``dead`` were dead on arrival, ``rejected`` were invalid. ``expired`` rows
+    were removed from the table's files, ``rewritten`` ones read and written again. ``planned`` and ``changed`` count sub-indices;
+    ``bytes_written`` counts bytes of added files, ``bytes_read`` bytes of landing files.
     """
 
     stream: str
@@ -359,15 +359,14 @@ class PinnedEntry:
 class Epoch:
     """A committed, consistent set of table versions at one window time.
 
-    ``slot`` is the last processed slot k, ``previous_slot`` k0 of the update that made it; ``catalog_digest`` is the
-    SHA-256 of the ``warehouse.toml`` that was in force, ``log_retain`` the largest ``retain`` that the tables' properties
-    were set for. ``cause`` is the verb that made it; ``starts_from`` the epoch whose contents a rollback or a restatement
-    went back to. ``planned_at`` is when its plan was made (0: not known). ``declared`` are the keys of the
-    ``warehouse.toml`` that was in force (None: not known). ``entries`` are the log entries that the tables' versions are,
-    by directory (none in epochs of older builds). ``refused`` are declared views that have no table, since they
-    cannot be maintained, with the reason. ``foreign`` are the
-    commits of outsiders that it is above. ``lazy`` are the coalesced tables that have no files, ``choices``
-    what was decided where ``how`` is ``"auto"``.
+    ``slot`` is the last processed slot k, ``previous_slot`` k0 of the update that made it; ``catalog_digest`` is the SHA-256 of
+    the ``warehouse.toml`` that was in force, ``log_retain`` the largest ``retain`` that the tables' properties were set for.
+    ``cause`` is the verb that made it; ``starts_from`` the epoch whose contents a rollback or a restatement went back to.
+    ``planned_at`` is when its plan was made (0: not known). ``declared`` are the keys of the ``warehouse.toml`` that was in force
+    (None: not known). ``entries`` are the log entries that the tables' versions are, by directory (empty in epochs of older
+    builds). ``refused`` are declared views that have no table, since they cannot be maintained, with the reason. ``foreign`` are
+    the commits of outsiders that it is above. ``lazy`` are the coalesced tables that have no files, ``choices`` what was decided
+    where ``how`` is ``"auto"``.
     """
 
     number: int

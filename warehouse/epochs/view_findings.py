@@ -1,7 +1,7 @@
 """Views that were found to differ from their queries: recorded next to the epochs until each one is repaired.
 
 ``findings/VIEW.json`` exists from when a verification found a difference until the view is rebuilt and found equal, or a later
-verification finds it equal. No row of the view is in it: what is erased from the tables must not stay here.
+verification finds it equal. No row of the view is in it: rows that are erased from the tables must not stay in a finding.
 ``findings/.verified.json`` says when all views were verified last.
 """
 

@@ -27,7 +27,7 @@ class Arrivals:
 
 @dataclass(frozen=True)
 class TableFacts:
-    """A declared table, or one that the newest epoch still has; each reason is a sentence, or None where there is none.
+    """A declared table, or one that the newest epoch still has; each reason is a sentence, or None.
 
     ``unreadable`` are landing files by path with the reason, ``changed`` paths, as commands call them, that changed after they
     were loaded, ``vanished`` the number of loaded files that are gone from an empty landing directory. ``answers_waiting`` are
@@ -56,7 +56,7 @@ class TableFacts:
 
 @dataclass(frozen=True)
 class Running:
-    """An update that is at work: by whom, since when (microseconds), and what it does now if that is known."""
+    """A running update: its process, its start (microseconds), and its present step if that is known."""
 
     by: str
     since: int | None = None

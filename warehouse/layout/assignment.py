@@ -60,7 +60,7 @@ OVERFLOW_BLOCK = 2**40
 
 
 def stagger(layout: Layout, e: int) -> int:
-    """By how many slots the rows of column e start earlier than those of column 0: floor(e * F / E)."""
+    """The slots by which the rows of column e start earlier than the rows of column 0: floor(e * F / E)."""
     return e * layout.rows_span // layout.columns
 
 
@@ -162,10 +162,10 @@ def expired_below(layout: Layout, k: int) -> int:
 
 
 def how_long_dead(layout: Layout) -> int:
-    """For how many updates, of one slot each, an expired row may stay in the newest epoch's files.
+    """The number of updates, of one slot each, for which an expired row may stay in the newest epoch's files.
 
-    With `norebuild` the first row of a block, b = Bw+1, is dead from update Bw+1 on and leaves with its block at update
-    (B+1)w: w - 1 updates. With `rebuild` its column is visited at its own expiration slot: none. Rows that live for
-    more than p slots are not bounded by this: they leave when the row of their sub-index closes.
+    With `norebuild` the first row of a block, b = Bw+1, is dead from update Bw+1 on and leaves with its block at update (B+1)w: w
+    - 1 updates. With `rebuild` its column is visited at its own expiration slot: 0 updates. Rows that live for more than p slots
+    are not bounded by this: they leave when the row of their sub-index closes.
     """
     return layout.expiry_block - 1 if layout.technique == "norebuild" else 0

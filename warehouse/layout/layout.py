@@ -1,7 +1,7 @@
 """The layout of a table: how its rows are cut into sub-indices and expiry blocks.
 
-A sub-index of the table holds `{ r : sub_index(layout, r.load_slot, r.exp_slot) = s }`. The layout is frozen with the
-table: membership is a pure function of the two slots and of the values here, so it never changes while a row lives.
+A sub-index of the table holds `{ r : sub_index(layout, r.load_slot, r.exp_slot) = s }`. The layout is frozen with the table:
+membership is a pure function of the two slots and of the layout, so it never changes while a row lives.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def warnings(layout: Layout, *, grid_declared: bool = True) -> tuple[str, ...]:
     layout
         A layout that can exist.
     grid_declared
-        False when the grid is a default: small windows then have more than p/2 columns, and nobody asked.
+        False when the grid is a default: small windows then have more than p/2 columns by default.
     """
     return (*(_coarse(layout) if grid_declared else ()), *_append_axes(layout))
 

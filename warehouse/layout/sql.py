@@ -52,7 +52,7 @@ def sub_index_sql(layout: Layout, load_slot: str, exp_slot: str, never: str) -> 
 
 
 def exp_block_sql(layout: Layout, load_slot: str, exp_slot: str, never: str) -> str:
-    """`exp_block` as Spark SQL of type bigint; the parameters are those of `sub_index_sql`."""
+    """`exp_block` as Spark SQL of type bigint; its parameters are the same as for `sub_index_sql`."""
     if layout.technique == "rebuild":
         return "0L"
     a, b = f"({load_slot})", f"({exp_slot})"

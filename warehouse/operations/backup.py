@@ -1,4 +1,4 @@
-"""Backups: copies of the newest epoch with everything from which an update can continue; updates may run meanwhile.
+"""Backups: copies of the newest epoch with everything from which an update can continue; updates may run at the same time.
 
 A backup is ``root/`` as it was when only that epoch was readable, ``warehouse.toml``, and ``backup.json``, written last, with the
 size and SHA-256 of every file. Neither lock nor pin is held. Data files, schema files, shards and log entries are never changed,
@@ -279,7 +279,7 @@ def read_backup(directory: Path) -> Backup:
     Raises
     ------
     BackupError
-        When there is none, it is incomplete, or it names files outside itself.
+        When there is no backup, it is incomplete, or it names files outside itself.
 
     """
     try:

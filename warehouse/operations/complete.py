@@ -36,7 +36,7 @@ CHUNK = 1_000_000
 
 @dataclass(frozen=True)
 class CompletionReport:
-    """The epochs in which owed results of a view were made (empty: none were owed), and the results still owed.
+    """The epochs in which owed results of a view were made (empty: no result was owed), and the results still owed.
 
     ``finished`` epochs were completed before. ``failed`` views stand still now, for the given reason.
     """

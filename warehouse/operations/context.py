@@ -119,7 +119,7 @@ def locked(context: WriteContext) -> Iterator[None]:
 
 @contextmanager
 def _jvm_released(root: Path) -> Iterator[None]:
-    """Release the lock of the JVM, unless Ctrl-C came: it may still be at work then, and keeps the lock until it ends."""
+    """Release the lock of the JVM. After Ctrl-C the JVM may still run, so it keeps the lock until it ends."""
     interrupted = False
     try:
         yield

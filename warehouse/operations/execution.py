@@ -215,7 +215,7 @@ def carry_out_erasure(context: WriteContext, newest: Epoch | None) -> Receipt | 
 
 
 def recorded_plan(root: Path, last: Epoch | None) -> Plan | None:
-    """Return the plan that was recorded above an epoch; None: there is none."""
+    """Return the plan that was recorded above an epoch; None if there is no plan."""
     number = 0 if last is None else last.number + 1
     return read_record(plan_path(root, number), Plan) if number in numbers(root, "plan") else None
 

@@ -1,13 +1,13 @@
 """Gives up the plan of an update if outsiders changed a table that it writes, so that only this table stands still.
 
-A plan is executed as a whole: a table that cannot be moved would stop all others until somebody undoes the change. So the plan is
+A plan is executed as a whole: a table that cannot be moved would stop all others until the change is undone. So the plan is
 undone instead. Each table that no outsider changed gets a commit that restores its former content, tables that the plan created
 are removed, and then the plan itself. The remaining commits changed no row, and belong to the next epoch; the update makes
 another plan, in which the changed tables stand still. The plan's commits in these stay: the command that undoes the outsider's
 commits undoes them, too.
 
-A crash in between leaves the plan. The process that finishes it comes here again and finds less to do, or executes the plan, if
-the change was undone meanwhile.
+A crash in between leaves the plan. The process that finishes it gives up the rest, or executes the plan if the change was undone
+by then.
 """
 
 from __future__ import annotations

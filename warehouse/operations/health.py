@@ -180,7 +180,7 @@ def unbuilt_views(catalog: Catalog, epoch: Epoch) -> dict[str, str | None]:
 
 
 def _planned(root: Path, epoch: Epoch) -> int | None:
-    """Return when the update was begun that has no epoch yet; None if there is none."""
+    """Return the instant at which an unfinished update began; None if no update is unfinished."""
     try:
         return read_record(plan_path(root, epoch.number + 1), Plan).clock
     except (FileNotFoundError, RecordDamagedError):

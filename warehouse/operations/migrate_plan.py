@@ -151,7 +151,7 @@ def _coalesced(state: TableState, slot: int) -> StreamPlan:
 
 
 def _steps(planned: StreamPlan, target: Target, *, reslotted: bool, epoch: int, clock: int) -> Iterator[Step]:
-    """The table's step, and those of what waits for its slot: under other columns or slots it is looked at once more."""
+    """The steps of the table and of its deferred rows, which are classified again under other columns or slots."""
     state, name, side = target.state, planned.name, target.state.deferred
     again = target.reshaped or reslotted
     takes = again and side is not None and bool(side.rows)

@@ -313,7 +313,7 @@ class Migration:
         return MigrationWork(MigrationReport(None, tables, views=views), plan)
 
     def _nodes_to_build(self, targets: Sequence[Target], *, everything: bool) -> list[NodeInput]:
-        """The nodes of views that see another table afterwards; a layout alone nobody sees."""
+        """The nodes of views for which the table differs afterwards; another layout makes no difference to views."""
         if everything:
             return list(self.nodes)
         names = {each.stream.name for each in targets if each.reshaped}

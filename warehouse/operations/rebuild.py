@@ -83,7 +83,7 @@ def _rebuild_plan(
 ) -> Plan:
     """Return the plan that rebuilds a view; ``clock`` is in microseconds.
 
-    ``nodes`` are those of views that can be maintained; ``refused`` has the reasons why the others cannot.
+    ``nodes`` are the nodes of views that can be maintained; ``refused`` has the reasons why the others cannot.
     """
     if catalog.source(view) is not None:
         told = f"only views are rebuilt; `stream-wh restate {view}` reads its landing files once more"

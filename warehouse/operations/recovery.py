@@ -1,4 +1,4 @@
-"""Restores a backup into a project: its root, and its ``warehouse.toml`` if there is none.
+"""Restores a backup into a project: its root, and its ``warehouse.toml`` if the project has no such file.
 
 It verifies everything, copies it next to the root and syncs it to the disk. Then ``warehouse.toml`` appears, and directly after
 it the root, by a rename. A failure before leaves the project unchanged.

@@ -56,7 +56,8 @@ def restate_base(
     """Return the newest epoch with one table as it was, and the views that read it marked for a rebuild.
 
     To retry rejected rows, only the table of rejected rows is emptied, and only views under a budget are rebuilt. With a
-    ``changed`` declaration, for example of columns, the table is replaced. ``nodes`` are those of the views that read the table.
+    ``changed`` declaration, for example of columns, the table is replaced. ``nodes`` are the nodes of the views that read the
+    table.
     """
     restoring = Restoring()
     above = {given.node.table for given in nodes}
@@ -95,8 +96,8 @@ def restate_plan(
 ) -> Plan:
     """Return the plan that loads files again, at the window time of the base.
 
-    ``nodes`` are those of the views that read the table, with their columns; ``clock`` is in microseconds. The plan forgets files
-    beyond its limit, so that the following epochs at the same window time load them.
+    ``nodes`` are the nodes of the views that read the table, with their columns; ``clock`` is in microseconds. The plan forgets
+    files beyond its limit, so that the following epochs at the same window time load them.
     """
     epoch = base.epoch
     state = epoch.table(stream.name)
@@ -138,7 +139,7 @@ def restate_plan(
 
 
 def _keeping_rejected(step: Step, found: Reread, base: Base) -> Step:
-    """The step that writes rejected rows keeps those of files that are not tried again."""
+    """Let the step that writes rejected rows keep the rows of files that are not loaded again."""
     if isinstance(step, StoreRejected) and found.retried is not None and base.rejected is not None:
         return msgspec.structs.replace(step, kept_version=base.rejected.version, retried=found.retried)
     return step

@@ -1,4 +1,4 @@
-"""Which landing files a restatement reads once more: those loaded since an epoch, or those of which records were rejected."""
+"""Selects the landing files that a restatement reads again: loaded since an epoch, or with rejected records."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ def loaded_since(
     table
         The stream or relation.
     known
-        What is known of its landing files.
+        The known landing files of the table.
     there
-        What is in its landing directory.
+        The files in its landing directory.
     since
-        The window time in microseconds; None: that of the oldest epoch that can still be read; ``first``: every file that is
-        known or was archived, whatever epoch loaded it, so that nothing of the table stays.
+        The window time in microseconds; None: the window time of the oldest readable epoch; ``first``: every known or archived
+        file of any epoch, so that no row of the table stays.
     archived
         The files that were archived.
 

@@ -225,7 +225,7 @@ def _rollback_plan(
 ) -> Plan:
     """Return the plan: tables go back, then move to the newest epoch's slot as in an update that finds no file.
 
-    ``nodes`` are those of the declared views with their columns; ``clock`` is in microseconds.
+    ``nodes`` are the nodes of the declared views with their columns; ``clock`` is in microseconds.
     """
     start, steps = base
     inputs = []

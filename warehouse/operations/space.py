@@ -109,7 +109,7 @@ def _delete(path: Path) -> None:
 
 
 def forget_past(root: Path) -> None:
-    """Merge the files that retired epochs loaded; those of each readable epoch stay separate, for a rollback."""
+    """Merge the lists of files that retired epochs loaded; the list of each readable epoch stays separate, for a rollback."""
     past = numbers(root, "past")
     if not past:
         return
@@ -127,8 +127,8 @@ def sweep(
     """Delete every file under the tables that no readable epoch names and that is older than ``grace``.
 
     The caller holds the writer lock, has finished any open plan and retired epochs beyond ``retain``. ``spared`` directories are
-    left out: directories that outsiders changed, whose commits name files that no epoch names, and for a dry run those of an open
-    plan.
+    left out: directories that outsiders changed, whose commits name files that no epoch names, and for a dry run the directories
+    of an open plan.
     """
     epochs = [read_epoch(root, number) for number in epoch_numbers(root)]
     if not epochs:

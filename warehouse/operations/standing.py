@@ -1,7 +1,7 @@
 """Finds the tables and views that stand still because outsiders changed them or their inputs; the others move on.
 
 Invariant: later epochs name the same version of a table that stands still, and its state has the slot from which it continues
-(:class:`warehouse.epochs.records.Stopped`). No landing file of it is loaded meanwhile. The first update after the change was
+(:class:`warehouse.epochs.records.Stopped`). No landing file of it is loaded until then. The first update after the change was
 undone moves it from that slot to the window time, like a table that is late.
 """
 
@@ -100,7 +100,7 @@ def _notes(epoch: Epoch, changes: Mapping[str, Change]) -> Iterator[ForeignNote]
 
 
 def behind(epoch: Epoch | None, nodes: Sequence[NodeInput]) -> StandingStill:
-    """Return the tables that an epoch holds as of an earlier slot, whatever stopped them, and the views that read them.
+    """Return the tables that an epoch holds as of an earlier slot, for any reason, and the views that read them.
 
     No verb but an update may build on their rows.
     """

@@ -47,10 +47,10 @@ class ViewVerdict:
 def checked_views(
     root: Path, spark: Callable[[int], SparkSession], *, epoch: int | None, now: int
 ) -> tuple[ViewVerdict, ...]:
-    """Return the verdict of each view at an epoch (None: the newest), and record those of the newest one.
+    """Return the verdict of each view at an epoch (None: the newest), and record the verdicts of the newest one.
 
-    The lock is not taken: an epoch's files stay as long as it is readable. If it is retired meanwhile, the newest epoch is
-    compared instead.
+    The lock is not taken: an epoch's files stay as long as it is readable. If the epoch is retired during the comparison, the
+    newest epoch is compared instead.
 
     Raises
     ------

@@ -148,7 +148,7 @@ def _asked(
     kinds: Mapping[str, Kind] | None,
     begun: Sequence[tuple[int, int]],
 ) -> dict[str, _Asked]:
-    """Return what is asked of each synopsis that is read: states that nobody names any more are not."""
+    """Return the states that aggregates need of each synopsis; states that no aggregate names any more are left out."""
     found: dict[str, _Asked] = {}
     used: dict[str, set[ColumnState]] = {}
     wanted = [(need, each.definition.windows) for each in aggregates for need in needs(each.definition)]
@@ -278,7 +278,7 @@ class _Following:
 
     @staticmethod
     def _lacks_intervals(known: SynopsisRecord) -> bool:
-        """Whether a synopsis that is to have longer intervals has none, since the grid of times changed."""
+        """Whether a synopsis that needs longer intervals lacks them, since the grid of times changed."""
         return known.synopsis.levels > 0 and known.merged is None
 
     def _missed(self, known: SynopsisRecord | None) -> bool:

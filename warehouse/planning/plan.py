@@ -404,8 +404,8 @@ def _main_step(
 def _overdue(catalog: Catalog, owner: str, state: TableState | None, slot: int, own: Sequence[Step]) -> Iterator[EraseRows]:
     """For ``erase_within``: rewrite the partitions that would keep expired rows for too long, after the table's own steps.
 
-    With the default layout there are none, since blocks pass in time. There are some for rows that outlive the window, keyed
-    tables, and layouts older than the bound.
+    The default layout needs no such step, since blocks pass in time. Rows that outlive the window, keyed tables, and layouts
+    older than the bound need them.
     """
     bound = catalog.erase_within.get(owner)
     if bound is None or state is None or any(isinstance(step, ReplaceTable) for step in own):

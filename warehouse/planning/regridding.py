@@ -2,7 +2,7 @@
 
 If each slot of the new grid consists of whole slots of the former one, a window of the new grid is also a window of the former
 one, so synopses lose no history: each row moves to the slot that contains its own. A slot may then have several rows of a group,
-as after late batches. Longer intervals are left out; the next update makes those of the new grid.
+as after late batches. Longer intervals are left out; the next update makes intervals of the new grid.
 
 On any other grid a former slot moves to the slot in which it ends. Both grids have a slot that ends at the window time, so rows
 that arrive later are counted exactly; windows that begin earlier are not full. The next update writes synopses of live rows

@@ -85,7 +85,7 @@ def _earlier(reader: Reader) -> Iterator[Epoch]:
 
 
 def _last_end(reader: Reader, epoch: Epoch, table: str, selection: Mapping[str, Any]) -> int | None:
-    """Return the latest expiration among the rows of a selection that an epoch has, NEVER of one without; None without rows."""
+    """Return the latest expiration of a selection's rows in an epoch, NEVER if one never expires; None if it has no row."""
     if epoch.table(table) is None:
         return None
     try:

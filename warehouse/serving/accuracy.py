@@ -32,7 +32,7 @@ def is_shed(state: TableState) -> bool:
 
 
 def shed_below(epoch: Epoch, tables: Iterable[str]) -> tuple[str, ...]:
-    """Return the shed tables among these, and those that views among these stand on."""
+    """Return the shed tables that ``tables`` include, or that their views are built on, by name."""
     shed = {state.name for state in epoch.tables if is_shed(state)}
     return tuple(sorted(shed & stands_on(epoch, tables))) if shed else ()
 

@@ -27,7 +27,7 @@ __all__ = ["AggregateExplanation", "ExplainedSynopsis", "WindowDue", "explained_
 class ExplainedSynopsis:
     """A synopsis that an aggregate reads.
 
-    ``table`` is None until an update has made it, ``counted`` the column whose values are counted, of which a slot has the
+    ``table`` is None until an update has created it, ``counted`` the column whose values are counted, of which a slot has the
     ``listed`` most frequent ones (None: all), ``states`` what is read of the others. ``shared_with`` are other aggregates that
     read it. ``slots`` is for how many slots it keeps a row, ``rows`` how many it has, ``full_from`` (microseconds) from when on
     it has all that arrived; None while it does not exist. ``where`` is its condition, if that is another than the aggregate's:

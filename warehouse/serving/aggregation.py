@@ -52,7 +52,7 @@ class Aggregation:
     states
         The expressions of a file's partial results, by their columns' names: groups, then states.
     where
-        The query's condition; None: it has none.
+        The query's condition; None if it has no condition.
     averaged
         Expressions whose values must be of a type that averages are taken of exactly as DuckDB takes them.
     combined

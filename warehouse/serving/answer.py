@@ -37,7 +37,7 @@ ROWS = 10_000
 _SHOWN = 20
 """Rows that a notebook shows."""
 _ROUNDS = 3
-"""How often an answer is made again at most because a newer epoch came meanwhile."""
+"""How often an answer is computed again, at most, because a newer epoch appeared."""
 _HELD = "held_rows"
 _Found = TypeVar("_Found")
 
@@ -160,9 +160,9 @@ class Answer:
     def renewed_by(self, renew: Callable[[], Answer | None]) -> Self:
         """Make this the answer of the newest epoch at the time it is returned (``isolation = "latest"``), and return it.
 
-        ``renew`` returns the answer of a newer epoch, or None if there is none. An answer that is read in pieces belongs to the
-        newest epoch at its first piece. If updates come faster than the answer, the last try is returned, and :attr:`newest` is
-        False.
+        ``renew`` returns the answer of a newer epoch, or None if there is no newer epoch. An answer that is read in pieces
+        belongs to the newest epoch at its first piece. If updates come faster than the answer, the last try is returned, and
+        :attr:`newest` is False.
         """
         self._renew = renew
         return self
@@ -242,7 +242,7 @@ class Answer:
         Raises
         ------
         EpochVacuumedError
-            When a file vanished meanwhile.
+            When a file was deleted before it was read.
         QueryError
             When a condition or query of the user fails on a row.
 
@@ -441,7 +441,7 @@ class Answer:
 def in_memory_rows(rows: pa.Table, columns: Sequence[tuple[str, str]]) -> Statement:
     """Return the statement that gives rows in memory, in their order, as columns of these types.
 
-    Columns may have one name twice, as those of a query may.
+    Two columns may have the same name, as in a query.
     """
     named = rows.rename_columns([f"c{place}" for place in range(len(columns))])
     shown = ", ".join(f"CAST(c{place} AS {kind}) AS {quoted(name)}" for place, (name, kind) in enumerate(columns))

@@ -51,7 +51,7 @@ class AskedQuery:
     groups
         The expressions of its groups.
     group_columns
-        The column that each of them is; None: it is another expression.
+        The column that each of them is; None: the group is another expression.
     items
         The columns of its answer.
     where

@@ -93,14 +93,14 @@ def first_filters(connection: duckdb.DuckDBPyConnection, paths: Sequence[str], c
 
 @dataclass
 class Filters:
-    """The filters that a reader holds, by path of the file; files beyond the bound on memory have none."""
+    """The filters that a reader caches, by path of the file; files beyond the memory bound have no filter."""
 
     files: dict[str, FileFilters] = field(default_factory=dict)
     bytes: int = 0
 
     @property
     def full(self) -> bool:
-        """Whether no more filters are read."""
+        """Whether the memory bound is reached, so no further filter is read."""
         return self.bytes >= _MAX_BYTES
 
     def load(self, connection: duckdb.DuckDBPyConnection, paths: Iterable[str], columns: Sequence[str]) -> None:

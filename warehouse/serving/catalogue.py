@@ -1,7 +1,7 @@
 """The metadata of a warehouse at an epoch: tables, their columns, layout, files, and how full they are.
 
-All of it comes from the epoch's record and the tables' statistics; only rows of files in which some have expired are
-counted by the engine. Lag and landing directories are not known here.
+All of it comes from the epoch's record and the tables' statistics; only rows of files in which some have expired are counted by
+the engine. This module does not read landing directories, so it does not know lags.
 """
 
 from __future__ import annotations
@@ -274,8 +274,8 @@ def rejected(reader: Reader, table: str, limit: int | None = None) -> Answer:
 def status(reader: Reader, *, retain: int) -> tuple[TableStatus, ...]:
     """Return the state of every table at the epoch, including the tables of operators' state (kind ``state``).
 
-    One that cannot be read, since somebody replaced its directory or took files away, has the recorded counts, no live row, and
-    ``failed`` says what happened.
+    A table that cannot be read, since its directory was replaced or files were removed, has the recorded counts, no live row, and
+    a reason in ``failed``.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["CHANGE_COLUMNS", "LIFE_COLUMNS", "change_query"]
 
 LIFE_COLUMNS = tuple((name, "TIMESTAMP WITH TIME ZONE") for name in TIMES)
-"""The system columns that belong to a row whatever file it is in."""
+"""The system columns that belong to a row in any file."""
 CHANGE_COLUMNS = (
     ("_change_type", "VARCHAR"),
     ("_change_epoch", "BIGINT"),

@@ -102,7 +102,7 @@ def _require_range(since: int, to: int, newest: int) -> None:
 
 
 def _epochs(pin: Pin, table: str, first: int, last: int) -> tuple[Epoch, ...]:
-    """Return the epochs of a range, ends included; none when it is empty."""
+    """Return the epochs of a range, ends included; an empty list if the range is empty."""
     readable = epoch_numbers(pin.root)
     if any(number not in readable for number in range(first, last + 1)):
         reason = f"epochs before {readable[0]} fell out of `retain`, or an erasure retired them"

@@ -75,7 +75,7 @@ class Clock:
         return self.rate is not None and sum(file.size for file in files) * self.rate * _MARGIN <= self.left
 
     def some(self, files: list[DataFile], reserve: float) -> list[DataFile]:
-        """Remove the files to read next from a list, and return them; empty if none fits in the remaining time."""
+        """Remove the files to read next from a list, and return them; empty if no file fits in the remaining time."""
         left = self.left - reserve
         if not files or left <= 0:
             return []

@@ -25,9 +25,9 @@ class CoalescedExplanation:
     """A coalesced table; ``epoch`` is the newest one, None before it is there.
 
     Instants are microseconds: ``begins`` is the least time that is in its window (None of a window of rows), ``full_from`` the
-    instant from which on it has every point (None: from the first). ``rows`` are stored, those that have expired and were not
-    removed yet among them. ``late`` points had left the window before they were loaded, ``repeated`` ones had the group and the
-    time of another. ``shed`` tells of one with a budget, ``over`` how many members its last update kept above it. Of one that is
+    instant from which on it has every point (None: from the first). ``rows`` are the stored rows, including expired ones that are
+    not removed yet. ``late`` points had left the window before they were loaded, ``repeated`` ones had the group and the time of
+    another. ``shed`` tells of one with a budget, ``over`` how many members its last update kept above it. Of one that is
     ``lazy``, without files, ``rows`` are those that the points of its stream make. ``choice`` is what an update decided of one
     with ``how = "auto"``.
     """

@@ -87,7 +87,7 @@ def _begins_after(file: DataFile, last: int) -> bool:
 
 
 def _is_whole(file: DataFile, epoch: Epoch, horizons: Sequence[int]) -> bool:
-    """Whether statistics alone show, for each horizon, that all rows of a file end by it, or none."""
+    """Whether statistics alone show, for each horizon, that all rows of a file end by it, or no row."""
     if file.rows is None or file.min_exp_slot is None or file.max_exp_slot is None or file.min_exp_slot <= epoch.slot:
         return False
     least, largest, interval = file.min_exp_slot, file.max_exp_slot, epoch.update_interval

@@ -1,7 +1,7 @@
 """DuckDB connections for reading: in memory, UTC, without extensions from outside.
 
-Settings are global ones: a cursor does not inherit those of its parent's session (*measured*: it takes the machine's
-time zone). Results of `execute` are streams: one cursor has one open at a time.
+Settings are global: a cursor does not inherit the settings of its parent's session (*measured*: it takes the machine's time
+zone). Results of `execute` are streams: one cursor has one open at a time.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _forgetful(resources: Resources) -> duckdb.DuckDBPyConnection:
 
 
 def _answers(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether a connection can be used again, whatever its user made of an error: after a fatal one it refuses all."""
+    """Whether a connection can be used again; after a fatal error it refuses every query."""
     try:
         connection.execute("SELECT 1").fetchall()
     except duckdb.Error:

@@ -1,7 +1,7 @@
 """The explanation of a view: its plan, and figures of the newest epoch if there is one.
 
-The plan only needs the declarations. Figures are those of :mod:`warehouse.serving.measured`; with them the cost models choose the
-cheapest join order, and decide whether to move a negation (window-joins sheet, 8; update-patterns sheet, 6.3).
+The plan only needs the declarations. The figures come from :mod:`warehouse.serving.measured`; with them the cost models choose
+the cheapest join order, and decide whether to move a negation (window-joins sheet, 8; update-patterns sheet, 6.3).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Statistics of numeric columns in the footers of data files: least and greatest value, nulls; a reader reads them once.
 
-A file without statistics of a column, or with NaN among floats, has no bounds for it.
+A file without statistics of a column, or with a NaN, has no bounds for it.
 """
 
 from __future__ import annotations
@@ -78,5 +78,5 @@ class Footers:
 
 
 def _as_read(bound: str, kind: str) -> str:
-    """A bound as the column's value: those of floats are written shorter than the doubles that are read of them."""
+    """Return a bound as a value of the column: bounds of floats have fewer digits than the doubles that are read from them."""
     return f"CASE WHEN type = 'FLOAT' THEN CAST(TRY_CAST({bound} AS FLOAT) AS {kind}) ELSE TRY_CAST({bound} AS {kind}) END"

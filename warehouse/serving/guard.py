@@ -195,7 +195,7 @@ def _scoped(tree: Any) -> Iterator[tuple[dict[str, Any], frozenset[str]]]:  # no
 
 
 def _folded(name: str) -> str:
-    """Return a name as DuckDB compares it: of its letters only those of ASCII have two cases."""
+    """Return a name as DuckDB compares it: only ASCII letters have two cases."""
     return name.translate(_LOWER)
 
 

@@ -26,9 +26,9 @@ class EpochRow:
     """One epoch: its window time, its commit, the counts and the seconds of its update.
 
     Fields are as in :class:`warehouse.epochs.records.Counts`, summed over streams and relations; ``results`` were inserted into
-    views, ``rewritten`` and ``bytes_written`` are those of all tables, operators' state included. ``cause`` is the verb that made
-    it. Views under a budget owed ``owed_least`` to ``owed_most`` results then, and each had at least the share ``share_least`` of
-    its own. Completing them would have joined at most ``owed_rows`` rows; at least ``incomplete_least`` rows lacked a partner.
+    views, ``rewritten`` and ``bytes_written`` count all tables, operators' state included. ``cause`` is the verb that made it.
+    Views under a budget owed ``owed_least`` to ``owed_most`` results then, and each had at least the share ``share_least`` of its
+    own. Completing them would have joined at most ``owed_rows`` rows; at least ``incomplete_least`` rows lacked a partner.
     """
 
     number: int

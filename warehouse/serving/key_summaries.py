@@ -1,8 +1,8 @@
 """Key summaries that a reader caches: they exclude data files that hold none of some keys, without opening a file.
 
-Reading the Bloom filters of data files costs as much as a reader's first probe of a table. The filter that a summary begins
-with has few bytes, and a probe reads no more of the summary. Counts are read where numbers of rows are asked for, if they
-have at most :data:`_SMALL` bytes: beyond, reading the file's key column is faster.
+Reading the Bloom filters of data files costs as much as a reader's first probe of a table. A summary begins with a filter of few
+bytes, and a probe reads only the filter. Counts are read where numbers of rows are asked for, if they have at most :data:`_SMALL`
+bytes: beyond, reading the file's key column is faster.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MOST_FILTER_BYTES = 64 << 20
 
 @dataclass
 class Summaries:
-    """Counts and filters by path of the data file; None: there is none that can be used."""
+    """Counts and filters by path of the data file; None: the file has no usable one."""
 
     files: dict[str, KeySummary | None] = field(default_factory=dict)
     keys: int = 0

@@ -179,7 +179,7 @@ def keys_of(given: Sequence[object], columns: Sequence[KeyColumn]) -> Keys:
 
 
 def key_range(low: object, high: object, columns: Sequence[KeyColumn]) -> KeyRange:
-    """Return a half-open range; a bound of none is open."""
+    """Return a half-open range; a bound of None is open."""
     bounds = [None if bound is None else _key(bound, columns) for bound in (low, high)]
     if any(bound and None in bound for bound in bounds):
         raise UsageError("a range cannot begin or end at null; use null to find null keys")

@@ -1,7 +1,7 @@
 """The error to raise when a part of the newest epoch cannot be read.
 
 A file that an epoch names is deleted only when a newer epoch exists, and then the reader moves to that one. If a file of the
-newest epoch is missing, somebody else removed it, and reading again does not help.
+newest epoch is missing, another program removed it, and reading again does not help.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Figures of a view from its epochs and tables: its short-lived results, and the sizes of its joins' inputs.
 
-Rates are rows of the retained epochs by the slots that they moved; windows and values are those of the live rows at the
-pinned epoch, before the conditions of the query. So they are figures to judge a plan by, not counts of what it did.
+Rates are rows of the retained epochs by the slots that they moved; windows and values come from the live rows at the pinned
+epoch, before the conditions of the query. So these figures help to judge a plan; they do not count its work.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class ShortLived:
 
     @property
     def share(self) -> Fraction | None:
-        """The share of all results that no window state showed; 0 when there was none at all."""
+        """The share of all results that no window state showed; 0 if there was no result."""
         if self.short_lived is None:
             return None
         every = self.inserted + self.short_lived
@@ -197,7 +197,7 @@ def _stored(operator: Operator, column: str) -> str | None:
 
 
 def _counted(reader: Reader, table: str, columns: Sequence[str]) -> Iterator[int]:
-    """Yield a table's live rows, then about how many distinct values each column has among them."""
+    """Yield the number of a table's live rows, then the approximate number of distinct values of each column in them."""
     pin = reader.pin
     source = pin.live_source(pin.state(table), pin.epoch.window_time)
     distinct = "".join(f", approx_count_distinct({quoted(column)})" for column in columns)

@@ -100,6 +100,6 @@ def owed_of(state: TableState) -> Owed | None:
 
 
 def owed_by(epoch: Epoch, tables: Iterable[str]) -> tuple[Owed, ...]:
-    """Return the owed results of the views under a budget among these tables, or below them; complete views are left out."""
+    """Return the owed results of all views under a budget that these tables are, or are built on; complete views are left out."""
     owing = {state.name: owed for state in epoch.tables if (owed := owed_of(state)) is not None and not owed.complete}
     return tuple(owing[name] for name in sorted(owing.keys() & stands_on(epoch, tables))) if owing else ()

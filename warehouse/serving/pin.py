@@ -86,7 +86,7 @@ class Pin:
         UnknownNameError
             When the epoch has no such table.
         ViewFailedError
-            When its rows are not those of the window time.
+            When its rows do not belong to the window time.
 
         """
         state = self.recorded(name)
@@ -137,7 +137,7 @@ class Pin:
         return state if lazy is None else self.state(lazy.definition.source)
 
     def snapshot(self, state: TableState) -> Snapshot:
-        """Return a table's files at the epoch's version; of one without files those of its stream."""
+        """Return a table's files at the epoch's version; for a lazy table the files of its stream."""
         state = self.stored(state)
         snapshot = self._snapshot(state.path, state.version, (*state.declaration.search_key, *TIMES, *SLOTS))
         if snapshot.table_id != state.table_id:

@@ -83,8 +83,8 @@ class PinnedReader:
         resources
             The bounds of the engine.
         logged
-            Whether probes and scans are recorded in the user's read log (:mod:`warehouse.serving.read_log`); those of hot tables,
-            whose layout does not matter, never are.
+            Whether probes and scans are recorded in the user's read log (:mod:`warehouse.serving.read_log`); reads of hot tables,
+            whose layout does not matter, are never recorded.
         hot
             Tables whose rows are cached in memory from their first read on (:mod:`warehouse.serving.hot`); a table may appear
             with a later epoch.

@@ -1,8 +1,8 @@
 """Which files can hold the rows that a read wants: a pure function of a snapshot's statistics.
 
-Never prunes a file that holds a matching row. Bounds are not values (DESIGN 4): timestamps were cut to milliseconds
-(the snapshot reader has widened them), string bounds are prefixes, so they are compared as such on both ends, and a
-null or missing bound says nothing. For expiry only the largest ``_exp_slot`` counts: exact integers.
+Never prunes a file that holds a matching row. Bounds are not values (DESIGN 4): timestamps were cut to milliseconds (the snapshot
+reader has widened them), string bounds are prefixes, so both ends are compared as prefixes, and a null or missing bound prunes
+nothing. For expiry only the largest ``_exp_slot`` counts: exact integers.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def any_live(file: DataFile, slot: int) -> bool:
 def all_live(file: DataFile, slot: int) -> bool:
     """Whether all rows of a file are surely live: each expires in a later slot than the reading time's.
 
-    ``slot`` is here the slot of the reading time itself, rounded up.
+    ``slot`` is the slot of the reading time itself, rounded up.
     """
     first = file.min_exp_slot
     return first is not None and first > slot

@@ -93,7 +93,7 @@ class Reader(PinnedReader):
         now
             An instant (microseconds) at or after the window time; rows must expire after it.
         system_columns
-            Whether the default columns are those of the system too.
+            Whether the default columns include the system columns.
         open_until
             ``"now"``: the open rows of a coalesced table end at that instant, not at their last point; ``open`` marks them.
         within
@@ -201,13 +201,13 @@ class Reader(PinnedReader):
         query
             One SELECT.
         parameters
-            The values of ``?`` and ``$1`` in it, by position, or those of ``$name``, by name.
+            The values of ``?`` and ``$1`` in it, by position, or the values of ``$name``, by name.
         now
             An instant (microseconds) at or after the window time; rows must expire after it.
         isolation
             ``"pinned"``: the answer is of this reader's epoch. ``"latest"``: it is that of the newest epoch at the moment it is
-            given, which the reader is then of; it is made again when an epoch comes meanwhile. Counts, sums, averages,
-            minima and maxima by group over one table are then put together of what each data file gives, which the
+            given, which the reader is then of; it is computed again if a newer epoch appears before it is complete. Counts, sums,
+            averages, minima and maxima by group over one table are then put together of what each data file gives, which the
             reader keeps in memory, so that asked again after an update they read the files that it brought.
         open_until
             As for :meth:`probe`, of all coalesced tables in the query.
@@ -278,9 +278,9 @@ class Reader(PinnedReader):
     def restored(self, view: str, *, limit: int | None = None) -> Answer:
         """Return a view's short-lived results: its columns, ``_ts``, ``_exp``, and the ``_epoch`` that reported them.
 
-        They began and ended between two updates, so no window state ever showed them. A view under a budget has those too that
-        ended before they were made, and says of each (``_owed``) whether it was owed. A view that does not report them
-        (``short_lived = "drop"``) has none. With a limit, those of the earliest epochs come first.
+        They began and ended between two updates, so no window state ever showed them. A view under a budget also has results that
+        ended before they were computed, and marks them with ``_owed``. A view that does not report short-lived results
+        (``short_lived = "drop"``) has no such row. With a limit, results of the earliest epochs come first.
 
         Raises
         ------

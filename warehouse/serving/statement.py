@@ -65,7 +65,7 @@ class Statement:
 class Memory:
     """Rows of a source's files that are in memory: the files' columns with their places in the grid.
 
-    ``live`` are those of which none is dead, ``mixed`` the others; ``table`` is the table's name.
+    ``live`` files have no dead row, ``mixed`` ones may have some; ``table`` is the table's name.
     """
 
     table: str
@@ -85,11 +85,11 @@ class Memory:
 
 @dataclass(frozen=True)
 class Source:
-    """The files of a read: the zero-row schema file, those with all rows live, those with some rows perhaps dead.
+    """The files of a read: the zero-row schema file, files whose rows are all live, and files that may have dead rows.
 
-    What is in memory of them is read there, and may be less: the rows that a selection can hold. With ``open_until``
-    (microseconds) the open rows of a coalesced table are shown as valid until then. Of a ``lazy`` table the files are those of
-    its stream with points that are live at the window time, ``points_at``; rows are made of these.
+    Rows that are in memory are read from memory; they may be fewer than in the files: only rows that a selection can have. With
+    ``open_until`` (microseconds) the open rows of a coalesced table are shown as valid until then. Of a ``lazy`` table the files
+    are those of its stream with points that are live at the window time, ``points_at``; rows are made of these.
     """
 
     schema_file: str
@@ -320,7 +320,7 @@ def restored_query(
     files
         Absolute paths.
     limit
-        At most so many rows, those of the earliest epochs first; None: all, in no order.
+        The greatest number of rows, of the earliest epochs first; None: all rows, in no order.
     owed
         Whether to tell which results were owed before they were made.
 

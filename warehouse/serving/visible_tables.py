@@ -36,7 +36,7 @@ def state_of(epoch: Epoch, view: str) -> tuple[TableState, ...]:
 
 
 def is_user_column(name: str) -> bool:
-    """Whether a stored column is a user's: those of the warehouse begin with ``_``, or place a row in the grid."""
+    """Whether a stored column is a user's: the warehouse's own columns begin with ``_``, or place a row in the grid."""
     return not is_system(name)
 
 
@@ -55,7 +55,7 @@ def inputs_of_view(epoch: Epoch, view: str) -> tuple[str, ...]:
 
 
 def stands_on(epoch: Epoch, tables: Iterable[str]) -> set[str]:
-    """Return these tables, and all that views among them read, directly or not."""
+    """Return these tables, and all tables that views of them read, directly or not."""
     seen, pending = set(), list(tables)
     while pending:
         name = pending.pop()

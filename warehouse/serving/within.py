@@ -1,7 +1,7 @@
 """Answers with a time limit: files are read until the time is up; what was not read gives estimates and certain bounds.
 
-Nothing is interrupted: the time for the next files is predicted from the files before, and a reading that does not fit is not
-begun. So there always is an answer. It is exact if all files were read, or if none needs to be (numbers of rows by key, from key
+The time for the next files is predicted from the files before, and a read that does not fit is not begun; no read is interrupted.
+So there is always an answer. It is exact if all files were read, or if no file has to be read (numbers of rows by key, from key
 summaries). Bounds follow :mod:`warehouse.promise.bounds`: rows of an unread file by its number of rows (and none, where rows may
 be dead or filtered out), values by its footer.
 
@@ -293,7 +293,7 @@ class Within:
             self._medians.setdefault(median_of, []).append(self._sandbox.cursor().sql(text).to_arrow_table())
 
     def _summed(self, argument: str) -> str:
-        """Sums of exact numbers as texts, which have all their digits; of what is only counted there is none."""
+        """Sums of exact numbers as texts, which have all digits; columns that are only counted have no sum."""
         kind = self._kinds[argument]
         if kind in _FLOATS:
             return f"sum({argument})"
@@ -466,7 +466,7 @@ def _text(value: Any, kind: str) -> str | None:  # noqa: ANN401 - a number
 
 
 def _open_if_odd(found: BoundedEstimate, values: np.ndarray) -> BoundedEstimate:
-    """Doubles are rounded, so bounds go a step outwards; among values that are not numbers nothing is certain."""
+    """Widen the bounds of doubles by a step, since they are rounded; drop the bounds if a value is not a number."""
     if len(values) and math.isnan(values[-1]):  # the greatest
         return BoundedEstimate(found.value, None, None)
     if found.low == found.high:

@@ -1,7 +1,7 @@
-"""The rows that arrived in a stream, dead or alive, for the tables that follow it: its batch, and what came before.
+"""The rows that arrived in a stream, dead or alive, for the tables that follow it: its batch, and earlier rows.
 
-What came before a table existed is read from landing files that were loaded and are still there, or from the stream and its
-archive, whichever has more rows.
+Rows from before a table existed are read from loaded landing files that still exist, or from the stream and its archive: from the
+source with more rows.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The interpreter that executes a plan: each step one commit, then the epoch.
 
-Whoever runs a plan, for the first time or after a crash, runs it here: steps that the tables' logs show as done are
-passed over, the others are executed with the plan's own declarations and clock instant, every table read at the version
-of the last epoch. Only then is the epoch written.
+A plan is executed by this function the first time and after a crash: steps that the tables' logs show as done are skipped, the
+others are executed with the plan's own declarations and clock instant, every table read at the version of the last epoch. Only
+then is the epoch written.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 __all__ = ["execute"]
 
 _TRIES = 5
-"""How often a step begins again because somebody else committed to its table meanwhile."""
+"""How often a step begins again, at most, because an outsider committed to its table."""
 
 
 def execute(
@@ -146,14 +146,14 @@ class _Spent:
         self._at, self._jobs = time.monotonic(), jobs_run()
 
     def note(self, step: str) -> None:
-        """Record the seconds since the step before as those of this step."""
+        """Record the seconds and jobs since the previous step as the cost of this step."""
         at, jobs = self._at, self._jobs
         self._at, self._jobs = time.monotonic(), jobs_run()
         self.steps.append(StepSeconds(step, self._at - at, self._jobs - jobs))
 
 
 def _with_foreign(epoch: Epoch, done: Mapping[str, TableProgress]) -> Epoch:
-    """Return an epoch that records the outcome of outsiders' commits among those of its plan."""
+    """Return an epoch that also records the outcome of outsiders' commits between its plan's commits."""
     records, messages = [], []
     for path, each in ((path, each) for path, table in done.items() for each in table.foreign):
         became: Literal["passed", "reversed"] = "passed" if each.harmless else "reversed"
@@ -168,7 +168,7 @@ def _run(
 ) -> LogEntry | None:
     """Run a step on its table's newest entry and return the one that it made; None if it changed no row.
 
-    It runs again if an outsider committed to its table meanwhile without a change of rows.
+    It runs again if an outsider committed to its table in between and changed no row.
 
     Raises
     ------
@@ -198,8 +198,8 @@ def _run(
 def _tried(sources: Sources, number: int, head: LogEntry, observer: Observer) -> LogEntry | None:
     """Run a step, leaving out files that turn out to be unreadable.
 
-    Damage of a landing file may show only when all of its columns are read, or somebody may replace the file before that. The
-    file is then left out. A view whose step fails stands still.
+    Damage of a landing file may show only when all of its columns are read, or the file may be replaced before that. The file is
+    then left out. A view whose step fails stands still.
     """
     plan, root, last, step = sources.plan, sources.root, sources.last, sources.plan.steps[number]
     kind, name = kind_of(step), step.stream
@@ -253,7 +253,7 @@ def _checkpoint_due(root: Path, done: Mapping[str, TableProgress]) -> None:
 
 
 def _require_commits(root: Path, plan: Plan, done: Mapping[str, TableProgress], ran: Sequence[int]) -> None:
-    """Raise an error rather than write an epoch that lacks a commit of this update."""
+    """Raise an error if an epoch would lack a commit of this update."""
     for number in ran:
         path = plan.steps[number].path
         if number not in done[path].commits:

@@ -68,9 +68,9 @@ def synopsis_record(
 
 
 def answers_record(planned: StreamPlan, commit: Commit | None) -> AnswersRecord | None:
-    """Return up to where an aggregate is answered after a plan; None for another table.
+    """Return the record of an aggregate's answers after a plan; None for another table.
 
-    Where the time for answers is limited, the commit lists the answers that were given; without a commit none was.
+    Where the time for answers is limited, the commit lists the answers that were given; without a commit no answer was given.
     """
     own = planned.answers
     if own is None:

@@ -119,7 +119,7 @@ def named_directories(epoch: Epoch) -> Iterator[NamedDirectory]:
 
 
 def change_above(root: Path, named: NamedDirectory) -> Change | None:
-    """Return what the commits of a table above the version that an epoch names change; None when none are outsiders'."""
+    """Return the change by a table's commits above the version that an epoch names; None if no outsider made one."""
     return _change(root, named, raw_commits(root / named.path, named.version))
 
 
@@ -268,7 +268,7 @@ def reversed_layout(root: Path, named: NamedDirectory, change: Change, epoch: in
     Raises
     ------
     ForeignChangeError
-        When somebody has committed since the change was judged.
+        When another commit was made since the change was judged.
 
     """
     table = root / named.path

@@ -1,4 +1,4 @@
-"""The state of operators that a view has no more once a plan is executed, and synopses that nothing reads any more."""
+"""The state of operators that a view no longer has once a plan is executed, and synopses without a reader."""
 
 from __future__ import annotations
 

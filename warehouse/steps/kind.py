@@ -286,7 +286,7 @@ class Kind(Generic[S]):
     describe
         The step in a few words, for progress.
     explain
-        The step in numbers; its number in the plan is given, and what comes in.
+        The step in numbers; the parameters are its number in the plan, the step, and what it reads.
     run
         Executes it: one commit, or none.
     reads

@@ -138,7 +138,7 @@ class NodeSource:
 
     @property
     def columns(self) -> tuple[ColumnRecord, ...]:
-        """The stored columns before the system's: the user's, then those of aggregates' state."""
+        """The stored columns before the system columns: the user's, then the columns of aggregates' state."""
         return (*self.planned.columns, *self.planned.state)
 
     @property
@@ -226,7 +226,7 @@ class NodeSource:
 
     @cached_property
     def lost(self) -> DataFrame | None:
-        """The short-lived results: those that nobody could see; None when they are not known."""
+        """The short-lived results, which no epoch showed; None if they are not known."""
         found = self._lost
         return frame_of(self.session, found) if isinstance(found, pa.Table) else found
 

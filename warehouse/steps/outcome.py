@@ -1,7 +1,7 @@
-"""What an executed plan made of the warehouse: the epoch, read off the commits in the tables' logs.
+"""The epoch that an executed plan makes, read from the commits in the tables' logs.
 
-Everything here comes from the plan, the last epoch and the commits, so that an update that was interrupted and
-finished by another process records the same as one that ran through; only counts that no commit carries come from memory.
+All facts come from the plan, the last epoch and the commits, so an update that another process finished records the same epoch as
+one that ran through; only counts that no commit carries come from memory.
 """
 
 from __future__ import annotations

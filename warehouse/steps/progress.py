@@ -83,7 +83,7 @@ def _base(plan: Plan, number: int) -> int:
 
 
 def removed_files(table: TableProgress) -> tuple[str, ...]:
-    """Return the files that left a table by a plan's commits, and those of commits that were given up."""
+    """Return the files that a plan's commits removed from a table, and the files of commits that were given up."""
     return tuple(sorted(table.given_up.union(*(commit.removed for commit in table.commits.values()))))
 
 

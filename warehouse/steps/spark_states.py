@@ -1,4 +1,4 @@
-"""The states of a synopsis from rows, as Spark calculates them; :mod:`warehouse.steps.local_states` has those of few rows."""
+"""Spark computes the states of a synopsis from rows; :mod:`warehouse.steps.local_states` computes them from few rows."""
 
 from __future__ import annotations
 

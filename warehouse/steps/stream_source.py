@@ -235,7 +235,7 @@ class StreamSource:
             raise UnreadableFilesError(self.stream.name, problems)
 
     def versions(self) -> DataFrame:
-        """Return the versions of a relation at the last epoch, all columns but those of partitions."""
+        """Return the versions of a relation at the last epoch, without the partition columns."""
         if self.state is None:
             return no_rows(self.session, self.columns)
         state = self.state
@@ -255,7 +255,7 @@ class StreamSource:
 
 
 def _archived(source: StreamSource) -> Batch:
-    """The rows that an archive gains: those of the stream's files that end in the slots of the update.
+    """The rows that an archive gains: rows of the stream's files that end in the slots of the update.
 
     Files are left out by the exact bounds of their expiration slots; of the others every row is read. A table of the default
     layout has its rows in blocks of w expiration slots, so a file is read by each of the up to w updates in which rows of it

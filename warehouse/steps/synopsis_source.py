@@ -128,7 +128,7 @@ class SynopsisSource(FollowingSource):
         return Batch(rows, BatchCounts(rows=total, live=total, cells=cells))
 
     def _with_intervals(self, gained: pa.Table | None) -> pa.Table | None:
-        """The rows of slots with those of longer intervals, which the driver merges of them and of what is stored."""
+        """Add the rows of longer intervals, which the driver merges from the rows of slots and from stored rows."""
         own, plan = self.own, self.plan
         state = self.last.table(self.planned.name) if self.last else None
         columns = self.columns

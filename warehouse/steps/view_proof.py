@@ -117,7 +117,7 @@ def _proof(sources: Sources, planned: NodePlan) -> _Proof | None:
 
 
 def _same(proofs: Sequence[_Proof]) -> set[str]:
-    """The views that surely equal their queries, found by one job; a view whose query fails is not among them."""
+    """The views that surely equal their queries, found by one job; a view whose query fails is left out."""
     same: set[str] = set()
     for several in _parts(proofs):
         try:

@@ -1,6 +1,6 @@
 """Checkpoints of a table's log, made at versions that an epoch names. Making one removes nothing from the log.
 
-A checkpoint is made after the epoch's record, so a commit that is given up before has none. Only
+A checkpoint is made after the epoch's record, so a commit that is given up before has no checkpoint. Only
 :func:`warehouse.storage.logcut.trim_log` cuts the log, below what the oldest readable epoch names. Neither deltalake's cleanup
 after a commit nor that of another writer may cut it: they judge by the age of the log's files, and when the warehouse has not
 been updated for some weeks they delete the very version that the newest epoch names (so ``delta.enableExpiredLogCleanup`` is
@@ -64,7 +64,7 @@ def _interval_passed(before: int, version: int) -> bool:
 def _can_wait(table: Path, version: int) -> bool:
     """Whether readers of a version have little more to read without a further checkpoint.
 
-    In an object store each entry that they read is a request, so there none waits.
+    In an object store each entry that they read is a request, so no checkpoint waits.
     """
     if not store_of(table).local_paths:
         return False

@@ -34,14 +34,14 @@ _QUERY = "_query"
 class Together:
     """Results of queries by name, each collected once, with those that go with it.
 
-    ``companions`` gives the queries that are collected with one, by name, itself among them.
+    ``companions`` gives the queries that are collected with one, by name, itself included.
     """
 
     companions: Callable[[str], Mapping[str, DataFrame]]
     _found: dict[str, pa.Table] = field(default_factory=dict)
 
     def of(self, name: str) -> pa.Table:
-        """Return the result of a query, which is forgotten here."""
+        """Return the result of a query, and forget it."""
         if name not in self._found:
             queries = self.companions(name)
             self._found |= dict(zip(queries, collected([*queries.values()]), strict=True))
@@ -70,7 +70,7 @@ def collected_as_before(queries: Sequence[DataFrame]) -> list[pa.Table]:
 
 
 def _united(queries: Sequence[DataFrame]) -> DataFrame:
-    """The rows of all queries: those of one have null in the places of others."""
+    """The rows of all queries: rows of one query have null in the columns of the others."""
     schemas = [query.schema for query in queries]
     kinds: dict[tuple[str, int], DataType] = {}
     for schema in schemas:

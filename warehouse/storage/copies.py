@@ -1,9 +1,9 @@
 """Copies of an object store's data files on the local disk, which are read like the files of a local root.
 
 Data files never change under their names, so a copy stays valid. A file is copied whole when a read opens it. If a read only
-needs to know whether a file can hold a key, only its *tail* is copied, into a sparse file of the same size: footer, page
-indexes and Bloom filters, which Parquet's writers put at the end. When the copies exceed a bound, the least recently used ones
-are deleted; those of one read stay together, however large.
+needs to know whether a file can hold a key, only its *tail* is copied, into a sparse file of the same size: footer, page indexes
+and Bloom filters, which Parquet's writers put at the end. When the copies exceed a bound, the least recently used ones are
+deleted; all copies of one read stay, however large.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class AddedFile:
 class Commit:
     """One commit of a table's log; ``metadata`` is its ``userMetadata`` decoded, empty when it has none of ours.
 
-    If it is not ``readable``, a power loss truncated it, and nobody can read the table with it.
+    If it is not ``readable``, a power loss truncated it, and no engine can read the table with it.
     """
 
     version: int
@@ -194,8 +194,8 @@ def whole_parquet(path: Path) -> bool:
 def undo_commits(table: Path, from_version: int, *, pinned: int) -> None:
     """Remove the commits at and above ``from_version``, newest first, of which the first cannot be read or is not on the disk.
 
-    A commit that is durable is taken back by one that follows it (:mod:`warehouse.storage.reversal`); nobody
-    can read beyond one that a power loss truncated.
+    A commit that is durable is taken back by one that follows it (:mod:`warehouse.storage.reversal`); no engine can read beyond
+    one that a power loss truncated.
 
     Raises
     ------

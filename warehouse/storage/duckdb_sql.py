@@ -1,7 +1,7 @@
 """DuckDB: a database in memory, names and texts in its SQL.
 
-Settings are global ones: a cursor does not inherit those of its parent's session (*measured*: it takes the machine's
-time zone).
+Settings are global: a cursor does not inherit the settings of its parent's session (*measured*: it takes the machine's time
+zone).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Entries of a Delta log by their content: the base of a commit, and the only way to append an entry.
 
-An entry is the file of one commit. It is recognised by the SHA-256 of its bytes, so an entry of the same number that somebody
-else wrote is another one. A commit names the entry that it follows, and succeeds only on that one:
+An entry is the file of one commit. It is recognised by the SHA-256 of its bytes, so an entry of the same number by another writer
+is another entry. A commit names the entry that it follows, and succeeds only on that one:
 
     append(log, base, actions) succeeds  <=>  sha256(entry base.version) = base.sha256  and  entry base.version + 1 is free
 
@@ -138,7 +138,7 @@ def raw_commit(table: Path, version: int) -> RawCommit:
     Raises
     ------
     FileNotFoundError, NotADirectoryError
-        When the log has none.
+        When the log has no such version.
 
     """
     return decoded(version, entry_path(table, version).read_bytes())
@@ -198,7 +198,7 @@ def require_entry(table: Path, entry: LogEntry) -> LogEntry:
 
 
 def is_replaced(table: Path, entry: LogEntry) -> bool:
-    """Whether a log has another entry of that version, or none, so it is not the log that the warehouse wrote.
+    """Whether a log has another entry of that version, or no entry, so the warehouse did not write this log.
 
     Without an entry the log counts as the same if a checkpoint of that version is left, as after an outsider's clean-up.
     """

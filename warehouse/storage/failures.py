@@ -1,8 +1,8 @@
 """Failures that the data did not cause: the disk is full or read-only, Spark or a part of it was lost, its work was cancelled.
 
-They pass, or a person ends them. No file and no view is the cause, so none is left out because of them. A message may hold
-values of rows, which anybody may have written: so Java's exceptions are told apart by their classes, and by messages only where
-no message holds a value.
+They pass, or a person ends them. No file and no view is the cause, so none is left out because of them. A message may hold values
+of rows, which anybody may have written: so Java's exceptions are distinguished by their classes, and by messages only where no
+message holds a value.
 """
 
 from __future__ import annotations

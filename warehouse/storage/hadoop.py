@@ -37,7 +37,7 @@ _NEEDED = Needed(PACKAGES, _EXCLUDED, "hadoop-aws", f"s3-3.5.0-{_SDK}", "reaches
 
 
 def store_settings(root: Path, given: Mapping[str, str], *, launched: bool = False) -> dict[str, str]:
-    """Return the settings of a session for a root: none for a local one.
+    """Return the settings of a session for a root: no setting for a local one.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ _QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialG
 
 @dataclass(frozen=True)
 class ClassArchive:
-    """The archive, or where the JVM writes it when it ends if there is none yet."""
+    """The archive, or the path to which the JVM writes it when it ends."""
 
     path: Path
     written: Path | None
@@ -40,7 +40,7 @@ class ClassArchive:
         return f"-XX:SharedArchiveFile={self.path} -Xlog:disable"
 
     def keep(self, *, useful: bool) -> None:
-        """Take over what the ended JVM wrote, if an update was among its work; else the next process tries again."""
+        """Keep the archive that the ended JVM wrote, if it executed an update; otherwise the next process tries again."""
         if self.written is None or not self.written.exists():
             return
         if useful and not self.path.exists():

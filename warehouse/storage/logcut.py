@@ -1,11 +1,10 @@
-"""Cutting a table's Delta log: one checkpoint in place of all that led to it.
+"""Cuts a table's Delta log: one checkpoint replaces all earlier entries.
 
-Statistics of files stand in the log: the smallest and largest keys of rows that may be gone for good. A log cut at
-version v is ``{ checkpoint v, commit v, commits above v }``, which every reader of the Delta protocol opens at v; some
-ask for the file of commit v too, so it stays.
-The checkpoint is a classic one, written here from the log's own actions: statistics are copied as they stand, and files that
-have left the table are not mentioned. (Those of :mod:`.checkpoints`, at which nothing is cut, are deltalake's: they mention such
-files as long as a VACUUM must spare them.)
+Statistics of files stand in the log: the smallest and largest keys of rows that may be gone for good. A log cut at version v is
+``{ checkpoint v, commit v, commits above v }``, which every reader of the Delta protocol opens at v; some ask for the file of
+commit v too, so it stays. The checkpoint is a classic one, which this module writes from the log's own actions: statistics are
+copied as they stand, and files that have left the table are not mentioned. (deltalake writes the checkpoints of
+:mod:`.checkpoints`, which cut nothing: they mention such files as long as a VACUUM must spare them.)
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ def cut_log(table: Path, version: int) -> tuple[str, ...]:
 
 
 def _sum_up(table: Path, version: int) -> None:
-    """Write a checkpoint of a version that names only files of the table, none that have left it; remove nothing.
+    """Write a checkpoint of a version that names only files of the table, no removed file; remove nothing.
 
     An existing checkpoint stays if it holds exactly what the commits say.
     """
@@ -75,7 +74,7 @@ def _is_right(table: Path, version: int) -> bool:
 
 
 def _names_removed(checkpoint: Path) -> bool:
-    """Whether a checkpoint names files that have left the table, as those of deltalake do until they may be deleted."""
+    """Whether a checkpoint names removed files, as checkpoints of deltalake do until the files may be deleted."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - erasures and sweeps alone
 
     file = pq.ParquetFile(parquet_source(checkpoint))

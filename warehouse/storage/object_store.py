@@ -76,7 +76,7 @@ class ObjectStore:
             object_path(directory / name).upload(scratch / name)
 
     def present(self, top: Path, files: Iterable[str]) -> set[str]:
-        """List what is below the prefix, a thousand objects a request, rather than ask for each file."""
+        """List the objects below the prefix, a thousand in each request, instead of a request for each file."""
         held = {name for name, _, _ in object_path(top).tagged()}
         return held.intersection(files)
 

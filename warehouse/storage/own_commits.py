@@ -96,8 +96,8 @@ class TakenBack:
 class TableProgress:
     """The commits of a plan in one table (directory relative to the root), by step number.
 
-    ``head`` is the table's newest entry, which may be one that took others back; ``given_up`` are the files that only these
-    have added, relative to the table. ``foreign`` is what became of outsiders' commits among them, ``reversals`` are the commits
+    ``head`` is the table's newest entry, which may be one that took others back; ``given_up`` are the files that only these have
+    added, relative to the table. ``foreign`` is the outcome of outsiders' commits between them, ``reversals`` are the commits
     that took others back.
     """
 
@@ -197,7 +197,7 @@ def _without_harmless(table: Path, expected: Expected, base: LogEntry) -> list[C
 
 
 def _readable(table: Path, expected: Expected, base: LogEntry) -> list[Commit]:
-    """Return the commits above the base; from one on that was cut short they are removed, if nobody else's is among them."""
+    """Return the commits above the base. Remove a truncated one and all after it, unless one is an outsider's."""
     commits = list(commits_after(table, base.version))
     torn = next((place for place, commit in enumerate(commits) if not commit.readable), None)
     if torn is None:
@@ -213,7 +213,7 @@ def _readable(table: Path, expected: Expected, base: LogEntry) -> list[Commit]:
 
 
 def _require_own(commit: Commit, expected: Expected) -> None:
-    """Refuse to take back, or to remove, what somebody else has committed on a commit that is given up."""
+    """Refuse to take back, or to remove, an outsider's commit on top of a commit that is given up."""
     if not isinstance(commit.metadata.get("epoch"), int) or not commit.ours:
         raise expected.foreign(commit)
 

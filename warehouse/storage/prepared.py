@@ -50,7 +50,7 @@ def prepared(key: Hashable, sources: Sequence[DataFrame], made: Callable[[Sequen
     key
         All that ``made`` depends on but the sources, and the settings of their session.
     sources
-        Frames of one session, or of several whose settings are the same but for those of writers.
+        Frames of one session, or of several sessions that differ only in settings of writers.
     made
         Makes a frame of the sources, row by row: each source is read once, and no value of what is made depends on anything
         but the key and the rows of the sources.
@@ -86,8 +86,8 @@ def prepared(key: Hashable, sources: Sequence[DataFrame], made: Callable[[Sequen
 def _active(session: SparkSession) -> Iterator[None]:
     """Make a session the active one of this thread for the length of a block.
 
-    A node of a physical plan belongs to the session that is active when the node is made: in a thread that has used no session
-    yet there is none, elsewhere it may be another one, with other settings.
+    A node of a physical plan belongs to the session that is active when the node is made: a thread that has used no session yet
+    has no active one, and other threads may have another one, with other settings.
     """
     jvm: Any = session._jvm  # noqa: SLF001 - PySpark sets the active session only where it makes one
     sessions = jvm.org.apache.spark.sql.classic.SparkSession

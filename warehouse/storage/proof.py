@@ -30,7 +30,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class RowProof:
-    """Whether the rows are the same, or why not; if they are, a further reason against the files (empty: none)."""
+    """Whether the rows are the same, or why not; if they are, a further reason against the files (empty: no reason)."""
 
     same_rows: bool
     reason: str = ""
@@ -38,7 +38,7 @@ class RowProof:
 
 
 def proven(root: Path, path: str, change: Change, *, schema_file: str | None, bounded: Sequence[str]) -> RowProof:
-    """Return whether the files that a change added hold the rows of those that it removed, partition by partition.
+    """Return whether the files that a change added hold the rows of the files that it removed, partition by partition.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class _Proving:
         return str(path) if self.copies is None else self.copies.whole([str(path)])[0]
 
     def difference(self, change: Change, every: list[str]) -> str:
-        """Return in which partition the rows differ, and how; empty: in none. ``every`` are read with each partition."""
+        """Return in which partition the rows differ, and how; empty: in no partition. ``every`` are read with each partition."""
         for place in sorted({*map(_partition, change.added.values()), *map(_partition, change.removed.values())}):
             before = self._bag(every, (name for name, add in change.removed.items() if _partition(add) == place))
             after = self._bag(every, (name for name, add in change.added.items() if _partition(add) == place))

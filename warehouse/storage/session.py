@@ -71,7 +71,7 @@ INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.facto
 _DUMP_SECONDS = 120.0
 _LOGGER = logging.getLogger("warehouse.spark")
 _SECRET = re.compile(r"secret|password|passwd|token|credential|access[.]?key|private[.]?key", re.IGNORECASE)
-"""Names of settings whose values nobody else may see; Spark's own ``spark.redaction.regex``, and a few more words."""
+"""Names of settings with secret values; Spark's own ``spark.redaction.regex``, and a few more words."""
 _NOISE = ("WARNING: Using incubator modules",)
 _DEFAULTS = {
     "spark.master": "local[*]",
@@ -307,7 +307,7 @@ def lazily(spark: Callable[[], SparkSession], settings: Mapping[str, str]) -> Ca
 
 
 def own_session(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
-    """Return a session like those of tables that nobody else uses."""
+    """Return a session of its own, with the settings of a table's session."""
     _worked.set()
     return _new_session(session, settings)
 

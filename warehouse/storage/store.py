@@ -68,7 +68,7 @@ class Store(Protocol):
         """
 
     def link_or_copy(self, source: Path, target: Path) -> bool:
-        """Give a file that nobody changes a further name, and return whether it is a link.
+        """Give a file that is never changed a further name, and return whether it is a link.
 
         Raises
         ------
@@ -84,7 +84,7 @@ class Store(Protocol):
         """Yield an empty directory of this machine for files that are then given to the table; it is deleted at the end."""
 
     def bring(self, files: Iterable[Path], scratch: Path) -> None:
-        """Give files that nobody changes their names in a scratch directory of their table: links, or copies.
+        """Give files that are never changed names in a scratch directory of their table: links, or copies.
 
         Raises
         ------
@@ -94,7 +94,7 @@ class Store(Protocol):
         """
 
     def publish(self, scratch: Path, names: Iterable[str], directory: Path) -> None:
-        """Give finished files of a scratch directory their names in a directory of the table; readers see whole ones or none.
+        """Give finished files of a scratch directory their names in a directory of the table; readers see whole files or no file.
 
         A file of that name that another writer has made may stay: it is as good.
 
@@ -106,7 +106,7 @@ class Store(Protocol):
         """
 
     def present(self, top: Path, files: Iterable[str]) -> set[str]:
-        """Return those of many files (names below ``top``) that are there."""
+        """Return the files (names below ``top``) that exist."""
 
     def make_directory(self, directory: Path) -> None:
         """Make a directory and those above it that are not there."""
@@ -129,7 +129,7 @@ class Store(Protocol):
         Raises
         ------
         NotDurableError
-            When the disk does not confirm one of them: none is to be trusted.
+            When the disk does not confirm one of them: none of them can be trusted.
 
         """
 

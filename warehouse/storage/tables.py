@@ -108,7 +108,7 @@ def _struct(columns: Sequence[tuple[str, str]]) -> dict[str, Any]:
 def statistics_columns(key: Iterable[tuple[str, str]]) -> list[str]:
     """Return the columns whose bounds are kept for every file; ``key`` holds (column, Spark SQL type).
 
-    Booleans have none: Delta refuses to alter or clone a table that names one in ``delta.dataSkippingStatsColumns``.
+    Booleans have no bounds: Delta refuses to alter or clone a table that names one in ``delta.dataSkippingStatsColumns``.
 
     >>> statistics_columns([("open", "boolean"), ("name", "string")])
     ['name', '_ts', '_exp', '_load_slot', '_exp_slot']

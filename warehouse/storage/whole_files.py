@@ -58,14 +58,14 @@ class _BytesRead:
 
 
 def read_in_cells(files: Sequence[DataFile], wanted: pa.Schema, *, whole: bool = True) -> pa.Table | None:
-    """Return the rows of files in their order; None when Arrow cannot read them with these columns, or they are too wide.
+    """Return the rows of files in their order; None if Arrow cannot read them with these columns, or if they are too wide.
 
     Parameters
     ----------
     files
         The files.
     wanted
-        The columns, with those of partitions.
+        The columns, partition columns included.
     whole
         Whether the files are known to be whole; else the pages that are read are verified.
 

@@ -107,7 +107,7 @@ def choose(found: Sequence[Evaluation], *, shown: int = 6) -> LayoutChoice:
     found
         Evaluations, at least one.
     shown
-        How many layouts of the front to show at the most; the recommended one always is.
+        The greatest number of layouts of the front to show; the recommended one is always shown.
     """
     least = min(map(_cost, found))
     same = [each for each in found if _cost(each) <= least * (1 + _SAME)]

@@ -425,5 +425,5 @@ def _live_cells(layout: Layout, load: Workload, k: int) -> list[float]:
 
 
 def noise(cells: int, rows: float) -> float:
-    """How much rows that fall into sub-indices by chance add to their spread at the most, section 6."""
+    """An upper bound of the spread that rows add which fall into sub-indices by chance, section 6."""
     return sqrt(cells / rows) if rows else 0.0

@@ -102,7 +102,7 @@ class Lifetimes:
 
     @property
     def longest(self) -> float:
-        """What to take as S, in update intervals: beyond it lives one row of three hundred at the most."""
+        """The value for S, in update intervals: at most one row of three hundred lives longer."""
         return self.size * (6 if self.kind == "exponential" else 1)
 
 

@@ -49,14 +49,14 @@ __all__ = ["Outlook", "answers_of", "complete", "is_open", "landing_files", "out
 
 
 _END_OF_TIME = 1 << 62
-"""An instant at which every superseded epoch is out of `retain` and every file old, whatever the clock has done."""
+"""An instant at which every superseded epoch is out of `retain` and every file is old, even if the clock was changed."""
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """What an erasure would do: its plan, what holds the keys now, and the landing files that do.
+    """The work of an erasure: its plan, the places that hold the keys now, and the landing files that hold them.
 
-    There is ``nothing`` to do when no file under the root shows a key, in whatever epoch, or no row has expired.
+    There is ``nothing`` to do if no file of any epoch under the root shows a key, or if no row has expired.
     """
 
     plan: Plan
@@ -161,7 +161,7 @@ def _over_views(epoch: Epoch, above: Sequence[TableState]) -> list[TableState]:
 
 
 def _require_no_values(epoch: Epoch, table: str, above: Sequence[TableState]) -> None:
-    """Refuse what an aggregate over a view above may show: it knows rows that are gone, and nobody can tell whose they were.
+    """Refuse an erasure if an aggregate over a view above may show rows that are deleted, whose keys are unknown.
 
     Raises
     ------
@@ -204,7 +204,7 @@ def _left(catalog: Catalog, epoch: Epoch, erasure: Erasure) -> Iterator[str]:
 
 
 def _left_in_answers(epoch: Epoch, erasure: Erasure) -> Iterator[str]:
-    """Yield what aggregates that are not grouped by the key still hold of erased rows: nobody can tell their part."""
+    """Yield aggregates that are not grouped by the key and so still count erased rows: their part is unknown."""
     table = erasure.table or ""
     for each in _over_views(epoch, tables_above(epoch, table)):
         yield (
@@ -287,8 +287,8 @@ def complete(
 ) -> Receipt:
     """Carry out what is left of an erasure once its epoch is written, and return the receipt.
 
-    The caller holds the writer lock. Older epochs are retired, whatever ``retain`` says; everything that the newest does not
-    name is deleted; logs are cut; every file is read again. ``spark`` gives the session by which a store is asked.
+    The caller holds the writer lock. Older epochs are retired, regardless of ``retain``; all files that the newest epoch does not
+    name are deleted; logs are cut; every file is read again. ``spark`` returns the session that reads an object store.
     """
     root = catalog.root
     plan, erasure = _open(plan_path(root, newest.number))

@@ -50,7 +50,7 @@ class RowsToErase:
 
 
 def rows_of_keys(root: Path, state: TableState, keys: ErasedKeys) -> Iterator[RowsToErase]:
-    """Yield where the rows of keys are: in a table, among its deferred rows, and invalid ones that show a key."""
+    """Yield the places of the rows of keys: a table, its deferred rows, and its rejected rows that show a key."""
     names = tuple(column.name for column in keys.columns)
     held = read_snapshot(root, state.path, state.version, names).files
     candidates = [file for file in held if may_hold(file, names, keys.selection)]

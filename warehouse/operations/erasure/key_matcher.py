@@ -17,10 +17,10 @@ _WORD = re.compile("[0-9A-Za-z]+")
 
 
 def shows(keys: ErasedKeys) -> Callable[[str], bool]:
-    """Return a test of texts: whether one of the keys stands in it, all parts of it, each alone.
+    """Return a test of texts: whether a text contains all parts of one of the keys, each as a word of its own.
 
-    Rather too much than too little: ``7`` stands in ``1.7`` too. Keys that are single words are looked up among the words
-    of a text, so that many cost no more than few; all others are searched for.
+    The test finds too much rather than too little: ``7`` is also found in ``1.7``. Keys that are single words are looked up in
+    the set of words of a text, so many keys cost as much as few; all other keys are searched.
 
     >>> from warehouse.serving.keys import KeyColumn
     >>> from warehouse.steps.erased_keys import ErasedKeys

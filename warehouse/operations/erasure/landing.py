@@ -91,7 +91,7 @@ def files_with_keys(stream: Stream, directories: tuple[Path, ...], keys: ErasedK
 
 @contextmanager
 def _local_landing(stream: Stream, directory: Path, file: LandingFile) -> Iterator[Stream | None]:
-    """Give the stream with the directory as its landing; of a store one that has a copy of the file, None if there is none."""
+    """Return the stream with a local directory as its landing; for a store, one that has a copy of the file. None: no copy."""
     if store_of(directory).local_paths:
         yield replace(stream, landing=directory)
         return
@@ -101,7 +101,7 @@ def _local_landing(stream: Stream, directory: Path, file: LandingFile) -> Iterat
 
 
 def _is_beyond(stream: Stream, file: LandingFile) -> bool:
-    """Whether a file breaks a bound of its stream, so that no update reads it, and nothing here may."""
+    """Whether a file exceeds a bound of its stream, so that neither an update nor an erasure may read it."""
     if stream.format not in COLUMNAR:
         return bool(beyond_bounds(stream, [file]))
     return beyond_columnar_bounds(stream, file) is not None

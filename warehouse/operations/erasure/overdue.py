@@ -1,7 +1,7 @@
 """``erase_within`` held against what is on disk: the oldest dead row of each table, and whether it is overdue.
 
-A row is on disk as long as a readable epoch names a file with it. Its end is known to the slot: ``dead_since`` is where its
-slot begins, so that a row is rather found overdue than not.
+A row is on disk as long as a readable epoch names a file with it. Its end is known to the slot: ``dead_since`` is where its slot
+begins, so a row may be reported as overdue up to one slot early, but never late.
 """
 
 from __future__ import annotations

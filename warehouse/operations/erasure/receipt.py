@@ -37,11 +37,10 @@ class TableReceipt:
 class Receipt:
     """The facts of one erasure; instants are ISO 8601 texts.
 
-    ``keys`` are hashes, none when expired rows were erased. ``landing`` are landing files that still hold a key:
-    the erasure is whole once there are none, and none that is yet to come. ``ended_rows_given_up`` are, by view, the
-    rows that had ended while results of theirs were owed, of all keys: these results are not reported any more. ``store`` tells
-    of a root in an object store,
-    ``beyond_reach`` in words what may hold the rows still, and what to do about it.
+    ``keys`` are hashes, empty if expired rows were erased. ``landing`` are landing files that still hold a key: the erasure is
+    whole once there are none, and none that is yet to come. ``ended_rows_given_up`` are, by view, the rows that had ended while
+    results of theirs were owed, of all keys: these results are not reported any more. ``store`` tells of a root in an object
+    store, ``beyond_reach`` in words what may hold the rows still, and what to do about it.
     """
 
     format: int

@@ -34,9 +34,9 @@ _KEPT = "the bucket keeps former versions of its objects by now: the rows are in
 
 @dataclass(frozen=True)
 class StoreReceipt:
-    """What was done and found about former versions, uploads and copies; ``unproved`` is what cannot be claimed, in words.
+    """The results for former versions, uploads and copies; ``unproved`` names, in words, what cannot be claimed.
 
-    ``uploads_aborted`` is none when that was not permitted. ``copies_removed`` are files in the cache of the user who
+    ``uploads_aborted`` is None if the credentials do not permit it. ``copies_removed`` are files in the cache of the user who
     erased; copies of other users and machines are theirs.
     """
 
