@@ -212,7 +212,7 @@ class Answer:
         }
 
     def accuracy(self, at_least: int = 0, *, minimum: float = 0.0) -> float | None:
-        """Return the accuracy, a share, of the least accurate shed table on which the answer depends; None if there is none.
+        """Return the accuracy, a share, of the least accurate shed table of the answer; None if it depends on no such table.
 
         It is the accuracy of the table's window, all groups together, and not of the rows of the answer.
 

@@ -83,7 +83,7 @@ class Chooser:
 
     @staticmethod
     def _of_points(pin: Pin, state: TableState, selection: Selection) -> Selection:
-        """Return the points of which a selection of a lazy table is made: with the same key those of the same groups."""
+        """Return the points from which a selection of a lazy table is computed: with a key, the points of the same groups."""
         lazy = pin.lazy(state)
         key = state.declaration.search_key
         alike = lazy is not None and lazy.definition.rows is None and set(key) <= set(lazy.definition.groups)

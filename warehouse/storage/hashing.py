@@ -37,7 +37,7 @@ _EXACT = Context(prec=76)
 
 
 def bucket(values: Sequence[Any], types: Sequence[SqlType], layout: Layout) -> int:
-    """Return the sub-index of a keyed row: ``base + pmod(xxhash64(key), n) + 1``, ``values`` being those of the search key."""
+    """Return the sub-index of a keyed row: ``base + pmod(xxhash64(values), n) + 1`` for the ``values`` of the search key."""
     return layout.base + spark_xxhash64(values, types) % layout.cells + 1
 
 

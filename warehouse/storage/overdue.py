@@ -31,7 +31,7 @@ __all__ = ["drop_overdue"]
 def drop_overdue(
     table: Path, base: LogEntry, column: str, through: int, *, facts: CommitFacts, staged: Callable[[], None]
 ) -> LogEntry | None:
-    """Remove the rows whose value of a column is not above ``through``, and return the entry made; None: there are none.
+    """Remove the rows whose value of a column is not above ``through``, and return the entry made; None: no such row.
 
     A file that cannot be read stays. The commit says how many rows remain in the files that it leaves alone.
 

@@ -79,7 +79,7 @@ class Order(msgspec.Struct, frozen=True):
 
 
 class AggregateCall(msgspec.Struct, frozen=True):
-    """One aggregate of a group: ``function`` in lower case, ``argument`` a column of the input (none: ``count(*)``).
+    """One aggregate of a group: ``function`` in lower case, ``argument`` a column of the input (None: ``count(*)``).
 
     ``sql`` is the whole Spark SQL call, ``count(*)``, ``sum(`x`)``, ``count(DISTINCT `x`)``, for recomputing it.
     """
@@ -154,7 +154,7 @@ class UnionAll(msgspec.Struct, frozen=True, tag="union-all"):
 class Join(msgspec.Struct, frozen=True, tag="join"):
     """Inner equi-join of any number of inputs; a result lives from ``max(ts)`` to ``min(exp)`` of its parts.
 
-    Its columns are those of all inputs. ``where`` is what else must hold; ``null_safe`` makes null equal null.
+    Its columns are the columns of all inputs. ``where`` is a further condition; ``null_safe`` makes null equal null.
     """
 
     inputs: tuple[Operator, ...]
@@ -164,7 +164,7 @@ class Join(msgspec.Struct, frozen=True, tag="join"):
 
 
 def key_names(join: Join) -> tuple[tuple[str, ...], ...]:
-    """Return by what names users know the equal columns of a join of two inputs: the left one's first; expressions have none.
+    """Return the users' names of the equal columns of a join of two inputs, the left one's first; expressions have no name.
 
     >>> equal = (Equality(0, "c.k", 1, "e.q"), Equality(0, "c.v", 1, "e.#1"))
     >>> key_names(Join((Scan("calls"), Scan("events")), equal))
@@ -190,7 +190,7 @@ class Distinct(msgspec.Struct, frozen=True, tag="distinct"):
 
 
 class Group(msgspec.Struct, frozen=True, tag="group"):
-    """One row for each group: its keys (columns of the input, none: a single group) and aggregates."""
+    """One row for each group: its keys (columns of the input, empty: a single group) and aggregates."""
 
     input: Operator
     keys: tuple[str, ...]
@@ -213,7 +213,7 @@ class AntiJoin(msgspec.Struct, frozen=True, tag="anti-join"):
 
 
 class OuterJoin(msgspec.Struct, frozen=True, tag="outer-join"):
-    """Outer equi-join of two inputs; ``where`` is the rest of its ON condition. Its columns are those of both."""
+    """Outer equi-join of two inputs; ``where`` is the rest of its ON condition. Its columns are the columns of both inputs."""
 
     left: Operator
     right: Operator
@@ -288,7 +288,7 @@ def tables_read(operator: Operator) -> Iterator[str]:
 
 
 def stateful_of(operator: Operator) -> Operator | None:
-    """Return the operator that a node keeps its state for, below filters and projections; none when it is stateless."""
+    """Return the operator whose state a node keeps, below filters and projections; None if the node is stateless."""
     while isinstance(operator, Filter | Project):
         operator = operator.input
     return None if isinstance(operator, Scan | TimeWindow | InternalRows | AsOf | UnionAll) else operator

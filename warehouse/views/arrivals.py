@@ -1,7 +1,7 @@
-"""Which columns of a view say when rows arrived: those of its own rows, and of the two parts of each result of a join.
+"""Finds the columns of a view that hold arrival times: of its own rows, and of both parts of each result of a join.
 
-A column does if it is, unchanged, the column by which a stream tells the arrival of its rows. A result of a join arrives with the
-later of its parts, so none of its columns says that.
+Such a column is, unchanged, the arrival column of a stream. A result of a join arrives with the later of its parts, so no column
+of it holds its arrival.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ __all__ = ["Key", "changed"]
 
 @dataclass(frozen=True)
 class Key:
-    """Columns of an operator's rows (for each its equals, any of which will do), and those of each input."""
+    """Columns of an operator's rows (each with its equals, any of which serves), and columns of each input."""
 
     columns: tuple[tuple[str, ...], ...]
     by: tuple[tuple[str, ...], ...]

@@ -86,7 +86,7 @@ def label(operator: Operator, tables: Mapping[str, Label], *, output: bool = Fal
 
 
 def above(operator: Operator, inputs: Sequence[Label]) -> Label:
-    """Return the label of an operator's output from those of its inputs, every window taken as external."""
+    """Return the label of an operator's output from the labels of its inputs, every window taken as external."""
     match operator:
         case Scan():
             raise TypeError("a leaf's label is declared")

@@ -91,7 +91,7 @@ class ViewPlan:
 
     @property
     def loses_unasked(self) -> bool:
-        """Whether short-lived results that could be kept are not, though nobody said so."""
+        """Whether short-lived results are dropped by default although they could be reported."""
         asked = self.view.short_lived_declared or partial_of(self) is not None  # of owed pairs nobody knows
         return self.tells and self.label.kind in {"WK", "STR"} and not asked
 
@@ -341,7 +341,7 @@ def named_in(query: exp.Query) -> set[str]:
 
 
 def ordered(queries: Mapping[str, exp.Query]) -> list[str]:
-    """Return the views, each after those that it names; those of a cycle, and over one, are left out."""
+    """Return the views, each after the views that it names; views of a cycle, and views over one, are left out."""
     needs = _needs(queries)
     found: list[str] = []
     while ready := [name for name in needs if name not in found and needs[name] <= set(found)]:

@@ -1,8 +1,8 @@
 """Equal plans with simpler update patterns: fewer operators whose rows leave before their own end.
 
-An anti-join below a join can go above it, and DISTINCT above an anti-join below it, where it needs no counts; both only
-in the anti-join form, never for bag difference (update-patterns sheet, 6.1 rule 5, 6.2 and A9). Which plan is cheaper, a
-cost model decides; here is what is equal.
+An anti-join below a join can go above it, and DISTINCT above an anti-join below it, where it needs no counts; both only in the
+anti-join form, never for bag difference (update-patterns sheet, 6.1 rule 5, 6.2 and A9). A cost model decides which plan is
+cheaper; this module only finds equal plans.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _negation_up(tree: Operator, tables: Mapping[str, tuple[str, ...]]) -> Opera
 
 
 def _distinct_down(tree: Operator, _: Mapping[str, tuple[str, ...]]) -> Operator:
-    """``distinct(L - R)`` becomes ``distinct(L) - R`` where the negated columns are among those that are distinct."""
+    """``distinct(L - R)`` becomes ``distinct(L) - R`` where the negated columns are a subset of the distinct ones."""
     if not isinstance(tree, Distinct):
         return tree
     chain, core = chain_of(tree.input)

@@ -27,7 +27,7 @@ _MOSTLY_DIFFERENT = 0.8
 
 @dataclass(frozen=True)
 class InputStatistics:
-    """Of one input in one step: rows that arrived, distinct values of its join columns among them, rows in its window."""
+    """Figures of one input in one step: rows that arrived, distinct values of their join columns, rows in its window."""
 
     arrived: int
     distinct: Mapping[str, int]

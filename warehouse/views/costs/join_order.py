@@ -125,7 +125,7 @@ class PartialResult:
 
 
 def selectivity(one: Mapping[str, Fraction], other: Mapping[str, Fraction]) -> Fraction:
-    """The share of all pairs that join: 1/max(v, v'), multiplied over the classes in common; 1 when there are none.
+    """The share of all pairs that join: 1/max(v, v'), multiplied over the classes in common; 1 if they have no class in common.
 
     Parameters
     ----------
@@ -307,7 +307,7 @@ def best_order(
 
 
 def base_order(inputs: Sequence[JoinInput], size: Callable[[Sequence[JoinInput]], Fraction] = matches) -> Order:
-    """Step 1: the pair with the smallest join, then whichever input keeps the join smallest; of equals the earlier.
+    """Step 1: the pair with the smallest join, then always the input that keeps the join smallest; of equals the earlier.
 
     Within the pair the input with more distinct values (in the classes that both have) comes first.
     """
@@ -330,7 +330,7 @@ def fast_inputs(inputs: Sequence[JoinInput]) -> tuple[JoinInput, ...]:
 
 
 def candidate_orders(base: Order, fast: Sequence[JoinInput]) -> tuple[Order, ...]:
-    """Step 3: the base order, then all others in which only fast inputs have moved among the slow ones."""
+    """Step 3: the base order, then all orders in which only fast inputs have moved between the slow ones."""
     names = {each.name for each in fast}
     slow = [each for each in base if each.name not in names]
     found = [base]

@@ -27,7 +27,7 @@ Number: TypeAlias = float | Fraction
 def is_lost(gen: int, exp: int, anchor: int, interval: int) -> bool:
     """Whether no evaluation sees a result that lives in [gen, exp): the first one at or after gen is at exp or later.
 
-    All in microseconds, of any sign; `interval` is positive. An empty life is seen by none.
+    All in microseconds, of any sign; `interval` is positive. No evaluation sees an empty life.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def lost_share(lifetimes: Sequence[Number], interval: Number, *, tick: Number = 
 def lagged_share(lifetime: Number, lag: Number, interval: Number) -> Fraction:
     """The share lost when new rows meet only rows of age `lag`, since one stream trails the other, section 7.
 
-    Results then live for about T - lag. With a lag of T and more there are none, and the share is 1.
+    Results then live for about T - lag. With a lag of T or more there is no result, and the share is 1.
 
     Examples
     --------

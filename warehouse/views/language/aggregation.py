@@ -43,7 +43,7 @@ def grouped(
     source
         The rows.
     keys
-        Bound expressions; none: one group of all rows.
+        Bound expressions; empty: one group of all rows.
     expressions
         Bound expressions over keys and aggregates. Columns that are neither are faults.
     names
@@ -119,7 +119,7 @@ class _Builder:
 
 
 def _counted(arguments: Sequence[exp.Expr]) -> list[exp.Expr]:
-    """The one argument of a count that is null where the count passes a row over; none for ``count(*)``."""
+    """The one argument of a count that is null where the count passes a row over; None for ``count(*)``."""
     if any(isinstance(each, exp.Null) for each in arguments):
         return [exp.Null()]
     proper = [each for each in arguments if not _constant(each) and not isinstance(each, exp.Star)]

@@ -94,7 +94,7 @@ def budget_faults(view: View, nodes: Sequence[Node], tables: Mapping[str, Table]
 
 
 def partial_below(nodes: Sequence[Node], tables: Mapping[str, Table]) -> str | None:
-    """Return the view under a budget that a view reads, directly or not; None if there is none."""
+    """Return the view under a budget that a view reads, directly or not; None if it reads no such view."""
     read = (tables[name] for node in nodes for name in scanned(node.operator) if name in tables)
     return next((table.partial for table in read if table.partial is not None), None)
 

@@ -1,4 +1,4 @@
-"""The columns of a plan's rows: their names, and their types as far as they can be told without Spark."""
+"""The columns of a plan's rows: their names, and their types as far as they are certain without Spark."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["columns_of", "never_null", "types_of"]
 
 
 def columns_of(operator: Operator, tables: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the names of an operator's columns, in order; ``tables`` gives those of what it scans."""
+    """Return the names of an operator's columns, in order; ``tables`` has the columns of the tables that it scans."""
     match operator:
         case Scan(table=table):
             return tables[table]
@@ -51,7 +51,7 @@ def columns_of(operator: Operator, tables: Mapping[str, tuple[str, ...]]) -> tup
 
 
 def types_of(operator: Operator, tables: Mapping[str, Types]) -> Types:
-    """Return the types of an operator's columns; ``tables`` gives those of what it scans, relations included."""
+    """Return the types of an operator's columns; ``tables`` has the types of all tables that it scans, relations included."""
     match operator:
         case Scan(table=table):
             return dict(tables[table])
@@ -87,7 +87,7 @@ _FALLBACKS = frozenset({"coalesce", "nvl", "ifnull"})
 
 
 def never_null(operator: Operator, tables: Mapping[str, frozenset[str]]) -> frozenset[str]:
-    """Return the columns, in lower case, that never are null; ``tables`` gives those of what is scanned."""
+    """Return the columns, in lower case, that are never null; ``tables`` has such columns of the scanned tables."""
     match operator:
         case Scan(table=table):
             return tables[table]

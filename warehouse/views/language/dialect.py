@@ -256,7 +256,7 @@ def column_of(sql: str) -> str | None:
 
 
 def names_in(sql: str) -> set[str]:
-    """Return the names in backticks in an expression, qualifiers and fields of structures among them.
+    """Return the names in backticks in an expression, including qualifiers and fields of structures.
 
     >>> sorted(names_in("concat('`', `a``b`, `c`.`d`)"))
     ['a`b', 'c', 'd']

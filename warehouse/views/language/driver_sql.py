@@ -1,7 +1,7 @@
 """Spark SQL as DuckDB's SQL, for what both evaluate alike: then the driver computes few rows itself.
 
-Every expression has the type that Spark gives it, and is cast to it where DuckDB's would be another, so that what overflows in
-Spark is an error here too. Where the engines agree on some values only (letters beyond ASCII, a divisor of zero) the SQL
+Every expression has the type that Spark gives it, and is cast to it where DuckDB's would be another, so a value that overflows in
+Spark is an error in DuckDB, too. Where the engines agree on some values only (letters beyond ASCII, a divisor of zero) the SQL
 raises an error for the others. Whatever is not known to be alike is refused; Spark then computes it.
 ``tests/views/test_driver_sql.py`` compares both engines over values at the edges of each type.
 """

@@ -66,14 +66,14 @@ def aggregates_in(node: exp.Expr) -> Iterator[exp.Anonymous]:
 
 
 def check_expression(node: exp.Expr, faults: Faults, over: Over) -> bool:
-    """Add every fault of an expression but those of its columns; return whether it has none.
+    """Add every fault of an expression except faults of its columns; return whether it has no fault.
 
     Parameters
     ----------
     node
         The expression, as parsed.
     faults
-        Where the faults go.
+        The list to which faults are added.
     over
         What it is evaluated over: rows, or groups, where aggregates may stand in it.
 

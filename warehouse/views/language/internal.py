@@ -45,7 +45,7 @@ def check_internal(
     aggregated
         Whether rows are grouped.
     negated
-        What else in the query keeps it from being a flat join, in a word; or none.
+        A word for the part of the query that keeps it from being a flat join; None if there is no such part.
 
     Raises
     ------

@@ -32,7 +32,7 @@ _PARTS = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.IGNORECASE)
 
 
 def interval_of(sql: str) -> int | None:
-    """Return the microseconds of an interval as written, or nothing when it is none, or not of days and below.
+    """Return the microseconds of a written interval; None if it is no interval, or has units above days.
 
     >>> interval_of("INTERVAL 1 HOUR"), interval_of("INTERVAL '1 02:30:00' DAY TO SECOND"), interval_of("INTERVAL 1 MONTH")
     (3600000000, 95400000000, None)

@@ -25,7 +25,7 @@ __all__ = ["key_faults", "layout_faults", "tables_of", "warnings_of"]
 
 
 def tables_of(operator: Operator) -> Iterator[str]:
-    """Yield the tables that a plan reads, relations that it looks up among them."""
+    """Yield the tables that a plan reads, including relations that it looks up."""
     if isinstance(operator, Scan):
         yield operator.table
     if isinstance(operator, AsOf):

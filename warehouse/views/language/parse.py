@@ -209,7 +209,7 @@ def _cast(side: Operator, types: Types, names: tuple[str, ...], common: Sequence
 def _intersection(left: Operator, right: Operator, types: Sequence[Types]) -> Operator:
     """INTERSECT: the join of both sides' distinct rows, in which null equals null (update-patterns sheet, 10).
 
-    Its columns have the type that both sides have in common, as those of ``coalesce``.
+    Its columns have the common type of both sides, as ``coalesce`` gives it.
     """
     names, others = map(tuple, types)
     renamed = tuple(f"#2.{name}" for name in others)

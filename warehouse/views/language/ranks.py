@@ -110,7 +110,7 @@ def _ancestors(node: exp.Expr) -> list[exp.Expr]:
 
 
 def _limit(condition: exp.Expr, alias: str, name: str, *, alone: bool) -> int | None:
-    """How many rows a bound on the column keeps; none where it is no such bound."""
+    """The number of rows that a bound on the column keeps; None if the condition is no such bound."""
 
     def is_number(node: exp.Expr) -> bool:
         if not isinstance(node, exp.Column) or node.name.lower() != name:

@@ -127,7 +127,7 @@ class Scope:
         return f"{item.alias}.{column}" if self.qualified else column
 
     def has(self, column: exp.Column) -> bool:
-        """Whether a name can be resolved here."""
+        """Whether a name can be resolved in this scope."""
         return self._found(_parts(column)) != [] or _parts(column)[0].lower() in self.merged
 
     def bind(self, node: exp.Expr) -> exp.Expr:

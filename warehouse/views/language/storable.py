@@ -56,7 +56,7 @@ _NOT_COLLATED = frozenset(
         "array_position", "array_contains", "get_json_object",
     },
 )  # fmt: skip
-"""Functions whose result has no collation, whatever texts they look at."""
+"""Functions whose result has no collation, for any collation of their arguments."""
 _CHOOSING = frozenset({"if", "nvl2"})
 _SCALAR = frozenset({"boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "date", "timestamp", "binary"})
 _MAP = ("a map", "its values as columns (m['key']), or map_entries(m), an array of structures")
@@ -77,7 +77,7 @@ def unstorable(
     nodes
         The tables that keep the view.
     tables
-        The columns of all tables that are scanned, but for those of these nodes.
+        The columns of all scanned tables, without the tables of these nodes.
     times
         Names that columns of times have, and no other columns, in lower case.
 
@@ -208,7 +208,7 @@ def _is_collated(node: exp.Expr) -> bool:
 
 
 def _given(node: exp.Expr) -> Iterator[exp.Expr]:
-    """Yield the operands that a result is made of: a condition only chooses among them."""
+    """Yield the operands that can become the result; a condition only chooses one of them."""
     match node:
         case exp.Case():
             yield from (branch.args["true"] for branch in node.args["ifs"])

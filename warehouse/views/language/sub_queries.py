@@ -138,7 +138,7 @@ def _written(predicate: Predicate, number: int, *, left: bool) -> str:
 
 
 def _not_exists(shop: Workshop, keyed: Keyed) -> str | None:
-    """The query with NOT EXISTS, its columns qualified; none where that needs more than a new condition."""
+    """The query with NOT EXISTS, its columns qualified; None if that needs more than a new condition."""
     query, left = keyed.predicate.query, keyed.predicate.left or ()
     start = query.args.get("from_")
     if not isinstance(query, exp.Select) or query.args.get("group") or query.args.get("joins") or start is None:

@@ -275,7 +275,7 @@ class _Writer:
 
 
 def _by_length(interval: _Interval, length: exp.Expr, empty: exp.Expr) -> exp.Expr:
-    """A length where an interval is not empty; an intersection that is empty has none."""
+    """A length where an interval is not empty; an empty intersection has no length."""
     choices = [(_all(interval.filled), length)]
     if len(interval.starts) == 1:
         choices.append((_compared(exp.GTE, interval.start, interval.end), empty))

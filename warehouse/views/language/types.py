@@ -1,7 +1,7 @@
 """The Spark SQL type of an expression, where it is certain without Spark.
 
-sqlglot's inference is not used: for Spark it calls ``timestampdiff`` and ``year`` by the wrong width and keeps the digits
-of a decimal that is summed. A type that is not certain is none here; Spark decides it when the table is made.
+sqlglot's inference is not used: for Spark it calls ``timestampdiff`` and ``year`` by the wrong width and keeps the digits of a
+decimal that is summed. An uncertain type is None; Spark decides it when the table is created.
 """
 
 from __future__ import annotations

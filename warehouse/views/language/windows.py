@@ -58,7 +58,7 @@ def read_window(call: exp.Anonymous) -> DeclaredWindow:
     Raises
     ------
     RefusedError
-        When its arguments are not those of a window.
+        When its arguments do not describe a window.
 
     """
     name = function_name(call) or ""

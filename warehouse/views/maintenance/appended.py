@@ -33,7 +33,7 @@ EVALUATED = 5_000
 
 
 def appended(inputs: NodeInputs, values: DataFrame | pa.Table | None = None) -> DataFrame | pa.Table | None:
-    """Return the rows that entered the answer, placed, with ``_fate`` (``dead``: short-lived); None when none can have.
+    """Return the rows that entered the answer, placed, with ``_fate`` (``dead``: short-lived); None if no row can have entered.
 
     ``values`` are the changes of a DISTINCT's values. Few rows are in the driver, or are collected. Others are cached before they
     are placed, so the generated code that computes them is the same at each step; the results are few.

@@ -42,7 +42,7 @@ _MORE = 4
 
 @dataclass(frozen=True)
 class Made:
-    """The results that were made, as rows that arrived (None: there are none), and the ledger after them.
+    """The results that were made, as rows that arrived (None: no result), and the ledger after them.
 
     ``reported`` are the results that have ended, with whether they were owed; ``set_aside`` are the ended rows whose units are
     still owed. Both are None if they are not needed.
@@ -126,7 +126,7 @@ def made_within(
 
 
 def _aside(inputs: NodeInputs) -> SetAside | None:
-    """The rows that are set aside; None if there are none."""
+    """The rows that are set aside; None if no row is."""
     if inputs.owed is None or inputs.move.first:
         return None
     found = SetAside(inputs, cast("Join", inputs.core), inputs.owed)

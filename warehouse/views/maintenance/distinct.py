@@ -88,7 +88,7 @@ def appearances(values: DataFrame | pa.Table, columns: Sequence[str]) -> DataFra
 
 
 def spared(inputs: NodeInputs, values: DataFrame | pa.Table, layout: Layout) -> Replacement:
-    """Return the new content of the table of spare rows, with its layout; ``inputs`` are those of the DISTINCT."""
+    """Return the new content of the table of spare rows, with its layout; ``inputs`` are the inputs of the DISTINCT."""
     if isinstance(values, pa.Table):
         in_driver = _spared_in_driver(inputs, values, layout)
         if in_driver is not None:

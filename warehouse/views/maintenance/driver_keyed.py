@@ -1,7 +1,7 @@
-"""The new content of a keyed node made of few rows without a job of Spark's: what :mod:`.replaced` makes of many.
+"""Computes the new content of a keyed node from few rows in the driver; :mod:`.replaced` computes it from many by Spark.
 
-Which rows an operator makes of its inputs is stated in :mod:`.answers`; here the driver reads these: what came and went, and by
-key the rows of the changed keys, from the stored files.
+The module :mod:`.answers` defines the rows of each operator. This module reads their inputs in the driver: rows that came and
+went, and, by key, the stored rows of the changed keys.
 """
 
 from __future__ import annotations

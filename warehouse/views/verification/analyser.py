@@ -1,4 +1,4 @@
-"""What Spark's analyser says of a view's own text: column by column what the nodes have, or no view.
+"""Compares the columns that Spark's analyser gives a view's text with the columns of its nodes; a difference is an error.
 
 The text is analysed over empty tables with the columns of those that the view names, so nothing runs. A type that differs says
 that a name, a function or a conversion means something else to one of the two. So do the columns that the two refer to: the
@@ -96,7 +96,7 @@ class Analyser:
     def _differing_references(
         self, view: str, rows: DataFrame, ours: str, lookups: Mapping[str, tuple[str, ...]]
     ) -> str:
-        """Say what the nodes, written as a query, refer to and the view's text does not; nothing where that cannot be told."""
+        """Name references of the nodes, written as a query, that the view's text lacks; nothing if they cannot be compared."""
         try:
             mine, theirs = (references(_plan(each), lookups) for each in (self.session.sql(ours), rows))
         except (UnknownPlanError, PySparkException) as error:
@@ -125,7 +125,7 @@ def _type(kind: str) -> str:
 
 
 def _agree(ours: tuple[str, str], theirs: tuple[str, str]) -> bool:
-    """Whether a column is the same. Spark calls one without a name by its expression; here a field is called as it is."""
+    """Whether a column is the same. Spark names a column without a name by its expression, the view by its field."""
     named = ours[0].lower() == theirs[0].lower() or not re.fullmatch(r"\w+", theirs[0])
     return named and ours[1].lower() == theirs[1].lower()
 

@@ -41,7 +41,7 @@ _DIGITS = {DoubleType: "%.8e", FloatType: "%.4e"}
 
 @dataclass(frozen=True)
 class Difference:
-    """How two answers differ: how many different rows only one of them has (``MOST`` at the most), and the first of each."""
+    """How two answers differ: how many different rows only one of them has (at most ``MOST``), and the first of each."""
 
     held: int
     asked: int
@@ -144,7 +144,7 @@ def compared(
 
 
 _asking = Lock()
-"""Views of another thread's warehouse may be called as those of this one, in the same session."""
+"""Views of another thread's warehouse may have the same names, in the same session."""
 
 
 def _asked(

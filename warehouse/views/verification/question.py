@@ -54,7 +54,7 @@ class Unverifiable:
 def question_of(sql: str, operators: Sequence[Operator]) -> Question | Unverifiable:
     """Return what Spark is asked for a view of that text, or why its answer cannot be asked for.
 
-    ``operators`` are those of all the view's nodes.
+    ``operators`` are the operators of all nodes of the view.
 
     >>> question_of("SELECT k FROM time_window(a, INTERVAL 1 HOUR)", []).sql
     'SELECT k FROM `stream_wh_window_1` AS `a`'

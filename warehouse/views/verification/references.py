@@ -31,7 +31,7 @@ _MOST_WAYS = 720
 
 
 class UnknownPlanError(ValueError):
-    """A plan has a node whose columns are not known here, so nothing can be said of it."""
+    """A plan has a node of an unknown kind, so its columns cannot be compared."""
 
 
 class ColumnSource(NamedTuple):
@@ -144,7 +144,7 @@ def references(plan: str, lookups: Mapping[str, Sequence[str]] | None = None) ->
     Raises
     ------
     UnknownPlanError
-        When it has a node that is not known here.
+        When it has a node of an unknown kind.
 
     """
     keys = {name.lower(): [each.lower() for each in columns] for name, columns in (lookups or {}).items()}
