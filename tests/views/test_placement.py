@@ -12,7 +12,7 @@ import pytest
 from warehouse.layout import Layout, resolve
 from warehouse.time import HOUR, NEVER, parse_instant
 from warehouse.views.maintenance.inputs import Move
-from warehouse.views.maintenance.placement import placed, placed_in_driver
+from warehouse.views.maintenance.placement import placed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,7 +53,7 @@ def test_rows_lie_alike_whoever_places_them(spark: SparkSession, layout: Layout,
     move = Move(before, 20, at[0], at[1], ANCHOR, HOUR, first=False)
     rows, columns = _rows(400), ["other", "KEY"]
     asked = placed(spark.createDataFrame(rows), columns, layout, move)
-    found = placed_in_driver(rows, columns, layout, move)
+    found = placed(rows, columns, layout, move)
     by_spark = asked.toArrow()
     assert found.column_names == by_spark.column_names
     assert [field.type for field in found.schema] == [field.type for field in by_spark.schema]
@@ -69,6 +69,6 @@ def test_what_never_leaves_is_told_by_the_time(spark: SparkSession) -> None:
         "_ts": [datetime(2024, 1, 1, tzinfo=UTC)] * 2, "_exp": [last] * 2, "_out": [last, last - timedelta(microseconds=1)],
     }.items()})  # fmt: skip
     move = Move(0, 1, ANCHOR, ANCHOR + HOUR, ANCHOR, HOUR, first=False)
-    blocks = placed_in_driver(rows, [], LAYOUTS["blocks"], move)["exp_block"].to_pylist()
+    blocks = placed(rows, [], LAYOUTS["blocks"], move)["exp_block"].to_pylist()
     assert blocks == [row.exp_block for row in placed(spark.createDataFrame(rows), [], LAYOUTS["blocks"], move).collect()]
     assert blocks[0] != blocks[1]

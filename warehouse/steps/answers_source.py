@@ -33,7 +33,7 @@ from warehouse.steps.window_run import Reach, WindowRun
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.tables import key_types, rows_schema
 from warehouse.time import NEVER
-from warehouse.views.maintenance.placement import placed_in_driver
+from warehouse.views.maintenance.placement import placed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -233,7 +233,7 @@ class AnswersSource:
         instant = pa.timestamp("us", tz="UTC")
         expires = pc.add(ends, self.own.definition.keep).cast(instant)
         timed = rows.append_column("_ts", ends.cast(instant)).append_column("_exp", expires).append_column("_out", expires)
-        return known_batch(placed_in_driver(timed, names, self.layout, move_of(self.plan, self.planned)), self.anything)
+        return known_batch(placed(timed, names, self.layout, move_of(self.plan, self.planned)), self.anything)
 
     def _full_from(self, name: str) -> int:
         """The slot from which a synopsis is complete, as this plan has left it."""

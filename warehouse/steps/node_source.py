@@ -17,13 +17,14 @@ from warehouse.storage.arrow_types import frame_of
 from warehouse.storage.deltalog import commits_after
 from warehouse.time import at_slot
 from warehouse.views.algebra import AntiJoin, Distinct, scanned
-from warehouse.views.maintenance.appended import appended, placed_rows
+from warehouse.views.maintenance.appended import appended
 from warehouse.views.maintenance.budgeted import Made, made_within
 from warehouse.views.maintenance.distinct import moved_values, spared
 from warehouse.views.maintenance.feeds import window_lengths
 from warehouse.views.maintenance.inputs import Move, NodeTable
 from warehouse.views.maintenance.keyed import Replacement
 from warehouse.views.maintenance.known_rows import Dead
+from warehouse.views.maintenance.placement import placed
 from warehouse.views.maintenance.replaced import replaced
 from warehouse.views.maintenance.set_aside import put_aside
 
@@ -157,7 +158,7 @@ class NodeSource:
         """What an append node gains."""
         if self.planned.budget is not None:
             made = None if self.made is None else self.made.rows
-            entered = None if made is None else placed_rows(self.inputs, made)
+            entered = None if made is None else placed(made, self.planned.node.columns, self.layout, self.inputs.move)
         else:
             values = self.values if isinstance(self.inputs.core, Distinct) and not self.idle else None
             entered = None if self.idle else appended(self.inputs, values)

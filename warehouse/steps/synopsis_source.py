@@ -34,7 +34,7 @@ from warehouse.steps.spark_states import states_of
 from warehouse.storage.lookup import query_in_driver
 from warehouse.storage.tables import rows_schema
 from warehouse.time import NEVER
-from warehouse.views.maintenance.placement import placed, placed_in_driver
+from warehouse.views.maintenance.placement import placed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -164,7 +164,8 @@ class SynopsisSource(FollowingSource):
         for part in parts[1:]:
             rows = rows.unionByName(part)
         names = [column.name for column in self.columns]
-        return placed(rows, names, self.layout, move_of(self.plan, self.planned))
+        found: DataFrame = placed(rows, names, self.layout, move_of(self.plan, self.planned))
+        return found
 
     @property
     def alone(self) -> bool:
@@ -216,7 +217,7 @@ class SynopsisSource(FollowingSource):
         last = np.maximum(last, plan.slot + 1)
         ends = pa.array(np.minimum(plan.anchor + last * plan.update_interval, NEVER), pa.int64()).cast(instant)
         timed = rows.append_column("_ts", begins).append_column("_exp", ends).append_column("_out", ends)
-        return placed_in_driver(timed, self._schema.names, self.layout, move_of(plan, self.planned))
+        return placed(timed, self._schema.names, self.layout, move_of(plan, self.planned))
 
     @property
     def _within(self) -> str:
@@ -269,7 +270,8 @@ class SynopsisSource(FollowingSource):
         names = [column.name for column in self.columns]
         rows = _of_slots(rows, names)
         rows = rows.selectExpr(*(f"{changed[name]} AS {name}" if name in changed else quoted(name) for name in names))
-        return placed(self._ending(rows), names, self.layout, move_of(plan, self.planned))
+        found: DataFrame = placed(self._ending(rows), names, self.layout, move_of(plan, self.planned))
+        return found
 
     @cached_property
     def _arrived(self) -> ArrivedRows | ArrivedResults:

@@ -17,7 +17,7 @@ from warehouse.views.maintenance.feeds import evaluated, evaluated_above, keeps_
 from warehouse.views.maintenance.inputs import NodeTable
 from warehouse.views.maintenance.join_inputs import join_inputs
 from warehouse.views.maintenance.joins import local_results, new_results
-from warehouse.views.maintenance.placement import placed, placed_in_driver
+from warehouse.views.maintenance.placement import placed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from warehouse.views.algebra import Operator
     from warehouse.views.maintenance.inputs import NodeInputs
 
-__all__ = ["EVALUATED", "appended", "arriving", "placed_rows"]
+__all__ = ["EVALUATED", "appended", "arriving"]
 
 
 EVALUATED = 5_000
@@ -40,10 +40,7 @@ def appended(inputs: NodeInputs, values: DataFrame | pa.Table | None = None) -> 
     """
     node, layout, move = inputs.node, inputs.layout, inputs.move
     if isinstance(inputs.core, Distinct) and values is not None:
-        entered = appearances(values, node.columns)
-        if isinstance(entered, DataFrame):
-            return placed(entered, node.columns, layout, move)
-        return placed_in_driver(entered, node.columns, layout, move)
+        return placed(appearances(values, node.columns), node.columns, layout, move)
     rows, few = _arrivals(inputs, node.operator)
     if rows is None:
         return None
@@ -52,14 +49,7 @@ def appended(inputs: NodeInputs, values: DataFrame | pa.Table | None = None) -> 
             return placed(inputs.cache.add(rows), node.columns, layout, move)
         with interpreted(inputs.session):
             rows = rows.toArrow()
-    return placed_in_driver(rows, node.columns, layout, move)
-
-
-def placed_rows(inputs: NodeInputs, rows: DataFrame | pa.Table) -> DataFrame | pa.Table:
-    """Return rows that enter a node's answer, placed; they are cached already where Spark has them."""
-    if isinstance(rows, DataFrame):
-        return placed(rows, inputs.node.columns, inputs.layout, inputs.move)
-    return placed_in_driver(rows, inputs.node.columns, inputs.layout, inputs.move)
+    return placed(rows, node.columns, layout, move)
 
 
 def arriving(inputs: NodeInputs, operator: Operator) -> DataFrame | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -21,14 +21,31 @@ if TYPE_CHECKING:
     from warehouse.layout import Layout
     from warehouse.views.maintenance.inputs import Move
 
-__all__ = ["bucket_sql", "load_slot_sql", "placed", "placed_in_driver", "slots_of"]
+__all__ = ["bucket_sql", "load_slot_sql", "placed", "slots_of"]
+
+_Rows = TypeVar("_Rows", "DataFrame", pa.Table)
+"""Rows of Spark's, or few in the driver."""
 
 
-def placed(rows: DataFrame, columns: Sequence[str], layout: Layout, move: Move) -> DataFrame:
-    """Return new rows with ``_fate``: ``live`` ones with all system columns, ``dead`` ones that are short-lived.
+def placed(rows: _Rows, columns: Sequence[str], layout: Layout, move: Move) -> _Rows:
+    """Return new rows with all system columns and ``_fate``: ``live``, or ``dead`` for short-lived ones.
 
-    ``rows`` have ``_ts``, ``_exp`` (when the state ends them) and ``_out`` (when the answer does).
+    Rows in the driver are placed in the driver, where a Spark job would take longer to plan than to run.
+
+    Parameters
+    ----------
+    rows
+        The rows, with ``_ts``, ``_exp`` (the end of the row in the state) and ``_out`` (its end in the answer).
+    columns
+        The user columns to return.
+    layout, move
+        The layout of the table, and the slots between which the step moves it.
+
     """
+    return _in_driver(rows, columns, layout, move) if isinstance(rows, pa.Table) else _by_spark(rows, columns, layout, move)
+
+
+def _by_spark(rows: DataFrame, columns: Sequence[str], layout: Layout, move: Move) -> DataFrame:
     own = [quoted(name) for name in columns]
     judged = rows.where("_exp > _ts").selectExpr(
         *own, "_ts", "_out AS _exp", f"CASE WHEN unix_micros(_exp) > {move.now}L THEN 'live' ELSE 'dead' END AS _fate"
@@ -46,8 +63,7 @@ def placed(rows: DataFrame, columns: Sequence[str], layout: Layout, move: Move) 
     )  # fmt: skip
 
 
-def placed_in_driver(rows: pa.Table, columns: Sequence[str], layout: Layout, move: Move) -> pa.Table:
-    """Return what :func:`placed` does, of rows in the driver, as few as are looked up; a Spark job would only plan."""
+def _in_driver(rows: pa.Table, columns: Sequence[str], layout: Layout, move: Move) -> pa.Table:
     rows = rows.filter(pc.greater(rows["_exp"], rows["_ts"]))
     ends = rows["_out"].cast(pa.int64()).to_numpy()
     loads = np.clip(slots_of(rows["_ts"].cast(pa.int64()).to_numpy(), move), min(move.k0 + 1, move.k), move.k)
