@@ -21,7 +21,7 @@ from pyspark.sql.types import (
 )
 
 from warehouse.storage import lookup
-from warehouse.storage.lookup import looked_up, query_in_driver
+from warehouse.storage.lookup import Bound, looked_up, query_in_driver
 from warehouse.storage.snapshot import DataFile
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def test_what_is_found_is_what_spark_finds(
 
 def test_a_condition_and_no_keys(files: list[DataFile]) -> None:
     """All rows for which it holds."""
-    found = looked_up(files, SCHEMA, None, 'epoch_us("at") > 0 AND n = 1')
+    found = looked_up(files, SCHEMA, None, [Bound("At", ">", 0), Bound("n", "<=", 1)])
     assert found is not None
     assert sorted(found["a b"].to_pylist()) == ["e", "e", "é", "é"]
 

@@ -10,6 +10,7 @@ from warehouse.steps.answers_source import ANSWERED, AnswersSource
 from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, framed, gained, stored_columns, united, yes
 from warehouse.steps.migrating import cell_sizes, replaced
 from warehouse.steps.node_source import NodeSource
+from warehouse.storage.lookup import live_at
 from warehouse.units import counted
 
 if TYPE_CHECKING:
@@ -104,10 +105,10 @@ def _live_at_base(
     source, plan = task.appending(), task.plan
     few = None
     if source.batch.known is not None:
-        where = f"_exp_slot > {plan.slot} AND epoch_us(_exp) > {plan.window_time}"
         few = task.files.to_rewrite(
-            step.path, step.base_version, source.columns, lambda file: chosen(file.sub_index, file.exp_block), where
-        )
+            step.path, step.base_version, source.columns, lambda file: chosen(file.sub_index, file.exp_block),
+            live_at(plan.slot, plan.window_time),
+        )  # fmt: skip
     if few is not None:
         return few
     rows = task.files.read(

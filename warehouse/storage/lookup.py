@@ -12,17 +12,20 @@ from __future__ import annotations
 
 import logging
 import re
-from functools import cache
+from functools import cache, reduce
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from warehouse.layout.columns import TIMES
+from warehouse.storage.arrow_keys import have_key
 from warehouse.storage.arrow_types import compared_alike
 from warehouse.storage.duckdb_sql import in_memory, listed, literal, quoted
-from warehouse.storage.recent_rows import SMALL, recent_rows
+from warehouse.storage.recent_rows import LOWER, SMALL, recent_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,7 +34,18 @@ if TYPE_CHECKING:
 
     from warehouse.storage.snapshot import DataFile
 
-__all__ = ["FAILURES", "FILE", "LARGE", "MATCHES", "WIDE", "leave_to_spark", "looked_up", "query_in_driver"]
+__all__ = [
+    "FAILURES",
+    "FILE",
+    "LARGE",
+    "MATCHES",
+    "WIDE",
+    "Bound",
+    "leave_to_spark",
+    "live_at",
+    "looked_up",
+    "query_in_driver",
+]
 
 LARGE = 4 * 1024**3
 """Bytes of files that the driver reads at most; there are more executors than drivers."""
@@ -50,6 +64,19 @@ _SMALL = 1024**2
 _GLOB = re.compile(r"[*?\[]")
 
 _connecting = Lock()
+
+
+class Bound(NamedTuple):
+    """A condition on a column of whole numbers or times; those are compared in microseconds."""
+
+    column: str
+    sign: Literal[">", "<="]
+    value: int
+
+
+def live_at(slot: int, instant: int) -> list[Bound]:
+    """Return the conditions of the rows that are live at an instant, which is in a slot."""
+    return [Bound("_exp_slot", ">", slot), Bound("_exp", ">", instant)]
 
 
 def query_in_driver(query: str, tables: Mapping[str, pa.Table]) -> pa.Table | None:
@@ -75,7 +102,7 @@ def looked_up(
     files: Sequence[DataFile],
     schema: StructType,
     keys: pa.Table | None,
-    where: str | None = None,
+    where: Sequence[Bound] = (),
     most: int | None = None,
     *,
     with_file: bool = False,
@@ -92,7 +119,7 @@ def looked_up(
         Values of columns, under the table's names; a null equals a null. Columns whose values the engines might compare in
         different ways are not compared: then there are more rows. None: all rows.
     where
-        A further condition, in DuckDB's SQL over columns of the table.
+        Further conditions on columns of the table, all of which hold.
     most
         Upper bound of the collected rows, if fewer than ``MATCHES``.
     with_file
@@ -113,11 +140,15 @@ def looked_up(
         return None
     if not files or (keys is not None and not keys.num_rows):
         return wanted.empty_table()
+    most = MATCHES if most is None else min(most, MATCHES)
     try:
+        kept = _kept(files, with_file=with_file)
+        if kept is not None:
+            rows = _among(kept, wanted, keys, where)
+            return rows.cast(wanted) if rows.num_rows <= most and rows.nbytes <= WIDE else None
         with _connection(1 if sum(file.size for file in files) <= _SMALL else None).cursor() as cursor:
-            reader = _matching(cursor, files, wanted, keys, where)
-            rows = _rows_up_to(reader, MATCHES if most is None else min(most, MATCHES))
-            return None if rows is None else rows.rename_columns(wanted.names).cast(wanted)
+            found = _rows_up_to(_matching(cursor, files, wanted, keys, where), most)
+            return None if found is None else found.rename_columns(wanted.names).cast(wanted)
     except FAILURES as error:
         leave_to_spark(error)
         return None
@@ -135,8 +166,9 @@ def _connection(threads: int | None) -> duckdb.DuckDBPyConnection:
 
 
 def _matching(
-    cursor: duckdb.DuckDBPyConnection, files: Sequence[DataFile], wanted: pa.Schema, keys: pa.Table | None, where: str | None
+    cursor: duckdb.DuckDBPyConnection, files: Sequence[DataFile], wanted: pa.Schema, keys: pa.Table | None, where: Sequence[Bound]
 ) -> pa.RecordBatchReader:
+    """The rows of files, which DuckDB reads."""
     joined = ""
     if keys is not None:
         names = [f"key_{number}" for number in range(keys.num_columns)]
@@ -145,15 +177,36 @@ def _matching(
         compared = zip(keys.column_names, signs, names, strict=True)
         joined = " SEMI JOIN keys ON " + " AND ".join(f"held.{quoted(own)} {sign} keys.{name}" for own, sign, name in compared)
     shown = ", ".join(f"held.{quoted(name)}" for name in wanted.names)
-    condition = "" if where is None else f" WHERE {where}"
-    kept = _kept(files, with_file=FILE in wanted.names)
-    if kept is not None:
-        cursor.register("kept", kept)
-        return cursor.sql(f"SELECT {shown} FROM kept AS held{joined}{condition}").to_arrow_reader(_AT_ONCE)
+    kinds = {field.name.lower(): field.type for field in wanted}
+    holds = [f"{_whole(each, kinds)} {each.sign} {each.value}" for each in where]
+    condition = f" WHERE {' AND '.join(holds)}" if holds else ""
     paths = listed(file.path for file in files)
     named = f", filename = {literal(FILE)}" if FILE in wanted.names else ""
     source = f"read_parquet({paths}, union_by_name = true, hive_partitioning = false{named})"
     return cursor.sql(f"SELECT {shown} FROM {source} AS held{joined}{condition}").to_arrow_reader(_AT_ONCE)
+
+
+def _whole(bound: Bound, kinds: Mapping[str, pa.DataType]) -> str:
+    kind = kinds.get(bound.column.lower())
+    is_time = bound.column in TIMES or (kind is not None and pa.types.is_timestamp(kind))
+    return f"epoch_us(held.{quoted(bound.column)})" if is_time else f"held.{quoted(bound.column)}"
+
+
+def _among(kept: pa.Table, wanted: pa.Schema, keys: pa.Table | None, where: Sequence[Bound]) -> pa.Table:
+    """The rows of small files that are in memory, in which column names have lower case: what DuckDB would find in the files."""
+    conditions = [_holds(kept[each.column.translate(LOWER)], each) for each in where]
+    if keys is not None:
+        columns = [kept[name.translate(LOWER)] for name in keys.column_names]
+        same = zip(columns, keys.columns, strict=True)
+        conditions.append(have_key([own.cast(key.type) for own, key in same], keys.columns))
+    rows = kept.select([name.translate(LOWER) for name in wanted.names]).rename_columns(wanted.names)
+    return rows.filter(reduce(pc.and_, conditions)) if conditions else rows
+
+
+def _holds(column: pa.ChunkedArray, bound: Bound) -> pa.ChunkedArray:
+    """Whether a condition holds of each value; null of a null, which a filter drops."""
+    whole = column.cast(pa.timestamp("us", "UTC")).cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
+    return pc.greater(whole, bound.value) if bound.sign == ">" else pc.less_equal(whole, bound.value)
 
 
 def _kept(files: Sequence[DataFile], *, with_file: bool) -> pa.Table | None:

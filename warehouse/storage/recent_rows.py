@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-__all__ = ["SMALL", "RecentRows", "recent_rows"]
+__all__ = ["LOWER", "SMALL", "RecentRows", "recent_rows"]
 
 SMALL = 128 * 1024
 """Bytes of a file whose rows are kept, at most."""
@@ -24,7 +24,7 @@ _WIDE = 4 * 1024**2
 """Bytes of the rows of one file: compressed texts may be many times as long as the file."""
 _ALL = 96 * 1024**2
 _BATCH_ROWS = 512
-_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 """DuckDB takes no other letters for their capitals."""
 
 
@@ -81,7 +81,7 @@ class RecentRows:
 
 
 def _in_lower_case(rows: pa.Table) -> pa.Table:
-    return rows.rename_columns([name.translate(_LOWER) for name in rows.column_names])
+    return rows.rename_columns([name.translate(LOWER) for name in rows.column_names])
 
 
 def _of_its_own(rows: pa.Table) -> pa.Table:

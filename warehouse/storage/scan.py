@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.model import Column
     from warehouse.errors import DamagedFileError
+    from warehouse.storage.lookup import Bound
     from warehouse.storage.snapshot import DataFile, Snapshot
 
 __all__ = ["SlotBounds", "TableFiles", "few", "no_rows"]
@@ -172,7 +173,7 @@ class TableFiles:
         wanted: Callable[[DataFile], bool],
         *,
         keys: pa.Table | None = None,
-        where: str | None = None,
+        where: Sequence[Bound] = (),
         most: int | None = None,
     ) -> pa.Table | None:
         """Return few rows of a table's wanted files, read by this process; None when Spark is to read them.
@@ -185,7 +186,7 @@ class TableFiles:
         files = [file for file in self.files(path, version) if wanted(file)]
         if keys is not None:
             return looked_up(self._looked_into(files), schema, keys, where, most)
-        asked = (path, version, tuple(schema.names), tuple(file.path for file in files), where, most)
+        asked = (path, version, tuple(schema.names), tuple(file.path for file in files), tuple(where), most)
         if asked not in self._found:
             rows = looked_up(self._looked_into(files), schema, None, where, most)
             self._kept_bytes += 0 if rows is None else rows.nbytes
@@ -195,12 +196,16 @@ class TableFiles:
         return self._found[asked]
 
     def to_rewrite(
-        self, path: str, version: int, columns: Sequence[Column | ColumnRecord], wanted: Callable[[DataFile], bool], where: str
+        self,
+        path: str,
+        version: int,
+        columns: Sequence[Column | ColumnRecord],
+        wanted: Callable[[DataFile], bool],
+        where: Sequence[Bound],
     ) -> pa.Table | None:
         """Return few rows that are to be written again, read by this process; None when Spark is to read them.
 
-        They have the given columns and all of the system's; ``where`` is SQL of DuckDB over these. Files are
-        verified first.
+        They have the given columns and all of the system's; ``where`` are conditions on these. Files are verified first.
         """
         named = [(column.name, column.type) for column in columns]
         schema, stored = _schema_without((), *named), _schema_without(CELL, *named)

@@ -11,6 +11,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 
 from warehouse.catalog.duck_sql import quoted
 from warehouse.catalog.types import parse_type
+from warehouse.storage.arrow_keys import group_numbers, is_exact
 from warehouse.storage.hashing import bucket
 from warehouse.storage.lookup import query_in_driver
 from warehouse.views.language.driver_sql import LeftToSparkError
@@ -21,6 +22,8 @@ from warehouse.views.maintenance.local_buckets import entered, touched_buckets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
     from warehouse.layout import Layout
     from warehouse.views.maintenance.inputs import Move
@@ -118,6 +121,53 @@ def matched_rows(
     ``sub_index`` is the bucket in which it is stored, or to which it belongs.
     """
     same = [*columns, "_exp"]
+    found = _matched_by_arrow(held, answer, same, state)
+    found = _matched_by_duckdb(held, answer, same, state) if found is None else found
+    known, place = found["sub_index"].cast(pa.int32()), found.column_names.index("sub_index")
+    new = pc.is_null(known).combine_chunks()
+    made = buckets_of(found.filter(new), search_key, layout)
+    return found.set_column(place, "sub_index", pc.replace_with_mask(known, new, made))
+
+
+def _matched_by_arrow(held: pa.Table, answer: pa.Table, same: Sequence[str], state: Sequence[str]) -> pa.Table | None:
+    """The rows matched; None where the engines might disagree on equality, or equal rows are in order of their state."""
+    if any(name not in rows.column_names for name in (*same, *state) for rows in (held, answer)):
+        return None
+    own, new = (rows.select([*same, "_ts", *state]) for rows in (held, answer))
+    if own.schema.types != new.schema.types or not all(map(is_exact, own.select(same).schema.types)):
+        return None
+    every = pa.Table.from_arrays(
+        [pa.chunked_array([*one.chunks, *other.chunks], one.type) for one, other in zip(own.columns, new.columns, strict=True)],
+        own.column_names,
+    )
+    side = np.repeat([0, 1], [held.num_rows, answer.num_rows])
+    _, first, groups = np.unique(group_numbers(every.select(same).columns), return_index=True, return_inverse=True)
+    counts = np.bincount(groups * 2 + side, minlength=2 * len(first)).reshape(-1, 2)
+    if state and (counts > 1).any():
+        return None
+    slots = np.concatenate([held["_load_slot"].to_numpy(), np.zeros(answer.num_rows, np.int64)])
+    order = np.lexsort((slots, every["_ts"].cast(pa.int64()).to_numpy(), side, groups))
+    structs = _positions(every, slots, state)
+    lists = [_lists(structs.take(pa.array(order[side[order] == which])), counts[:, which]) for which in (0, 1)]
+    buckets = np.full(len(first), np.iinfo(np.int32).max, np.int32)
+    np.minimum.at(buckets, groups[: held.num_rows], held["sub_index"].to_numpy())
+    values = every.select(same).take(pa.array(first))
+    known = pa.array(buckets, pa.int32(), mask=counts[:, 0] == 0)
+    return values.append_column("_was", lists[0]).append_column("_came", lists[1]).append_column("sub_index", known)
+
+
+def _positions(rows: pa.Table, slots: NDArray[np.int64], state: Sequence[str]) -> pa.StructArray:
+    """What the lists of matched rows have of each row."""
+    carried = [rows[name].combine_chunks() for name in state]
+    held = pa.StructArray.from_arrays(carried, list(state)) if state else pa.array(np.zeros(rows.num_rows, np.int32))
+    return pa.StructArray.from_arrays([rows["_ts"].combine_chunks(), pa.array(slots, pa.int64()), held], ["ts", "slot", "state"])
+
+
+def _lists(values: pa.Array, counts: NDArray[np.int64]) -> pa.ListArray:
+    return pa.ListArray.from_arrays(pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32()), values)
+
+
+def _matched_by_duckdb(held: pa.Table, answer: pa.Table, same: Sequence[str], state: Sequence[str]) -> pa.Table:
     shown = ", ".join(map(quoted, same))
     carried = ", ".join(f"{quoted(name)} := {quoted(name)}" for name in state)
     one = f"struct_pack(ts := _ts, slot := _load_slot, state := {f'struct_pack({carried})' if state else '0'})"
@@ -133,10 +183,7 @@ def matched_rows(
     found = query_in_driver(query, {"held": held, "answer": answer})
     if found is None:
         raise LeftToSparkError("DuckDB did not match the rows of the changed keys")
-    known, place = found["sub_index"].cast(pa.int32()), found.column_names.index("sub_index")
-    new = pc.is_null(known).combine_chunks()
-    made = buckets_of(found.filter(new), search_key, layout)
-    return found.set_column(place, "sub_index", pc.replace_with_mask(known, new, made))
+    return found
 
 
 def buckets_of(rows: pa.Table, names: Sequence[str], layout: Layout) -> pa.Array:

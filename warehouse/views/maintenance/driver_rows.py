@@ -1,33 +1,39 @@
 """Rows in the driver, with the methods of Spark's frames that pipelines use: one definition of a pipeline is run by either.
 
-Nothing is computed before :meth:`DriverRows.toArrow`, which asks DuckDB once. Whatever the driver would not compute as Spark does
-raises :class:`~warehouse.views.language.driver_sql.LeftToSparkError`; the caller then gives the same pipeline Spark's frames.
+Nothing is computed before :meth:`DriverRows.toArrow`. It asks DuckDB once, or nobody where Arrow computes all of it. Whatever the
+driver would not compute as Spark does raises :class:`~warehouse.views.language.driver_sql.LeftToSparkError`; the caller then
+gives the same pipeline Spark's frames.
 """
 
 from __future__ import annotations
 
+import logging
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 from pyspark.sql.types import StructType
 from sqlglot import exp
 
 from warehouse.catalog.duck_sql import quoted
-from warehouse.storage.lookup import query_in_driver
+from warehouse.storage.arrow_keys import have_key, is_exact
+from warehouse.storage.lookup import FAILURES, query_in_driver
 from warehouse.views.language.dialect import expression_of
 from warehouse.views.language.driver_sql import LeftToSparkError, exactly_grouped, plain_type, translated
 from warehouse.views.language.faults import RefusedError
+from warehouse.views.maintenance.arrow_terms import restored, term_of, without_instants
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
     from warehouse.views.language.driver_sql import Translated
+    from warehouse.views.maintenance.arrow_terms import Kinds, Term
 
 __all__ = ["DriverRows", "Frame"]
 
@@ -35,27 +41,28 @@ _ORDERED = re.compile(r"(?:`(?P<quoted>[^`]+)`|(?P<plain>\w+))(?: (?P<way>ASC|DE
 _JSON = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
 _TRANSLATED = 4096
 """Expressions and types whose translations are kept: more than the views of a large project have."""
-_Kinds: TypeAlias = "tuple[tuple[str, str | None], ...]"
-"""The names of columns in lower case, with their Spark SQL types; None: a column that is only passed on."""
+_Computed: TypeAlias = "Callable[[], pa.Table]"
 
 
 @dataclass(frozen=True)
 class DriverRows:
     """Rows that DuckDB computes.
 
-    ``query`` is SQL over ``tables``; ``types`` are the types of its columns, in order.
+    ``query`` is SQL over ``tables``; ``types`` are the types of its columns, in order. ``computed`` gives the same rows by Arrow
+    alone; None where only DuckDB computes them.
     """
 
     query: str
     types: Mapping[str, pa.DataType]
     tables: Mapping[str, pa.Table] = field(repr=False)
+    computed: _Computed | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(cls, rows: pa.Table) -> DriverRows:
         """Return the rows of a table, whose types are as Spark gives them to Arrow."""
         name = f"rows_{id(rows)}"
         own = dict(zip(rows.column_names, rows.schema.types, strict=True))
-        return cls(f"SELECT * FROM {name}", _distinct(own, rows.num_columns), {name: rows})
+        return cls(f"SELECT * FROM {name}", _distinct(own, rows.num_columns), {name: rows}, lambda: rows)
 
     @property
     def columns(self) -> list[str]:
@@ -78,15 +85,37 @@ class DriverRows:
         """
         shown: list[str] = []
         types: list[tuple[str, pa.DataType]] = []
+        terms: list[tuple[Term | None, tuple[int, ...]]] = []
         for each in expressions:
             if each == "*":
                 shown += map(quoted, self.types)
                 types += self.types.items()
+                terms += [(term_of(f"`{name}`", self._kinds), ()) for name in self.types]
                 continue
-            name, column, found = _named(each, self._kinds)
-            shown.append(f"{found.sql} AS {quoted(name)}")
+            sql, instants = without_instants(each)
+            name, column, found = _named(sql, self._kinds)
+            shown.append(f"{restored(found.sql, instants)} AS {quoted(name)}")
             types.append((name, self._type(column) if column else _arrow_type(str(found.kind))))
-        return DriverRows(f"SELECT {', '.join(shown)} FROM ({self.query})", _distinct(dict(types), len(types)), self.tables)
+            terms.append((term_of(sql, self._kinds), instants))
+        kinds = _distinct(dict(types), len(types))
+        computed = self._picked([(term, at) for term, at in terms if term is not None], kinds)
+        return DriverRows(f"SELECT {', '.join(shown)} FROM ({self.query})", kinds, self.tables, computed)
+
+    def _picked(self, terms: Sequence[tuple[Term, tuple[int, ...]]], types: Mapping[str, pa.DataType]) -> _Computed | None:
+        inner = self.computed
+        if inner is None or len(terms) < len(types):
+            return None
+
+        def made() -> pa.Table:
+            rows = inner()
+            there, columns = _by_name(rows), []
+            for (term, instants), kind in zip(terms, types.values(), strict=True):
+                value = term.of(there, instants)
+                column = pa.repeat(value, rows.num_rows) if term.constant else value
+                columns.append(column if column.type == kind else column.cast(kind))
+            return pa.Table.from_arrays(columns, list(types))
+
+        return made
 
     def where(self, condition: str) -> DriverRows:
         """Return the rows for which a condition is true.
@@ -97,7 +126,18 @@ class DriverRows:
             When the driver does not compute it.
 
         """
-        return DriverRows(f"SELECT * FROM ({self.query}) WHERE {self.condition(condition)}", self.types, self.tables)
+        query = f"SELECT * FROM ({self.query}) WHERE {self.condition(condition)}"
+        sql, instants = without_instants(condition)
+        inner, term = self.computed, term_of(sql, self._kinds)
+        if inner is None or term is None:
+            return DriverRows(query, self.types, self.tables)
+
+        def made() -> pa.Table:
+            rows = inner()
+            found = term.of(_by_name(rows), instants)
+            return rows.filter(pa.repeat(found, rows.num_rows) if term.constant else found)
+
+        return DriverRows(query, self.types, self.tables, made)
 
     def condition(self, sql: str) -> str:
         """Return a condition of Spark SQL over the columns as DuckDB's.
@@ -108,10 +148,11 @@ class DriverRows:
             When the driver does not compute it.
 
         """
-        found = _translated(sql, self._kinds)
+        template, instants = without_instants(sql)
+        found = _translated(template, self._kinds)
         if found.kind != "boolean":
             raise LeftToSparkError(f"{sql} is no condition")
-        return found.sql
+        return restored(found.sql, instants)
 
     def unionByName(self, other: DriverRows) -> DriverRows:  # noqa: N802 - as Spark calls it
         """Return the rows of both, which have the same columns.
@@ -127,7 +168,16 @@ class DriverRows:
             raise LeftToSparkError("the inputs of a UNION ALL have columns of different types")
         same = ", ".join(f"{quoted(there[name.lower()][0])} AS {quoted(name)}" for name in self.types)
         query = f"SELECT * FROM ({self.query}) UNION ALL SELECT {same} FROM ({other.query})"
-        return DriverRows(query, self.types, {**self.tables, **other.tables})
+        one, two, names = self.computed, other.computed, list(self.types)
+        if one is None or two is None:
+            return DriverRows(query, self.types, {**self.tables, **other.tables})
+
+        def made() -> pa.Table:
+            there = _by_name(two())
+            above, below = pa.Table.from_arrays(one().columns, names), [there[name.lower()] for name in names]
+            return pa.concat_tables([above, pa.Table.from_arrays(below, names)])
+
+        return DriverRows(query, self.types, {**self.tables, **other.tables}, made)
 
     def join(self, other: DriverRows, condition: str, how: str) -> DriverRows:
         """Return pairs of rows for which a condition is true; ``how`` is a kind of join as Spark calls it.
@@ -143,6 +193,39 @@ class DriverRows:
         both = DriverRows(f"({self.query}) AS l {word} JOIN ({other.query}) AS r", types, {**self.tables, **other.tables})
         shown = types if word == how else self.types
         return DriverRows(f"SELECT * FROM {both.query} ON {both.condition(condition)}", shown, both.tables)
+
+    def matched(self, keys: DriverRows, columns: Sequence[str], condition: str, how: str) -> DriverRows:
+        """Return the rows whose columns are one of some keys, or with ``left_anti`` none of them; nulls equal nulls.
+
+        Parameters
+        ----------
+        keys
+            The keys: the columns in the same order.
+        columns
+            Names of columns.
+        condition
+            That columns and keys are equal, as Spark SQL.
+        how
+            ``left_semi`` or ``left_anti``.
+
+        Raises
+        ------
+        LeftToSparkError
+            When the driver does not compare them.
+
+        """
+        found = self.join(keys, condition, how)
+        inner, sought, own = self.computed, keys.computed, [self._type(name) for name in columns]
+        if inner is None or sought is None or own != [*keys.types.values()] or not all(map(is_exact, own)):
+            return found
+
+        def made() -> pa.Table:
+            rows = inner()
+            there = _by_name(rows)
+            known = have_key([there[name.lower()] for name in columns], sought().columns)
+            return rows.filter(known if how == "left_semi" else pc.invert(known))
+
+        return replace(found, computed=made)
 
     def numbered(self, partition: Sequence[str], order: Sequence[str], name: str) -> DriverRows:
         """Return the rows with their number, from 1, in an order of their own within each partition.
@@ -195,7 +278,21 @@ class DriverRows:
         types = [*((name, self._type(name)) for name in keys), *((name, _arrow_type(str(value.kind))) for value, name in found)]
         by = f" GROUP BY {', '.join(map(quoted, keys))}" if keys else ""
         query = f"SELECT {', '.join(shown)} FROM ({self.query}){by}"
-        return DriverRows(query, _distinct(dict(types), len(types)), self.tables)
+        own = _distinct(dict(types), len(types))
+        exact = not aggregates and all(map(is_exact, own.values()))
+        return DriverRows(query, own, self.tables, self._distinct_values(keys) if exact else None)
+
+    def _distinct_values(self, columns: Sequence[str]) -> _Computed | None:
+        inner, names = self.computed, list(columns)
+        if inner is None or not names:
+            return None
+
+        def made() -> pa.Table:
+            there = _by_name(inner())
+            rows = pa.Table.from_arrays([there[name.lower()] for name in names], names)
+            return rows.group_by(names, use_threads=False).aggregate([]).select(names)
+
+        return made
 
     def limit(self, count: int) -> DriverRows:
         """Return at most this number of rows."""
@@ -210,16 +307,22 @@ class DriverRows:
             When DuckDB cannot compute them: Spark then gives the answer, or the error.
 
         """
+        kinds = pa.schema(list(self.types.items()))
+        if self.computed is not None:
+            try:
+                return self.computed().rename_columns(self.columns).cast(kinds)
+            except FAILURES as error:
+                logging.getLogger("warehouse").info("left to DuckDB: %s", error)
         rows = query_in_driver(self.query, self.tables)
         if rows is None:
             raise LeftToSparkError("DuckDB did not compute the rows")
-        return rows.rename_columns(self.columns).cast(pa.schema(list(self.types.items())))
+        return rows.rename_columns(self.columns).cast(kinds)
 
     def _type(self, column: str) -> pa.DataType:
         return next(kind for name, kind in self.types.items() if name.lower() == column.lower())
 
     @cached_property
-    def _kinds(self) -> _Kinds:
+    def _kinds(self) -> Kinds:
         return tuple((name.lower(), _spark_type(kind)) for name, kind in self.types.items())
 
 
@@ -231,12 +334,12 @@ Frame = TypeVar("Frame", "DataFrame", DriverRows)
 
 
 @lru_cache(maxsize=_TRANSLATED)
-def _translated(sql: str, kinds: _Kinds, *, aggregates: bool = False) -> Translated:
+def _translated(sql: str, kinds: Kinds, *, aggregates: bool = False) -> Translated:
     return translated(sql, dict(kinds), aggregates=aggregates)
 
 
 @lru_cache(maxsize=_TRANSLATED)
-def _named(sql: str, kinds: _Kinds) -> tuple[str, str | None, Translated]:
+def _named(sql: str, kinds: Kinds) -> tuple[str, str | None, Translated]:
     """The name of an expression, the column that it is, if it is one, and the expression as DuckDB's."""
     try:
         node = expression_of(sql)
@@ -248,6 +351,11 @@ def _named(sql: str, kinds: _Kinds) -> tuple[str, str | None, Translated]:
     if column is None and found.kind is None:
         raise LeftToSparkError("the driver passes on columns of nested types only")
     return name, column, found
+
+
+def _by_name(rows: pa.Table) -> dict[str, pa.ChunkedArray]:
+    """The columns by their names in lower case."""
+    return dict(zip(map(str.lower, rows.column_names), rows.columns, strict=True))
 
 
 def _term(sql: str) -> tuple[str, str]:

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from warehouse.catalog.identifiers import quoted
 from warehouse.layout.columns import CELL, is_system
 from warehouse.storage.arrow_types import can_be_collected
+from warehouse.storage.lookup import Bound, live_at
 from warehouse.storage.scan import SlotBounds, few, no_rows
 from warehouse.storage.session import interpreted
 from warehouse.views.algebra import stateful_of
@@ -195,7 +196,7 @@ class NodeTable:
             return None
         rows = self.files.found(
             self._path, self.version, self.columns, SlotBounds.loaded_after(self.loaded_until), most=FEW,
-            where=f"_load_slot > {self.loaded_until} AND _exp_slot > {move.k} AND epoch_us(_exp) > {move.now}",
+            where=[Bound("_load_slot", ">", self.loaded_until), *live_at(move.k, move.now)],
         )  # fmt: skip
         gone = None if rows is None or dead is None else self._died(dead, rows.schema)
         return rows if rows is None or dead is None else None if gone is None else pa.concat_tables([rows, gone])
@@ -223,7 +224,7 @@ class NodeTable:
         lived = SlotBounds.expiring_after(self.move.k0)
         return self.files.found(
             self._path, self.base, self.columns, lambda file: lived(file) and self._may_end(file), most=FEW,
-            where=f"_exp_slot > {self.move.k0} AND _exp_slot <= {self.move.k}",
+            where=[Bound("_exp_slot", ">", self.move.k0), Bound("_exp_slot", "<=", self.move.k)],
         )  # fmt: skip
 
     def newly(self) -> pa.Table | None:
@@ -238,7 +239,7 @@ class NodeTable:
         """Return the rows that are live at the plan's window time, at least those of the keys; None: Spark must read them."""
         if self.version is None or (keys is None and not few(self._files(self.version))):
             return None
-        live = f"_exp_slot > {self.move.k} AND epoch_us(_exp) > {self.move.now}"
+        live = live_at(self.move.k, self.move.now)
         wanted = SlotBounds.expiring_after(self.move.k)
         return self.files.found(self._path, self.version, self.columns, wanted, keys=keys, where=live, most=FEW)
 
@@ -246,7 +247,7 @@ class NodeTable:
         """Return the rows that were live at the last epoch, at least those of the keys; None: Spark must read them."""
         if self.move.first or self.base is None or (keys is None and not few(self._files(self.base))):
             return None
-        live = f"_exp_slot > {self.move.k0} AND epoch_us(_exp) > {self.move.before}"
+        live = live_at(self.move.k0, self.move.before)
         wanted = SlotBounds.expiring_after(self.move.k0)
         return self.files.found(self._path, self.base, self.columns, wanted, keys=keys, where=live, most=FEW)
 
@@ -255,7 +256,7 @@ class NodeTable:
         if self.move.first or self.base is None:
             return None
         lived = SlotBounds.expiring_after(self.move.k0)
-        live = f"_exp_slot > {self.move.k0} AND epoch_us(_exp) > {self.move.before}"
+        live = live_at(self.move.k0, self.move.before)
         return self.files.to_rewrite(self._path, self.base, self.columns, lived, live)
 
     def many_own(
@@ -320,7 +321,7 @@ class NodeTable:
         """Return the live rows of some buckets with all columns, to write them again; None: Spark must read them."""
         if self.base is None:
             return None
-        live = f"_exp_slot > {self.move.k} AND epoch_us(_exp) > {self.move.now}"
+        live = live_at(self.move.k, self.move.now)
         return self.files.to_rewrite(self._path, self.base, self.columns, lambda file: file.sub_index in buckets, live)
 
     # --- facts that are known without reading rows ---

@@ -13,27 +13,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
+from warehouse.storage.arrow_keys import equal_rows
 from warehouse.storage.arrow_types import compared_alike
 from warehouse.storage.lookup import FAILURES, MATCHES, WIDE, leave_to_spark
 from warehouse.views.algebra import Filter, Project
 from warehouse.views.language.dialect import names_in
 from warehouse.views.language.driver_sql import LeftToSparkError
-from warehouse.views.maintenance.driver_rows import DriverRows
 from warehouse.views.maintenance.feeds import CARRIED
 from warehouse.views.maintenance.join_inputs import connecting, without_end
-from warehouse.views.maintenance.keys import distinct_keys, grouped, paired
+from warehouse.views.maintenance.keys import distinct_keys, paired
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from collections.abc import Set as AbstractSet
 
+    from numpy.typing import NDArray
     from pyspark.sql import DataFrame
 
+    from warehouse.storage.arrow_keys import EqualRows
     from warehouse.views.algebra import Join, Operator, OuterJoin
     from warehouse.views.maintenance.driver_rows import Frame
     from warehouse.views.maintenance.join_inputs import ArrivedSide, JoinInputs
@@ -248,37 +251,39 @@ def _local_term(
 
 def _taken(left: pa.Table, right: pa.Table, on: Sequence[tuple[str, str]], join: Join) -> pa.Table:
     """Join two tables like :func:`_probe`, but read only the compared columns, and take the others for the pairs alone."""
-    one = _numbered(left, "row", [(column, f"l_{place}") for place, (column, _) in enumerate(on)])
-    other = _numbered(right, "other", [(column, f"r_{place}") for place, (_, column) in enumerate(on)])
-    compared = [(f"l_{place}", f"r_{place}") for place in range(len(on))]
-    if left.num_rows * right.num_rows > _CANDIDATES and _candidates(one, other, compared, join) > _CANDIDATES:
+    own, theirs = ([rows[name] for name in names] for rows, names in zip((left, right), zip(*on, strict=True), strict=True))
+    equal = equal_rows(own, theirs, nulls=join.null_safe)
+    if equal.pairs > _CANDIDATES:
         raise LeftToSparkError("too many rows have the same keys")
-    met = _probe(one.selectExpr("*", "_ts AS _since"), without_end(other), compared, join)
-    pairs = met.selectExpr("row", "other", *CARRIED).limit(MATCHES + 1).toArrow()
-    if pairs.num_rows > MATCHES or _bytes(left, pairs["row"]) + _bytes(right, pairs["other"]) > WIDE:
+    rows, others, times = _overlapping(equal, left, right)
+    if _bytes(left, rows) + _bytes(right, others) > WIDE:
         raise LeftToSparkError("too many rows meet")
-    left, right = (rows.drop_columns(CARRIED) for rows in (left, right))
-    found = [*left.take(pairs["row"]).columns, *right.take(pairs["other"]).columns, *pairs.select(CARRIED).columns]
+    left, right = (each.drop_columns(CARRIED) for each in (left, right))
+    found = [*left.take(rows).columns, *right.take(others).columns, *times]
     return pa.Table.from_arrays(found, [*left.column_names, *right.column_names, *CARRIED])
 
 
-def _numbered(rows: pa.Table, number: str, columns: Sequence[tuple[str, str]]) -> DriverRows:
-    """The values that are compared, under other names, the times, and the numbers of the rows."""
-    named = {name: rows[column] for column, name in columns}
-    carried = {name: rows[name] for name in CARRIED}
-    return DriverRows.of(pa.table({number: pa.array(range(rows.num_rows), pa.int64()), **named, **carried}))
+def _overlapping(equal: EqualRows, left: pa.Table, right: pa.Table) -> tuple[pa.Array, pa.Array, list[pa.Array]]:
+    """The row numbers of pairs whose lives overlap, and their carried times: they begin last and end first."""
+    if any(rows[name].null_count for rows in (left, right) for name in CARRIED):
+        raise LeftToSparkError("rows have no times")
+    one, other = ([rows[name].cast(pa.int64()).to_numpy() for name in CARRIED] for rows in (left, right))
+    found: list[tuple[NDArray[np.int64], ...]] = []
+    count = 0
+    for rows, others in equal.parts():
+        begins = np.maximum(one[0][rows], other[0][others])
+        ends, outs = (np.minimum(one[place][rows], other[place][others]) for place in (1, 2))
+        meet = begins < ends
+        found.append(tuple(each[meet] for each in (rows, others, begins, ends, outs)))
+        count += int(meet.sum())
+        if count > MATCHES:
+            raise LeftToSparkError("too many rows meet")
+    joined = [np.concatenate(parts) for parts in zip(*found, strict=True)] or [np.array([], np.int64)] * 5
+    numbers, times = joined[:2], (pa.array(each, pa.int64()).cast(left[CARRIED[0]].type) for each in joined[2:])
+    return pa.array(numbers[0], pa.int64()), pa.array(numbers[1], pa.int64()), list(times)
 
 
-def _candidates(left: DriverRows, right: DriverRows, on: Sequence[tuple[str, str]], join: Join) -> int:
-    """How many pairs have equal keys, whenever they lived."""
-    one = grouped(left, [name for name, _ in on], [("count(*)", "_left")])
-    other = grouped(right, [name for _, name in on], [("count(*)", "_right")])
-    pairs = paired(one, other, " AND ".join(_equal(on, join)), "inner")
-    found = grouped(pairs, [], [("sum(_left * _right)", "_pairs")]).toArrow()["_pairs"][0].as_py()
-    return int(found or 0)
-
-
-def _bytes(rows: pa.Table, taken: pa.ChunkedArray) -> float:
+def _bytes(rows: pa.Table, taken: pa.Array) -> float:
     """The bytes of some rows: exact for texts, an upper bound for nested values."""
     most = max(pc.value_counts(taken).field("counts").to_pylist(), default=0)
     total = 0.0

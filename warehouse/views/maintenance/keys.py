@@ -71,6 +71,8 @@ def _matched(rows: Frame, keys: Frame, columns: Sequence[str], by: Sequence[str]
     equal = " AND ".join(
         f"{quoted(column)} {sign} _key_{number}" for number, (column, sign) in enumerate(zip(columns, signs, strict=True))
     )
+    if isinstance(rows, DriverRows):
+        return rows.matched(plain, columns, equal, how)
     return paired(rows, plain, equal, how)
 
 
