@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Limits", "limited", "limits"]
 
+_REWRITTEN = 50
+"""Times the rows that the driver takes from Spark (*measured*, 370 000 rows of six numbers in four buckets, 10 000 keys changed:
+0.27 s of one core, where the Spark jobs of such a step took 2.7 s of two)."""
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -79,6 +83,10 @@ class Limits:
     def in_driver(self, rows: int, size: int) -> bool:
         """Whether the driver takes this number of rows, in files of this number of bytes, from Spark."""
         return rows <= self.driver_rows and size <= self.driver_bytes
+
+    def rewrites_in_driver(self, rows: int) -> bool:
+        """Whether the driver may rewrite a keyed table of this number of rows, as arrays, when few of its keys change."""
+        return rows <= _REWRITTEN * self.driver_rows
 
 
 _in_force = [Limits()]

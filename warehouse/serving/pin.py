@@ -48,6 +48,9 @@ __all__ = ["EMPTY", "Pin", "require", "until_now"]
 EMPTY = "empty"
 """How the identities of sandboxes without rows begin: they serve later epochs, too."""
 _MAX_SANDBOXES = 8
+_DESCRIBED = 4_096
+_columns_of: dict[tuple[str, int, int, int] | None, tuple[tuple[str, str], ...]] = {}
+"""The columns of zero-row files that were read as they are now: the next epoch, and another pin, have mostly the same ones."""
 
 
 @dataclass
@@ -167,21 +170,31 @@ class Pin:
         """Return the user's columns of a table: names and DuckDB types, from its zero-row file."""
         held = self.columns.get(state.name)
         if held is None:
-            path = self.schema_file(state)
-            rows_of = f"SELECT * FROM read_parquet([{literal(path)}], hive_partitioning = false)"
-            if self.lazy(state) is not None:
-                names = [column.name for column in state.declaration.columns]
-                rows_of = select(self.source(state, (), self.epoch.window_time), names)
-            query = f"DESCRIBE {rows_of}"
-            try:
-                rows = connection.execute(query).fetchall()
-            except duckdb.Error as error:
-                if Path(path).exists():
-                    reason = str(error).splitlines()[0]
-                    raise MissingPartError(f"{path} is damaged: {reason}; `stream-wh check --repair` writes it again") from error
-                raise EpochVacuumedError(f"{path}: missing; run again to read the newest epoch") from error
-            held = self.columns[state.name] = tuple((row[0], row[1]) for row in rows if is_user_column(row[0]))
+            held = self.columns[state.name] = self._described(connection, state)
         return held
+
+    def _described(self, connection: duckdb.DuckDBPyConnection, state: TableState) -> tuple[tuple[str, str], ...]:
+        path = self.schema_file(state)
+        rows_of = f"SELECT * FROM read_parquet([{literal(path)}], hive_partitioning = false)"
+        file = _as_it_is(path)
+        if self.lazy(state) is not None:
+            names = [column.name for column in state.declaration.columns]
+            rows_of, file = select(self.source(state, (), self.epoch.window_time), names), None
+        if file in _columns_of:
+            return _columns_of[file]
+        try:
+            rows = connection.execute(f"DESCRIBE {rows_of}").fetchall()
+        except duckdb.Error as error:
+            if Path(path).exists():
+                reason = str(error).splitlines()[0]
+                raise MissingPartError(f"{path} is damaged: {reason}; `stream-wh check --repair` writes it again") from error
+            raise EpochVacuumedError(f"{path}: missing; run again to read the newest epoch") from error
+        found = tuple((row[0], row[1]) for row in rows if is_user_column(row[0]))
+        if file is not None:
+            while len(_columns_of) >= _DESCRIBED:
+                _columns_of.pop(next(iter(_columns_of)), None)
+            _columns_of[file] = found
+        return found
 
     def key_columns(self, connection: duckdb.DuckDBPyConnection, state: TableState) -> tuple[KeyColumn, ...]:
         """Return the search key of a table with its types."""
@@ -419,3 +432,12 @@ def require(paths: Iterable[str]) -> None:
     for path in paths:
         if not os.path.exists(path):  # noqa: PTH110 - a path object costs more than the look
             raise EpochVacuumedError(f"{path}: a file of the epoch is gone; run again to read the newest epoch")
+
+
+def _as_it_is(path: str) -> tuple[str, int, int, int] | None:
+    """A file's path and what changes when it is written again; None when it is not there."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - a path object costs more than the call
+    except OSError:
+        return None
+    return path, found.st_ino, found.st_mtime_ns, found.st_size

@@ -50,7 +50,9 @@ def _way(step: Step, kind: Kind[Any], last: Epoch | None, few: dict[str, bool]) 
     if kind.by_spark:
         return "spark"
     if isinstance(step, RewriteBuckets):
-        return "driver" if few[step.stream] and _is_small(state) else "spark"
+        parts = state.partitions if state is not None else ()
+        small = limits().rewrites_in_driver(sum(part.rows for part in parts))
+        return "driver" if few[step.stream] and small else "spark"
     again = kind.rewritten(step, state) if state is not None else 0
     return "driver" if few[step.stream] and again <= limits().driver_rows else "spark"
 

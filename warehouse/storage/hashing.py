@@ -13,6 +13,7 @@ import struct
 from datetime import date
 from decimal import Context
 from decimal import Decimal as Number
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, assert_never
 
 import xxhash
@@ -21,12 +22,12 @@ from warehouse.catalog.types import Array, AtomicType, Decimal, Struct
 from warehouse.time import to_micros
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from warehouse.catalog.types import SqlType
     from warehouse.layout import Layout
 
-__all__ = ["bucket", "spark_xxhash64"]
+__all__ = ["bucket", "buckets", "spark_xxhash64"]
 
 _SEED = 42
 _LONG_DIGITS = 18
@@ -39,6 +40,18 @@ _EXACT = Context(prec=76)
 def bucket(values: Sequence[Any], types: Sequence[SqlType], layout: Layout) -> int:
     """Return the sub-index of a keyed row: ``base + pmod(xxhash64(values), n) + 1`` for the ``values`` of the search key."""
     return layout.base + spark_xxhash64(values, types) % layout.cells + 1
+
+
+def buckets(keys: Sequence[tuple[Any, ...]], types: Sequence[SqlType], layout: Layout) -> Iterator[int]:
+    """Yield the sub-indices of keyed rows, as :func:`bucket` does; keys that come again are not hashed again."""
+    known = all(isinstance(kind, Decimal | AtomicType) for kind in types)
+    hashed = _hash_of(tuple(types)) if known else lambda key: spark_xxhash64(key, types)
+    return (layout.base + hashed(key) % layout.cells + 1 for key in keys)
+
+
+@lru_cache(maxsize=16)
+def _hash_of(types: tuple[SqlType, ...]) -> Callable[[tuple[Any, ...]], int]:
+    return lru_cache(maxsize=16_384)(lambda key: spark_xxhash64(key, types))
 
 
 def spark_xxhash64(values: Sequence[Any], types: Sequence[SqlType]) -> int:

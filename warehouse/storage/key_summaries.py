@@ -193,7 +193,7 @@ def count_keys(file: Path, key: Sequence[str]) -> KeySummary | None:
     import pyarrow.parquet as pq  # noqa: PLC0415 - those who only read never need it
 
     parquet = pq.ParquetFile(file)
-    if not _can_be_counted(parquet, key):
+    if not _can_be_counted(parquet.schema_arrow, key):
         return None
     columns, counts = _runs(parquet.read(columns=list(key)), key)
     found: dict[tuple[Any, ...], int] = {}
@@ -218,15 +218,11 @@ def counts_in(column: pa.ChunkedArray) -> dict[Any, int]:
 
 def _content(file: Path, key: Sequence[str], most: int) -> bytes | None:
     import pyarrow as pa  # noqa: PLC0415 - those who only read never need it
-    import pyarrow.parquet as pq  # noqa: PLC0415 - same
 
-    parquet = pq.ParquetFile(file)
-    rows = parquet.metadata.num_rows
-    if not rows or not _can_be_counted(parquet, key):
+    table = _keys_of(file, key)
+    if table is None:
         return None
-    if parquet.num_row_groups > _SAMPLED_GROUPS and _nearly_unique(parquet.read_row_group(0, columns=list(key)), key):
-        return None
-    table = parquet.read(columns=list(key))
+    rows = table.num_rows
     columns, counts = _runs(table, key)
     if len(counts) * _FEWEST_ROWS > rows:
         return None
@@ -239,6 +235,25 @@ def _content(file: Path, key: Sequence[str], most: int) -> bytes | None:
     except UnicodeDecodeError:
         return None
     return first + (second or b"") or None
+
+
+def _keys_of(file: Path, key: Sequence[str]) -> pa.Table | None:
+    """The keys of a file's rows, in their order, from memory if it was written from there; None if they need no summary."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - those who only read never need it
+
+    from warehouse.storage.recent_rows import LOWER, recent_rows  # noqa: PLC0415 - same
+
+    written = recent_rows().written(str(file))
+    if written is not None:
+        names = [name.translate(LOWER) for name in key]
+        held = written.select(names).rename_columns(list(key)) if set(names) <= set(written.column_names) else None
+        return held if held is not None and held.num_rows and _can_be_counted(held.schema, key) else None
+    parquet = pq.ParquetFile(file)
+    if not parquet.metadata.num_rows or not _can_be_counted(parquet.schema_arrow, key):
+        return None
+    if parquet.num_row_groups > _SAMPLED_GROUPS and _nearly_unique(parquet.read_row_group(0, columns=list(key)), key):
+        return None
+    return parquet.read(columns=list(key))
 
 
 def _filter(rows: int, columns: Sequence[Any], most: int) -> bytes:
@@ -311,11 +326,11 @@ def _listed(column: Any) -> list[Any]:  # noqa: ANN401 - an Arrow array
     return values
 
 
-def _can_be_counted(parquet: Any, key: Sequence[str]) -> bool:  # noqa: ANN401 - pyarrow has no types
+def _can_be_counted(schema: pa.Schema, key: Sequence[str]) -> bool:
     """Whether a file has the columns of a key, and their types have values that are equal to themselves alone."""
     import pyarrow as pa  # noqa: PLC0415 - as above
 
-    kinds = {field.name: field.type for field in parquet.schema_arrow}
+    kinds = {field.name: field.type for field in schema}
     tests = (
         pa.types.is_string, pa.types.is_large_string, pa.types.is_integer, pa.types.is_boolean, pa.types.is_date32,
         pa.types.is_timestamp, pa.types.is_decimal,

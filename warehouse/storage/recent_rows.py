@@ -60,6 +60,12 @@ class RecentRows:
                 self._rows[path] = self._update, _in_lower_case(_of_its_own(rows))
                 self._bytes += rows.nbytes
 
+    def written(self, path: str) -> pa.Table | None:
+        """Return the rows of a file if they are kept; nobody asks for them by that."""
+        with self._lock:
+            found = self._rows.get(path)
+        return None if found is None else found[1]
+
     def of(self, path: str, size: int) -> pa.Table | None:
         """Return the rows of a file of so many bytes, read now if they are not kept; None when it is too large for that.
 

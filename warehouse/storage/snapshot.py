@@ -50,6 +50,8 @@ _DECIMAL_SLACK = Decimal(2) ** -50
 _MILLISECOND = 1000
 _PARTITION = "partition."
 _known: dict[tuple[str | int, ...], tuple[str, Any]] = {}
+_counted = [0]
+"""The files of the versions in ``_known``, and one for each version."""
 _reading = Lock()
 _ORDINAL_OF_1970 = date(1970, 1, 1).toordinal()
 _LAST_ORDINAL = date.max.toordinal()
@@ -159,14 +161,22 @@ def _read(location: str, version: int) -> tuple[str, Any]:
         return _read_again(location, version)
     key = (location, version, entry.st_ino, entry.st_mtime_ns, entry.st_size, changed)
     with _reading:
-        found = _known.pop(key, None)
+        found = _taken(key)
     if found is None:
         found = _read_again(location, version)
     with _reading:
+        _taken(key)  # another thread may have read it meanwhile
         _known[key] = found
-        files = sum(actions.num_rows + 1 for _, actions in _known.values())
-        while files > limits().known_files:
-            files -= _known.pop(next(iter(_known)))[1].num_rows + 1
+        _counted[0] += found[1].num_rows + 1
+        while _counted[0] > limits().known_files:
+            _taken(next(iter(_known)))
+    return found
+
+
+def _taken(key: tuple[str | int, ...]) -> tuple[str, Any] | None:
+    """Take a version out of those that are known."""
+    found = _known.pop(key, None)
+    _counted[0] -= 0 if found is None else found[1].num_rows + 1
     return found
 
 

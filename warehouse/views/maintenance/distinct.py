@@ -328,7 +328,7 @@ def _appearances_in_driver(values: pa.Table, columns: Sequence[str]) -> pa.Table
 
 def _spared_in_driver(inputs: NodeInputs, values: pa.Table, layout: Layout) -> Replacement | None:
     """Return the new content of the table of spare rows, like :func:`spared`; None: Spark must compute it."""
-    own = None if inputs.spares is None else inputs.spares.all_own()
+    own = None if inputs.spares is None or not inputs.spares.fits_driver() else inputs.spares.every_own()
     if own is None:
         return None
     columns, move, instant = list(inputs.node.columns), inputs.move, pa.timestamp("us", "UTC")

@@ -12,7 +12,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 from warehouse.catalog.duck_sql import quoted
 from warehouse.catalog.types import parse_type
 from warehouse.storage.arrow_keys import group_numbers, is_exact
-from warehouse.storage.hashing import bucket
+from warehouse.storage.hashing import buckets
 from warehouse.storage.lookup import query_in_driver
 from warehouse.views.language.driver_sql import LeftToSparkError
 from warehouse.views.maintenance.driver_rows import DriverRows
@@ -189,5 +189,5 @@ def _matched_by_duckdb(held: pa.Table, answer: pa.Table, same: Sequence[str], st
 def buckets_of(rows: pa.Table, names: Sequence[str], layout: Layout) -> pa.Array:
     """Return the sub-index of each row of a keyed table, by the columns of its search key."""
     types = [parse_type(from_arrow_type(rows.schema.field(name).type).simpleString()) for name in names]
-    keys = zip(*(rows[name].to_pylist() for name in names), strict=True)
-    return pa.array((bucket(key, types, layout) for key in keys), pa.int32())
+    keys = [*zip(*(rows[name].to_pylist() for name in names), strict=True)]
+    return pa.array(buckets(keys, types, layout), pa.int32())

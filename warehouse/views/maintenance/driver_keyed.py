@@ -38,15 +38,12 @@ __all__ = ["replaced_in_driver"]
 
 _CANDIDATES = 20_000_000
 """Pairs of rows that might meet, at most."""
-_LARGE = 1_000_000
-"""Rows of a node's own table that the driver goes through, at most, where it knows which rows of the inputs changed."""
 
 
 def replaced_in_driver(inputs: NodeInputs) -> tuple[Replacement, pa.Table | None] | None:
     """Return the new content of the changed buckets, and short-lived rows if they are known; None: Spark must compute both."""
     core, move, read = inputs.core, inputs.move, [inputs.tables[name] for name in set(scanned(inputs.node.operator))]
-    known = bool(read) and all(table.changed is not None for table in read) and inputs.own.size <= _LARGE
-    if move.first or move.k0 == move.k or not (inputs.own.few() or known) or isinstance(core, OutputWindow):
+    if move.first or move.k0 == move.k or not inputs.own.fits_driver() or isinstance(core, OutputWindow):
         return None
     if isinstance(core, Top) and not core.order and inputs.node.hidden:  # its rows are also distinguished by their times
         return None
@@ -65,8 +62,7 @@ def replaced_in_driver(inputs: NodeInputs) -> tuple[Replacement, pa.Table | None
 
 def _replaced(inputs: NodeInputs) -> tuple[Replacement, pa.Table | None]:
     core, node, move = inputs.core, inputs.node, inputs.move
-    own = inputs.own.all_own()
-    own = inputs.own.many_own() if own is None else own
+    own = inputs.own.every_own()
     if own is None:
         raise LeftToSparkError("Spark is to read the rows that are stored")
     sides = (node.operator,) if core is None else inputs_of(core)

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.layout.columns import CELL, is_system
+from warehouse.limits import limits
 from warehouse.storage.arrow_types import can_be_collected
 from warehouse.storage.lookup import Bound, live_at
 from warehouse.storage.scan import SlotBounds, few, no_rows
@@ -283,6 +284,11 @@ class NodeTable:
         )
         return rows if pc.all(alive).as_py() else rows.filter(alive)
 
+    def every_own(self) -> pa.Table | None:
+        """Return the rows of :meth:`all_own`, few or many; None: Spark must read them, or it is a first build."""
+        few = self.all_own()
+        return self.many_own() if few is None else few
+
     def begins_in(self, cells: Collection[tuple[int, int]], columns: pa.Schema) -> pa.Table | None:
         """Return some columns, and the cells, of all rows of some cells; None when this process cannot read them."""
         if self.base is None:
@@ -325,6 +331,10 @@ class NodeTable:
         return self.files.to_rewrite(self._path, self.base, self.columns, lambda file: file.sub_index in buckets, live)
 
     # --- facts that are known without reading rows ---
+
+    def fits_driver(self) -> bool:
+        """Whether the last epoch has so few rows of a keyed table that the driver may rewrite all of them."""
+        return not self.move.first and limits().rewrites_in_driver(self.size)
 
     def few(self) -> bool:
         """Whether the last epoch has few rows of the table, so that the driver reads them all sooner than Spark would."""
