@@ -22,7 +22,7 @@ from warehouse.views.language.faults import RefusedError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["Kinds", "Term", "restored", "term_of", "without_instants"]
+__all__ = ["ArrowTerm", "Kinds", "restored", "term_of", "without_instants"]
 
 Kinds: TypeAlias = "tuple[tuple[str, str | None], ...]"
 """The names of columns in lower case, with their Spark SQL types; None: a column that is only passed on."""
@@ -46,7 +46,7 @@ _TIME = pa.timestamp("us", "UTC")
 
 
 @dataclass(frozen=True)
-class Term:
+class ArrowTerm:
     """What Arrow computes, and its Spark SQL type; None: a column that is only passed on."""
 
     of: _Value
@@ -81,7 +81,7 @@ def restored(sql: str, instants: Sequence[int]) -> str:
 
 
 @lru_cache(maxsize=_TRANSLATED)
-def term_of(sql: str, kinds: Kinds) -> Term | None:
+def term_of(sql: str, kinds: Kinds) -> ArrowTerm | None:
     """Return what Arrow computes of an expression without an alias and without instants; None: it is DuckDB's."""
     try:
         node = expression_of(sql)
@@ -90,13 +90,13 @@ def term_of(sql: str, kinds: Kinds) -> Term | None:
     return _term(node.this if isinstance(node, exp.Alias) else node, dict(kinds))
 
 
-def _term(node: exp.Expr, kinds: Mapping[str, str | None]) -> Term | None:
+def _term(node: exp.Expr, kinds: Mapping[str, str | None]) -> ArrowTerm | None:
     match node:
         case exp.Paren():
             return _term(node.this, kinds)
         case exp.Column() if not node.table and node.name.lower() in kinds:
             name = node.name.lower()
-            return Term(lambda columns, _: columns[name], kinds[name])
+            return ArrowTerm(lambda columns, _: columns[name], kinds[name])
         case exp.Literal():
             return _literal(node)
         case exp.Neg():
@@ -109,7 +109,7 @@ def _term(node: exp.Expr, kinds: Mapping[str, str | None]) -> Term | None:
             return _condition(node, kinds)
 
 
-def _literal(node: exp.Literal) -> Term | None:
+def _literal(node: exp.Literal) -> ArrowTerm | None:
     if node.is_string:
         escaped = "\\" in str(node.meta.get("as_written", "")) or "\\" in node.this
         return None if escaped else _constant(pa.scalar(str(node.this), pa.string()), "string")
@@ -118,42 +118,42 @@ def _literal(node: exp.Literal) -> Term | None:
     number = int(node.this)
     if _FIRST <= number < _FIRST + _PLACES:
         place = number - _FIRST
-        return Term(lambda _, instants: pa.scalar(instants[place], pa.int64()), "bigint", constant=True)
+        return ArrowTerm(lambda _, instants: pa.scalar(instants[place], pa.int64()), "bigint", constant=True)
     kind = "int" if number < _INT else "bigint"
     return _constant(pa.scalar(number, pa.int32() if kind == "int" else pa.int64()), kind)
 
 
-def _constant(value: pa.Scalar, kind: str) -> Term:
-    return Term(lambda *_: value, kind, constant=True)
+def _constant(value: pa.Scalar, kind: str) -> ArrowTerm:
+    return ArrowTerm(lambda *_: value, kind, constant=True)
 
 
-def _negative(inner: Term | None) -> Term | None:
+def _negative(inner: ArrowTerm | None) -> ArrowTerm | None:
     if inner is None or not inner.constant or inner.kind not in ("int", "bigint"):
         return None
-    return Term(lambda *given: pc.negate_checked(inner.of(*given)), inner.kind, constant=True)
+    return ArrowTerm(lambda *given: pc.negate_checked(inner.of(*given)), inner.kind, constant=True)
 
 
-def _long(node: exp.Cast, kinds: Mapping[str, str | None]) -> Term | None:
+def _long(node: exp.Cast, kinds: Mapping[str, str | None]) -> ArrowTerm | None:
     """A whole number as a bigint, as ``1L`` is."""
     inner = _term(node.this, kinds)
     if inner is None or inner.kind not in _WHOLE or node.args["to"].sql("spark").lower() != "bigint":
         return None
-    return Term(lambda *given: inner.of(*given).cast(pa.int64()), "bigint", inner.constant)
+    return ArrowTerm(lambda *given: inner.of(*given).cast(pa.int64()), "bigint", inner.constant)
 
 
-def _of_time(node: exp.Anonymous, kinds: Mapping[str, str | None]) -> Term | None:
+def _of_time(node: exp.Anonymous, kinds: Mapping[str, str | None]) -> ArrowTerm | None:
     if len(node.expressions) != 1:
         return None
     inner = _term(node.expressions[0], kinds)
     match str(node.this).lower():
         case "unix_micros" if inner is not None and inner.kind == "timestamp":
-            return Term(lambda *given: inner.of(*given).cast(_TIME).cast(pa.int64()), "bigint", inner.constant)
+            return ArrowTerm(lambda *given: inner.of(*given).cast(_TIME).cast(pa.int64()), "bigint", inner.constant)
         case "timestamp_micros" if inner is not None and inner.kind == "bigint":
-            return Term(lambda *given: inner.of(*given).cast(_TIME), "timestamp", inner.constant)
+            return ArrowTerm(lambda *given: inner.of(*given).cast(_TIME), "timestamp", inner.constant)
     return None
 
 
-def _condition(node: exp.Expr, kinds: Mapping[str, str | None]) -> Term | None:
+def _condition(node: exp.Expr, kinds: Mapping[str, str | None]) -> ArrowTerm | None:
     match node:
         case exp.Boolean():
             return _constant(pa.scalar(bool(node.this)), "boolean")
@@ -165,7 +165,7 @@ def _condition(node: exp.Expr, kinds: Mapping[str, str | None]) -> Term | None:
             return _inverted(_term(node.this, kinds))
         case exp.Is() if isinstance(node.expression, exp.Null):
             inner = _term(node.this, kinds)
-            return None if inner is None else Term(lambda *given: pc.is_null(inner.of(*given)), "boolean", inner.constant)
+            return None if inner is None else ArrowTerm(lambda *given: pc.is_null(inner.of(*given)), "boolean", inner.constant)
         case exp.In() if node.expressions and not node.args.get("query"):
             return _joined(pc.or_kleene, [_compared("equal", node.this, each, kinds) for each in node.expressions])
         case exp.Between():
@@ -177,21 +177,21 @@ def _condition(node: exp.Expr, kinds: Mapping[str, str | None]) -> Term | None:
             return None
 
 
-def _inverted(inner: Term | None) -> Term | None:
+def _inverted(inner: ArrowTerm | None) -> ArrowTerm | None:
     if inner is None or inner.kind != "boolean":
         return None
-    return Term(lambda *given: pc.invert(inner.of(*given)), "boolean", inner.constant)
+    return ArrowTerm(lambda *given: pc.invert(inner.of(*given)), "boolean", inner.constant)
 
 
-def _joined(word: Callable[..., Any], terms: Sequence[Term | None]) -> Term | None:
+def _joined(word: Callable[..., Any], terms: Sequence[ArrowTerm | None]) -> ArrowTerm | None:
     """A condition of others, of which each is a condition."""
     known = [each for each in terms if each is not None and each.kind == "boolean"]
     if len(known) < len(terms):
         return None
-    return Term(lambda *given: reduce(word, [each.of(*given) for each in known]), "boolean", all(each.constant for each in known))
+    return ArrowTerm(lambda *given: reduce(word, [each.of(*given) for each in known]), "boolean", all(each.constant for each in known))
 
 
-def _compared(word: str, one: exp.Expr, other: exp.Expr, kinds: Mapping[str, str | None]) -> Term | None:
+def _compared(word: str, one: exp.Expr, other: exp.Expr, kinds: Mapping[str, str | None]) -> ArrowTerm | None:
     left, right = _term(one, kinds), _term(other, kinds)
     if left is None or right is None:
         return None
@@ -199,4 +199,4 @@ def _compared(word: str, one: exp.Expr, other: exp.Expr, kinds: Mapping[str, str
     if not alike:
         return None
     compare = getattr(pc, word)
-    return Term(lambda *given: compare(left.of(*given), right.of(*given)), "boolean", left.constant and right.constant)
+    return ArrowTerm(lambda *given: compare(left.of(*given), right.of(*given)), "boolean", left.constant and right.constant)

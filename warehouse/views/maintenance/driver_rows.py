@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from warehouse.views.language.driver_sql import Translated
-    from warehouse.views.maintenance.arrow_terms import Kinds, Term
+    from warehouse.views.maintenance.arrow_terms import ArrowTerm, Kinds
 
 __all__ = ["DriverRows", "Frame"]
 
@@ -85,7 +85,7 @@ class DriverRows:
         """
         shown: list[str] = []
         types: list[tuple[str, pa.DataType]] = []
-        terms: list[tuple[Term | None, tuple[int, ...]]] = []
+        terms: list[tuple[ArrowTerm | None, tuple[int, ...]]] = []
         for each in expressions:
             if each == "*":
                 shown += map(quoted, self.types)
@@ -101,7 +101,7 @@ class DriverRows:
         computed = self._picked([(term, at) for term, at in terms if term is not None], kinds)
         return DriverRows(f"SELECT {', '.join(shown)} FROM ({self.query})", kinds, self.tables, computed)
 
-    def _picked(self, terms: Sequence[tuple[Term, tuple[int, ...]]], types: Mapping[str, pa.DataType]) -> _Computed | None:
+    def _picked(self, terms: Sequence[tuple[ArrowTerm, tuple[int, ...]]], types: Mapping[str, pa.DataType]) -> _Computed | None:
         inner = self.computed
         if inner is None or len(terms) < len(types):
             return None
