@@ -188,7 +188,8 @@ def _joined(word: Callable[..., Any], terms: Sequence[ArrowTerm | None]) -> Arro
     known = [each for each in terms if each is not None and each.kind == "boolean"]
     if len(known) < len(terms):
         return None
-    return ArrowTerm(lambda *given: reduce(word, [each.of(*given) for each in known]), "boolean", all(each.constant for each in known))
+    constant = all(each.constant for each in known)
+    return ArrowTerm(lambda *given: reduce(word, [each.of(*given) for each in known]), "boolean", constant)
 
 
 def _compared(word: str, one: exp.Expr, other: exp.Expr, kinds: Mapping[str, str | None]) -> ArrowTerm | None:
