@@ -86,7 +86,7 @@ class Limits:
 
     def rewrites_in_driver(self, rows: int) -> bool:
         """Whether the driver may rewrite a keyed table of this number of rows, as arrays, when few of its keys change."""
-        return rows <= _REWRITTEN * self.driver_rows
+        return self.driver_rows > 0 and rows <= _REWRITTEN * self.driver_rows
 
 
 _in_force = [Limits()]
