@@ -16,8 +16,10 @@ from warehouse.cli.options import complete_views
 from warehouse.cli.reports import of_update
 from warehouse.epochs.journal import newest_epoch
 from warehouse.operations.update import UpdateReport
+from warehouse.promise.units import ViewBudget
 from warehouse.serving.explanation import JoinOrder, explained
 from warehouse.serving.measured import InputFigures, JoinFigures, ShortLived
+from warehouse.serving.owed import Owed
 from warehouse.views.costs.negation_cost import Placement, PlanCost
 
 if TYPE_CHECKING:
@@ -241,6 +243,26 @@ def test_explain_shows_figures_and_equal_plans(catalog: Catalog) -> None:
     uncounted = replace(found, measured=ShortLived(3, 30, None), short_lived="report")
     assert any(line.startswith("short-lived results, kept beside the view: ") for line in of_view(uncounted).lines)
     assert not [line for line in of_view(uncounted).lines if "measured" in line]
+
+
+def test_explain_says_what_a_budget_leaves_and_when_it_ranks_nothing(catalog: Catalog) -> None:
+    """Its order, the share and the work that is left, what ended or was given up; the plain plan where all was within it."""
+    found = explained(catalog, "results", None)
+    budget = ViewBudget(pairs=200)
+    left = {"least": 250, "most": 300, "share_least": 0.4, "share_most": 0.5, "units": 4, "rows": 80, "incomplete": 60}
+    owed = Owed("results", budget, 200, 500, lapsed=3, given_up=0, later=0, ended=2, **left)
+    lines = of_view(replace(found, budget=budget, owed=(owed,))).lines
+    begin = lines.index("budget: at most 200 results an epoch, most pairs first; the rest is owed")
+    assert lines[begin + 1 : begin + 6] == (
+        "  rebuilds gave up what it owed of 2 rows that had ended",
+        "  results owes 250 to 300 of 500 results: `stream-wh complete results` makes them",
+        "  it has 40.0 to 50.0 % of its results, and 4 owed units",
+        "  completing joins up to 80 rows of 4 units; 60 to 80 rows lack a partner",
+        "  3 units ended before they were made",
+    )
+    whole = replace(owed, units=0, ended=0)
+    plain = "  all 200 results of the last epoch were within it, so that nothing was ranked: the plain plan"
+    assert plain in of_view(replace(found, budget=budget, owed=(whole,))).lines
 
 
 def test_explain_is_a_command_and_a_method(invoke: Callable[..., Ended], tmp_path: Path) -> None:

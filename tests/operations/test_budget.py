@@ -18,6 +18,7 @@ from warehouse.epochs.points import Point
 from warehouse.errors import UsageError
 from warehouse.limits import limited
 from warehouse.operations import complete as complete_module
+from warehouse.operations.context import WriteContext, locked
 from warehouse.operations.migrate import MigrationRequest
 from warehouse.operations.verification import verdicts_of
 from warehouse.promise import units
@@ -31,6 +32,7 @@ from .projects import Project, StoppedError, at, csv, row, stop_at, stream, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -339,6 +341,20 @@ def test_the_share_counts_what_was_given_up_before(tmp_path: Path, spark: SparkS
     assert ledger(project).shares == (0, 1)
 
 
+def _then_once(move: Callable[[], object]) -> Callable[[WriteContext], AbstractContextManager[None]]:
+    """Return what takes the writer lock, and lets something happen when it is first given back."""
+    todo = [move]
+
+    @contextmanager
+    def locked_before(context: WriteContext) -> Iterator[None]:
+        with locked(context):
+            yield
+        while todo:
+            todo.pop()()
+
+    return locked_before
+
+
 def test_large_units_are_cut_by_rows(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """A unit of many pairs is looked at in slices, under a condition too, by Spark and by the driver."""
     monkeypatch.setattr(units, "_SMALL", 2)
@@ -358,7 +374,11 @@ def test_large_units_are_cut_by_rows(tmp_path: Path, spark: SparkSession, monkey
     assert ledger(project, "few").made == 7
     require_sound(project)
     with mock_chunk(9):
-        project.updater().complete("few")
+        with monkeypatch.context() as patch:
+            patch.setattr(complete_module, "locked", _then_once(lambda: project.update(3)))
+            chunks = project.updater().complete("few").epochs
+        assert [epoch.slot for epoch in chunks][:1] == [2]
+        assert project.epoch.slot == 3, "an update began between two chunks"
         project.updater().complete("some", out_of_time=lambda: True)
     assert bag(project, "few") == bag(project, "whole")
     require_sound(project)
