@@ -12,7 +12,9 @@ import pytest
 
 from warehouse.epochs.journal import epoch_path
 from warehouse.errors import EpochVacuumedError, MissingPartError, NoEpochError
+from warehouse.limits import limited
 from warehouse.serving import Reader
+from warehouse.storage.key_summaries import summary_path, write_summary
 from warehouse.time import HOUR
 
 from .house import add_epoch, same_tables_later
@@ -61,6 +63,30 @@ def test_a_reader_stays_with_its_epoch_until_refreshed(own: House) -> None:
         assert (before.epoch, after.epoch) == (2, 3)
         assert len(before.all()) == len(condition.all()) == len(own["names"].live(4))
         assert len(after.all()) == len([row for row in own["names"].live(4) if row.exp > after.window_time])
+
+
+def test_key_summaries_are_read_once_by_a_reader(own: House) -> None:
+    """A reader at a later epoch knows those of files that it has seen, also if they are gone from the disk by then."""
+    files = [path for path in (own.root / "tables/names").rglob("*.parquet") if path.parent.name != "_schema"]
+    with limited(summary_share=50.0):
+        for file in files:
+            write_summary(file, ["name"])
+    assert any(summary_path(file).exists() for file in files)
+
+    def opened(reader: Reader, key: str) -> int:
+        answer = reader.probe("names", [key])
+        assert answer.all() == own["names"].probed(lambda found: found[0] == key, 4, reader.epoch.window_time)
+        return answer.explain.plan.files_read
+
+    with Reader.open(own.root) as reader:
+        absent = opened(reader, "aaa")
+        for file in files:
+            summary_path(file).unlink(missing_ok=True)
+        same_tables_later(own, 5)
+        assert reader.refresh()
+        assert opened(reader, "aaa") <= absent
+    with Reader.open(own.root) as reader:
+        assert opened(reader, "aaa") > absent, "which the bounds of the files do not exclude"
 
 
 def test_a_reader_that_misses_a_file_takes_the_newest_epoch_once(own: House) -> None:
