@@ -23,7 +23,7 @@ from warehouse.layout import keyed_layout
 from warehouse.limits import limited
 from warehouse.steps.coalesced_as_arrays import ArrayReplacement, in_numbers, numbered
 from warehouse.steps.coalesced_in_driver import DriverReplacement, no_stored_rows
-from warehouse.storage.driver_writer import stage_in_driver
+from warehouse.storage.driver_writer import encoded_in_driver, stage_in_driver
 from warehouse.storage.snapshot import DataFile
 from warehouse.storage.whole_files import fits_arrays, read_in_cells
 from warehouse.time import HOUR
@@ -274,7 +274,7 @@ def test_all_rows_of_files_are_read_back_as_they_were_written(tmp_path: Path) ->
     points = drawn(random.Random(1), "int", 1, 60)  # noqa: S311 - points of a test
     rows = ArrayReplacement(own, LAYOUT, moving(1), nothing, points, Cells(3 * HOUR, -2 * HOUR, apart=False)).replacement.rows
     assert isinstance(rows, pa.Table)
-    staged = stage_in_driver(rows, tmp_path / "t", key=["g"], filtered=["g"], file_rows=4, group_rows=2)
+    staged = stage_in_driver(encoded_in_driver(rows, key=["g"], filtered=["g"], file_rows=4, group_rows=2), tmp_path / "t")
     files = [
         DataFile(str(path), path.stat().st_size, None, int(path.parent.parent.name.split("=")[1]), 0, {})
         for path in sorted(staged.rglob("*.parquet"))

@@ -15,7 +15,7 @@ import pytest
 from warehouse.layout.columns import CELL
 from warehouse.storage.arrow_types import frame_of
 from warehouse.storage.commit import stage
-from warehouse.storage.driver_writer import stage_in_driver
+from warehouse.storage.driver_writer import encoded_in_driver, stage_in_driver
 from warehouse.storage.fingerprint import damage, has_sum
 from warehouse.storage.footers import file_statistics
 from warehouse.storage.session import table_session
@@ -94,7 +94,8 @@ def test_both_writers_write_the_same(tmp_path: Path, spark: SparkSession, key: t
     ordered = (*CELL, *key, "_exp")
     filtered = [name for name, kind in typed if kind in ("string", "bigint", "date", "decimal(9,2)")]
     by_spark = told(stage(frame, tmp_path, CELL, 1000, ordered), BOUNDED, filtered)
-    staged = stage_in_driver(given, tmp_path, key=list(key), filtered=filtered, file_rows=1000, group_rows=10_000)
+    runs = encoded_in_driver(given, key=list(key), filtered=filtered, file_rows=1000, group_rows=10_000)
+    staged = stage_in_driver(runs, tmp_path)
     by_driver = told(staged, BOUNDED, filtered)
     bounds = pq.read_metadata(next(staged.glob("sub_index=1/exp_block=0/*"))).row_group(0)
     assert [bounds.column(place).is_stats_set for place in (3, 4)] == [False, True]  # of f, with NaN, and of g
@@ -113,7 +114,9 @@ def test_long_runs_are_cut(tmp_path: Path) -> None:
         "sub_index": pa.repeat(pa.scalar(1, pa.int32()), 1000),
         "exp_block": pa.repeat(pa.scalar(0, pa.int64()), 1000),
     })  # fmt: skip
-    staged = stage_in_driver(given, tmp_path, key=["k"], filtered=["k"], file_rows=400, group_rows=150)
+    staged = stage_in_driver(
+        encoded_in_driver(given, key=["k"], filtered=["k"], file_rows=400, group_rows=150), tmp_path
+    )
     files = sorted(staged.rglob("*.parquet"))
     assert [pq.read_metadata(file).num_rows for file in files] == [400, 400, 200]
     assert [pq.read_metadata(file).num_row_groups for file in files] == [3, 3, 2]

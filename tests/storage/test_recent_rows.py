@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from tests.storage.test_driver_writer import rows
-from warehouse.storage.driver_writer import stage_in_driver
+from warehouse.storage.driver_writer import encoded_in_driver, stage_in_driver
 from warehouse.storage.lookup import FILE, looked_up
 from warehouse.storage.recent_rows import SMALL, RecentRows, recent_rows
 from warehouse.storage.snapshot import DataFile
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def test_rows_just_written_are_what_the_file_has(tmp_path: Path) -> None:
     """Of every type that goes by way of Arrow, cell by cell, with the names of columns in lower case."""
     table = tmp_path / "t"
-    staged = stage_in_driver(rows(), table, key=["k", "n"], filtered=["k"], file_rows=2, group_rows=10)
+    staged = stage_in_driver(encoded_in_driver(rows(), key=["k", "n"], filtered=["k"], file_rows=2, group_rows=10), table)
     files = sorted(staged.rglob("*.parquet"))
     assert len(files) == 5
     for file in files:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from warehouse.storage.side_by_side import each
+from warehouse.storage.side_by_side import begun, each, ended
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +49,25 @@ def test_an_error_is_raised_once_nothing_is_at_work(gate: threading.Event) -> No
 def test_a_forked_process_has_threads_of_its_own() -> None:
     """Those of the other process are not there."""
     each(str, range(_FEW))
+    begun(lambda: each(str, range(_FEW))).result()
     child = os.fork()
     if not child:
-        os._exit(0 if each(str, range(_FEW)) == ["0", "1"] else 1)
+        os._exit(0 if begun(lambda: each(str, range(_FEW))).result() == ["0", "1"] else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_work_that_was_begun_is_not_done_any_more_once_it_is_ended(gate: threading.Event) -> None:
+    """Whatever it raises."""
+    done = []
+
+    def work() -> None:
+        gate.wait()
+        done.extend(each(str, range(_FEW)))
+        raise OSError("of no interest")
+
+    begins = begun(work)
+    threading.Timer(0.05, gate.set).start()
+    ended(begins)
+    assert done == ["0", "1"]
+    with pytest.raises(OSError, match="of no interest"):
+        begins.result()

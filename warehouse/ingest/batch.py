@@ -17,13 +17,13 @@ import pyarrow.compute as pc
 from pyspark import StorageLevel
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.catalog.model import COLUMNAR, NAMED_IN_RECORDS
 from warehouse.errors import FileProblem, UnreadableFilesError
 from warehouse.ingest.batch_counts import BatchCounts
-from warehouse.ingest.bounds import beyond_bounds, surely_few
+from warehouse.ingest.bounds import beyond_bounds, surely_few, surely_rows
 from warehouse.ingest.classify import ACCEPTED_FATES, WindowMove, classify
 from warehouse.ingest.landing import unchanged
 from warehouse.ingest.object_copies import copied
@@ -31,7 +31,9 @@ from warehouse.ingest.reading import SOURCE_COLUMNS, read_files, read_records, r
 from warehouse.ingest.rejected import records_of, with_records
 from warehouse.ingest.unreadable import SPARK_FAILURES, unreadable
 from warehouse.layout.columns import WAITING_SLOT
+from warehouse.limits import limits
 from warehouse.storage.arrow_types import can_be_collected, frame_of
+from warehouse.storage.lookup import leave_to_spark
 from warehouse.storage.prepared import prepared
 from warehouse.storage.tables import REJECTED_COLUMNS, rows_schema
 
@@ -57,6 +59,12 @@ __all__ = [
     "prepare",
     "sample_rows",
 ]
+
+_COUNTED = ("_fate", "_taken", "sub_index", "exp_block", "_arrival_slot", "_late", "_over")
+"""What is counted of rows."""
+_LONG = "_long"
+_KEPT_BYTES = 256
+"""Bytes of the longest text that the driver takes beside the counts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +135,8 @@ class Batch:
         Whether ``frame`` is cached, so that no file is read again.
     known, opened
         Few rows, which the driver has instead, and what gives the session of frames that are made of them.
+    kept
+        Some columns of all rows, with ``_ts`` and ``_fate``, which the driver has beside them.
 
     """
 
@@ -135,6 +145,7 @@ class Batch:
     persisted: bool = False
     known: pa.Table | None = None
     opened: Callable[[], SparkSession] | None = None
+    kept: pa.Table | None = None
 
     @cached_property
     def rows(self) -> DataFrame:
@@ -194,8 +205,10 @@ def _selected(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
     return rows.select([there[name.lower()] for name in columns]).rename_columns(list(columns))
 
 
-def prepare(source: BatchSource, *, few: bool = False) -> Batch:
+def prepare(source: BatchSource, *, few: bool = False, kept: Sequence[str] = ()) -> Batch:
     """Return the batch of an update. The driver takes all rows when they are surely ``few``.
+
+    Else it takes the columns ``kept`` by the job that counts the rows, where their values are surely not too many or too long.
 
     Raises
     ------
@@ -212,13 +225,15 @@ def prepare(source: BatchSource, *, few: bool = False) -> Batch:
         persisted = stream.format not in COLUMNAR and bool(files)
         if persisted:
             rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
-        counts = _count(rows)
+        told = _collected(source, rows, kept) if kept and not persisted else None
+        counts = _count(rows) if told is None else _counted(told)
     _refuse(stream, unchanged(stream.landing, files))
     if stream.format in NAMED_IN_RECORDS and counts.rejected:
         strange = rows.where("_fate = 'unknown_columns'")
         found = strange.groupBy("_file").agg(F.first("_message").alias("message")).collect()
         _refuse(stream, [_strange(stream, file, message) for file, message in found])
-    return Batch(rows, counts, persisted)
+    own = None if told is None or pc.any(told[_LONG]).as_py() else told.select([*kept, "_ts", "_fate"])
+    return Batch(rows, counts, persisted, kept=own)
 
 
 def classified(source: BatchSource, *, few: bool = False) -> DataFrame:
@@ -317,6 +332,28 @@ def _as_read(taken: DataFrame, stream: Stream) -> DataFrame:
         "_file AS _taken_file",
         "_record AS _taken_record",
     )
+
+
+def _collected(source: BatchSource, rows: DataFrame, kept: Sequence[str]) -> pa.Table | None:
+    """Some columns of all rows, with what is counted of them, and whether a value is left out as too long; None: Spark counts."""
+    kinds = {field.name.lower(): field.dataType for field in rows.schema}
+    values, lengths = [], []
+    for name in kept:
+        value = quoted(name)
+        if isinstance(kinds[name.lower()], StringType | BinaryType):
+            lengths.append(f"octet_length({value}) > {_KEPT_BYTES}")
+            value = f"CASE WHEN octet_length({value}) <= {_KEPT_BYTES} THEN {value} END"
+        values.append(f"{value} AS {quoted(name)}")
+    most = limits().array_points // max(1, len(lengths))
+    long = f"coalesce({' OR '.join(lengths) or 'false'}, false) AS {_LONG}"
+    told = rows.selectExpr(*values, "_ts", *_COUNTED, long)
+    if source.taken is not None or not can_be_collected(told.schema) or not surely_rows(source.stream, source.files, most):
+        return None
+    try:
+        return told.toArrow()
+    except (*SPARK_FAILURES, pa.ArrowException) as error:  # damage ends the next job, too, and is reported then
+        leave_to_spark(error)
+        return None
 
 
 def _count(rows: DataFrame) -> BatchCounts:

@@ -6,7 +6,7 @@ instant), so a later process that completes it gets exactly the same result.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -15,9 +15,15 @@ from warehouse.epochs.following import LazyTable
 from warehouse.epochs.records import Cause, ColumnRecord, Declaration, Epoch, LeftOut, Loaded
 from warehouse.ingest.files import InputFiles
 from warehouse.layout import Layout, Seal
+from warehouse.layout.tasks import file_rows
 from warehouse.planning.following import AnswersPlan, CoalescedPlan, SynopsisPlan
 from warehouse.promise.units import BudgetPlan
 from warehouse.views.algebra import Node
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from warehouse.epochs.records import Partition
 
 __all__ = [
     "AddColumns",
@@ -421,3 +427,7 @@ class Plan(msgspec.Struct, frozen=True):
     def node(self, name: str) -> NodePlan | None:
         """Return the plan of the view's node with that table; None for the table of a stream."""
         return next((node for node in self.nodes if node.name == name), None)
+
+    def target_rows(self, held: Sequence[Partition]) -> int:
+        """Return how many rows a file of a table is to have, by what is stored of the table."""
+        return file_rows(self.target_file_size, rows=sum(part.rows for part in held), size=sum(part.bytes for part in held))

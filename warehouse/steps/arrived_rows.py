@@ -35,9 +35,10 @@ if TYPE_CHECKING:
     from warehouse.steps.stream_source import StreamSource
     from warehouse.storage.scan import TableFiles
 
-__all__ = ["ARRIVED_ROWS", "LOADED", "ArrivedRows", "FollowingSource"]
+__all__ = ["ARRIVED_FATES", "ARRIVED_ROWS", "LOADED", "ArrivedRows", "FollowingSource"]
 
-ARRIVED_ROWS = "_fate IN ('live', 'dead')"
+ARRIVED_FATES = ("live", "dead")
+ARRIVED_ROWS = f"_fate IN {ARRIVED_FATES}"
 """Which rows of a batch arrived: deferred ones do when their slot comes, rejected ones never."""
 LOADED = "_loaded"
 """The slot that loaded a row."""

@@ -10,6 +10,7 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.planning.steps import MoveRelation, RewriteBuckets
 from warehouse.planning.wording import table_text
+from warehouse.steps.coalesced_source import CoalescedSource
 from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, united, yes
 from warehouse.steps.node_source import move_of
 from warehouse.views.maintenance.keyed import Replacement
@@ -100,6 +101,7 @@ def _rewrite_buckets(step: RewriteBuckets, task: Task) -> Done:
         facts=task.replaced_facts(
             step.table_id, counts=counts, gained=list(result.fresh.items()), planned=len(result.sizes)
         ),
+        encoded=source.encoded if isinstance(source, CoalescedSource) else None,
     )
     return Done(entry)
 

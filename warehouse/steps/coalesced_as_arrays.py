@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from warehouse.coalescing.cells import Cells
     from warehouse.coalescing.definition import CoalescedDefinition
     from warehouse.layout import Layout
+    from warehouse.storage.driver_writer import EncodedRuns
     from warehouse.views.maintenance.inputs import Move
 
 __all__ = ["ArrayReplacement", "MadeOfArrays", "in_numbers"]
@@ -51,11 +52,15 @@ def in_numbers(definition: CoalescedDefinition) -> bool:
 
 
 class MadeOfArrays(NamedTuple):
-    """What an :class:`ArrayReplacement` gives, without the arrays: an update may make several large tables."""
+    """What an :class:`ArrayReplacement` gives, without the arrays: an update may make several large tables.
+
+    ``encoded`` are the rows of the replacement as files, where they were made ahead of the table's step.
+    """
 
     losses: dict[str, int]
     replacement: Replacement
     changed: Changed | None
+    encoded: EncodedRuns | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 from warehouse.catalog.duck_sql import quoted
 from warehouse.coalescing.definition import STAMPS
 from warehouse.coalescing.islands import AT, DUCKDB, Edge, coalesced, within
-from warehouse.steps.arrived_rows import ARRIVED_ROWS
+from warehouse.steps.arrived_rows import ARRIVED_FATES, ARRIVED_ROWS
 from warehouse.storage.lookup import query_in_driver
 from warehouse.storage.tables import rows_schema
 from warehouse.views.language.driver_sql import LeftToSparkError
@@ -166,6 +166,14 @@ def points_of(definition: CoalescedDefinition, own: pa.Table, arrived: pa.Table 
     shown = ", ".join([*map(quoted, names), f"epoch_us(_ts) AS {AT}"])
     found = asked(f"SELECT {shown} FROM arrived WHERE {ARRIVED_ROWS}", arrived=arrived)
     return found.cast(pa.schema([*(own.schema.field(name) for name in names), pa.field(AT, pa.int64())]))
+
+
+def points_kept(definition: Definition, own: pa.Table, kept: pa.Table) -> pa.Table:
+    """Return the same of the columns that the driver kept of a batch."""
+    names = [*definition.groups, *definition.compared]
+    came = kept.filter(pc.is_in(kept["_fate"], pa.array(ARRIVED_FATES)))
+    points = came.select(names).cast(pa.schema([own.schema.field(name) for name in names]))
+    return points.append_column(AT, came["_ts"].cast(pa.int64()))
 
 
 def asked(query: str, **tables: pa.Table) -> pa.Table:

@@ -23,12 +23,14 @@ from warehouse.layout.columns import CELL
 from warehouse.limits import limits
 from warehouse.steps.arrived_rows import LOADED, ArrivedRows, FollowingSource
 from warehouse.steps.coalesced_as_arrays import ArrayReplacement, MadeOfArrays, in_numbers
-from warehouse.steps.coalesced_in_driver import DriverReplacement, no_stored_rows, points_of
+from warehouse.steps.coalesced_in_driver import DriverReplacement, no_stored_rows, points_kept, points_of
 from warehouse.steps.node_source import move_of
 from warehouse.steps.shedding import ShedReplacement, exact_rows
 from warehouse.storage.arrow_types import can_be_collected
 from warehouse.storage.lookup import FAILURES, leave_to_spark
-from warehouse.storage.tables import key_types
+from warehouse.storage.side_by_side import begun, ended
+from warehouse.storage.tables import SYSTEM_COLUMNS, key_types
+from warehouse.storage.writer import encoded_runs
 from warehouse.views.language.driver_sql import LeftToSparkError
 from warehouse.views.maintenance.cache import Cache
 from warehouse.views.maintenance.driver_buckets import buckets_of
@@ -38,13 +40,16 @@ from warehouse.views.maintenance.keys import semi_joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from concurrent.futures import Future
 
     from pyspark.sql import SparkSession
 
     from warehouse.catalog.declaration import ColumnRecord
     from warehouse.coalescing.definition import CoalescedDefinition
+    from warehouse.epochs.records import TableState
     from warehouse.ingest.batch import Batch
     from warehouse.planning.following import CoalescedPlan
+    from warehouse.storage.driver_writer import EncodedRuns
     from warehouse.views.maintenance.known_rows import Changed
 
 __all__ = ["CoalescedSource"]
@@ -106,7 +111,11 @@ class CoalescedSource(FollowingSource):
         return None if made is None or self._shedding is not None else made.changed
 
     def release(self) -> None:
-        """Drop the cached rows."""
+        """Drop the cached rows, and end what was begun ahead."""
+        for name in ("_reading", "_making"):
+            work = vars(self).get(name)
+            if work is not None:
+                ended(work)
         self.cache.release()
         super().release()
 
@@ -142,10 +151,15 @@ class CoalescedSource(FollowingSource):
         names = [quoted(name) for name in (*definition.groups, *definition.compared)]
         return rows.selectExpr(*names, f"unix_micros(_ts) AS {AT}")
 
+    @property
+    def _table_state(self) -> TableState | None:
+        """The record of the table in the epoch that the plan starts from."""
+        return self.last.table(self.planned.name) if self.last else None
+
     @cached_property
     def _table(self) -> NodeTable:
         """The table itself, as it was."""
-        state = self.last.table(self.planned.name) if self.last else None
+        state = self._table_state
         base = None if self.planned.first or state is None else state.version
         size = sum(part.rows for part in state.partitions) if state else 0
         move = move_of(self.plan, self.planned)
@@ -247,17 +261,63 @@ class CoalescedSource(FollowingSource):
             leave_to_spark(error)
             return None
 
+    def read_ahead(self) -> tuple[str, ...]:
+        """Begin to read the stored rows that arrays are made of; return the columns of points that are asked for, none if not."""
+        definition = self.definition
+        if not self.own.arrives or definition.of is not None or not self._in_arrays or not self.files.local or self._table.few():
+            return ()
+        _ = self._reading
+        return (*definition.groups, *definition.compared)
+
+    def make_ahead(self) -> None:
+        """Begin to make the rows as arrays, and files of them, if their points are in the driver."""
+        if "_reading" in vars(self) and self.below().batch.kept is not None:
+            _ = self._making
+
+    @cached_property
+    def _making(self) -> Future[MadeOfArrays | None]:
+        return begun(self._made_and_encoded)
+
+    def _made_and_encoded(self) -> MadeOfArrays | None:
+        made = self._made_of_arrays()
+        rows = None if made is None else made.replacement.rows
+        if made is None or not isinstance(rows, pa.Table) or not rows.num_rows:
+            return made
+        names = [*(column.name for column in self.columns), *(name for name, _ in SYSTEM_COLUMNS)]
+        held = self._table_state.partitions if self._table_state else ()
+        return made._replace(encoded=encoded_runs(rows.select(names), self.key, self.plan.target_rows(held)))
+
+    @property
+    def encoded(self) -> EncodedRuns | None:
+        """The rows of the replacement as files, where they were made ahead."""
+        made = None if self._shedding is not None else self._made
+        return made.encoded if isinstance(made, MadeOfArrays) else None
+
+    @property
+    def _in_arrays(self) -> bool:
+        """Whether the driver may make the rows as arrays, if it takes so many."""
+        return not self.own.history and not self._table.move.first and in_numbers(self.definition)
+
+    @cached_property
+    def _reading(self) -> Future[pa.Table | None]:
+        """What reads the stored rows that any update may change; None when the driver does not take them."""
+        table, cells = self._table, self._cells
+        return begun(lambda: table.many_own(lambda cell: not cell[1] or cell in cells.due))
+
     @cached_property
     def _many(self) -> MadeOfArrays | None:
         """What the driver makes of many rows; None when Spark is to make it."""
+        return self._making.result() if "_making" in vars(self) else self._made_of_arrays()
+
+    def _made_of_arrays(self) -> MadeOfArrays | None:
         own, definition, table = self.own, self.definition, self._table
-        if own.history or table.move.first or not in_numbers(definition):
+        if not self._in_arrays:
             return None
         batch = self.below().batch if own.arrives else None
         if batch is not None and batch.counts.live + batch.counts.dead > limits().array_points:
             return None
-        cells = self._cells
-        held = table.many_own(lambda cell: not cell[1] or cell in cells.due)
+        cells, held = self._cells, self._reading.result()
+        vars(self).pop("_reading")  # the rows are many
         if held is None:
             return None
         try:
@@ -287,7 +347,7 @@ class CoalescedSource(FollowingSource):
     @cached_property
     def _cells(self) -> Cells:
         """What becomes of the cells of closed rows; only a large table of which the driver makes arrays has any."""
-        definition, state = self.definition, self.last.table(self.planned.name) if self.last else None
+        definition, state = self.definition, self._table_state
         if definition.window is None:
             raise TypeError("a window of rows has no cells")
         parts = () if state is None or self.planned.first else state.partitions
@@ -301,7 +361,7 @@ class CoalescedSource(FollowingSource):
     @cached_property
     def _shorter(self) -> bool:
         """Whether its window was another one: a longer one rebuilds it, a shorter one ends all rows earlier."""
-        state = self.last.table(self.planned.name) if self.last else None
+        state = self._table_state
         former = None if state is None or state.coalesced is None else state.coalesced.definition.window
         return not self.planned.first and former != self.definition.window
 
@@ -309,6 +369,8 @@ class CoalescedSource(FollowingSource):
         """The points that arrived, with the types of the stored rows."""
         if batch is None or (batch.known is not None and self.definition.of is None):
             return points_of(self.definition, held, None if batch is None else batch.known)
+        if batch.kept is not None and {*self.definition.groups, *self.definition.compared} <= {*batch.kept.column_names}:
+            return points_kept(self.definition, held, batch.kept)
         stored = self._stored_points(held, batch)
         if stored is not None:
             return stored

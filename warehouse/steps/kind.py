@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.epochs.points import Moment, Point
-from warehouse.layout.tasks import file_rows
 from warehouse.steps.answers_source import AnswersSource
 from warehouse.steps.coalesced_source import CoalescedSource
 from warehouse.steps.node_source import NodeSource
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from warehouse.ingest.batch import Batch
     from warehouse.ingest.batch_counts import BatchCounts
     from warehouse.planning.steps import Plan
+    from warehouse.storage.driver_writer import EncodedRuns
     from warehouse.storage.entries import LogEntry
     from warehouse.storage.scan import TableFiles
 
@@ -172,9 +172,7 @@ class Task:
     @property
     def target_rows(self) -> int:
         """Rows of a file of the table, by what is stored of it."""
-        held = self.partitions
-        size = sum(part.bytes for part in held)
-        return file_rows(self.plan.target_file_size, rows=sum(part.rows for part in held), size=size)
+        return self.plan.target_rows(self.partitions)
 
     def metadata(self, **more: object) -> dict[str, Any]:
         """Return what the commit says of itself: the step of the plan by which it is recognised as done, and more."""
@@ -206,6 +204,7 @@ class Task:
         leaving: Callable[[int, int], bool] | None,
         facts: CommitFacts,
         table_metadata: Mapping[str, Any] | None = None,
+        encoded: EncodedRuns | None = None,
     ) -> LogEntry:
         """Commit rows as sorted runs of the table; parameters as for :func:`warehouse.storage.writer.write_runs`."""
         return write_runs(
@@ -219,11 +218,14 @@ class Task:
             facts=facts,
             table_metadata=table_metadata,
             staged=self.staged,
+            encoded=encoded,
         )
 
     def ready(self) -> None:
-        """Say that the step is ready to commit."""
+        """Say that the step is ready to commit. While Spark writes a stream's rows, the driver works ahead."""
         self.observer(Moment(Point.STEP_READY, self.plan.epoch, self.number))
+        if isinstance(self.source, StreamSource):
+            self.source.ahead.make(self.source.stream.name)
 
     def staged(self) -> None:
         """Say that the rows are written and not yet committed, and look again at files that were read more than once.

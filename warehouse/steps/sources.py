@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse.ingest.bounds import CLASSIFIED, about_rows
 from warehouse.ingest.files import LeftOut
+from warehouse.steps.ahead import Ahead
 from warehouse.steps.answers_source import AnswersSource
 from warehouse.steps.coalesced_source import CoalescedSource
 from warehouse.steps.following import owed_record
@@ -95,6 +96,7 @@ class Sources:
     _following: dict[str, SynopsisSource | AnswersSource | CoalescedSource] = field(default_factory=dict)
     _viewed: dict[str, NodeTable] = field(default_factory=dict)
     _together: Together = field(init=False)
+    _ahead: Ahead = field(init=False)
 
     def __post_init__(self) -> None:
         """Start with no file list read."""
@@ -102,6 +104,7 @@ class Sources:
         recent_rows().begin()
         self._answers = JointAnswers(self.plan, lambda: [*self._unanswered()])
         self._together = Together(self._companions)
+        self._ahead = Ahead(self._followers)
 
     def of(self, name: str) -> Source:
         """Return the source of a table."""
@@ -210,7 +213,7 @@ class Sources:
             left_out = () if first is None else left_out_of(first, planned)
             settings = _evaluated_stream(self.plan, planned, self.last)
             self._streams[name] = stream_source(
-                self.plan, planned, self.root, self.last, self.spark, settings, self.files, left_out
+                self.plan, planned, self.root, self.last, self.spark, settings, self.files, left_out, self._ahead
             )
         return self._streams[name]
 
@@ -219,10 +222,24 @@ class Sources:
         if self._read_ahead:
             return
         self._read_ahead = True
-        ahead = {step.stream for number, step in enumerate(self.plan.steps) if number not in self.done[step.path].commits}
+        ahead = self._unfinished
         arrives = [each for each in self.plan.streams if each.name in ahead and any(group.files for group in each.inputs)]
         if len(arrives) > 1:
             read_together([self.stream(each.name) for each in arrives])
+
+    @property
+    def _unfinished(self) -> set[str]:
+        """The tables with a step that was not done when the plan began, or went on after a crash."""
+        return {step.stream for number, step in enumerate(self.plan.steps) if number not in self.done[step.path].commits}
+
+    def _followers(self, stream: str) -> Iterator[CoalescedSource]:
+        """The coalesced tables of a stream that are still to be moved, as it is itself."""
+        unfinished = self._unfinished
+        for planned in self.plan.streams:
+            if planned.coalesced is not None and planned.followed == stream and {stream, planned.name} <= unfinished:
+                source = self.of(planned.name)
+                if isinstance(source, CoalescedSource):
+                    yield source
 
     def node(self, name: str) -> NodeSource:
         """Return a node's source, with a session that has its table's key settings."""

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from warehouse.ingest.files import LandingFile, LeftOut
     from warehouse.layout import Layout
     from warehouse.planning.steps import Plan, StreamPlan
+    from warehouse.steps.ahead import Ahead
     from warehouse.storage.scan import TableFiles
     from warehouse.storage.snapshot import DataFile
 
@@ -66,6 +67,7 @@ def stream_source(
     settings: Mapping[str, str],
     files: TableFiles,
     left_out: tuple[LeftOut, ...],
+    ahead: Ahead,
 ) -> StreamSource:
     """Return a stream's source, whose session has the stream's time zone and its table's key settings.
 
@@ -81,6 +83,8 @@ def stream_source(
         By which stored tables are read.
     left_out
         Landing files that are not to be read.
+    ahead
+        What the driver does while Spark loads rows.
 
     """
     stream = stream_of(planned.declaration, planned.name, root)
@@ -88,7 +92,7 @@ def stream_source(
     reads = {**session_settings(stream), **settings}
     opened = lazily(spark, {**keys, **reads})
     state, archive_of = (last.table(name) if last and name else None for name in (planned.name, planned.archive_of))
-    return StreamSource(stream, plan, planned, opened, files, state, archive_of, left_out, Cache(), tuple(reads.items()))
+    return StreamSource(stream, plan, planned, opened, files, state, archive_of, left_out, Cache(), ahead, tuple(reads.items()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +115,8 @@ class StreamSource:
         Files that the batch is read without.
     cache
         What keeps intermediate rows until the plan is done.
+    ahead
+        What the driver does while Spark loads rows.
     reads
         The settings of its session but for those of writers.
 
@@ -125,6 +131,7 @@ class StreamSource:
     archive_of: TableState | None
     left_out: tuple[LeftOut, ...]
     cache: Cache
+    ahead: Ahead
     reads: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -161,7 +168,7 @@ class StreamSource:
             return _archived(self)
         if not any(group.files for group in self.planned.inputs) and _taking(self) is None:
             return empty_batch(self.opened, self.columns)
-        return prepare(self._batch_source, few=self.is_few)
+        return prepare(self._batch_source, few=self.is_few, kept=self.ahead.read(self.stream.name))
 
     @property
     def is_few(self) -> bool:

@@ -8,9 +8,10 @@ key columns, page checksums, bounds that any reader can trust.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -26,12 +27,12 @@ from warehouse.storage.side_by_side import each
 from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-__all__ = ["as_stored", "stage_in_driver", "stage_side_rows"]
+__all__ = ["EncodedRuns", "as_stored", "encoded_in_driver", "stage_in_driver", "stage_side_rows"]
 
 _TELLING_ROWS = 20_000
 """Rows, or elements of lists, at most that tell which columns have no dictionary."""
@@ -41,17 +42,27 @@ _SPARK_VERSION = "org.apache.spark.version"
 """Without it, and with a certain setting, Spark reads the dates of a file by another calendar."""
 
 
-def stage_in_driver(
-    rows: pa.Table, table: Path, *, key: Sequence[str], filtered: Collection[str], file_rows: int, group_rows: int
-) -> Path:
-    """Write rows as a table's next data files and return the directory of them, as :func:`warehouse.storage.commit.stage` does.
+class EncodedRun(NamedTuple):
+    """The directory of a file in its table, its rows as they are stored, and its bytes."""
+
+    place: str
+    rows: pa.Table
+    content: pa.Buffer
+
+
+EncodedRuns = Sequence[EncodedRun]
+"""A table's next data files, in memory."""
+
+
+def encoded_in_driver(
+    rows: pa.Table, *, key: Sequence[str], filtered: Collection[str], file_rows: int, group_rows: int
+) -> EncodedRuns:
+    """Return rows as a table's next data files.
 
     Parameters
     ----------
     rows
         The table's columns, partition columns included; types as Spark gives them to Arrow.
-    table
-        The table's directory.
     key
         The search key.
     filtered
@@ -60,24 +71,22 @@ def stage_in_driver(
         The most rows of a file and of a row group.
 
     """
-    ordered = _sorted(rows, [*CELL, *key, "_exp"])
-    kept: dict[str, pa.Table] = {}
 
-    def encoded(run: tuple[tuple[int, int], pa.Table]) -> tuple[str, pa.Table, pa.Buffer]:
+    def encoded(run: tuple[tuple[int, int], pa.Table]) -> EncodedRun:
         (cell, block), own = run
         stored = own.cast(as_stored(own.schema))
-        return f"sub_index={cell}/exp_block={block}", stored, _encoded(stored, key, filtered, group_rows)
+        return EncodedRun(f"sub_index={cell}/exp_block={block}", stored, _encoded(stored, key, filtered, group_rows))
 
-    def files() -> Iterator[tuple[str, str, pa.Buffer]]:
-        for number, (place, stored, content) in enumerate(each(encoded, _runs(ordered, file_rows))):
-            name = _name(table, number, content)
-            kept[f"{place}/{name}"] = stored
-            yield place, name, content
+    return each(encoded, _runs(_sorted(rows, [*CELL, *key, "_exp"]), file_rows))
 
-    staged = _staged(table, files())
+
+def stage_in_driver(runs: EncodedRuns, table: Path) -> Path:
+    """Write a table's next data files and return the directory of them, as :func:`warehouse.storage.commit.stage` does."""
+    named = [(run, _name(table, number, run.content)) for number, run in enumerate(runs)]
+    staged = _staged(table, ((run.place, name, run.content) for run, name in named))
     if store_of(table).local_paths:
-        for path, stored in kept.items():  # where the files move to: the next steps look rows up there
-            recent_rows().keep(str(table / path), stored)
+        for run, name in named:  # where the files move to: the next steps look rows up there
+            recent_rows().keep(str(table / run.place / name), run.rows)
     return staged
 
 

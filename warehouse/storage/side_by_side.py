@@ -1,16 +1,19 @@
-"""Short work on many files, several at a time, by threads that stay: making some for each commit costs more than the work."""
+"""Short work on many files, several at a time, by threads that stay: making some for each commit costs more than the work.
+
+Other work is done beside that of Spark, for which the driver waits.
+"""
 
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["each"]
+__all__ = ["begun", "each", "ended"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -22,7 +25,13 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_WORKERS, thread_name_prefix="files")
 
 
-os.register_at_fork(after_in_child=_pool.cache_clear)  # a child has no thread but the one that made it
+@cache
+def _beside() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_WORKERS, thread_name_prefix="beside")
+
+
+for _made in (_pool, _beside):  # a child has no thread but the one that made it
+    os.register_at_fork(after_in_child=_made.cache_clear)
 
 
 def each(work: Callable[[T], R], items: Iterable[T]) -> list[R]:
@@ -41,3 +50,14 @@ def each(work: Callable[[T], R], items: Iterable[T]) -> list[R]:
             one.cancel()
         wait(begun)
     return [one.result() for one in begun]
+
+
+def begun(work: Callable[[], R]) -> Future[R]:
+    """Begin work while this thread waits for something else, and return what gives its result; the work may use :func:`each`."""
+    return _beside().submit(work)
+
+
+def ended(work: Future[R]) -> None:
+    """Return when work that was begun is not done any more; what it gave, or raised, is of no interest."""
+    work.cancel()
+    wait([work])

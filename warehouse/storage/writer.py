@@ -17,7 +17,7 @@ from warehouse.layout.columns import CELL, WAITING_SLOT
 from warehouse.layout.tasks import FILE_ROWS, distribute, key_ranges, largest_file
 from warehouse.storage.cluster import cores
 from warehouse.storage.commit import commit, stage, unstage
-from warehouse.storage.driver_writer import stage_in_driver, stage_side_rows
+from warehouse.storage.driver_writer import encoded_in_driver, stage_in_driver, stage_side_rows
 from warehouse.storage.footers import LARGE_ROWS, without_dictionary
 from warehouse.storage.tables import statistics_columns
 
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from warehouse.storage.commit import CommitFacts
+    from warehouse.storage.driver_writer import EncodedRuns
     from warehouse.storage.entries import LogEntry
 
-__all__ = ["ROW_GROUP_ROWS", "key_settings", "place", "write_rows", "write_runs"]
+__all__ = ["ROW_GROUP_ROWS", "encoded_runs", "key_settings", "place", "write_rows", "write_runs"]
 
 
 ROW_GROUP_ROWS = 10_000
@@ -59,6 +60,14 @@ def _filtered(kind: str) -> bool:
     return kind in _BLOOM_TYPES
 
 
+def encoded_runs(rows: pa.Table, key: Sequence[tuple[str, str]], target_rows: int) -> EncodedRuns:
+    """Return rows, in the driver, as the files that :func:`write_runs` writes of them."""
+    return encoded_in_driver(
+        rows, key=[name for name, _ in key], filtered=[name for name, kind in key if _filtered(kind)],
+        file_rows=largest_file(target_rows), group_rows=ROW_GROUP_ROWS,
+    )  # fmt: skip
+
+
 def write_runs(
     rows: DataFrame | pa.Table,
     table: Path,
@@ -71,6 +80,7 @@ def write_runs(
     facts: CommitFacts,
     staged: Callable[[], None] | None = None,
     table_metadata: Mapping[str, Any] | None = None,
+    encoded: EncodedRuns | None = None,
 ) -> LogEntry:
     """Commit rows as runs and return the entry made; without rows Spark is not asked for anything.
 
@@ -97,14 +107,13 @@ def write_runs(
         Called when the rows are written, before they are committed; what it raises leaves the table as it was.
     table_metadata
         The action that gives the table other columns or another key with it; None: they stay.
+    encoded
+        What :func:`encoded_runs` gives of the rows, if that was called before.
 
     """
     directory = None
     if isinstance(rows, pa.Table) and rows.num_rows:
-        directory = stage_in_driver(
-            rows, table, key=[name for name, _ in key], filtered=[name for name, kind in key if _filtered(kind)],
-            file_rows=largest_file(target_rows), group_rows=ROW_GROUP_ROWS,
-        )  # fmt: skip
+        directory = stage_in_driver(encoded_runs(rows, key, target_rows) if encoded is None else encoded, table)
         if staged is not None:
             staged()
     elif sizes and not isinstance(rows, pa.Table):

@@ -1,0 +1,73 @@
+"""What the driver keeps of a large batch beside its counts: some columns of all rows, where they are surely small."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tests.operations.projects import Project, at, stream
+from warehouse.limits import limited
+from warehouse.operations.update import UpdateOptions
+from warehouse.steps.ahead import Ahead
+from warehouse.steps.stream_source import stream_source
+from warehouse.storage.scan import TableFiles
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from warehouse.ingest.batch import Batch
+
+
+class Asking(Ahead):
+    """A table that asks for some columns."""
+
+    def __init__(self, *columns: str) -> None:
+        super().__init__(lambda _: ())
+        self.columns = columns
+
+    def read(self, _: str) -> tuple[str, ...]:
+        """Return the columns."""
+        return self.columns
+
+
+def test_columns_are_kept_where_they_are_surely_small(tmp_path: Path, spark: SparkSession) -> None:
+    """Of rows of any fate; the counts are those of a batch that keeps none. Neither many rows are kept nor long texts."""
+    project = Project(tmp_path, spark, {"a": stream(format="parquet")})
+    hours = {"k": ["live", None, "dead", "deferred", "rejected"], "b": [1, 1, 1, 3, 1], "e": [3, 4, 2, 4, 0]}
+    land(project, "1", hours)
+    plain, kept = batch(project, Asking()), batch(project, Asking("K"))
+    assert plain.kept is None
+    assert kept.counts == plain.counts
+    assert (kept.counts.live, kept.counts.dead, kept.counts.deferred, kept.counts.rejected) == (2, 1, 1, 1)
+    assert kept.kept is not None
+    fates = ["live", "live", "dead", "deferred", "expires_before_arrival"]
+    rows = zip(hours["k"], [at(hour) for hour in hours["b"]], fates, strict=True)
+    found = kept.kept.append_column("at", kept.kept["_ts"].cast(pa.int64())).select(["K", "at", "_fate"])
+    assert sorted(map(repr, zip(*found.to_pydict().values(), strict=True))) == sorted(map(repr, rows))
+    with limited(array_points=4):
+        many = batch(project, Asking("k"))
+    assert (many.kept, many.counts) == (None, plain.counts)
+    land(project, "2", {"k": ["x" * 257], "b": [1], "e": [3]})
+    long = batch(project, Asking("k", "b"))
+    assert (long.kept, long.counts) == (None, batch(project, Asking()).counts)
+
+
+def land(project: Project, name: str, hours: dict[str, list[str | None] | list[int]]) -> None:
+    """Put down a file of rows, whose times are hours."""
+    times = {name: pa.array([at(hour) for hour in hours[name]], pa.timestamp("us", "UTC")) for name in ("b", "e")}
+    content = pa.BufferOutputStream()
+    pq.write_table(pa.table({"k": pa.array(hours["k"], pa.string()), **times}), content)
+    project.land(f"{name}.parquet", content.getvalue().to_pybytes())
+
+
+def batch(project: Project, ahead: Ahead) -> Batch:
+    """What the next update would load."""
+    plan, _ = project.updater().plan(UpdateOptions(at=at(2)))
+    assert plan is not None
+    assert project.spark is not None
+    session, files = project.spark, TableFiles(project.root)
+    return stream_source(plan, plan.stream("a"), project.root, None, lambda: session, {}, files, (), ahead).batch

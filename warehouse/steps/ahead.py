@@ -1,0 +1,46 @@
+"""What the driver does for a large coalesced table while Spark loads the rows of its stream.
+
+Its stored rows are read while Spark reads and counts what arrived; new ones are made, and encoded as files, while Spark writes
+the stream's files. The stored rows are those of the last epoch, and the points are those that Spark counted. Their files are
+looked at again before the stream's commit: if one is not the planned one any more, the batch and all made of it are dropped.
+Nothing is written ahead of the table's step, so a process that ends meanwhile leaves no trace of it.
+
+An update works ahead for one table at a time, since the rows of each may take much memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from warehouse.steps.coalesced_source import CoalescedSource
+
+__all__ = ["Ahead"]
+
+
+@dataclass(eq=False)
+class Ahead:
+    """The work ahead of a plan; ``followers`` gives the coalesced tables of a stream whose steps are still to be done."""
+
+    followers: Callable[[str], Iterable[CoalescedSource]]
+    _stream: str | None = None
+
+    def read(self, stream: str) -> tuple[str, ...]:
+        """Begin to read what is stored of a table, and return the columns that are asked of the batch of its stream."""
+        if self._stream not in (None, stream):
+            return ()
+        for each in self.followers(stream):
+            asked = each.read_ahead()
+            if asked:
+                self._stream = stream
+                return asked
+        return ()
+
+    def make(self, stream: str) -> None:
+        """Begin to make the new rows of that table, now that the batch is there."""
+        if self._stream == stream:
+            for each in self.followers(stream):
+                each.make_ahead()
