@@ -49,9 +49,8 @@ def test_rows_made_while_points_are_written_are_those_of_the_model(
     monkeypatch.setattr(coalesced_source, "encoded_runs", lambda *given: made.append(encoded_runs(*given)) or made[-1])
     drawn = DrawnPoints(project, random.Random(seed))  # noqa: S311 - points of a test
     drawn.update(2)
-    for _ in range(2):
-        drawn.update(drawn.draw.choice([1, 2]), way="arrays", stopped=(drawn.draw.choice(POINTS), drawn.draw.random()))
-        drawn.require_equal()
+    drawn.update(drawn.draw.choice([1, 2]), way="arrays", stopped=(drawn.draw.choice(POINTS), drawn.draw.random()))
+    drawn.require_equal()
     late = ("q", 3, drawn.now - 0.3, drawn.now + 9)
     path = project.land("late.parquet", in_parquet([late]))
     staged: list[Moment] = []

@@ -30,7 +30,7 @@ from warehouse.ingest.object_copies import copied
 from warehouse.ingest.reading import SOURCE_COLUMNS, read_files, read_records, relative_path, typed, whole
 from warehouse.ingest.rejected import records_of, with_records
 from warehouse.ingest.unreadable import SPARK_FAILURES, unreadable
-from warehouse.layout.columns import WAITING_SLOT
+from warehouse.layout.columns import CELL, WAITING_SLOT
 from warehouse.limits import limits
 from warehouse.storage.arrow_types import can_be_collected, frame_of
 from warehouse.storage.lookup import leave_to_spark
@@ -60,7 +60,7 @@ __all__ = [
     "sample_rows",
 ]
 
-_COUNTED = ("_fate", "_taken", "sub_index", "exp_block", "_arrival_slot", "_late", "_over")
+_COUNTED = (*CELL, "_fate", "_taken", "_arrival_slot", "_late", "_over")
 """What is counted of rows."""
 _LONG = "_long"
 _KEPT_BYTES = 256

@@ -11,21 +11,29 @@ An update works ahead for one table at a time, since the rows of each may take m
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from warehouse.steps.coalesced_source import CoalescedSource
+__all__ = ["Ahead", "Follower"]
 
-__all__ = ["Ahead"]
+
+class Follower(Protocol):
+    """The source of a table that follows a stream."""
+
+    def read_ahead(self) -> tuple[str, ...]:
+        """Begin to read what is stored, and return the columns that are asked of the batch; none: nothing was begun."""
+
+    def make_ahead(self) -> None:
+        """Begin to make new rows, if reading was begun and the batch has the columns."""
 
 
 @dataclass(eq=False)
 class Ahead:
     """The work ahead of a plan; ``followers`` gives the coalesced tables of a stream whose steps are still to be done."""
 
-    followers: Callable[[str], Iterable[CoalescedSource]]
+    followers: Callable[[str], Iterable[Follower]]
     _stream: str | None = None
 
     def read(self, stream: str) -> tuple[str, ...]:

@@ -168,7 +168,7 @@ def points_of(definition: CoalescedDefinition, own: pa.Table, arrived: pa.Table 
     return found.cast(pa.schema([*(own.schema.field(name) for name in names), pa.field(AT, pa.int64())]))
 
 
-def points_kept(definition: Definition, own: pa.Table, kept: pa.Table) -> pa.Table:
+def points_kept(definition: CoalescedDefinition, own: pa.Table, kept: pa.Table) -> pa.Table:
     """Return the same of the columns that the driver kept of a batch."""
     names = [*definition.groups, *definition.compared]
     came = kept.filter(pc.is_in(kept["_fate"], pa.array(ARRIVED_FATES)))

@@ -411,7 +411,8 @@ def _counts(outcome: Outcome, planned: StreamPlan | NodePlan) -> Counts:
     old = before.partitions if before else ()
     new = moved_partitions(old, table.commits.values()) if table else old
     gained: dict[int, int] = dict(metadata.get("gained", ()))
-    loaded = () if isinstance(planned, NodePlan) else _loaded(outcome, planned).loaded
+    # A table that follows a stream names the stream's files only.
+    loaded = () if isinstance(planned, NodePlan) or not planned.lands else _loaded(outcome, planned).loaded
     lost = _by_cell(old)
     for cell, count in gained.items():
         lost[cell] = lost.get(cell, 0) + count
