@@ -8,7 +8,7 @@ import platform
 import subprocess
 from pathlib import Path
 
-__all__ = ["load", "machine", "versions"]
+__all__ = ["commit", "load", "machine", "versions"]
 
 _PACKAGES = ("pyspark", "delta-spark", "deltalake", "duckdb", "pyarrow", "numpy")
 
@@ -21,6 +21,20 @@ def machine() -> dict[str, object]:
         "memory": _first("/proc/meminfo", "MemTotal"),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
     }
+
+
+def commit() -> str:
+    """Return the commit that is measured, marked if files of the clone differ from it; "unknown" outside a clone."""
+    place = Path(__file__).parent
+
+    def told(*words: str) -> str:
+        return subprocess.run(["git", *words], capture_output=True, text=True, check=False, cwd=place).stdout.strip()
+
+    try:
+        name = told("rev-parse", "--short", "HEAD")
+        return name + (" with changes" if name and told("status", "--porcelain", "--untracked-files=no") else "") or "unknown"
+    except FileNotFoundError:
+        return "unknown"
 
 
 def load() -> float:

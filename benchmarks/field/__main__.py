@@ -13,7 +13,7 @@ from benchmarks.field.alone import BusyError, alone
 from benchmarks.field.facts import facts
 from benchmarks.field.job import LIFETIMES, RATES, Job
 from benchmarks.field.page import save_page
-from benchmarks.field.results import OtherJobError, Results
+from benchmarks.field.results import OtherJobError, Results, pack
 from benchmarks.field.roster import ROSTER, worker_for
 from benchmarks.field.run import Run
 
@@ -72,6 +72,7 @@ def main(
     except BusyError as error:
         raise click.ClickException(str(error)) from error
     page = save_page(job, found, ROSTER, results)
+    pack(found.path)
     _say(f"written: {page}")
 
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 
-from benchmarks.machine import load, machine, versions
+from benchmarks.machine import commit, load, machine, versions
 
 __all__ = ["facts"]
 
@@ -16,7 +16,8 @@ __all__ = ["facts"]
 def facts() -> dict[str, object]:
     """Return what is needed to judge a run's numbers."""
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    return {"started": started, "machine": machine(), "versions": {**versions(), **_further()}, "load": load()}
+    known = {"started": started, "commit": commit(), "machine": machine(), "load": load()}
+    return {**known, "versions": {**versions(), **_further()}}
 
 
 def _further() -> dict[str, str]:

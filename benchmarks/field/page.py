@@ -75,7 +75,7 @@ def made_on(job: Job, results: Results) -> str:
         f"{job.rows:,} live rows of {job.row_bytes} bytes, {job.keys:,} keys, p = {job.periods}, lifetimes {job.lifetimes}, "
         f"rate {job.rate} ({job.batch:,} rows an update), seed {job.seed}. "
         f"{machine['processor']}, {machine['cores']} cores, {machine['memory']}, {machine['system']}; "
-        f"load average {facts['load']:.1f} at the start, {facts['started']}.\n\n{told}."
+        f"commit {facts.get('commit', 'unknown')}; load average {facts['load']:.1f} at the start, {facts['started']}.\n\n{told}."
     )
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from benchmarks.field.figures import Spread
 
-__all__ = ["bars", "courses", "scatter"]
+__all__ = ["bars", "by_size", "courses", "scatter"]
 
 _DPI = 110
 _OURS = "#c0392b"
@@ -97,6 +97,26 @@ def scatter(path: Path, title: str, labels: Sequence[str], points: Mapping[str, 
     axes.set_ylabel(labels[1])
     axes.margins(0.15)
     axes.grid(alpha=0.3)
+    figure.savefig(path, dpi=_DPI)
+
+
+def by_size(path: Path, title: str, unit: str, lines: Mapping[str, Mapping[int, float]], ours: str) -> None:
+    """Draw how a quantity grows with the live rows, a line for each contender, both logarithmic."""
+    from matplotlib.figure import Figure  # noqa: PLC0415 - same
+
+    figure = Figure(figsize=(9, 5.5), layout="constrained")
+    axes = figure.subplots()
+    for name, values in lines.items():
+        width, colour = (2.5, _OURS) if name == ours else (1.2, None)
+        axes.plot(sorted(values), [values[rows] for rows in sorted(values)], "o-", label=name, linewidth=width, color=colour)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    _plainly(axes.yaxis)
+    axes.set_title(title)
+    axes.set_xlabel("live rows")
+    axes.set_ylabel(unit)
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     figure.savefig(path, dpi=_DPI)
 
 

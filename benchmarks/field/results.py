@@ -7,16 +7,17 @@ The first line is the job with the machine; then, for each contender, ``built``,
 from __future__ import annotations
 
 import json
+import lzma
 import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.field.job import Job
+
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from benchmarks.field.job import Job
-
-__all__ = ["OtherJobError", "Results", "Standing"]
+__all__ = ["OtherJobError", "Results", "Standing", "pack", "recorded"]
 
 
 class OtherJobError(Exception):
@@ -96,3 +97,20 @@ def _whole_lines(path: Path) -> list[dict[str, Any]]:
     if len(whole) < len(text):
         os.truncate(path, len(whole))
     return [json.loads(line) for line in whole.splitlines()]
+
+
+def pack(path: Path) -> Path:
+    """Compress the lines of a run, to be published beside its page, and return where they are."""
+    packed = path.with_name(f"{path.name}.xz")
+    packed.write_bytes(lzma.compress(path.read_bytes()))
+    return packed
+
+
+def recorded(packed: Path, scratch: Path) -> tuple[Job, Results]:
+    """Return the job and the results of compressed lines; they are unpacked into a directory."""
+    path = scratch / packed.stem
+    path.write_bytes(lzma.decompress(packed.read_bytes()))
+    first, *lines = _whole_lines(path)
+    updates = len({line["slot"] for line in lines if line["event"] == "done"})
+    job = Job(**{**first["job"], "updates": max(1, updates)})
+    return job, Results(path, job, first["facts"])

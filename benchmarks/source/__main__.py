@@ -13,7 +13,7 @@ from benchmarks.field.contenders.spark import session
 from benchmarks.field.facts import facts
 from benchmarks.field.hosts import Here
 from benchmarks.field.job import Job
-from benchmarks.field.results import OtherJobError, Results
+from benchmarks.field.results import OtherJobError, Results, pack
 from benchmarks.field.run import Run
 from benchmarks.source.claims import Experiment
 from benchmarks.source.exact import count
@@ -61,6 +61,7 @@ def main(*, only: tuple[str, ...], results: Path, work: Path | None, **given: in
             shutil.rmtree(place / name, ignore_errors=True)
         if any(found.of(entry.name).done for entry in _VARIANTS[name]):
             experiments[name] = Experiment(job, found)
+            pack(lines)
     counted = None
     if not only or "counts" in only:
         with tempfile.TemporaryDirectory(prefix="stream-wh-counts-") as directory:

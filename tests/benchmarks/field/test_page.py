@@ -7,12 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from click.testing import CliRunner
 
+from benchmarks.field import derive
 from benchmarks.field.figures import QUANTITIES, beside, spread
 from benchmarks.field.growth import growth_page
 from benchmarks.field.job import Job
 from benchmarks.field.page import page, save_page
-from benchmarks.field.results import Results
+from benchmarks.field.results import Results, pack
 from benchmarks.field.roster import HOT, OURS, ROSTER
 
 if TYPE_CHECKING:
@@ -67,6 +69,31 @@ def test_the_page_is_honest(tmp_path: Path) -> None:
     assert re.search(r"faster than every wave index +\| not measured +\| from 1,000,000 live rows on", text)
     assert all(f"**{entry.title}.** " in text for entry in ROSTER)
     assert "0.5 (0.5 to 0.5)" in text
+
+
+def test_a_page_is_made_again_from_packed_lines(tmp_path: Path) -> None:
+    """The job, the commit and all figures come from the lines; of two sizes it tells where contenders cross."""
+    pytest.importorskip("matplotlib", reason="the extra bench draws the plots")
+    texts = []
+    for rows, other in ((1_000, 1.0), (100_000, 4.0)):
+        place = tmp_path / str(rows)
+        place.mkdir()
+        job = replace(JOB, rows=rows)
+        results = Results(place / "field.jsonl", job, {**FACTS, "commit": "abc1234"})
+        for name, seconds in ((OURS, 2.0), ("duckdb", other)):
+            for slot in job.slots:
+                line = {"load": seconds, "expire": 0.0, "tidy": 0.0, "written": 2600, "landed": 10, "live": 9, "stored": 10}
+                probes = {"few": [[1.0, 9.0]], "many": [[1.0]], "absent": [[1.0]]}
+                results.add("done", name, slot=slot, probes=probes, bytes=9, files=3, scan=1.0, aggregate=1.0, **line)
+        texts.append(save_page(job, results, ROSTER, place).read_text())
+        pack(results.path)
+        (place / "README.md").unlink()
+        results.path.unlink()
+    again = CliRunner().invoke(derive.main, [str(tmp_path / "1000"), str(tmp_path / "100000")])
+    assert again.exit_code == 0, again.output
+    assert [(tmp_path / name / "README.md").read_text() for name in ("1000", "100000")] == texts
+    assert "commit abc1234" in texts[0]
+    assert re.search(r"duckdb +\| +1 \| +4 \| +10,000", (tmp_path / "by-rows.md").read_text())
 
 
 def test_plots_are_pictures(tmp_path: Path) -> None:
