@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -21,7 +22,7 @@ from pyspark.sql.types import (
 )
 
 from warehouse.storage import lookup
-from warehouse.storage.lookup import Bound, looked_up, query_in_driver
+from warehouse.storage.lookup import Bound, driver_connection, looked_up, query_in_driver
 from warehouse.storage.snapshot import DataFile
 
 if TYPE_CHECKING:
@@ -158,3 +159,17 @@ def test_a_query_over_small_tables_or_none() -> None:
     assert found is not None
     assert found.to_pydict() == {"b": [2]}
     assert query_in_driver("SELECT no_column FROM t", {"t": pa.table({"a": [1]})}) is None
+
+
+def test_connections_of_the_driver_have_tables_of_their_own() -> None:
+    """Also of one name, and they go with the connection; a database that failed is replaced by a new one."""
+    with driver_connection() as one, driver_connection() as other:
+        for number, connection in enumerate((one, other)):
+            connection.register("given", pa.table({"x": [number]}))
+            connection.execute("CREATE OR REPLACE TEMP TABLE t AS SELECT x FROM given")
+        assert (one.sql("FROM t").fetchall(), other.sql("FROM t").fetchall()) == ([(0,)], [(1,)])
+    with driver_connection() as later, pytest.raises(duckdb.CatalogException):
+        later.sql("FROM t")
+    lookup._connection(None).close()
+    with driver_connection() as again:
+        assert again.sql("SELECT 1").fetchall() == [(1,)]

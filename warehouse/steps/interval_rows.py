@@ -16,7 +16,7 @@ from warehouse.aggregates.intervals import Piece, changed, cover
 from warehouse.aggregates.synopses import ARRIVED
 from warehouse.steps.merging import KEY, lengthened_rows
 from warehouse.steps.sketches import united
-from warehouse.storage.duckdb_sql import in_memory
+from warehouse.storage.lookup import driver_connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -69,7 +69,7 @@ def interval_rows(
     every = [*zip(new, known, strict=True), *((piece, []) for piece in late)]
     if not every:
         return None
-    with in_memory(["temp_directory = ''", "memory_limit = '1GB'"]) as connection:
+    with driver_connection() as connection:
         connection.register("gained", gained)
         source = "SELECT * FROM gained LIMIT 0" if before is None else stored(connection)
         connection.execute(f"CREATE TEMP VIEW stored AS {source}")

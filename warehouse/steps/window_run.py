@@ -18,7 +18,7 @@ from warehouse.aggregates.synopses import VALUE
 from warehouse.catalog.duck_sql import quoted
 from warehouse.steps.interval_rows import pieces_table
 from warehouse.steps.merging import FIRSTS, KEY, PLACE, subtracted, windowed
-from warehouse.storage.duckdb_sql import in_memory
+from warehouse.storage.lookup import driver_connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -74,8 +74,8 @@ class WindowRun:
 
     @cached_property
     def connection(self) -> duckdb.DuckDBPyConnection:
-        """A database in memory."""
-        return in_memory(["temp_directory = ''", "memory_limit = '1GB'"])
+        """A connection of its own to a database in memory."""
+        return driver_connection()
 
     def prepare(self, reads: Sequence[SynopsisRead], reaches: Sequence[Sequence[Reach]]) -> None:
         """Make the tables ``synopsis_i`` that an aggregate's answers are merged from.

@@ -41,6 +41,7 @@ __all__ = [
     "MATCHES",
     "WIDE",
     "Bound",
+    "driver_connection",
     "leave_to_spark",
     "live_at",
     "looked_up",
@@ -77,6 +78,20 @@ class Bound(NamedTuple):
 def live_at(slot: int, instant: int) -> list[Bound]:
     """Return the conditions of the rows that are live at an instant, which is in a slot."""
     return [Bound("_exp_slot", ">", slot), Bound("_exp", ">", instant)]
+
+
+def driver_connection() -> duckdb.DuckDBPyConnection:
+    """Return a connection to the driver's database in memory, whose temporary tables and views nobody else sees.
+
+    Whoever uses it closes it. To open another database takes 13 ms (*measured*), more than to merge the states of many groups.
+    """
+    try:
+        found = _connection(None).cursor()
+        found.execute("SELECT 1").fetchall()
+    except duckdb.Error:  # after a fatal error it answers nothing any more
+        _connected.cache_clear()
+        found = _connection(None).cursor()
+    return found
 
 
 def query_in_driver(query: str, tables: Mapping[str, pa.Table]) -> pa.Table | None:
