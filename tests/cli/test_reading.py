@@ -321,6 +321,22 @@ def test_csv_to_a_probe_imports_nothing_that_is_slow(built: tuple[Path, House], 
     assert not set(done.stdout.splitlines()[-1].split()) & {"rich", "pyspark", "pyarrow", "pandas", "numpy"}
 
 
+def test_an_answer_within_a_time_loads_no_pandas(built: tuple[Path, House], environment: dict[str, str]) -> None:
+    """Where it is installed, loading it takes longer than a dashboard waits, and that was at the end."""
+    code = "import sys; from warehouse.cli.main import run; run(sys.argv[1:]); print(*sys.modules)"
+    query = "SELECT name, count(*), sum(value), avg(weight), median(value) FROM names GROUP BY name"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "-C", str(built[0]), "sql", query, "--within", "20s"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+    )
+    loaded = done.stdout.splitlines()[-1].split()
+    assert "warehouse.serving.within" in loaded
+    assert not {"pandas", "pyspark"} & set(loaded)
+
+
 @pytest.fixture
 def readable(built: tuple[Path, House]) -> Iterator[Path]:
     """Return a copy of the project that everybody may read and nobody write."""

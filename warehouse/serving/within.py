@@ -33,7 +33,7 @@ from warehouse.storage.duckdb_sql import quoted
 from warehouse.time import slot, to_micros
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -324,9 +324,9 @@ class Within:
             found = [self._estimate(item, key, unread, stored, medians) for key in keys]
             bound = kind if item.kind in ("count", "sum") else "DOUBLE"
             columns += [(name, kind), (f"{name}_low", bound), (f"{name}_high", bound)]
-            arrays.append(pa.array([_text(each.value, kind) for each in found], pa.string()))
-            arrays.append(pa.array([_text(each.low, bound) for each in found], pa.string()))
-            arrays.append(pa.array([_text(each.high, bound) for each in found], pa.string()))
+            arrays.append(_strings(_text(each.value, kind) for each in found))
+            arrays.append(_strings(_text(each.low, bound) for each in found))
+            arrays.append(_strings(_text(each.high, bound) for each in found))
         rows = pa.Table.from_arrays(arrays, names=[f"c{place}" for place in range(len(arrays))])
         coverage = Coverage(
             exact=not unread,
@@ -392,8 +392,8 @@ class Within:
         cursor.close()
         *keys, middles, lists = rows.combine_chunks().columns
         values = lists.combine_chunks()
-        flat = values.flatten().to_numpy(zero_copy_only=False)
-        ends = np.cumsum(values.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64))
+        flat = _numbers(values.flatten(), np.float64)
+        ends = np.cumsum(_numbers(values.value_lengths(), np.int32), dtype=np.int64)
         parts = [[_stored(part) for part in column.to_pylist()] for column in keys]
         found: dict[Group, tuple[Any, np.ndarray]] = {}
         for place, middle in enumerate(middles.to_pylist()):
@@ -431,10 +431,28 @@ def _ordered(part: Any, kind: pa.DataType) -> Any:  # noqa: ANN401 - any value o
     return Decimal(part) if part is not None and pa.types.is_decimal(kind) else part
 
 
+def _strings(texts: Iterable[str | None]) -> pa.Array:
+    """Texts as a column. Other ways to make one load pandas, where it is installed: at the end there is no time for that."""
+    import pyarrow as pa  # noqa: PLC0415 - slow to import, needed only here
+
+    builder = pa.lib.StringBuilder()
+    builder.append_values(texts)
+    return builder.finish()
+
+
+def _numbers(column: pa.Array, kind: type[np.generic]) -> np.ndarray:
+    """The numbers of a column without nulls; its own conversion loads pandas, as above."""
+    if not len(column):
+        return np.array([], kind)
+    return np.frombuffer(column.buffers()[1], kind)[column.offset : column.offset + len(column)]
+
+
 def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
     """Stored parts of groups as a column of their own type."""
     import pyarrow as pa  # noqa: PLC0415 - slow to import, needed only here
 
+    if pa.types.is_string(kind):
+        return _strings(values)
     if pa.types.is_timestamp(kind):
         return pa.array(values, pa.int64()).cast(pa.timestamp("us", kind.tz))
     if pa.types.is_date32(kind):
