@@ -21,7 +21,7 @@ from tests.operations.projects import Project, at, stream
 from warehouse.project import Warehouse
 from warehouse.storage import lookup, scan
 from warehouse.storage.session import INTERPRETED, table_session
-from warehouse.views.maintenance import appended, cache, distinct, join_inputs
+from warehouse.views.maintenance import appended, cache, distinct, joins
 from warehouse.views.plans import judged_views
 
 from .answers import Answer, answer, differences
@@ -139,7 +139,7 @@ class House:
         with pytest.MonkeyPatch.context() as patch:
             if engine == SPARK:
                 patch.setattr(lookup, "LARGE", _NOTHING)
-                for module in (join_inputs, cache, distinct):
+                for module in (joins, cache, distinct):
                     patch.setattr(module, "FEW", 0)
             for module, name in ((appended, "local_results"), (scan, "looked_up")):
                 _counted(patch, module, name, served, engine)

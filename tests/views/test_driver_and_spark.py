@@ -16,7 +16,7 @@ from warehouse.limits import limited
 from warehouse.project import Warehouse
 from warehouse.storage import lookup
 from warehouse.storage.snapshot import read_snapshot
-from warehouse.views.maintenance import appended, cache, distinct, driver_keyed, inputs, join_inputs
+from warehouse.views.maintenance import appended, cache, distinct, driver_keyed, inputs, joins
 from warehouse.views.maintenance import replaced as keyed
 
 from .warehouses import asked, land, stored, view
@@ -65,7 +65,7 @@ def by_spark(monkeypatch: pytest.MonkeyPatch) -> Callable[[Project, int], None]:
     def update(project: Project, hour: int) -> None:
         with monkeypatch.context() as patch, limited(driver_rows=0, driver_bytes=-1):
             patch.setattr(lookup, "LARGE", -1)
-            for module in (join_inputs, cache, distinct, appended, inputs, driver_keyed):
+            for module in (joins, cache, distinct, appended, inputs, driver_keyed):
                 patch.setattr(module, "FEW", 0)
             project.update(hour)
 

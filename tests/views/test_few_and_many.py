@@ -25,7 +25,7 @@ from warehouse.storage import lookup
 from warehouse.storage.arrow_types import can_be_collected
 from warehouse.views.algebra import Filter, Named, Scan, TimeWindow, UnionAll, scanned
 from warehouse.views.algebra import Project as Projection
-from warehouse.views.maintenance import appended, cache, distinct, join_inputs
+from warehouse.views.maintenance import appended, cache, distinct, joins
 from warehouse.views.maintenance.feeds import picks_only
 from warehouse.views.maintenance.joins import local_results
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from warehouse.epochs.points import Moment
     from warehouse.views.algebra import Join, Operator
-    from warehouse.views.maintenance.join_inputs import JoinInputs
+    from warehouse.views.maintenance.joins import JoinInputs
 
 COLUMNS = {"k": "string", "b": "timestamp", "e": "timestamp", "v": "int"}
 NAMED = "named_struct('v', 1)"
@@ -117,7 +117,7 @@ def test_few_rows_and_many_make_the_same_answers(
     large: int,
 ) -> None:
     """Collected or not, looked up or not, null keys among them: each view is its query; no row meets one gone before it came."""
-    for module in (join_inputs, cache, distinct, appended):
+    for module in (joins, cache, distinct, appended):
         monkeypatch.setattr(module, "FEW", few)
     if not few:
         set_limits(driver_rows=0, driver_bytes=NOTHING)

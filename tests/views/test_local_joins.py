@@ -13,8 +13,7 @@ from warehouse.views.algebra import Equality, Join, Scan
 from warehouse.views.costs.chosen_order import InputStatistics
 from warehouse.views.maintenance import joins
 from warehouse.views.maintenance.driver_rows import DriverRows
-from warehouse.views.maintenance.join_inputs import ArrivedSide, Earlier, JoinInputs
-from warehouse.views.maintenance.joins import joined, local_results
+from warehouse.views.maintenance.joins import ArrivedSide, Earlier, JoinInputs, joined, local_results
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -32,7 +32,7 @@ from warehouse.storage.writer import key_settings
 from warehouse.views.algebra import scanned, tables_read
 from warehouse.views.maintenance.cache import Cache
 from warehouse.views.maintenance.inputs import NodeInputs
-from warehouse.views.maintenance.join_inputs import PUSHED_KEYS
+from warehouse.views.maintenance.joins import PUSHED_KEYS
 from warehouse.views.maintenance.known_rows import Dead
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["can_be_collected", "compared_alike", "frame_of"]
+__all__ = ["bytes_taken", "can_be_collected", "compared_alike", "frame_of"]
 
 _GATHERED = (BinaryType, BooleanType, DateType, NumericType, TimestampType)
 
@@ -58,3 +59,17 @@ def frame_of(session: SparkSession, rows: pa.Table, schema: StructType | None = 
     if not rows.num_rows:
         rows = pa.Table.from_batches([pa.RecordBatch.from_pylist([], schema=rows.schema)])
     return session.createDataFrame(rows) if schema is None else session.createDataFrame(rows, schema)
+
+
+def bytes_taken(rows: pa.Table, taken: pa.Array) -> float:
+    """Return the bytes of the rows with the given numbers: exact for texts, an upper bound for nested values."""
+    most = max(pc.value_counts(taken).field("counts").to_pylist(), default=0)
+    total = 0.0
+    for column in rows.columns:
+        if pa.types.is_string(column.type) or pa.types.is_binary(column.type):
+            total += pc.sum(pc.binary_length(column).take(taken)).as_py() or 0
+        elif pa.types.is_nested(column.type):
+            total += column.nbytes * most
+        else:
+            total += column.nbytes / max(1, len(column)) * len(taken)
+    return total

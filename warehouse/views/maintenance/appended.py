@@ -15,8 +15,7 @@ from warehouse.views.maintenance.cache import FEW
 from warehouse.views.maintenance.distinct import appearances
 from warehouse.views.maintenance.feeds import evaluated, evaluated_above, keeps_values, most_arrived, over, relation
 from warehouse.views.maintenance.inputs import NodeTable
-from warehouse.views.maintenance.join_inputs import join_inputs
-from warehouse.views.maintenance.joins import local_results, new_results
+from warehouse.views.maintenance.joins import join_inputs, local_results, new_results
 from warehouse.views.maintenance.placement import placed
 
 if TYPE_CHECKING:

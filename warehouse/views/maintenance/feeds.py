@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from warehouse.views.algebra import Join
     from warehouse.views.maintenance.driver_rows import Frame
     from warehouse.views.maintenance.inputs import Move
 
@@ -49,6 +50,7 @@ __all__ = [
     "live",
     "looked_up",
     "most_arrived",
+    "named_above",
     "narrowed",
     "over",
     "over_row_windows",
@@ -364,3 +366,30 @@ def _picks(operator: Project) -> bool:
 def lasting(rows: pa.Table, column: str, instant: int) -> pa.Table:
     """Return the rows in which a time is after an instant in microseconds."""
     return rows.filter(pc.greater(rows[column].cast(pa.int64()), instant))
+
+
+def named_above(operator: Operator, core: Join) -> set[str] | None:
+    """Return the names, in lower case, that the filters and projections above a join may use; None: they use all.
+
+    Examples
+    --------
+    >>> from warehouse.views.algebra import Filter, Join, Named, Project, Scan
+    >>> join = Join((Scan("l"), Scan("r")), ())
+    >>> above = Project(Filter(join, "`a` > `B`.`c`"), (Named("x", "`D` + 1"),))
+    >>> sorted(named_above(above, join)), named_above(Filter(join, "`a` > 1"), join)
+    (['a', 'b', 'c', 'd'], None)
+    >>> sorted(named_above(Project(join, (Named("x", "concat('`', `a`, '`', `b`)"),)), join))
+    ['a', 'b']
+    """
+    texts, picks = [core.where or ""], False
+    while operator is not core:
+        match operator:
+            case Project():
+                texts += [column.sql for column in operator.columns]
+                picks = True
+            case Filter():
+                texts.append(operator.condition)
+            case _:
+                return None
+        operator = operator.input
+    return {name.lower() for text in texts for name in names_in(text)} if picks else None

@@ -4,13 +4,21 @@ With N the rows that arrived, O those from before and A = O + N, the new results
 ``sum over i of A_1 x .. x A_(i-1) x N_i x O_(i+1) x .. x O_n`` where parts overlap in time. Each result has exactly one
 largest new part, so it comes exactly once; every term starts at its small N.
 
-Spark joins frames. Of few rows the driver makes the same terms without a job (an index nested loop): it looks up the rows from
-before by the values that the rows so far ask for, and DuckDB finds the pairs by the same conditions. It compares keys and times
-alone; pairs are numbers of rows, by which Arrow takes the other columns of both sides.
+Spark joins frames. The driver computes the same terms of few rows without a job (an index nested loop): it looks up the rows from
+before by the keys of the rows so far, finds pairs by their keys, and compares their times. A pair is two numbers of rows, by
+which Arrow takes the other columns of both sides.
+
+Few rows that arrived are collected. Then their number, the values of their join columns and the hash tables of the join need no
+Spark job, and the step only has to read the windows once. Spark generates code for this read, and Java compiles it again if a
+constant in it changes (*measured*, windows of 4 million rows: 1.73 s with a new constant each time, 0.99 s with the same one). So
+the code has no instant of the step: rows from before carry the end of their lives (``_held``), rows that arrived carry the
+instant of the last epoch (``_since``), and pairs are filtered by ``_held > _since``.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -20,28 +28,53 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.storage.arrow_keys import equal_rows
-from warehouse.storage.arrow_types import compared_alike
+from warehouse.storage.arrow_types import bytes_taken, can_be_collected, compared_alike, frame_of
 from warehouse.storage.lookup import FAILURES, MATCHES, WIDE, leave_to_spark
-from warehouse.views.algebra import Filter, Project
-from warehouse.views.language.dialect import names_in
+from warehouse.time import NEVER
+from warehouse.views.algebra import scanned
+from warehouse.views.costs.chosen_order import InputStatistics, chosen_order, equality_classes
 from warehouse.views.language.driver_sql import LeftToSparkError
-from warehouse.views.maintenance.feeds import CARRIED
-from warehouse.views.maintenance.join_inputs import connecting, without_end
-from warehouse.views.maintenance.keys import distinct_keys, paired
+from warehouse.views.maintenance.cache import FEW, collected
+from warehouse.views.maintenance.counted_keys import counted_keys
+from warehouse.views.maintenance.feeds import (
+    CARRIED,
+    evaluated,
+    lasting,
+    most_arrived,
+    named_above,
+    narrowed,
+    over_row_windows,
+    picks_only,
+    relation,
+)
+from warehouse.views.maintenance.inputs import NodeTable
+from warehouse.views.maintenance.keys import lookup_keys, paired
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from numpy.typing import NDArray
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from warehouse.storage.arrow_keys import EqualRows
     from warehouse.views.algebra import Join, Operator, OuterJoin
     from warehouse.views.maintenance.driver_rows import Frame
-    from warehouse.views.maintenance.join_inputs import ArrivedSide, JoinInputs
+    from warehouse.views.maintenance.inputs import NodeInputs
 
-__all__ = ["joined", "local_results", "named_above", "new_results", "outer_joined"]
+__all__ = [
+    "PUSHED_KEYS",
+    "ArrivedSide",
+    "Earlier",
+    "JoinInputs",
+    "connecting",
+    "join_inputs",
+    "joined",
+    "local_results",
+    "new_results",
+    "outer_joined",
+    "without_end",
+]
 
 _Rows = TypeVar("_Rows")
 """Rows of Spark's, or in the driver."""
@@ -51,6 +84,171 @@ BROADCAST_ROWS = 500_000
 _CANDIDATES = 20_000_000
 """Pairs with equal keys that the driver looks at, at most."""
 _PUSHED_TYPES = ("string", "tinyint", "smallint", "int", "bigint", "date")
+PUSHED_KEYS = 200
+"""Keys of a delta up to which the files of a window are read by key."""
+_SURELY_MORE = 2
+"""Approximate numbers of keys are off by some per cent; beyond this multiple of the limit an exact count is not needed."""
+
+
+# --- the inputs: rows that arrived, with their figures, and rows from before ---
+
+
+@dataclass(frozen=True)
+class JoinInputs:
+    """The inputs of a join: rows that arrived, figures of them, and rows from before (None on a first build)."""
+
+    arrived: tuple[ArrivedSide, ...]
+    before: tuple[Earlier, ...] | None
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ArrivedSide:
+    """Rows that arrived, which each term reads again, and figures of them.
+
+    ``frame`` has cached or collected rows, ``known`` the collected ones; ``picked`` has the same rows if they were read without
+    Spark: then a frame is made only when it is needed.
+    """
+
+    opened: Callable[[], SparkSession]
+    since: int
+    statistics: InputStatistics
+    frame: DataFrame | None = None
+    known: pa.Table | None = None
+    picked: pa.Table | None = None
+
+    @cached_property
+    def rows(self) -> DataFrame:
+        """The rows, with ``_since``: the instant of the last epoch."""
+        if self.frame is not None:
+            return self.frame
+        return frame_of(self.opened(), self.known).selectExpr("*", _since(self.since))
+
+    def as_side(self) -> DataFrame:
+        """Return the rows as the other side of a join, late ones included, also if they have ended."""
+        return without_end(self.rows.drop("_since"))
+
+    def keys(self, column: str) -> list[object] | None:
+        """Return the values of a column; None if they are too many to push down."""
+        if self.statistics.distinct.get(column, 0) > (_SURELY_MORE if self.known is None else 1) * PUSHED_KEYS:
+            return None
+        if self.known is not None:
+            return list(self.known.column(column).unique().to_pylist())
+        values = [row[0] for row in self.rows.select(F.col(quoted(column))).distinct().limit(PUSHED_KEYS + 1).collect()]
+        return values if len(values) <= PUSHED_KEYS else None
+
+
+def join_inputs(join: Join, inputs: NodeInputs) -> JoinInputs:
+    """Read the inputs of a join."""
+    classes = equality_classes(join)
+    arrived = tuple(_arrived(each, own, inputs) for each, own in zip(join.inputs, classes, strict=True))
+    came = [(each.statistics.arrived, each.known) for each in arrived]
+    counts = None if inputs.move.first else counted_keys(join.inputs, classes, inputs.tables, came)
+    order = chosen_order(join, [each.statistics for each in arrived], counts)
+    if inputs.move.first:
+        return JoinInputs(arrived, None, order)
+    earlier = (Earlier(each, join.where is None, inputs.tables, inputs.move.before) for each in join.inputs)
+    return JoinInputs(arrived, tuple(earlier), order)
+
+
+def connecting(join: Join, there: set[int], number: int) -> list[tuple[str, str]]:
+    """Return (column there, column of the next input) of the equalities that connect an input with those joined."""
+    pairs = []
+    for each in join.equal:
+        if each.right == number and each.left in there:
+            pairs.append((each.left_column, each.right_column))
+        elif each.left == number and each.right in there:
+            pairs.append((each.right_column, each.left_column))
+    return pairs
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """An input's rows from before the instant ``before``; ``bare``: the join has no condition but its equalities."""
+
+    operator: Operator
+    bare: bool
+    tables: Mapping[str, NodeTable]
+    before: int
+
+    def rows(self) -> DataFrame:
+        """Return them, with ``_held``: the instant until which each was."""
+        if self.bare and picks_only(self.operator):
+            rows = relation(self.operator, self.tables, NodeTable.stored)
+        else:  # a user's expression need not be defined for rows that have expired
+            part = NodeTable.stayed if over_row_windows(self.operator) else NodeTable.before
+            rows = relation(self.operator, self.tables, part).where(f"unix_micros(_exp) > {self.before}L")
+        return rows.selectExpr("*", "_exp AS _held")
+
+    def looked_up(self, columns: Sequence[str], keys: pa.Table, wanted: AbstractSet[str] | None) -> pa.Table | None:
+        """Return at least the rows with one of the keys (values of these columns, in order); None: Spark must read them.
+
+        ``wanted`` are names of columns, in lower case; other columns may be missing.
+        """
+        asked = lookup_keys(self.operator, columns, keys)
+        if over_row_windows(self.operator) or not asked.keys() >= set(scanned(self.operator)):
+            return None
+        names: dict[str, set[str]] = {}
+        operator = self.operator if wanted is None else narrowed(self.operator, map(str.lower, (*wanted, *columns)), names)
+        any_row = picks_only(operator)
+
+        def found(table: NodeTable) -> pa.Table | None:
+            rows = table.found(asked[table.name], None if wanted is None else names[table.name])
+            return rows if rows is None or any_row else lasting(rows, "_exp", self.before)
+
+        rows = evaluated(operator, self.tables, found)
+        return None if rows is None else lasting(rows, "_exp", self.before)
+
+
+def _arrived(operator: Operator, columns: Iterable[str], inputs: NodeInputs) -> ArrivedSide:
+    tables, opened, since = inputs.tables, inputs.opened, inputs.move.before
+    window = sum(tables[table].size for table in scanned(operator))
+    known = _evaluated(operator, tables)
+    if known is not None and known.num_rows <= FEW:  # files that were sealed have others too: they say nothing of how few
+        statistics = InputStatistics(known.num_rows, {name: _distinct(known[name]) for name in columns}, window)
+        return ArrivedSide(opened, since, statistics, known=known, picked=known)
+    rows = relation(operator, tables, NodeTable.arrived).where("_exp > _ts").selectExpr("*", _since(since))
+    most = most_arrived(operator, tables)
+    if most is None or most > FEW or not can_be_collected(rows.schema):
+        rows = inputs.cache.add(rows)
+        return ArrivedSide(opened, since, _statistics(rows, columns, window), rows)
+    rows, known = collected(rows)
+    distinct = {name: _distinct(known[name]) for name in columns}
+    return ArrivedSide(opened, since, InputStatistics(known.num_rows, distinct, window), rows, known)
+
+
+def _since(instant: int) -> str:
+    return f"timestamp_micros({instant}L) AS _since"
+
+
+def _evaluated(operator: Operator, tables: Mapping[str, NodeTable]) -> pa.Table | None:
+    """What arrived, where it is read without Spark."""
+    try:
+        rows = evaluated(operator, tables, NodeTable.came)
+        return None if rows is None else rows.filter(pc.greater(rows["_exp"], rows["_ts"]))
+    except FAILURES as error:
+        leave_to_spark(error)
+        return None
+
+
+def _distinct(column: pa.ChunkedArray) -> int:
+    # Arrow cannot compare structures; most differ.
+    count: int = column.length() - column.null_count if pa.types.is_nested(column.type) else pc.count_distinct(column).as_py()
+    return count
+
+
+def _statistics(rows: DataFrame, columns: Iterable[str], window: int) -> InputStatistics:
+    names = list(columns)
+    row = rows.agg(F.expr("count(*)"), *[F.approx_count_distinct(quoted(name)) for name in names]).collect()[0]
+    return InputStatistics(row[0], dict(zip(names, row[1:], strict=True)), window)
+
+
+def without_end(rows: Frame) -> Frame:
+    """Return rows that any row may meet."""
+    return rows.selectExpr("*", f"timestamp_micros({NEVER}L) AS _held")
+
+
+# --- the results ---
 
 
 def new_results(join: Join, inputs: JoinInputs) -> DataFrame | None:
@@ -239,7 +437,7 @@ def _local_term(
             raise LeftToSparkError("columns of different types are compared")
         if not all(compared_alike(rows.schema.field(one).type) for one, _ in on):
             raise LeftToSparkError("the engines may compare the columns of the join in different ways")
-        keys = distinct_keys(rows, [one for one, _ in on], nulls=join.null_safe)
+        keys = _distinct_keys(rows, [one for one, _ in on], nulls=join.null_safe)
         side = before[number].looked_up([other for _, other in on], keys, asked)
         if side is None:
             raise LeftToSparkError("Spark is to read the rows from before")
@@ -256,7 +454,7 @@ def _taken(left: pa.Table, right: pa.Table, on: Sequence[tuple[str, str]], join:
     if equal.pairs > _CANDIDATES:
         raise LeftToSparkError("too many rows have the same keys")
     rows, others, times = _overlapping(equal, left, right)
-    if _bytes(left, rows) + _bytes(right, others) > WIDE:
+    if bytes_taken(left, rows) + bytes_taken(right, others) > WIDE:
         raise LeftToSparkError("too many rows meet")
     left, right = (each.drop_columns(CARRIED) for each in (left, right))
     found = [*left.take(rows).columns, *right.take(others).columns, *times]
@@ -283,42 +481,9 @@ def _overlapping(equal: EqualRows, left: pa.Table, right: pa.Table) -> tuple[pa.
     return pa.array(numbers[0], pa.int64()), pa.array(numbers[1], pa.int64()), list(times)
 
 
-def _bytes(rows: pa.Table, taken: pa.Array) -> float:
-    """The bytes of some rows: exact for texts, an upper bound for nested values."""
-    most = max(pc.value_counts(taken).field("counts").to_pylist(), default=0)
-    total = 0.0
-    for column in rows.columns:
-        if pa.types.is_string(column.type) or pa.types.is_binary(column.type):
-            total += pc.sum(pc.binary_length(column).take(taken)).as_py() or 0
-        elif pa.types.is_nested(column.type):
-            total += column.nbytes * most
-        else:
-            total += column.nbytes / max(1, len(column)) * len(taken)
-    return total
 
-
-def named_above(operator: Operator, core: Join) -> set[str] | None:
-    """Return the names, in lower case, that the filters and projections above a join may use; None: they use all.
-
-    Examples
-    --------
-    >>> from warehouse.views.algebra import Filter, Join, Named, Project, Scan
-    >>> join = Join((Scan("l"), Scan("r")), ())
-    >>> above = Project(Filter(join, "`a` > `B`.`c`"), (Named("x", "`D` + 1"),))
-    >>> sorted(named_above(above, join)), named_above(Filter(join, "`a` > 1"), join)
-    (['a', 'b', 'c', 'd'], None)
-    >>> sorted(named_above(Project(join, (Named("x", "concat('`', `a`, '`', `b`)"),)), join))
-    ['a', 'b']
-    """
-    texts, picks = [core.where or ""], False
-    while operator is not core:
-        match operator:
-            case Project():
-                texts += [column.sql for column in operator.columns]
-                picks = True
-            case Filter():
-                texts.append(operator.condition)
-            case _:
-                return None
-        operator = operator.input
-    return {name.lower() for text in texts for name in names_in(text)} if picks else None
+def _distinct_keys(rows: pa.Table, columns: Sequence[str], *, nulls: bool) -> pa.Table:
+    """Return the distinct values of columns that can be looked up, with or without nulls."""
+    own = [f"key_{place}" for place in range(len(columns))]  # a column may be asked for twice
+    values = pa.table(dict(zip(own, (rows[name] for name in columns), strict=True))).group_by(own).aggregate([]).select(own)
+    return values if nulls else values.drop_null()

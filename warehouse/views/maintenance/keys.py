@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
@@ -23,6 +22,7 @@ from warehouse.views.maintenance.driver_rows import DriverRows
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
     from warehouse.views.algebra import Operator
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "anti_joined",
-    "distinct_keys",
     "grouped",
     "grouped_exactly",
     "lookup_keys",
@@ -193,10 +192,3 @@ def origins(operator: Operator, wanted: Mapping[str, str]) -> Iterator[tuple[str
             )
         case _:
             raise TypeError(f"{type(operator).__name__} keeps state and is no part of a pipeline")
-
-
-def distinct_keys(rows: pa.Table, columns: Sequence[str], *, nulls: bool) -> pa.Table:
-    """Return the distinct values of columns that can be looked up, with or without nulls."""
-    own = [f"key_{place}" for place in range(len(columns))]  # a column may be asked for twice
-    values = pa.table(dict(zip(own, (rows[name] for name in columns), strict=True))).group_by(own).aggregate([]).select(own)
-    return values if nulls else values.drop_null()

@@ -23,8 +23,7 @@ from warehouse.views.language.budgets import without_failures
 from warehouse.views.maintenance.cache import FEW
 from warehouse.views.maintenance.feeds import CARRIED, LOADED, PLACE, UNIT, over, relation
 from warehouse.views.maintenance.inputs import NodeTable, user_columns
-from warehouse.views.maintenance.join_inputs import connecting
-from warehouse.views.maintenance.joins import joined
+from warehouse.views.maintenance.joins import connecting, joined
 from warehouse.views.maintenance.set_aside import GONE
 
 if TYPE_CHECKING:
