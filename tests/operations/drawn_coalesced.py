@@ -82,18 +82,17 @@ class DrawnPoints:
     def land(self, *, lively: bool = False) -> None:
         """Put down a file of points: some long past, some with the time of another, some that wait for the next slot.
 
-        If they are ``lively``, none is dead on arrival. In files of Parquet none waits.
+        If they are ``lively``, none is dead on arrival.
         """
-        packed = self.project.streams["a"]["format"] == "parquet"
         rows: list[Row] = [("p", 1, self.now - 0.5, self.now + 1)]
         for _ in range(self.draw.randrange(9)):
             late = self.draw.random() < 0.4
             end = self.now * 6
-            begins = self.draw.randrange(max(0, end - 36), end) if late else end - self.draw.randrange(0 if packed else -3, 6)
+            begins = self.draw.randrange(max(0, end - 36), end) if late else end - self.draw.randrange(-3, 6)
             value = self.draw.choice([1, 1, 1, 2, 3, None])
             lives = 9 if lively else self.draw.choice([0, 0.1, 9])
             rows.append((self.draw.choice(["p", "p", "q", ""]), value, begins / 6, begins / 6 + lives))
-        if packed:
+        if self.project.streams["a"]["format"] == "parquet":
             self.project.land(f"{self.files}.parquet", in_parquet(rows))
         else:
             lines = (f"{k},{'' if v is None else v},{text(begins)},{text(ends)}" for k, v, begins, ends in rows)

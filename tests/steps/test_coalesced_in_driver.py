@@ -7,7 +7,7 @@ import pyarrow as pa
 from warehouse.catalog.declaration import ColumnRecord
 from warehouse.coalescing.definition import CoalescedDefinition
 from warehouse.layout import keyed_layout
-from warehouse.steps.coalesced_in_driver import DriverReplacement, no_stored_rows
+from warehouse.steps.coalesced_in_driver import DriverReplacement, no_stored_rows, points_kept, points_of
 from warehouse.time import HOUR
 from warehouse.views.maintenance.inputs import Move
 
@@ -51,3 +51,18 @@ def test_the_row_of_a_null_group_leaves_with_its_last_point() -> None:
     assert {row["g"] for row in second.rows.to_pylist()} == {"b"}
     assert bucket[None] in second.sizes
     assert bucket["a"] not in second.sizes
+
+
+def test_points_of_columns_that_were_kept_are_those_of_the_rows() -> None:
+    """Dead or alive, but neither deferred nor rejected; their instants may be told by another zone."""
+    instants = pa.array([HOUR, 2 * HOUR, 3 * HOUR, None], pa.int64())
+    rows = {
+        "g": pa.array(["a", None, "b", "c"], pa.string()),
+        "v": pa.array([1, None, 2, 3], pa.int32()),
+        "_ts": instants.cast(pa.timestamp("us", "Europe/Berlin")),
+        "_fate": pa.array(["live", "dead", "deferred", "null_arrival"]),
+    }
+    nothing, arrived = no_stored_rows(COLUMNS), pa.table(rows)
+    kept, told = points_kept(NEWEST, nothing, arrived), points_of(NEWEST, nothing, arrived)
+    assert kept.schema.equals(told.schema)
+    assert kept.to_pylist() == told.to_pylist() == [{"g": "a", "v": 1, "_at": HOUR}, {"g": None, "v": None, "_at": 2 * HOUR}]

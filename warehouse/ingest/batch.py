@@ -79,8 +79,8 @@ class BatchSource:
         The times between which the update moves the stream.
     groups
         Landing files by their CSV header.
-    taken
-        Rows of the deferred table whose slot has come.
+    taken, waiting
+        Rows of the deferred table whose slot has come, and how many rows it has.
     judge
         Changes the fate of classified rows by stored rows; None: stored rows do not matter.
 
@@ -93,6 +93,7 @@ class BatchSource:
     groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]]
     taken: DataFrame | None = None
     judge: Callable[[DataFrame], DataFrame] | None = None
+    waiting: int = 0
 
     @property
     def files(self) -> list[LandingFile]:
@@ -347,7 +348,7 @@ def _collected(source: BatchSource, rows: DataFrame, kept: Sequence[str]) -> pa.
     most = limits().array_points // max(1, len(lengths))
     long = f"coalesce({' OR '.join(lengths) or 'false'}, false) AS {_LONG}"
     told = rows.selectExpr(*values, "_ts", *_COUNTED, long)
-    if source.taken is not None or not can_be_collected(told.schema) or not surely_rows(source.stream, source.files, most):
+    if not can_be_collected(told.schema) or not surely_rows(source.stream, source.files, most - source.waiting):
         return None
     try:
         return told.toArrow()

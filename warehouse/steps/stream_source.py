@@ -182,7 +182,8 @@ class StreamSource:
             k0=planned.k0, k=plan.slot, first=planned.first, anchor=plan.anchor, interval=plan.update_interval, clock=plan.clock
         )  # fmt: skip
         judge = partial(_judged, source=self) if self._is_judged else None
-        return BatchSource(self.session, self.stream, planned.layout, move, self.groups(), _taken(self), judge)
+        waiting = sum(slot.rows for slot in self.state.deferred.waiting) if self.state and self.state.deferred else 0
+        return BatchSource(self.session, self.stream, planned.layout, move, self.groups(), _taken(self), judge, waiting)
 
     def few_rows(self) -> DataFrame | None:
         """Return what the update takes in, classified, before any row is read; None where it is not for the driver.
