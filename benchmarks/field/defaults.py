@@ -20,9 +20,9 @@ from benchmarks.field.contenders.ours import Ours
 from benchmarks.field.facts import facts
 from benchmarks.field.figures import QUANTITIES, beside, spread
 from benchmarks.field.hosts import Here
-from benchmarks.field.job import Job
+from benchmarks.field.job import LIFETIMES, RATES, Job
 from benchmarks.field.page import made_on, markdown_table, spread_text
-from benchmarks.field.results import OtherJobError, Results
+from benchmarks.field.results import OtherJobError, Results, pack
 from benchmarks.field.roster import OURS, ROSTER, Entry
 from benchmarks.field.run import Run
 from warehouse.layout import resolve
@@ -30,6 +30,8 @@ from warehouse.storage.writer import ROW_GROUP_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from benchmarks.field.job import Lifetimes, Rate
 
 __all__ = ["VARIANTS", "defaults_page", "main"]
 
@@ -97,11 +99,17 @@ VARIANTS: tuple[Entry, ...] = (
 @click.command(epilog="Example: python -m benchmarks.field.defaults --rows 1000000")
 @click.option("--rows", type=click.IntRange(1_000, 10_000_000), default=1_000_000, show_default=True, help="Live rows.")
 @click.option("--updates", type=click.IntRange(1), default=9, show_default=True, help="Updates; more of them go on.")
+@click.option("--lifetimes", type=click.Choice(LIFETIMES), default="uniform", show_default=True, help="How long rows live.")
+@click.option("--rate", type=click.Choice(RATES), default="constant", show_default=True, help="How many come with each update.")
+@click.option("--sealing", is_flag=True, help="Only what decides about sealing: with and without it, other grids and blocks.")
 @click.option("--results", type=click.Path(path_type=Path), default=_RESULTS, help="Where JSON lines and the page go.")
 @click.option("--work", type=click.Path(path_type=Path), help="Where tables lie until the end.  [work, beside the results]")
-def main(*, rows: int, updates: int, results: Path, work: Path | None) -> None:
+def main(
+    *, rows: int, updates: int, lifetimes: Lifetimes, rate: Rate, sealing: bool, results: Path, work: Path | None
+) -> None:
     """Measure each default beside other values of it."""
-    job = Job(rows=rows, keys=max(100, rows // 10), updates=updates)
+    job = Job(rows=rows, keys=max(100, rows // 10), updates=updates, lifetimes=lifetimes, rate=rate)
+    variants = [each for each in VARIANTS if not sealing or each.title.startswith(("no sealing", "grid", "expiry"))]
     try:
         found = Results((results / "defaults.jsonl").absolute(), job, facts())
     except OtherJobError as error:
@@ -110,12 +118,13 @@ def main(*, rows: int, updates: int, results: Path, work: Path | None) -> None:
     ours = next(entry for entry in ROSTER if entry.name == OURS)
     try:
         with alone(place):
-            Run(job, (ours, *VARIANTS), place, found, lambda _: Here(), _say).play()
+            Run(job, (ours, *variants), place, found, lambda _: Here(), _say).play()
             shutil.rmtree(place, ignore_errors=True)
     except BusyError as error:
         raise click.ClickException(str(error)) from error
     page = results / "README.md"
     page.write_text(defaults_page(job, found))
+    pack(found.path)
     _say(f"written: {page}")
 
 
@@ -131,6 +140,8 @@ def defaults_page(job: Job, results: Results) -> str:
         failed = results.of(entry.name).failed
         if failed is not None:
             out.append(f"* {entry.title}: {failed['reason']}")
+            continue
+        if not results.of(entry.name).done:  # not asked for
             continue
         ratios = [beside(results, entry.name, OURS, quantity, job) for quantity in quantities]
         rows.append([entry.title, *("" if each is None else f"x {each.value:.2f}" for each in ratios)])
