@@ -9,12 +9,15 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from warehouse.limits import limited
 
 # A runner in the background may ignore Ctrl-C and hand that on to every process; the tests of it need it as a user has it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["STREAM_WH_READ_LOG"] = "off"  # tests leave nothing in the state directory of who runs them
+settings.register_profile("behaviour", deadline=None)  # a busy machine is slow, not wrong
+settings.load_profile("behaviour")
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

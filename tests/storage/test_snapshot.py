@@ -145,3 +145,27 @@ def test_a_version_is_read_once_until_its_log_changes(tmp_path: Path, monkeypatc
     other = written(tmp_path, table(k=[3], v=[7]))
     assert other.table_id != first.table_id
     assert other.files != first.files
+
+
+_STRUCTURE = pa.array([{"x": 1, "y": {"z": [1]}}])
+
+
+@pytest.mark.parametrize(
+    "own", [{"s": _STRUCTURE}, {"s": pa.array([[{"x": 1}]])}, {"m": pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64()))}, {}]
+)
+def test_bounds_after_a_structure_are_read(tmp_path: Path, own: dict[str, pa.Array]) -> None:
+    """Whatever columns stand between the key and the warehouse's own: without bounds no file could be left out."""
+    moment = pa.array([1_704_067_200_123_456], pa.timestamp("us", "UTC"))
+    columns = {
+        "k": pa.array(["a"]), "d": pa.array([date(2024, 2, 29)]), "n": pa.array([Decimal("-12.345")]), "f": pa.array([-0.5]),
+        "o": pa.array([True]), **own, "_ts": moment, "_load_slot": pa.array([3]), "_exp_slot": pa.array([5]),
+    }  # fmt: skip
+    wanted = ("k", "d", "n", "f", "_ts", "_load_slot", "_exp_slot")
+    listed = {"delta.dataSkippingStatsColumns": ",".join(f"`{name}`" for name in wanted)}
+    write_deltalake(
+        str(tmp_path / "tables/t"), table(**columns), partition_by=["sub_index", "exp_block"], configuration=listed
+    )
+    (file,) = read_snapshot(tmp_path, "tables/t", 0, wanted).files
+    plain = written(tmp_path / "plain", table(**{name: columns[name] for name in wanted}), columns=wanted).files[0]
+    assert dict(file.bounds) == dict(plain.bounds)
+    assert (file.rows, file.sub_index, file.exp_block, file.min_exp_slot) == (1, 1, 7, 5)

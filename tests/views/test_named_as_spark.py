@@ -36,6 +36,7 @@ QUICK = (
     "the first by row_number", "full, nothing", "beside EXISTS", "outer", "zeros inside others", "zeros of EXCEPT ALL",
     "average of extremes", "sum of extremes", "sum of large decimals", "int and text in a column", "tumbling windows",
     "fields of aggregates", "zipped arrays", "fields of variables", "windows that are not used", "windows in QUALIFY over groups",
+    "fields as written",
 )  # fmt: skip
 EVERY = {**CASES, **VALUES, **STRUCTURES}
 _BIG = 9 * 10**37

@@ -57,13 +57,11 @@ def _outlook(catalog: Catalog, newest: Epoch | None, unfinished: Plan | None, *,
 
     Files that an ``unfinished`` plan has added to its tables are not counted, nor files of tables that outsiders changed.
     """
-    from deltalake.exceptions import DeltaError  # noqa: PLC0415 - slow to import
-
     spared = {step.path for step in unfinished.steps} if unfinished is not None else _changed(catalog.root, newest)
     for _ in range(_LOOKS):
         try:
             return _counted(catalog, newest, spared, now)
-        except (FileNotFoundError, EpochVacuumedError, MissingPartError, DeltaError) as error:
+        except (FileNotFoundError, EpochVacuumedError, MissingPartError) as error:
             failed = error  # an update deleted the files meanwhile: the lock is not held
     if isinstance(failed, MissingPartError):
         raise failed

@@ -136,11 +136,11 @@ def wrong_checkpoints(table: Path, version: int) -> Iterator[WrongCheckpoint]:
 
 
 def _contradiction(table: Path, state: LogState) -> str:
-    """How the checkpoint of a state's version differs from it; empty: not at all, or it cannot be read, which others report."""
+    """How the checkpoint of a state's version differs from it; empty: not at all."""
     try:
         return _difference(state, checkpointed(table, state.version))
-    except _UNREADABLE:
-        return ""
+    except _UNREADABLE as error:
+        return f"it cannot be read ({error})"
 
 
 def drop_wrong(table: Path, version: int) -> list[str]:

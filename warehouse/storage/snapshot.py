@@ -22,6 +22,9 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from warehouse.errors import RESTORE_TABLE, EpochVacuumedError, MissingPartError, PlatformError
 from warehouse.limits import limits
+from warehouse.storage.entries import entry_path
+from warehouse.storage.logged_actions import logged_actions
+from warehouse.storage.replay import replay
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,6 +51,8 @@ _DECIMAL_SLACK = Decimal(2) ** -50
 """deltalake reads decimal statistics as doubles (*measured*: 123456789012345.67 comes back as ...69)."""
 
 _MILLISECOND = 1000
+_LAST = "_exp_slot"
+"""The last column with statistics, which each file of rows has."""
 _PARTITION = "partition."
 _known: dict[tuple[str | int, ...], tuple[str, Any]] = {}
 _counted = [0]
@@ -126,29 +131,54 @@ def read_snapshot(root: Path, path: str, version: int, columns: Sequence[str]) -
     Raises
     ------
     MissingPartError
-        When there is no table.
+        When there is no table, or its log is damaged.
     EpochVacuumedError
         When there is one, but its log does not reach that version any more.
 
     """
-    location = str(root / path)
+    table = root / path
+    location = str(table)
     if unquote(location) != location or "\\" in location:
         raise PlatformError(
             f'the path "{location}" contains a percent escape or a backslash, which deltalake misreads; '
             f"move the warehouse to a directory without it"
         )
-    try:
-        table_id, actions = _read(location, version)
-    except TableNotFoundError as error:
-        raise MissingPartError(f"{location}: the table or its _delta_log is missing. {RESTORE_TABLE}") from error
-    except DeltaError as error:
-        raise EpochVacuumedError(
-            f"{location}: version {version} cannot be opened any more ({error}); run again to read the newest epoch"
-        ) from error
+    table_id, actions = _read(table, version)
     return Snapshot(table_id, version, tuple(_files(location, actions, columns)))
 
 
-def _read(location: str, version: int) -> tuple[str, Any]:
+def _read(table: Path, version: int) -> tuple[str, Any]:
+    """The id and actions of a table.
+
+    Raises
+    ------
+    MissingPartError, EpochVacuumedError
+        As :func:`read_snapshot`.
+
+    """
+    location = str(table)
+    try:
+        return _known_or_read(location, version)
+    except TableNotFoundError as error:
+        raise MissingPartError(f"{location}: the table or its _delta_log is missing. {RESTORE_TABLE}") from error
+    except DeltaError as error:
+        first = error
+    try:
+        replay(table, version)
+        return _read_again(location, version)  # its files may have been replaced meanwhile
+    except MissingPartError as damage:
+        if entry_path(table, version).exists():
+            raise MissingPartError(f"{location}: version {version} cannot be read: {damage}") from damage
+    except DeltaError as error:
+        said = str(error).partition("\n")[0]
+        raise MissingPartError(f"{location}: deltalake cannot read version {version} ({said}). {RESTORE_TABLE}") from error
+    said = str(first).partition("\n")[0]
+    raise EpochVacuumedError(
+        f"{location}: version {version} cannot be opened any more ({said}); run again to read the newest epoch"
+    ) from first
+
+
+def _known_or_read(location: str, version: int) -> tuple[str, Any]:
     """The id of a table and its flattened ``add`` actions, which this process may have read before.
 
     A version is what it was as long as its entry in the log is the same file and no other has come or gone: entries are
@@ -182,7 +212,13 @@ def _taken(key: tuple[str | int, ...]) -> tuple[str, Any] | None:
 
 def _read_again(location: str, version: int) -> tuple[str, Any]:
     table = DeltaTable(location, version=version)
-    return str(table.metadata().id), table.get_add_actions(flatten=True)
+    actions, described = table.get_add_actions(flatten=True), table.metadata()
+    left_out = f"max.{_LAST}" not in actions.schema.names
+    if actions.num_rows and left_out and any(field.name == _LAST for field in table.schema().fields):
+        import pyarrow as pa  # noqa: PLC0415 - slow to import, and only some tables need it
+
+        actions = logged_actions(replay(Path(location), version), pa.schema(table.schema()), described.partition_columns)
+    return str(described.id), actions
 
 
 @dataclass(frozen=True)
@@ -200,8 +236,8 @@ class StoredFile:
 
 
 def stored_files(table: Path, version: int) -> list[StoredFile]:
-    """Return the data files of a table at a version."""
-    _, actions = _read(str(table), version)
+    """Return the data files of a table at a version; it fails as :func:`read_snapshot`."""
+    _, actions = _read(table, version)
     paths, sizes = (actions.column(name).to_pylist() for name in ("path", "size_bytes"))
     names = [name for name in actions.schema.names if name.startswith(_PARTITION)]
     partitions = zip(*(map(str, actions.column(name).to_pylist()) for name in names), strict=True)

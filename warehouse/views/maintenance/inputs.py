@@ -23,6 +23,7 @@ from warehouse.storage.scan import SlotBounds, few, no_rows
 from warehouse.storage.session import interpreted
 from warehouse.views.algebra import stateful_of
 from warehouse.views.maintenance.cache import FEW
+from warehouse.views.maintenance.keys import bag_difference, bag_intersection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -117,7 +118,7 @@ class NodeTable:
         if self.move.first:
             return self.now()
         if self._overlaps():
-            rows = self._lives_at(self.version).exceptAll(self._lives_at(self.base))
+            rows = bag_difference(self._lives_at(self.version), self._lives_at(self.base))
         else:
             rows = self._read(self.version, SlotBounds.loaded_after(self.loaded_until))
             rows = self._live(rows).where(f"_load_slot > {self.loaded_until}L")
@@ -143,7 +144,7 @@ class NodeTable:
             return self._none()
         rows = self._lives_at(self.version)
         if self._overlaps():
-            return _plain(rows.intersectAll(self._lives_at(self.base)))
+            return _plain(bag_intersection(rows, self._lives_at(self.base)))
         return _plain(rows.where(f"_load_slot <= {self.move.k0}L"))
 
     def stored(self) -> DataFrame:

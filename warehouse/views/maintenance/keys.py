@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "anti_joined",
+    "bag_difference",
+    "bag_intersection",
     "grouped",
     "grouped_exactly",
     "lookup_keys",
@@ -123,6 +125,24 @@ def grouped_exactly(rows: DataFrame, columns: Sequence[str], aggregates: Sequenc
     own = {name: F.col(f"_floating.f{number}").alias(name) for number, name in enumerate(floating)}
     others = [F.col(quoted(name)) for name in grouped.columns[len(columns) + len(signs) : -1]]
     return grouped.select(*[own.get(name, F.col(quoted(name))) for name in columns], *others)
+
+
+def bag_difference(left: DataFrame, right: DataFrame) -> DataFrame:
+    """Return the rows of ``left`` without those of ``right``, as often as each has them (EXCEPT ALL); 0.0 and -0.0 differ."""
+    return _as_often(left, right, "_left - _right")
+
+
+def bag_intersection(left: DataFrame, right: DataFrame) -> DataFrame:
+    """Return the rows that both have, as often as each has them (INTERSECT ALL); 0.0 and -0.0 differ."""
+    return _as_often(left, right, "least(_left, _right)")
+
+
+def _as_often(left: DataFrame, right: DataFrame, times: str) -> DataFrame:
+    names = left.columns
+    rows = left.selectExpr("*", "1L AS _left", "0L AS _right").unionByName(right.selectExpr("*", "0L AS _left", "1L AS _right"))
+    counted = grouped_exactly(rows, names, [F.sum("_left").alias("_left"), F.sum("_right").alias("_right")])
+    repeated = counted.where(f"{times} > 0").selectExpr("*", f"explode(array_repeat(0, CAST({times} AS int))) AS _copy")
+    return repeated.select(*[F.col(quoted(name)) for name in names])
 
 
 def _sign(name: str, kind: str) -> Column:
