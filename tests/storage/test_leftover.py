@@ -69,7 +69,8 @@ def test_a_checkpoint_that_cannot_be_read_hides_no_other(table: Path) -> None:
     (log / f"{11:020d}.checkpoint.parquet").write_bytes(right)
     found = list(wrong_checkpoints(table, COMMITS - 1))
     assert [wrong.version for wrong in found] == [5, 11]
-    assert [wrong.message.split(" (/")[0] for wrong in found] == ["it cannot be read", "it lacks 3 file(s), and has 0 that are not there"]
+    messages = ["it cannot be read", "it lacks 3 file(s), and has 0 that are not there"]
+    assert [wrong.message.split(" (/")[0] for wrong in found] == messages
     assert drop_wrong(table, COMMITS - 1) == [wrong.name for wrong in found]
 
 
