@@ -48,8 +48,8 @@ _MEMBERS = 5
 """Members for each of the rows that a run is asked for: 10 million by default."""
 _EACH = 100
 """Members of a group."""
-_UPDATES = 7
-_WARM_UP = 2
+_UPDATES = 15
+_WARM_UP = 4
 _REPEAT_SPARK = 3
 _ANCHOR = parse_instant("2024-01-01T00:00:00Z")
 _UPDATE, _ROWS, _PROBE, _JOIN = 1.5, 50, 1.3, 5

@@ -147,7 +147,7 @@ def moved(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Proj
     for hour in ROWS:
         land(project, hour)
         arrays = 0 if hour == 5 else limits().array_values
-        rows = 0 if hour in (2, 5, 6) else limits().driver_rows
+        rows = 1 if hour in (2, 5, 6) else limits().driver_rows
         with limited(driver_rows=rows, array_values=arrays, apart_rows=0), made_as_arrays(few=hour != 2) as made:
             project.update(hour)
         assert ("3 stored points" in made) == (hour == 2), (hour, made)
