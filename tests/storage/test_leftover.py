@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from deltalake.exceptions import DeltaError
 
 from warehouse.storage import entries
 from warehouse.storage.entries import entry_path
@@ -72,6 +73,24 @@ def test_a_checkpoint_that_cannot_be_read_hides_no_other(table: Path) -> None:
     messages = ["it cannot be read", "it lacks 3 file(s), and has 0 that are not there"]
     assert [wrong.message.split(" (/")[0] for wrong in found] == messages
     assert drop_wrong(table, COMMITS - 1) == [wrong.name for wrong in found]
+
+
+def test_a_checkpoint_that_is_gone_is_not_said_to_be_there(table: Path) -> None:
+    """Else deltalake does not open the table, though all commits are there; what only it holds is not for a repair."""
+    log = table / "_delta_log"
+    for checkpoint in log.glob("*.checkpoint.parquet"):
+        checkpoint.unlink()
+    with pytest.raises(DeltaError):
+        DeltaTable(str(table))
+    (wrong,) = wrong_checkpoints(table, COMMITS - 1)
+    assert (wrong.version, wrong.name, wrong.message) == (COMMITS - 1, "_last_checkpoint", "it is gone")
+    entry = entry_path(table, 0)
+    content = entry.read_bytes()
+    entry.unlink()
+    assert drop_wrong(table, COMMITS - 1) == []
+    entry.write_bytes(content)
+    assert drop_wrong(table, COMMITS - 1) == ["_last_checkpoint"]
+    assert DeltaTable(str(table)).version() == COMMITS - 1
 
 
 def test_other_statistics_are_a_contradiction(table: Path) -> None:

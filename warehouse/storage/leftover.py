@@ -16,7 +16,7 @@ from warehouse.errors import MissingPartError
 from warehouse.storage.deltalog import commits_after, void_commit
 from warehouse.storage.entries import entry_path, iterate_raw_commits
 from warehouse.storage.foreign import same_statistics
-from warehouse.storage.replay import UNREADABLE, LogState, advanced, checkpointed, checkpoints
+from warehouse.storage.replay import UNREADABLE, LogState, advanced, checkpointed, checkpoints, replay
 from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
@@ -103,7 +103,10 @@ def remove_commits(table: Path, top: int) -> None:
 
 @dataclass(frozen=True)
 class WrongCheckpoint:
-    """A checkpoint that differs from the state after the commits up to its version; ``name`` is that of its first part."""
+    """A checkpoint that differs from the state after the commits up to its version; ``name`` is that of its first part.
+
+    Or it is gone, and ``name`` is that of the file that still says it is there, by which deltalake does not open the table.
+    """
 
     version: int
     name: str
@@ -116,7 +119,11 @@ def wrong_checkpoints(table: Path, version: int) -> Iterator[WrongCheckpoint]:
     Commits are replayed from the first one; if the log was cut, from the oldest checkpoint, which is then trusted.
     """
     log = table / "_delta_log"
-    held = {number: names for number, names in checkpoints(log).items() if number <= version}
+    every = checkpoints(log)
+    held = {number: names for number, names in every.items() if number <= version}
+    hinted = _pointed_to(log / _POINTER)
+    if hinted >= 0 and hinted not in every and _reaches(table, version):
+        yield WrongCheckpoint(hinted, _POINTER, "it is gone")
     if not held:
         return
     start = -1 if entry_path(table, 0).exists() else min(held)
@@ -135,6 +142,14 @@ def wrong_checkpoints(table: Path, version: int) -> Iterator[WrongCheckpoint]:
         return
 
 
+def _reaches(table: Path, version: int) -> bool:
+    """Whether the commits and checkpoints that are there lead to a version."""
+    try:
+        return replay(table, version).version == version
+    except MissingPartError:
+        return False
+
+
 def _contradiction(table: Path, state: LogState) -> str:
     """How the checkpoint of a state's version differs from it; empty: not at all."""
     try:
@@ -148,9 +163,10 @@ def drop_wrong(table: Path, version: int) -> list[str]:
     log, gone = table / "_delta_log", []
     for wrong in list(wrong_checkpoints(table, version)):
         (log / _POINTER).unlink(missing_ok=True)
-        for name in checkpoints(log)[wrong.version]:
+        for name in checkpoints(log).get(wrong.version, ()):
             (log / name).unlink(missing_ok=True)
             gone.append(name)
+        gone += [wrong.name] if wrong.name == _POINTER else []
     if gone and store_of(table).local_paths:
         store_of(log).sync_directory(log)
     return gone

@@ -171,7 +171,10 @@ def _read(table: Path, version: int) -> tuple[str, Any]:
             raise MissingPartError(f"{location}: version {version} cannot be read: {damage}") from damage
     except DeltaError as error:
         said = str(error).partition("\n")[0]
-        raise MissingPartError(f"{location}: deltalake cannot read version {version} ({said}). {RESTORE_TABLE}") from error
+        raise MissingPartError(
+            f"{location}: deltalake cannot read version {version} ({said}). `stream-wh check --repair` mends it where it can; "
+            f"else: {RESTORE_TABLE}"
+        ) from error
     said = str(first).partition("\n")[0]
     raise EpochVacuumedError(
         f"{location}: version {version} cannot be opened any more ({said}); run again to read the newest epoch"
