@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -47,6 +48,70 @@ def test_expressions_have_the_value_and_type_that_duckdb_gives_them() -> None:
             assert sorted(kept.toArrow()["row"].to_pylist()) == sorted(replace(kept, computed=None).toArrow()["row"].to_pylist())
     assert by_arrow >= len(_MORE)
     assert all(DriverRows.of(_rows()).selectExpr(f"{sql} AS value").computed for sql in _MORE)
+
+
+def test_digits_in_texts_and_names_are_no_instants() -> None:
+    """Also numbers that stand for instants elsewhere are themselves where somebody writes them."""
+    rows = pa.table(
+        {"s": ["12345678901234L", "8999999999999990000L", None], "12345678901234L": [8_999_999_999_999_990_000, 2, 3]}
+    )
+    kept = {
+        "s = '12345678901234L'": [0],
+        "s = '12345678901234L' OR `12345678901234L` < 12345678901234L": [0, 1, 2],
+        "s = '8999999999999990000L'": [1],
+        "`12345678901234L` = 8999999999999990000L": [0],
+        "`12345678901234L` > 12345678901234L AND s <> 'it''s 12345678901234L'": [0],
+    }
+    for condition, places in kept.items():
+        found = DriverRows.of(rows).where(condition)
+        assert found.toArrow() == rows.take(places), condition
+        assert replace(found, computed=None).toArrow() == rows.take(places), condition
+    made = DriverRows.of(rows).selectExpr("'12345678901234L' AS text", "s AS `98765432109876L`", "12345678901234L AS number")
+    assert made.toArrow().to_pylist()[0] == {
+        "text": "12345678901234L", "98765432109876L": "12345678901234L", "number": 12_345_678_901_234,
+    }  # fmt: skip
+
+
+def test_drawn_conditions_hold_of_the_rows_that_duckdb_finds() -> None:
+    """Conditions of conditions, over columns of several chunks, of which some have no row."""
+    drawn = random.Random(6)  # noqa: S311 - no secret
+    rows, by_arrow = _in_chunks(_rows(), drawn), 0
+    for _ in range(40):
+        condition = _drawn_condition(drawn, 3)
+        found = DriverRows.of(rows).where(condition).selectExpr("row", f"{condition} AS held", "s AS text")
+        by_arrow += found.computed is not None
+        theirs = replace(found, computed=None).toArrow()
+        assert _lines(found.toArrow().sort_by("row")) == _lines(theirs.sort_by("row")), condition
+        made = DriverRows.of(rows).selectExpr("row", f"{condition} AS held")
+        assert _lines(made.toArrow().sort_by("row")) == _lines(replace(made, computed=None).toArrow().sort_by("row")), condition
+    assert by_arrow == 40
+
+
+def _in_chunks(rows: pa.Table, drawn: random.Random) -> pa.Table:
+    """The rows with columns in chunks of their own, some of them empty."""
+    columns = []
+    for column in rows.columns:
+        whole, ends = column.combine_chunks(), sorted(drawn.choices(range(len(column) + 1), k=4))
+        starts = [0, *ends]
+        columns.append(
+            pa.chunked_array([whole[one:two] for one, two in zip(starts, [*ends, len(column)], strict=True)], whole.type)
+        )
+    return pa.table(columns, rows.column_names)
+
+
+def _drawn_condition(drawn: random.Random, depth: int) -> str:
+    kind = drawn.choice([
+        ["s", "o", "'a'", "''", "'a '", "'12345678901234L'"],
+        ["t", "i", "l", "0", "-1", "5L", str(2**63 - 1) + "L", f"{_NOW}L", "unix_micros(b)", "CAST(i AS BIGINT)"],
+        ["b", f"timestamp_micros({_NOW}L)", "timestamp_micros(-1L)"],
+    ])  # fmt: skip
+    one, two, three = drawn.choices(kind, k=3)
+    below = [_drawn_condition(drawn, depth - 1) if depth else drawn.choice(["p", "q", "true", "x IS NULL"]) for _ in range(2)]
+    return drawn.choice([
+        f"{one} {drawn.choice(['=', '<>', '<', '<=', '>', '>='])} {two}", f"{one} NOT IN ({two}, {three})",
+        f"{one} BETWEEN {two} AND {three}", f"{one} IS NOT NULL", f"({one} = {two}) IS NULL",
+        f"({below[0]} AND {below[1]})", f"({below[0]} OR {below[1]})", f"(NOT ({below[0]}))",
+    ])  # fmt: skip
 
 
 @pytest.mark.parametrize("columns", [["s"], ["i"], ["y"], ["b"], ["p"], ["d"], ["s", "i"], ["p", "q", "b"], ["x"], ["s", "x"]])

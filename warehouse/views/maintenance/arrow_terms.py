@@ -31,7 +31,8 @@ _Value: TypeAlias = "Callable[[_Columns, Sequence[int]], Any]"
 """Computes a value of columns, by their names in lower case, and of the instants of an expression."""
 
 _TRANSLATED = 4096
-_INSTANT = re.compile(r"\b\d{14,18}(?=L\b)")
+_INSTANT = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|\b(?P<instant>\d{14,18})(?=L\b)""", re.DOTALL)
+"""An instant, or what is between quotes: digits in a text or in a name are none."""
 _FIRST = 8_999_999_999_999_990_000
 """The number that stands for the first instant of an expression."""
 _PLACES = 1_000
@@ -61,12 +62,16 @@ def without_instants(sql: str) -> tuple[str, tuple[int, ...]]:
     --------
     >>> without_instants("unix_micros(_exp) > 2208989340000000L AND v > 90")
     ('unix_micros(_exp) > 8999999999999990000L AND v > 90', (2208989340000000,))
+    >>> without_instants("s = '12345678901234L' OR `12345678901234L` > 0")
+    ("s = '12345678901234L' OR `12345678901234L` > 0", ())
 
     """
     instants: list[int] = []
 
     def stand_in(found: re.Match[str]) -> str:
-        instants.append(int(found[0]))
+        if found["instant"] is None:
+            return found[0]
+        instants.append(int(found["instant"]))
         return str(_FIRST + len(instants) - 1)
 
     if _STANDS.search(sql):
@@ -111,14 +116,16 @@ def _term(node: exp.Expr, kinds: Mapping[str, str | None]) -> ArrowTerm | None:
 
 def _literal(node: exp.Literal) -> ArrowTerm | None:
     if node.is_string:
-        escaped = "\\" in str(node.meta.get("as_written", "")) or "\\" in node.this
-        return None if escaped else _constant(pa.scalar(str(node.this), pa.string()), "string")
+        unsure = "\\" in str(node.meta.get("as_written", "")) or "\\" in node.this or _STANDS.search(node.this)
+        return None if unsure else _constant(pa.scalar(str(node.this), pa.string()), "string")
     if not str(node.this).isdecimal() or int(node.this) >= _LONG or int(node.this) == _INT:
         return None
     number = int(node.this)
     if _FIRST <= number < _FIRST + _PLACES:
         place = number - _FIRST
-        return ArrowTerm(lambda _, instants: pa.scalar(instants[place], pa.int64()), "bigint", constant=True)
+        return ArrowTerm(
+            lambda _, instants: pa.scalar(instants[place] if instants else number, pa.int64()), "bigint", constant=True
+        )
     kind = "int" if number < _INT else "bigint"
     return _constant(pa.scalar(number, pa.int32() if kind == "int" else pa.int64()), kind)
 
