@@ -81,7 +81,7 @@ def answers(
         query = merged(definition, reads, ends="make_timestamptz(_end)", epoch=1)
     else:
         query = merged_items(definition, ends="make_timestamptz(_end)", epoch=1)
-    run.connection.execute(f"CREATE TABLE answers AS {query}")
+    run.connection.execute(f"CREATE TEMP TABLE answers AS {query}")
     found = run.connection.sql("SELECT *, epoch_us(window_end) AS ended FROM answers").to_arrow_table().to_pylist()
     run.close()
     return found

@@ -58,14 +58,16 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
 
 def test_work_that_was_begun_is_not_done_any_more_once_it_is_ended(gate: threading.Event) -> None:
     """Whatever it raises."""
-    done = []
+    done, started = [], threading.Event()
 
     def work() -> None:
+        started.set()
         gate.wait()
         done.extend(each(str, range(_FEW)))
         raise OSError("of no interest")
 
     begins = begun(work)
+    assert started.wait(60)
     threading.Timer(0.05, gate.set).start()
     ended(begins)
     assert done == ["0", "1"]
