@@ -30,22 +30,22 @@ _MOST_KEYS = 1_000_000
 
 @dataclass(frozen=True)
 class JoinedKeys:
-    """The rows by key of two joined tables, and whether all of them are live."""
+    """The rows by key of two joined tables, and whether every row of them is live and is joined."""
 
     left: KeySummary
     right: KeySummary
-    live: bool
+    every: bool
 
     @property
     def pairs(self) -> tuple[int, int]:
-        """The least and the most pairs of live rows."""
+        """The least and the most pairs of live rows that are joined."""
         least, most = join_bounds(self.left, self.right)
-        return (least if self.live else 0), most
+        return (least if self.every else 0), most
 
     @property
     def exact(self) -> bool:
         """Whether the rows of each key are known."""
-        return self.live and self.left.exact and self.right.exact
+        return self.every and self.left.exact and self.right.exact
 
 
 def joined_keys(

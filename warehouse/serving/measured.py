@@ -6,7 +6,7 @@ epoch, before the conditions of the query. So these figures help to judge a plan
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf
 from typing import TYPE_CHECKING
@@ -132,15 +132,24 @@ def join_figures(reader: Reader, epochs: Sequence[Epoch], join: Join) -> JoinFig
 
 
 def keys_of_join(reader: Reader, join: Join) -> JoinedKeys | None:
-    """Return the rows by key of a join of two tables by their search keys; None if key summaries do not tell."""
+    """Return the rows by key of a join of two tables by their search keys; None if key summaries do not tell.
+
+    They are counted of the tables: if the join takes only some of the rows, they are the most.
+    """
     read = [tuple(dict.fromkeys(scanned(each))) for each in join.inputs]
-    if [len(each) for each in read] != [1, 1]:
+    if join.null_safe or [len(each) for each in read] != [1, 1]:  # pairs of nulls are not counted
         return None
     columns = []
     for each in join.equal:
         named = {each.left: each.left_column, each.right: each.right_column}
         columns.append((_stored(join.inputs[0], named[0]), _stored(join.inputs[1], named[1])))
-    return joined_keys(reader, (read[0][0], read[1][0]), columns)
+    found = joined_keys(reader, (read[0][0], read[1][0]), columns)
+    every = join.where is None and all(map(_takes_every_row, join.inputs))
+    return found if found is None or every else replace(found, every=False)
+
+
+def _takes_every_row(operator: Operator) -> bool:
+    return isinstance(operator, Scan) or (isinstance(operator, Project) and _takes_every_row(operator.input))
 
 
 def measured_input(
