@@ -14,6 +14,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -25,11 +26,12 @@ from warehouse.epochs.records import ViewRecord
 from warehouse.limits import limited
 from warehouse.operations.backup import back_up
 from warehouse.operations.erasure.proof import prove
+from warehouse.promise.presence import bits_of, hash_of, holds
 from warehouse.promise.summaries import KeySummary
 from warehouse.serving import Reader
 from warehouse.steps.erased_keys import erased_keys
 from warehouse.storage.companion_files import data_file_of
-from warehouse.storage.key_summaries import counts_of, read_summary, summary_path
+from warehouse.storage.key_summaries import FILTER_SHOWS, counts_of, read_filter, read_summary, summary_path, write_summary
 from warehouse.storage.replay import replay
 from warehouse.views.plans import judged_views
 
@@ -304,3 +306,33 @@ def test_a_summary_takes_at_most_three_percent(tmp_path: Path, spark: SparkSessi
     assert found is not None
     assert found.rest > 0
     assert {key for key, count in found.counts.items() if count == 9} == {(key,) for key in keys[:45]}
+
+
+def test_a_file_of_an_older_epoch_shows_no_key_by_chance(project: Project) -> None:
+    """Its filter may have the bits of a key that no row has; the file itself, though the newest epoch does not name it, tells."""
+    older = data_files(project)[0].with_name("older.parquet")
+    pq.write_table(pa.table({"k": sorted(f"key-{number}" for number in range(400) for _ in "12")}), older)
+    write_summary(older, ["k"])
+    content = summary_path(older).read_bytes()
+    summary_path(older).write_bytes(content[: len(content) - len(counts_of(content))])
+    kept = read_filter(str(older), 800) or b""
+    absent = next(key for key in map(str, range(100_000)) if holds(kept, hash_of((key,)), bits_of(hash_of((key,)))))
+    state = project.epoch.table("a")
+    assert state is not None
+    keys = erased_keys([column for column in state.declaration.columns if column.name == "k"], [absent])
+    assert prove(project.root, {"a"}, keys, {}).traces == ()
+    assert prove(project.root, {"other"}, keys, {}).traces == ()
+    older.unlink()
+    assert [trace.found for trace in prove(project.root, {"a"}, keys, {}).traces] == [FILTER_SHOWS]
+
+
+def test_an_erasure_removes_a_damaged_summary_beside_a_file_that_stays(project: Project) -> None:
+    """As power lost may leave one: it shows nothing, and no answer needs it. A file of another's in the root is none."""
+    (project.root / "server.keys").write_text("of another program\n")
+    damaged = summary_path(data_files(project)[0])
+    damaged.write_bytes(bytes(damaged.stat().st_size))
+    receipt = project.updater().erase("a", ["d"])[1]
+    assert receipt is not None
+    assert receipt.proof.traces == ()
+    assert not damaged.exists()
+    assert (project.root / "server.keys").exists()

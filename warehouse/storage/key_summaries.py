@@ -136,8 +136,14 @@ def key_shown(content: bytes, keys: Sequence[Key], whole: int) -> str | None:
 
 
 def filter_exceeds(content: bytes, file: Path, key: Sequence[str]) -> bool:
-    """Whether the filter in the bytes of a summary file has bits that no key of the data file has set."""
-    kept, counted = _filter_in(content), count_keys(file, key)
+    """Whether the filter in the bytes of a summary file may have bits that no key of the data file has set."""
+    import pyarrow as pa  # noqa: PLC0415 - those who only read never need it
+
+    kept = _filter_in(content)
+    try:
+        counted = count_keys(file, key)
+    except (OSError, pa.ArrowException):  # it cannot be read, and so tells nothing
+        return kept is not None
     if kept is None or counted is None:
         return kept is not None
     own = [[one[place] for one in counted.counts] for place in range(len(key))]

@@ -30,8 +30,10 @@ from warehouse.planning.steps import CutLog, EraseRows, Erasure, Plan
 from warehouse.publishing.live.publish import live_files, live_rules, purge
 from warehouse.serving.visible_tables import read_by
 from warehouse.steps.erased_keys import erased_keys, held_in, key_columns, keys_of_erasure
+from warehouse.storage.companion_files import SUMMARY
 from warehouse.storage.logcut import cut_log
 from warehouse.storage.store import store_of
+from warehouse.storage.tables import FOLDERS
 from warehouse.time import format_instant
 
 if TYPE_CHECKING:
@@ -359,13 +361,23 @@ def _tables(root: Path, plan: Plan, newest: Epoch) -> Iterator[TableReceipt]:
             )
 
 
+def _is_summary(path: str) -> bool:
+    return path.partition("/")[0] in FOLDERS and path.endswith(SUMMARY)
+
+
 def _proof(catalog: Catalog, plan: Plan, newest: Epoch, keys: ErasedKeys | None) -> Proof:
+    """Read again what is left. A summary that shows a key beside a file without it, or is damaged, is removed: none is needed."""
     root = catalog.root
     if keys is not None and plan.erasure is not None:
         named = _named(root, newest)
         table = plan.erasure.table or ""
         own = frozenset((table, *(other.name for other in related_tables(newest, table))))
-        return prove(root, own, keys, named, passed_over=plan_path(root, newest.number))
+        passed_over = plan_path(root, newest.number)
+        proof = prove(root, own, keys, named, passed_over=passed_over)
+        doubtful = [root / trace.path for trace in proof.traces if _is_summary(trace.path)]
+        for path in doubtful:
+            store_of(path).remove_file(path)
+        return prove(root, own, keys, named, passed_over=passed_over) if doubtful else proof
     left = Proof()
     for step in plan.steps:
         state = newest.table(step.stream)

@@ -114,7 +114,7 @@ def prove(
             data.setdefault("/".join(place[:2]), []).append(path)
         elif is_log or path.suffix == ".json":
             result += _of_record(root, path, tables, keys, test)
-        elif path.name.endswith(SUMMARY):
+        elif path.name.endswith(SUMMARY) and place[0] in (*FOLDERS, LIVE_FOLDER):
             result += _of_summary(root, path, tables, keys, named, search_keys)
         elif place[0] == LEDGER:
             result += _of_shard(root, path, test)
@@ -150,8 +150,8 @@ def _of_summary(
 ) -> Proof:
     """Look at the keys of a summary. In another table they are those of its data file, in which they are told.
 
-    One that stands beside no file that an epoch names is a trace also if its filter only may have a key: nothing can tell
-    better. Beside a file its filter may have no bit that none of the file's keys sets.
+    One that stands beside no file is a trace also if its filter only may have a key: nothing can tell better. Beside a file,
+    whose rows are read too, its filter may have no bit that none of the file's keys sets.
     """
     relative = path.relative_to(root)
     directory, (_, table, *_) = "/".join(relative.parts[:2]), relative.parts
@@ -164,7 +164,8 @@ def _of_summary(
     names = [column.name.lower() for column in keys.columns]
     comparable = own is None or table not in tables or [name.lower() for name in own] == names
     shown = key_shown(content, stored, len(names) if comparable else len(names) + 1)
-    if shown == FILTER_SHOWS and data is not None and named_data and own and not filter_exceeds(content, root / data, own):
+    file = root / data if data is not None and (root / data).is_file() else None
+    if shown == FILTER_SHOWS and file is not None and own and not filter_exceeds(content, file, own):
         return Proof()
     return Proof(traces=(Trace(relative.as_posix(), shown),)) if shown else Proof()
 
