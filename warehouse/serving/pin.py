@@ -180,8 +180,9 @@ class Pin:
         if self.lazy(state) is not None:
             names = [column.name for column in state.declaration.columns]
             rows_of, file = select(self.source(state, (), self.epoch.window_time), names), None
-        if file in _columns_of:
-            return _columns_of[file]
+        known = _columns_of.get(file)
+        if known is not None:
+            return known
         try:
             rows = connection.execute(f"DESCRIBE {rows_of}").fetchall()
         except duckdb.Error as error:
