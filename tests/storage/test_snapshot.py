@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import shutil
 from datetime import date
 from decimal import Decimal
@@ -169,3 +170,22 @@ def test_bounds_after_a_structure_are_read(tmp_path: Path, own: dict[str, pa.Arr
     plain = written(tmp_path / "plain", table(**{name: columns[name] for name in wanted}), columns=wanted).files[0]
     assert dict(file.bounds) == dict(plain.bounds)
     assert (file.rows, file.sub_index, file.exp_block, file.min_exp_slot) == (1, 1, 7, 5)
+
+
+@pytest.mark.parametrize("odd", ["1", {"x": 1}, 1 << 63, -1, True])
+def test_odd_counts_are_not_known(tmp_path: Path, odd: object) -> None:
+    """A reader of files does without them, as it does without odd bounds, and does not end with an error."""
+    listed = {"delta.dataSkippingStatsColumns": "k,_exp_slot"}
+    path = tmp_path / "tables/t"
+    rows = table(k=["a"], s=_STRUCTURE, _exp_slot=[5])
+    write_deltalake(str(path), rows, partition_by=["sub_index", "exp_block"], configuration=listed)
+    commit = path / "_delta_log" / f"{0:020}.json"
+    actions = [json.loads(line) for line in commit.read_text().splitlines()]
+    (add,) = [action["add"] for action in actions if "add" in action]
+    stats = json.loads(add["stats"])
+    stats["nullCount"]["k"] = odd
+    stats["numRecords"] = odd if type(odd) is int else 1
+    add["stats"] = json.dumps(stats)
+    commit.write_text("".join(json.dumps(action) + "\n" for action in actions))
+    (file,) = read_snapshot(tmp_path, "tables/t", 0, ("k", "_exp_slot")).files
+    assert (file.rows, file.of("k"), file.max_exp_slot) == (None if type(odd) is int else 1, Bounds("a", "a", None), 5)

@@ -22,6 +22,7 @@ __all__ = ["logged_actions"]
 
 _DIGITS = Context(prec=76)
 _BOUNDS = {"minValues": "min", "maxValues": "max"}
+_TOO_MANY = 1 << 63
 
 
 def logged_actions(state: LogState, schema: pa.Schema, partitions: Sequence[str]) -> Table:
@@ -45,7 +46,7 @@ def logged_actions(state: LogState, schema: pa.Schema, partitions: Sequence[str]
     columns: dict[str, pa.Array] = {
         "path": pa.array([add["path"] for add in adds], pa.string()),
         "size_bytes": pa.array([add["size"] for add in adds], pa.int64()),
-        "num_records": pa.array([each.get("numRecords") for each in stats], pa.int64()),
+        "num_records": pa.array([_count(each.get("numRecords")) for each in stats], pa.int64()),
     }
     for name in partitions:
         values = pa.array([add["partitionValues"].get(name) for add in adds], pa.string())
@@ -53,7 +54,7 @@ def logged_actions(state: LogState, schema: pa.Schema, partitions: Sequence[str]
     for field in schema:
         if pa.types.is_nested(field.type) or field.name in partitions:
             continue
-        nulls = [(each.get("nullCount") or {}).get(field.name) for each in stats]
+        nulls = [_count((each.get("nullCount") or {}).get(field.name)) for each in stats]
         columns[f"null_count.{field.name}"] = pa.array(nulls, pa.int64())
         for key, prefix in _BOUNDS.items():
             bounds = [(each.get(key) or {}).get(field.name) for each in stats]
@@ -61,6 +62,11 @@ def logged_actions(state: LogState, schema: pa.Schema, partitions: Sequence[str]
             if typed is not None:
                 columns[f"{prefix}.{field.name}"] = typed
     return Table.from_arrow(pa.table(columns))
+
+
+def _count(value: object) -> int | None:
+    """A number of rows; None if what the log has is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _TOO_MANY else None
 
 
 def _typed(values: Sequence[Any], kind: pa.DataType) -> pa.Array | None:
