@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
     from benchmarks.field.figures import Spread
@@ -60,64 +62,53 @@ def bars(path: Path, title: str, unit: str, spreads: Mapping[str, Spread], ours:
 
 def courses(path: Path, title: str, unit: str, spreads: Mapping[str, Spread], ours: str) -> None:
     """Draw how a quantity went from update to update, a line for each contender."""
-    from matplotlib.figure import Figure  # noqa: PLC0415 - same
-
-    figure = Figure(figsize=(9, 5.5), layout="constrained")
-    axes = figure.subplots()
-    styles = ("-", "--", ":", "-.")
-    for place, (name, each) in enumerate(spreads.items()):
-        width, colour = (2.5, _OURS) if name == ours else (1.2, None)
-        numbers = range(1, len(each.values) + 1)
-        axes.plot(numbers, each.values, styles[place // 10 % len(styles)], label=name, linewidth=width, color=colour)
-    axes.set_yscale("log")
-    _plainly(axes.yaxis)
-    axes.set_title(title)
-    axes.set_xlabel("update")
-    axes.set_ylabel(unit)
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    figure.savefig(path, dpi=_DPI)
+    with _axes(path, title, ("update", unit)) as axes:
+        styles = ("-", "--", ":", "-.")
+        for place, (name, each) in enumerate(spreads.items()):
+            numbers = range(1, len(each.values) + 1)
+            axes.plot(numbers, each.values, styles[place // 10 % len(styles)], label=name, **_stroke(name == ours))
+        axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
 def scatter(path: Path, title: str, labels: Sequence[str], points: Mapping[str, tuple[float, float]], ours: str) -> None:
     """Draw contenders by two quantities, both logarithmic; lower left is better."""
-    from matplotlib.figure import Figure  # noqa: PLC0415 - same
-
-    figure = Figure(figsize=(9, 6), layout="constrained")
-    axes = figure.subplots()
-    for name, (across, up) in points.items():
-        axes.plot(across, up, "o", color=_OURS if name == ours else _OTHERS)
-        axes.annotate(name, (across, up), (5, 4), textcoords="offset points", fontsize=8)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    _plainly(axes.xaxis)
-    _plainly(axes.yaxis)
-    axes.set_title(title)
-    axes.set_xlabel(labels[0])
-    axes.set_ylabel(labels[1])
-    axes.margins(0.15)
-    axes.grid(alpha=0.3)
-    figure.savefig(path, dpi=_DPI)
+    with _axes(path, title, labels, across="log") as axes:
+        for name, (across, up) in points.items():
+            axes.plot(across, up, "o", color=_OURS if name == ours else _OTHERS)
+            axes.annotate(name, (across, up), (5, 4), textcoords="offset points", fontsize=8)
+        axes.margins(0.15)
 
 
 def by_size(path: Path, title: str, unit: str, lines: Mapping[str, Mapping[int, float]], ours: str) -> None:
     """Draw how a quantity grows with the live rows, a line for each contender, both logarithmic."""
-    from matplotlib.figure import Figure  # noqa: PLC0415 - same
+    with _axes(path, title, ("live rows", unit), across="log") as axes:
+        for name, values in lines.items():
+            axes.plot(sorted(values), [values[rows] for rows in sorted(values)], "o-", label=name, **_stroke(name == ours))
+        axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+
+@contextmanager
+def _axes(path: Path, title: str, labels: Sequence[str], across: str = "linear") -> Iterator[Axes]:
+    """Yield the axes of a picture and write it. The y-axis is logarithmic; ``labels`` name the x-axis and the y-axis."""
+    from matplotlib.figure import Figure  # noqa: PLC0415 - the extra `bench` has it
 
     figure = Figure(figsize=(9, 5.5), layout="constrained")
     axes = figure.subplots()
-    for name, values in lines.items():
-        width, colour = (2.5, _OURS) if name == ours else (1.2, None)
-        axes.plot(sorted(values), [values[rows] for rows in sorted(values)], "o-", label=name, linewidth=width, color=colour)
-    axes.set_xscale("log")
+    yield axes
     axes.set_yscale("log")
     _plainly(axes.yaxis)
+    if across == "log":
+        axes.set_xscale("log")
+        _plainly(axes.xaxis)
     axes.set_title(title)
-    axes.set_xlabel("live rows")
-    axes.set_ylabel(unit)
+    axes.set_xlabel(labels[0])
+    axes.set_ylabel(labels[1])
     axes.grid(alpha=0.3)
-    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     figure.savefig(path, dpi=_DPI)
+
+
+def _stroke(is_ours: bool) -> dict[str, Any]:
+    return {"linewidth": 2.5, "color": _OURS} if is_ours else {"linewidth": 1.2, "color": None}
 
 
 def _plainly(axis: Axis) -> None:

@@ -35,7 +35,7 @@ class Asking(Ahead):
 
 
 def test_columns_are_kept_where_they_are_surely_small(tmp_path: Path, spark: SparkSession) -> None:
-    """Of rows of any fate; the counts are those of a batch that keeps none. Neither many rows are kept nor long texts."""
+    """A batch keeps rows of any fate, and counts as one that keeps no row. It keeps neither many rows nor long texts."""
     project = Project(tmp_path, spark, {"a": stream(format="parquet")})
     hours = {"k": ["live", None, "dead", "deferred", "rejected"], "b": [1, 1, 1, 3, 1], "e": [3, 4, 2, 4, 0]}
     land(project, "1", hours)

@@ -51,7 +51,7 @@ def _streams(catalog: Catalog, last: Epoch | None, slot: int) -> tuple[StreamPla
 
 
 def epoch_of(catalog: Catalog, slot: int = LAST, through: int = LAST, waiting: tuple[Due, ...] = ()) -> Epoch:
-    """Return an epoch that has given the answers up to a slot, but those that wait."""
+    """Return an epoch that has given the answers up to a slot, except the waiting ones."""
     record = AnswersRecord(catalog.aggregates[0].definition, through, waiting)
     tables = tuple(
         TableState(

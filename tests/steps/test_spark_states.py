@@ -1,4 +1,4 @@
-"""The states that Spark calculates are those of a query over the rows, also at the end of a type."""
+"""Spark calculates the same states as a query over the rows, also at the ends of a type's range."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
 
 
 def test_work_that_was_begun_is_not_done_any_more_once_it_is_ended(gate: threading.Event) -> None:
-    """Whatever it raises."""
+    """It may raise an error, which its result then raises."""
     done, started = [], threading.Event()
 
     def work() -> None:

@@ -75,7 +75,7 @@ AFTER = "_after"
 
 StateFunction = Literal["count", "sum", "min", "max", "mean", "m2", "hll", "kll"]
 WIDE = "decimal(29,0)"
-"""The type of sums of `bigint`: those of 10 000 000 000 rows fit into it, whatever their values."""
+"""The type of sums of `bigint`: the sum of any 10 000 000 000 values fits into it."""
 _MOMENTS = ("var_samp", "var_pop", "stddev_samp", "stddev_pop")
 _COUNTED = ("distinct", "percentile")
 _MERGED_WITH_COUNTS = ("count", "sum", "mean", "m2")

@@ -89,7 +89,7 @@ def surely_few(form: str, files: Sequence[LandingFile]) -> bool:
 
 
 def surely_rows(stream: Stream, files: Sequence[LandingFile], most: int) -> bool:
-    """Whether landing files surely hold at most so many rows: those of Parquet say so in their footers."""
+    """Whether landing files surely hold at most ``most`` rows: footers of Parquet files say how many they hold."""
     if stream.format != "parquet":
         return False
     import pyarrow as pa  # noqa: PLC0415 - slow to import, and those who load text need it later

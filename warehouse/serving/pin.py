@@ -312,7 +312,7 @@ class Pin:
     ) -> duckdb.DuckDBPyConnection:
         """Return a closed-off connection in which a checked query's tables are views of what is live at an instant.
 
-        A query that lists tables finds all; those that it does not read have no files there.
+        A query that lists tables finds all; the tables that it does not read have no files there.
         """
         identity = (query.tables, query.meta, query.lists, query.in_system, tau, open_until_now)
         held = self.sandboxes.pop(identity, None)

@@ -1,7 +1,7 @@
 """What the driver does for a large coalesced table while Spark loads the rows of its stream.
 
 Its stored rows are read while Spark reads and counts what arrived; new ones are made, and encoded as files, while Spark writes
-the stream's files. The stored rows are those of the last epoch, and the points are those that Spark counted. Their files are
+the stream's files. The stored rows are rows of the last epoch, and the points are the rows that Spark counted. Their files are
 looked at again before the stream's commit: if one is not the planned one any more, the batch and all made of it are dropped.
 Nothing is written ahead of the table's step, so a process that ends meanwhile leaves no trace of it.
 

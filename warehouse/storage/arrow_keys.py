@@ -1,4 +1,4 @@
-"""Rows in memory by the values of some columns, found by Arrow: of few rows sooner than a database is asked."""
+"""Finds rows in memory by the values of some columns, by Arrow: for few rows that is faster than a query of a database."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def is_exact(kind: pa.DataType) -> bool:
 
 
 def have_key(columns: Sequence[pa.ChunkedArray], keys: Sequence[pa.ChunkedArray]) -> pa.Array | pa.ChunkedArray:
-    """Return whether the values of each row are those of one of the keys; nulls equal nulls.
+    """Return whether each row has the values of one of the keys; nulls equal nulls.
 
     Parameters
     ----------
     columns, keys
-        The columns of the rows and those of the keys, in the same order and of the same exact types.
+        The columns of the rows and the columns of the keys, in the same order and of the same exact types.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def equal_rows(left: Sequence[pa.ChunkedArray], right: Sequence[pa.ChunkedArray]
 
 
 def _numbers_of_both(above: Sequence[pa.ChunkedArray], below: Sequence[pa.ChunkedArray]) -> NDArray[np.int64]:
-    """The numbers of the rows of a table, then those of another one."""
+    """The numbers of the rows of a table, then the numbers of the rows of another one."""
     both = (pa.chunked_array([*one.chunks, *other.chunks], one.type) for one, other in zip(above, below, strict=True))
     return group_numbers([*both])
 

@@ -105,7 +105,7 @@ def remove_commits(table: Path, top: int) -> None:
 class WrongCheckpoint:
     """A checkpoint that differs from the state after the commits up to its version; ``name`` is that of its first part.
 
-    Or it is gone, and ``name`` is that of the file that still says it is there, by which deltalake does not open the table.
+    If it is gone, ``name`` is the name of the file that still says it is there; then deltalake may not open the table.
     """
 
     version: int
@@ -143,7 +143,7 @@ def wrong_checkpoints(table: Path, version: int) -> Iterator[WrongCheckpoint]:
 
 
 def _reaches(table: Path, version: int) -> bool:
-    """Whether the commits and checkpoints that are there lead to a version."""
+    """Whether the commits and checkpoints in the log lead to a version."""
     try:
         return replay(table, version).version == version
     except MissingPartError:

@@ -65,7 +65,7 @@ def logged_actions(state: LogState, schema: pa.Schema, partitions: Sequence[str]
 
 
 def _count(value: object) -> int | None:
-    """A number of rows; None if what the log has is none."""
+    """A number of rows; None if the log has another value there."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _TOO_MANY else None
 
 

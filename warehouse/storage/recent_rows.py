@@ -61,7 +61,7 @@ class RecentRows:
                 self._bytes += rows.nbytes
 
     def written(self, path: str) -> pa.Table | None:
-        """Return the rows of a file if they are kept; nobody asks for them by that."""
+        """Return the rows of a file if they are in memory; they do not count as used by that."""
         with self._lock:
             found = self._rows.get(path)
         return None if found is None else found[1]

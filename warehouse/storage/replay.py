@@ -3,8 +3,8 @@
 Invariant: the state at version v is the last checkpoint at or before v, then each commit up to v in order: an ``add`` puts
 a file in, a ``remove`` takes it out, ``metaData`` and ``protocol`` replace those before, a ``txn`` the one of its application
 (the Delta protocol, action reconciliation). Checkpoints above v never count. The actions are kept as they were written,
-statistics as their JSON text included, so that a file which left a table can be restored exactly as it was. An action whose
-fields or texts are not what the protocol says makes its commit or checkpoint a damaged one.
+statistics as their JSON text included, so that a file which left a table can be restored exactly as it was. A commit or
+checkpoint with an action that is not as the protocol says counts as damaged.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
+
+import msgspec
 
 from warehouse.errors import MissingPartError
 from warehouse.storage.entries import entry_path, raw_commit
@@ -30,20 +32,64 @@ __all__ = ["UNREADABLE", "LogState", "advanced", "checkpointed", "checkpoints", 
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10}))?\.parquet")
 _ACTIONS = ("protocol", "metaData", "txn", "add")
 _MAPS = ("configuration", "options", "partitionValues", "tags")
-UNREADABLE = (ValueError, KeyError, TypeError, AttributeError)
-"""What an action that is not what the protocol says makes its readers raise."""
+UNREADABLE = (msgspec.ValidationError, ValueError, KeyError, TypeError, AttributeError)
+"""The errors that readers of an action raise if it is not as the protocol says."""
 
-_TEXT, _NUMBER, _OBJECT = (str, type(None)), (int, type(None)), (dict, type(None))
-_FIELDS: Mapping[str, Mapping[str, tuple[type, ...]]] = {
-    "add": {"path": (str,), "size": (int,), "partitionValues": (dict,), "stats": _TEXT},
-    "remove": {"path": (str,)},
-    "metaData": {"id": (str,), "schemaString": (str,), "partitionColumns": (list,), "configuration": _OBJECT},
-    "protocol": {"minReaderVersion": (int,), "minWriterVersion": (int,)},
-    "txn": {"appId": (str,), "version": (int,)},
-}
-_STATISTICS = {"numRecords": _NUMBER, "minValues": _OBJECT, "maxValues": _OBJECT, "nullCount": _OBJECT}
-_BOUNDS = {"_exp_slot": _NUMBER, "_ts": _TEXT}
-"""The statistics that updates go by."""
+
+class _Add(msgspec.Struct, rename="camel"):
+    path: str
+    size: int
+    partition_values: dict[str, str | None]
+    stats: str | None = None
+
+
+class _Remove(msgspec.Struct):
+    path: str
+
+
+class _MetaData(msgspec.Struct, rename="camel"):
+    id: str
+    schema_string: str
+    partition_columns: list[str]
+    configuration: dict[str, str | None] | None = None
+
+
+class _Protocol(msgspec.Struct, rename="camel"):
+    min_reader_version: int
+    min_writer_version: int
+
+
+class _Txn(msgspec.Struct, rename="camel"):
+    app_id: str
+    version: int
+
+
+class _Bounds(msgspec.Struct):
+    """The bounds that updates read."""
+
+    exp_slot: int | None = msgspec.field(name="_exp_slot", default=None)
+    ts: str | None = msgspec.field(name="_ts", default=None)
+
+
+class _Statistics(msgspec.Struct, rename="camel"):
+    num_records: int | None = None
+    min_values: _Bounds | None = None
+    max_values: _Bounds | None = None
+    null_count: dict[str, Any] | None = None
+
+
+class _Column(msgspec.Struct):
+    name: str
+    type: str | dict[str, Any]
+
+
+class _Schema(msgspec.Struct):
+    fields: list[_Column]
+
+
+_TYPES: Mapping[str, type[msgspec.Struct]] = {
+    "add": _Add, "remove": _Remove, "metaData": _MetaData, "protocol": _Protocol, "txn": _Txn,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -211,8 +257,8 @@ def advanced(state: LogState, version: int, actions: Iterable[Mapping[str, Any]]
 
     Raises
     ------
-    ValueError, KeyError, TypeError, AttributeError
-        When an action is not what the protocol says; they are :data:`UNREADABLE`.
+    UNREADABLE
+        When an action is not as the protocol says.
 
     """
     taken = _Taken(state)
@@ -222,27 +268,13 @@ def advanced(state: LogState, version: int, actions: Iterable[Mapping[str, Any]]
 
 
 def _require_understood(action: Mapping[str, Any]) -> None:
-    """Raise TypeError, or another of UNREADABLE, if a field that readers rely on has another type, or its text is no JSON."""
-    for name in _FIELDS.keys() & action.keys():
-        _require_types(name, action[name], _FIELDS[name])
-    if "add" in action:
-        _require_types("partitionValues", action["add"]["partitionValues"], default=_TEXT)
-        stats = json.loads(action["add"].get("stats") or "{}")
-        _require_types("stats", stats, _STATISTICS)
-        for name in ("minValues", "maxValues"):
-            _require_types(name, stats.get(name) or {}, _BOUNDS)
-    if "metaData" in action:
-        _require_types("configuration", action["metaData"].get("configuration") or {}, default=_TEXT)
-        for column in json.loads(action["metaData"]["schemaString"])["fields"]:
-            _require_types("schemaString", column, {"name": (str,), "type": (str, dict)})
-
-
-def _require_types(
-    name: str, values: Mapping[str, Any], kinds: Mapping[str, tuple[type, ...]] | None = None, default: tuple[type, ...] = ()
-) -> None:
-    for key, allowed in (kinds or dict.fromkeys(values, default)).items():
-        if not isinstance(values.get(key), allowed) or isinstance(values.get(key), bool):
-            raise TypeError(f"{key!r} of {name!r} is {values.get(key)!r}")
+    """Raise one of UNREADABLE if a field that readers use has another type, or a text in it is not the JSON that it should be."""
+    for name in _TYPES.keys() & action.keys():
+        match msgspec.convert(action[name], _TYPES[name]):
+            case _Add(stats=str(stats)) if stats:
+                msgspec.convert(json.loads(stats), _Statistics)
+            case _MetaData(schema_string=schema):
+                msgspec.convert(json.loads(schema), _Schema)
 
 
 class _Taken:

@@ -207,7 +207,7 @@ def _known_or_read(location: str, version: int) -> tuple[str, Any]:
 
 
 def _taken(key: tuple[str | int, ...]) -> tuple[str, Any] | None:
-    """Take a version out of those that are known."""
+    """Take a version out of the known ones."""
     found = _known.pop(key, None)
     _counted[0] -= 0 if found is None else found[1].num_rows + 1
     return found

@@ -366,7 +366,7 @@ def _is_summary(path: str) -> bool:
 
 
 def _proof(catalog: Catalog, plan: Plan, newest: Epoch, keys: ErasedKeys | None) -> Proof:
-    """Read again what is left. A summary that shows a key beside a file without it, or is damaged, is removed: none is needed."""
+    """Read again what is left. Remove summaries that are damaged, or show a key that their file lacks: no reader needs them."""
     root = catalog.root
     if keys is not None and plan.erasure is not None:
         named = _named(root, newest)

@@ -148,10 +148,10 @@ def _of_summary(
     named: Mapping[str, set[str]],
     search_keys: Mapping[str, tuple[str, ...]],
 ) -> Proof:
-    """Look at the keys of a summary. In another table they are those of its data file, in which they are told.
+    """Look at the keys of a summary. In another table they are the keys of its data file, which reports them.
 
-    One that stands beside no file is a trace also if its filter only may have a key: nothing can tell better. Beside a file,
-    whose rows are read too, its filter may have no bit that none of the file's keys sets.
+    A summary without a data file is a trace also if only its filter may have a key, since no row can show more. If the file
+    exists, its rows are read too, and the filter must have no bits except those that the file's keys set.
     """
     relative = path.relative_to(root)
     directory, (_, table, *_) = "/".join(relative.parts[:2]), relative.parts

@@ -1,8 +1,8 @@
 """What a name means above FROM and WHERE, where output columns have names too: as Spark's analyser has it.
 
 * ``ORDER BY`` sees the output columns first, each name of an expression by itself; names that they lack are names of the inputs.
-* ``GROUP BY``, and ``QUALIFY`` without groups, see the inputs first, then the output columns. * ``HAVING``, and ``QUALIFY`` over
-groups, see the inputs inside aggregates, and where the expression is grouped; elsewhere the
+* ``GROUP BY``, and ``QUALIFY`` without groups, see the inputs first, then the output columns.
+* ``HAVING``, and ``QUALIFY`` over groups, see the inputs inside aggregates, and where the expression is grouped; elsewhere the
   output columns.
 
 A name of several parts is an input's column, an output's field, or an input's field, whichever comes first in that order.

@@ -1,8 +1,8 @@
 """Expressions of Spark SQL that Arrow computes itself, of rows in the driver: asking DuckDB takes longer than the work.
 
-These are columns, constants, comparisons of whole numbers, texts, dates and times, and conditions of them. Whatever else there is
-is DuckDB's (:mod:`warehouse.views.language.driver_sql`). Instants are no part of what is translated: each update has others, and
-the expressions of a project's views are translated once.
+These are columns, constants, comparisons of whole numbers, texts, dates and times, and conditions of them. DuckDB
+computes everything else (:mod:`warehouse.views.language.driver_sql`). A translation has no instants in it, since each update has
+other ones and the expressions of a project's views are translated once.
 """
 
 from __future__ import annotations

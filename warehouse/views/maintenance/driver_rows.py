@@ -1,6 +1,6 @@
 """Rows in the driver, with the methods of Spark's frames that pipelines use: one definition of a pipeline is run by either.
 
-Nothing is computed before :meth:`DriverRows.toArrow`. It asks DuckDB once, or nobody where Arrow computes all of it. Whatever the
+Nothing is computed before :meth:`DriverRows.toArrow`. It asks DuckDB once, or no engine where Arrow computes all of it. What the
 driver would not compute as Spark does raises :class:`~warehouse.views.language.driver_sql.LeftToSparkError`; the caller then
 gives the same pipeline Spark's frames.
 """

@@ -128,12 +128,12 @@ def grouped_exactly(rows: DataFrame, columns: Sequence[str], aggregates: Sequenc
 
 
 def bag_difference(left: DataFrame, right: DataFrame) -> DataFrame:
-    """Return the rows of ``left`` without those of ``right``, as often as each has them (EXCEPT ALL); 0.0 and -0.0 differ."""
+    """Return the rows of ``left`` without the rows of ``right``, with repetitions (EXCEPT ALL); 0.0 and -0.0 differ."""
     return _as_often(left, right, "_left - _right")
 
 
 def bag_intersection(left: DataFrame, right: DataFrame) -> DataFrame:
-    """Return the rows that both have, as often as each has them (INTERSECT ALL); 0.0 and -0.0 differ."""
+    """Return the rows that both have, with repetitions (INTERSECT ALL); 0.0 and -0.0 differ."""
     return _as_often(left, right, "least(_left, _right)")
 
 
