@@ -130,6 +130,19 @@ def test_headers_without_a_file(tmp_path: Path) -> None:
     assert (reason, "tailnum" in why) == ("unknown_columns", True), "the column is called so, no column of a file is"
 
 
+@pytest.mark.parametrize(("separator", "written"), [(";", '";"'), ("\t", '"\\t"'), ("|", '"|"')])
+@pytest.mark.parametrize("unknown", ["reject", "add", "ignore"])
+def test_a_header_with_another_separator_is_refused(tmp_path: Path, separator: str, written: str, unknown: str) -> None:
+    """As a spreadsheet saves it: the message says so, and no column of that name is added."""
+    stream = loaded(tmp_path, {"streams/flights/unknown_columns": unknown}).streams[0]
+    header = separator.join(("Tailnum", "departed_at", "landed_at"))
+    reason, why = header_problem(stream, (header,)) or ("", "")
+    assert reason == "header"
+    assert why.startswith(f"its header is one column, {header}, with {separator!r} between the names; ")
+    assert f"options = {{ sep = {written} }}" in why
+    assert (header_problem(stream, ("a;b",)) or ("", ""))[1].count("between the names") == 0
+
+
 def test_what_describe_says_of_a_source() -> None:
     """In the words of the declaration; nothing where the type says all."""
     assert origin_of(ColumnRecord("k", "string")) is None

@@ -6,6 +6,7 @@ A source is the declaration's name for a value of a file: the exact name of a co
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -165,6 +166,15 @@ def ignoring_case(stream: Stream, header: tuple[str, ...]) -> tuple[tuple[str, s
     return matched(stream, header, {name: {} for name in header}).ignoring_case
 
 
+def _other_separator(stream: Stream, names: tuple[str, ...]) -> str | None:
+    """Return what separates the declared columns in a CSV header of a single column, as spreadsheets save it; None if nothing."""
+    if stream.format != "csv" or len(names) != 1:
+        return None
+    declared = {column.source_name.lower() for column in stream.columns}
+    parts = {each: [part.strip(' "').lower() for part in names[0].split(each)] for each in (";", "\t", "|", ",")}
+    return next((each for each, found in parts.items() if len(found) > 1 and declared & {*found}), None)
+
+
 def header_problem(stream: Stream, names: tuple[str, ...], fields: Fields | None = None) -> tuple[str, str] | None:
     """Return (reason, message) when a file's column names cannot be matched with the declaration, else nothing.
 
@@ -180,6 +190,11 @@ def header_problem(stream: Stream, names: tuple[str, ...], fields: Fields | None
         pair = next(other for other in used if twin.lower() == other.lower())
         why = f'its columns "{pair}" and "{twin}" differ in case only; rename one, or give each to a column with `from`'
         return "header", why
+    other = _other_separator(stream, names) if strange else None
+    if other is not None:
+        option = f"options = {{ sep = {json.dumps(other)} }}"
+        way = f"save it with the stream's separator, or load such files into a stream with {option}"
+        return "header", f"its header is one column, {names[0]}, with {other!r} between the names; {way}"
     if strange and stream.unknown_columns == "reject" and stream.format != "syslog":  # whose names are its own, not the file's
         way = 'declare them, or set unknown_columns = "ignore" or "add"'
         if stream.format == "csv" and "\ufffd" in "".join(strange):
