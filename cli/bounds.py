@@ -49,7 +49,7 @@ def bounds_options(function: _Function) -> _Function:
 
 
 def bounded(bounds: SqlBounds, memory: int | None, timeout: int | None) -> SqlBounds:
-    """Return the bounds of the project, or those that the options give."""
+    """Return the bounds of the project, with the values of the options that are given."""
     given = replace(bounds, memory=bounds.memory if memory is None else memory)
     return given if timeout is None else replace(given, timeout=timeout)
 

@@ -31,7 +31,7 @@ _WRITING = ("update", "reload", "drop", "rollback", "restate", "rebuild", "migra
 class Failure:
     """Why a command ends: the exit code, a stable code name, the message, and the error's own fields.
 
-    Each of them may contain an argument that is not UTF-8; its bytes are shown with backslashes.
+    Each field may contain an argument that is not UTF-8; its bytes are printed as backslash escapes.
     """
 
     exit_code: int

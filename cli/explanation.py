@@ -58,7 +58,7 @@ def _amount(pairs: int | None, rows: int | None, seconds: float | None) -> str:
 
 
 def _budget(found: Explanation) -> Iterator[str]:
-    """What a budget does to the view, and what it lacks."""
+    """Lines about a view's budget: its bounds, and the results that are missing."""
     if (budget := found.budget) is not None:
         orders = {"desc": "most pairs first", "asc": "fewest pairs first", "weighted": "the same share of all"}
         rest = "the rest is owed" if budget.complete == "later" else "the rest is not made"

@@ -1,7 +1,7 @@
 """The messages of a command on standard error: text for people, or one JSON object a line for machines.
 
-As text, only the command's own messages are shown. In JSON every log record of the library is shown too, and what Spark
-writes to its standard error; each object has ``time``, ``level``, ``logger`` and ``message``, and the record's own fields.
+Text has only the messages of the command. JSON also has every log record of the library, and the lines that Spark writes to its
+standard error. Each object has ``time``, ``level``, ``logger`` and ``message``, and the fields of the record.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class Commands(click.Group):
         return found
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that is asked for; a misspelt one is an error that names the nearest."""
+        """Return the command of that name; the error for a misspelt name suggests the nearest one."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError:

@@ -30,9 +30,9 @@ _QUESTIONS: tuple[tuple[str, str, Callable[[Proposal], str]], ...] = (
 
 
 def answered(source: Path, wishes: Wishes) -> Wishes:
-    """Return the wishes with the answers to what they leave open; the default answer of a question is no wish.
+    """Return the wishes, completed by the user's answers; a default answer adds no wish.
 
-    An answer that the file does not allow is reported, and asked for again.
+    If the file does not allow an answer, the question is asked again with a message.
 
     Raises
     ------

@@ -196,7 +196,7 @@ def of_completion(done: CompletionReport, *, dry_run: bool) -> Report:
 
 
 def of_restatement(table: str, done: RestateReport) -> Report:
-    """Report the files that a restatement loaded again, and those that it could not."""
+    """Report the files that a restatement loaded again, and the files that it could not load."""
     lines = [line for epoch in done.epochs for line in _epoch_lines(epoch)]
     if not done.epochs:
         lines.append(f"nothing of {table} to try again")
@@ -373,13 +373,13 @@ def _epoch_lines(epoch: Epoch) -> Iterator[str]:
 
 
 def _results(counts: Counts) -> str:
-    """Return what became of a view's rows: no file brought them."""
+    """Return the text for the row counts of a view; its rows come from no landing file."""
     others = [f"{getattr(counts, name)} {text}" for name, text in _OF_VIEWS.items() if getattr(counts, name)]
     return ", ".join([f"{counted(counts.inserted, 'result')} came", *others])
 
 
 def _intervals(counts: Counts) -> str:
-    """Return what became of a coalesced table's rows, which are made of points that its stream brought."""
+    """Return the text for the row counts of a coalesced table; its rows are made from points of its stream."""
     others = [f"{getattr(counts, name)} {text}" for name, text in _OF_VIEWS.items() if getattr(counts, name)]
     return ", ".join([f"{counted(counts.inserted, 'interval')} written", *others])
 

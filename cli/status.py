@@ -98,7 +98,7 @@ class BriefRow:
 
 @dataclass(frozen=True)
 class EndingRow:
-    """What ends next of a table, in one line for people: rows and bytes."""
+    """The rows of a table that expire next, and their bytes, in one line of text."""
 
     table: str
     live_rows: Figure
@@ -127,9 +127,9 @@ def status(
 ) -> Rows:
     """Return a row for every table, or with ``verbose`` for each sub-index, the state tables of operators included.
 
-    A table on a terminal has a line for each table, with ``verbose`` what ends next; ``expanded`` gives every fact there
-    too. With ``check`` the exit code is 4 when something needs a person, with a least accuracy when shedding has left less of a
-    table.
+    On a terminal the result has a line for each table, and with ``verbose`` the rows that expire next; with ``expanded`` it has
+    every fact. With ``check`` the exit code is 4 if something needs a person, or if shedding has lowered a table's accuracy below
+    a given minimum.
     """
     from warehouse.serving.catalogue import accuracies
     from warehouse.serving.catalogue import status as stand

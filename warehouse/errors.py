@@ -184,7 +184,7 @@ class RecordDamagedError(WarehouseError):
 
 
 class TornRecordError(RecordDamagedError):
-    """A record is truncated or its bytes are not those that were written; it counts as not written."""
+    """A record is truncated or its bytes changed since it was written; the warehouse treats it as not written."""
 
     code = "record_torn"
 

@@ -1,7 +1,7 @@
 """Limits of work and waiting times of the warehouse, in one value that a test can change.
 
-Users do not set them: each has one right value, and no answer depends on it. A test sets a small limit to see what happens beyond
-it:
+Users do not set them: each has one right value, and no answer depends on it. A test sets a small limit and checks the behaviour
+beyond it:
 
 >>> from warehouse.limits import limited, limits
 >>> with limited(files_per_plan=1):
@@ -34,32 +34,34 @@ class Limits:
     Attributes
     ----------
     files_per_plan
-        Landing files of a stream in one plan; more files are loaded in several epochs, so that the size of a plan is bounded.
+        Upper bound of the landing files of a stream in one plan. More files are loaded in several epochs, so that plans stay
+        small.
     checkpoint_interval
-        Commits after which a checkpoint of a table's log is written.
+        Number of commits after which a checkpoint of a table's log is written.
     claim_seconds
-        Seconds without a sign of life after which the holder of a root in an object store counts as gone.
+        A writer of a root in an object store counts as gone after this time without a renewal of its claim, in seconds.
     claim_renewal_seconds
-        Seconds between two signs of life of a holder.
+        Seconds between two renewals of a claim.
     orphan_seconds
         Seconds that an update waits for the JVM of another update that was killed.
     past_records
-        Records of epochs that can no longer be read, after which they are removed together.
+        Number of records of retired epochs at which they are removed together.
     driver_rows, driver_bytes
         Upper bounds of the rows, and of the bytes of their files, that the driver takes from Spark to write them itself.
     array_points, array_values, array_bytes
         Upper bounds of the arrived points, of the values of one column of stored rows, and of the uncompressed bytes of these
-        rows, up to which the driver computes a coalesced table by arrays; beyond them Spark computes it.
+        rows. Up to them the driver computes a coalesced table as arrays; beyond them Spark computes it.
     apart_rows
-        Least rows of a coalesced table of which closed rows lie in cells of their own; the cells stay until it has half as many.
+        A coalesced table of at least this many rows stores its closed rows in cells. The cells stay until it has half as many
+        rows.
     known_files
-        Files of tables whose log entries a process caches in memory, about a kilobyte each.
+        Number of table files whose log entries a process caches in memory, about a kilobyte each.
     partial_bytes
         Bytes of partial results of queries that an open reader keeps in memory.
     summary_share
-        Bytes of a data file's key summary, for each byte of the file, at most.
+        Upper bound of the bytes of a data file's key summary, for each byte of the file.
     read_log_bytes
-        Bytes after which the read log begins a new file; the one before it stays.
+        Bytes after which the read log begins a new file. The previous file stays.
 
     """
 

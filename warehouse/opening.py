@@ -62,7 +62,7 @@ class OpenProject:
         directory
             The directory of ``warehouse.toml``.
         compared
-            Whether the declarations are compared with the newest epoch; the verification of a damaged warehouse is not.
+            Whether to compare the declarations with the newest epoch; False for the verification of a damaged warehouse.
         hot
             Names of tables whose live rows this object caches in memory. It answers probes, scans and queries of the newest epoch
             from memory, and reads the files that each new epoch adds. Rows take about 1.5 times the bytes of their values,
@@ -71,7 +71,7 @@ class OpenProject:
         Raises
         ------
         ConfigurationError
-            When ``warehouse.toml`` has faults; the error has all of them.
+            When ``warehouse.toml`` has faults; the error lists all of them.
         ChangedDeclarationError
             When a declaration differs from what the tables were built with.
         UnknownNameError
@@ -175,7 +175,8 @@ class OpenProject:
     ) -> Reader:
         """Return a reader of the newest epoch, or of the newest at or before ``as_of``; the caller closes it.
 
-        ``resources`` bound what it may use; the default is the section ``[sql]``. It caches ``hot`` tables in memory.
+        ``resources`` bounds its memory, threads and time; the default is the section ``[sql]``. The reader caches ``hot`` tables
+        in memory.
 
         Raises
         ------

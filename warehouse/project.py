@@ -89,7 +89,7 @@ class Warehouse(WritingProject):
         landing
             The files of the landing directories; None: they are listed.
         layouts
-            Whether to look for layouts that no longer fit, too; this takes longest.
+            Whether to look for layouts that no longer fit, too. This takes most of the time.
 
         Raises
         ------
@@ -231,7 +231,7 @@ class Warehouse(WritingProject):
 
         return advise_coalesced(self._newest(None), settled(self.catalog, self.root), table)
 
-    # --- what it knows of itself ---
+    # --- facts about the warehouse ---
 
     @staticmethod
     def init(
@@ -342,9 +342,9 @@ class Warehouse(WritingProject):
         UsageError
             When the tool or the table is unknown.
         ViewFailedError
-            When the table is a view that stands still.
+            When the table is a view that failed.
         MissingPartError
-            When ``warehouse.duckdb`` is not there.
+            When ``warehouse.duckdb`` does not exist.
 
         """
         from warehouse.publishing.connect import tool_of, written_snippet  # noqa: PLC0415 - nothing else needs it
@@ -441,7 +441,7 @@ class Warehouse(WritingProject):
         limit: int | None = None,
         system_columns: bool = False,
     ) -> Answer:
-        """Return what entered a table and what left it between two epochs; see :meth:`warehouse.serving.Reader.changes`."""
+        """Return the rows that entered or left a table between two epochs; see :meth:`warehouse.serving.Reader.changes`."""
         return self._newest(None).changes(
             table, since=since, to=to, columns=columns, limit=limit, system_columns=system_columns
         )

@@ -145,7 +145,7 @@ class Model:
     states: list[State] = field(default_factory=list)
     begun: tuple[int, tuple[Row, ...], int | None] | None = None
 
-    # --- what happens ---
+    # --- events ---
 
     def arrive(self, *rows: Row) -> None:
         """Put rows into the landing directory; their files and their order do not matter."""

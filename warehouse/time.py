@@ -156,8 +156,8 @@ def format_instant(instant: int) -> str:
 def superseded(successors: Iterable[int], retain: int, now: int) -> int:
     """Return how many items of a sequence, the oldest first, were superseded ``retain`` or longer ago.
 
-    If the instant of a successor is after ``now``, the clock was ahead when it was made: the instant of the next successor that
-    is not after ``now`` replaces it, so that a clock that was wrong once does not delay retirement.
+    If the instant of a successor is after ``now``, the clock was ahead when the successor was made. Then the instant of the next
+    successor that is not after ``now`` counts, so a clock that was wrong once does not delay retirement.
 
     Parameters
     ----------

@@ -228,7 +228,7 @@ class WritingProject(OpenProject):
         observer: Observer = nobody,
         spark: SparkSession | None = None,
     ) -> CompletionReport:
-        """Make the results that a view owes under its budget, all or for about a time: microseconds, or ``"10m"``.
+        """Make the results that a view owes under its budget, all or for about ``within``: microseconds, or ``"10m"``.
 
         Each chunk is an epoch of its own; an update of another process can begin between two of them. A ``dry_run`` makes no
         epoch, and returns the owed results.
@@ -299,15 +299,15 @@ class WritingProject(OpenProject):
         table
             A declared stream; None: all tables that differ from ``warehouse.toml``.
         side_by_side
-            Let new rows go to the new layout and old ones expire where they are, instead of writing them again.
+            Write new rows to the new layout, and let old rows expire in the old one instead of writing them again.
         move_below
-            Side by side: the share of the former rows below which the remaining ones are moved.
+            With ``side_by_side``: when less than this share of the old rows is left, they are moved to the new layout.
         renamed
             Pairs of former and new names of columns.
         technique, grid, insertion, expiration, expiry_block, seal, seed
             Keys of ``[streams.NAME.layout]`` that the file leaves out.
         dry_run
-            Look, and write nothing.
+            Write nothing, and report what would be done.
         observer, spark
             As for :meth:`update`.
 
@@ -359,7 +359,7 @@ class WritingProject(OpenProject):
             Search keys as values, tuples of values or prefixes of these, or a function that makes them from the key columns;
             None: rows that have expired.
         dry_run
-            Look, and write nothing.
+            Write nothing, and report what would be done.
         observer, spark
             As for :meth:`update`.
 

@@ -1,4 +1,4 @@
-"""``changes``: what entered a table and what left it between two epochs."""
+"""``changes``: the rows that entered or left a table between two epochs."""
 
 from __future__ import annotations
 

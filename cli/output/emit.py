@@ -71,7 +71,7 @@ class Destination:
 
 
 def require_ending(file: Path, allowed: Sequence[str], otherwise: str = "") -> None:
-    """Raise for a file whose ending promises another format; one without an ending promises none.
+    """Raise an error if the ending of a file name belongs to another format; a name without an ending is allowed.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def emit(
 ) -> int:
     """Write a result, in bounded memory, and return the number of its rows.
 
-    ``notes`` go into the metadata of the formats that have some; ``top`` are lines above a table.
+    ``notes`` become metadata, in formats that have metadata; ``top`` is a list of lines above a table.
 
     Raises
     ------

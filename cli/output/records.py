@@ -36,7 +36,7 @@ def _value(value: Any, sql_type: str) -> Any:  # noqa: ANN401 - any value of a r
 
 
 class Result(Protocol):
-    """What can be rendered: columns of (name, DuckDB type) and rows that are read once, in pieces."""
+    """A result to render: columns of (name, DuckDB type), and rows that are read once, in pieces."""
 
     @property
     def columns(self) -> Sequence[tuple[str, str]]:

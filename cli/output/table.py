@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["write_table"]
 
 PAGE = 500
-"""Rows that share a look: column widths are those of the first page, later pages are printed as they come."""
+"""Rows of a page. The rows of the first page decide the column widths; later pages are printed as they arrive."""
 
 _UNLIMITED = 1_000_000
 _GAP = 3
@@ -58,7 +58,7 @@ def write_table(result: Result, sink: Sink) -> int:
 
 
 def _fitted(widths: list[int], width: int, *, least: int | None) -> int:
-    """Return the gap with which columns fit a width, 0 where none does; the last column may become ``least`` cells wide."""
+    """Return the gap with which columns fit a width, or 0 if none does; the last column may shrink to ``least`` cells."""
     between = len(widths) - 1
     for gap in range(_GAP, 0, -1):
         if sum(widths) + gap * between <= width:

@@ -32,7 +32,7 @@ def _escape_json(match: re.Match[str]) -> str:
 
 
 def visible(text: str) -> str:
-    r"""Return one line in which nothing acts on a terminal.
+    r"""Return the text as one line without control characters that act on a terminal.
 
     >>> print(visible("a\x1b[31mb\nc"))
     a\x1b[31mb\nc
@@ -46,7 +46,7 @@ def lines_visible(text: str) -> str:
 
 
 def json_visible(text: str) -> str:
-    """Return JSON text of the same value in which nothing acts on a terminal."""
+    """Return JSON text of the same value without control characters that act on a terminal."""
     return _ANY_BUT_LINES.sub(_escape_json, text)
 
 

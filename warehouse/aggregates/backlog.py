@@ -1,9 +1,9 @@
 """The order in which due answers are computed when an update may not have time for all of them.
 
-The end of an answer is fixed, so refreshing a window more often would only add work: windows coincide where their ends do. Of the
-sheet's schedulers (shared-aggregates, 8.3, 8.4) only the choice of what comes first is left. As in late-pending hybrid
-synchronisation the group with the latest window is first, and with it all windows of the group that wait; each window gets its
-newest end. Older ends come after these, the newest first.
+The end of an answer is fixed, so it saves nothing to refresh a window more often. Therefore one part of the sheet's schedulers
+(shared-aggregates, 8.3, 8.4) is used: the choice of the next answers. As in late-pending hybrid synchronisation, the group with
+the latest window comes first, together with all waiting windows of the group; each window gets its newest end. Older ends come
+after these, the newest first.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Round = tuple[tuple[str, tuple["Due", ...]], ...]
 
 
 def rounds(waiting: Mapping[str, Sequence[Due]], groups: Mapping[str, str]) -> Iterator[Round]:
-    """Yield the answers to give, those that go together in one round.
+    """Yield the due answers in rounds; the answers of a round are computed together.
 
     Parameters
     ----------
     waiting
         The due windows of each aggregate.
     groups
-        The group of each aggregate: those of one group read the same synopsis.
+        The group of each aggregate. Aggregates of one group read the same synopsis.
 
     Examples
     --------

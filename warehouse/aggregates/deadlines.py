@@ -1,8 +1,8 @@
 """Which refreshes run together, and which runs next: shared-aggregates sheet, section 8.
 
-A query with period n is to be refreshed at least once in n updates. Queries of one group share a synopsis, so those that are
-refreshed together are computed in one run, which costs as much as the most expensive of them. The time until a deadline is
-counted in updates: n after a run, and one less at each update. A run is on time while it is not negative.
+A query with period n must be refreshed at least once in n updates. Queries of one group share a synopsis, so one run computes all
+queries of the group that are refreshed together, at the cost of the most expensive one. The time until a deadline is counted in
+updates: n after a run, and one less at each update. A run is on time while it is not negative.
 """
 
 from __future__ import annotations
@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 __all__ = ["DeadlineTask", "Sharing", "SubGroup", "conservative", "cost_rate", "harmonic", "hybrid", "next_run"]
 
 Sharing = Literal["none", "equal", "late", "pending"]
-"""What joins a run of its group: nothing; tasks with the same, lowest time left; if that is negative, all that are late, or
-all that are late or due."""
+"""Which tasks join a run of their group.
+
+``"none"``: no other task. ``"equal"``: tasks with the same, lowest time left. ``"late"`` and ``"pending"``, if this time is
+negative: all late tasks, or all late and due tasks.
+"""
 
 _ENUMERATED = 12
 """Sub-groups of a group whose contiguous partitions are all tried: 2^11 of them."""
@@ -37,13 +40,13 @@ class SubGroup:
     Parameters
     ----------
     name
-        Breaks ties.
+        Its name; it decides the order of equal tasks.
     group
-        Sub-groups of one group may be computed in one run.
+        Its group; sub-groups of one group may be computed in one run.
     period
         In updates, at least 1.
     cost
-        Of a run of its own, in any unit: what the longest of its windows takes.
+        The cost of a separate run, in any unit: the cost of its longest window.
     queries
         How many queries a run of it refreshes.
     """
@@ -130,8 +133,8 @@ def _joined(tasks: tuple[DeadlineTask, ...], place: int) -> tuple[DeadlineTask, 
 def harmonic(tasks: Iterable[DeadlineTask]) -> tuple[DeadlineTask, ...]:
     """Return tasks whose periods are rounded down to multiples of shorter periods of their group, where that costs less.
 
-    A task that then coincides with a more expensive one costs nothing of its own. The sub-groups keep their names, costs and
-    queries; each has the period of its task.
+    If a task then runs together with a more expensive one, it adds no cost. The sub-groups keep their names, costs and queries;
+    no period is longer than the period of the task.
     """
     groups: defaultdict[str, list[DeadlineTask]] = defaultdict(list)
     for each in tasks:
@@ -179,7 +182,7 @@ def cost_rate(tasks: Sequence[DeadlineTask]) -> float:
 def next_run(
     tasks: Sequence[DeadlineTask], left: Mapping[DeadlineTask, int], sharing: Sharing, *, eager: bool = False
 ) -> tuple[DeadlineTask, ...]:
-    """Return the tasks of the next joint run, the earliest deadline first; nothing if none is due.
+    """Return the tasks of the next joint run, the earliest deadline first; an empty tuple if none is due.
 
     Parameters
     ----------
@@ -188,7 +191,7 @@ def next_run(
     left
         Updates until the deadline of each task; negative when it is late.
     sharing
-        Algorithm 9 is "none", Algorithm 10 "equal", Algorithm 11 "pending" (H-LP), or "late" (H-LS).
+        ``"none"`` is Algorithm 9, ``"equal"`` Algorithm 10, ``"pending"`` (H-LP) and ``"late"`` (H-LS) Algorithm 11.
     eager
         Run tasks before they are due.
     """

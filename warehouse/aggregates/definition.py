@@ -1,4 +1,4 @@
-"""What an aggregate asks, as values: its groups, its values, its windows and when they are due.
+"""The definition of an aggregate: its groups, values and windows, and when answers are due.
 
 An answer is one row for each (end, window length, group). Its end is the close of a slot; slot ``j`` holds the rows with
 ``A + (j-1)D < ts <= A + jD`` for anchor ``A`` and update interval ``D``, so a window of ``n`` slots that ends with slot ``e``
@@ -31,7 +31,7 @@ Function = Literal[
 ]
 Over = Literal["arrivals", "live"]
 OWN_COLUMNS = ("window_length", "window_end", "epoch", "full", "late")
-"""The columns that every answer has, whatever it asks."""
+"""The columns that the answers of every aggregate have."""
 ITEM_COLUMNS = ("item", "at_least", "at_most", "certain", "complete")
 """The further columns of answers about frequent items."""
 
@@ -41,10 +41,10 @@ BOUNDS = ("_low", "_high")
 
 @dataclass(frozen=True)
 class FrequentItems:
-    """Which items of a column are frequent: those with more than a share of the rows, or the most frequent ones.
+    """The frequent items of a column: items with more than a share of the rows, or the most frequent ones.
 
-    ``column`` holds the items, of Spark SQL type ``type``. Either ``above`` (a share of the rows) or ``top`` (how many) is given.
-    ``k`` is how many items the list of a slot has at least; ``exact`` counts the candidates in the stored rows.
+    ``column`` has the items, of Spark SQL type ``type``. Either ``above`` (a share of the rows) or ``top`` (a number of items) is
+    given. The list of a slot has at least ``k`` items. With ``exact`` the candidates are counted in the stored rows.
     """
 
     column: str
@@ -59,9 +59,9 @@ class FrequentItems:
 class Value:
     """One value of an answer.
 
-    ``type`` is its Spark SQL type, ``column`` what it is calculated from with ``column_type`` (None: rows are counted),
-    ``share`` the share of rows at or below a percentile. ``size`` is that of the sketch that it is estimated from (log2 of the
-    registers of HLL, the k of KLL); None: it is exact.
+    ``type`` is its Spark SQL type. It is computed from ``column``, of type ``column_type`` (None: rows are counted). ``share`` is
+    the share of rows at or below a percentile. ``size`` is the size of the sketch for an estimate (log2 of the registers of HLL,
+    the k of KLL); None: the value is exact.
     """
 
     name: str
@@ -95,13 +95,13 @@ class Window:
 
 @dataclass(frozen=True)
 class AggregateDefinition:
-    """What an aggregate asks of the rows of a stream; ``group_by`` are columns with their types.
+    """The query of an aggregate over the rows of a stream; ``group_by`` are columns with their types.
 
-    ``computed`` ones are not columns of the stream: an expression (Spark SQL) gives each, by its name. ``where`` is Spark SQL
-    over columns of the stream (None: every row), ``keep`` how long an answer stays, in microseconds. ``over`` says which rows
-    count: those that arrived in the window, or of these the ones that live on at its end. With ``frequent`` an answer has a row
-    for each item, and no values. ``parts`` are the columns of a join that tell when the parts of a result arrived, where a window
-    has a length for each input. ``compared`` are the columns of a view, with their types, that ``where`` may compare.
+    ``computed`` are groups that are no columns of the stream: pairs of name and expression (Spark SQL). ``where`` is Spark SQL
+    over columns of the stream (None: every row). An answer stays for ``keep`` microseconds. ``over`` chooses the rows: all that
+    arrived in the window, or only those that are live at its end. With ``frequent`` an answer has a row for each item, and no
+    values. If a window has a length for each input of a join, ``parts`` are the columns with the arrival times of a result's
+    parts. ``compared`` are the columns of a view, with their types, that ``where`` may compare.
     """
 
     source: str

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["FrequentItem", "ItemBounds", "Summary", "above", "bounds", "summarise", "top"]
 
 Item = Any
-"""A value of the item's column: hashable, and ordered among the values of the column; None comes last."""
+"""A value of the item's column: hashable, and comparable with the other values; None comes last."""
 
 
 @dataclass(frozen=True)
@@ -150,14 +150,14 @@ class FrequentItem:
 
 @dataclass(frozen=True)
 class Frequent:
-    """An answer: its items by rank, and whether every item that belongs to it is among them."""
+    """An answer: its items by rank, and whether it has every item that it should have."""
 
     items: tuple[FrequentItem, ...]
     complete: bool
 
 
 def above(window: ItemBounds, share: Fraction | float) -> Frequent:
-    """Return the items that make up more than a share of a window: certain ones, and those that may.
+    """Return the items that certainly or possibly make up more than a share of a window.
 
     An item is certain if it surely occurs more than ``share * rows`` times (no false positives, G2), possible if its upper
     bound does. The answer is complete if the threshold is at least ``delta`` (G6): an item above it is on a list.
@@ -167,7 +167,7 @@ def above(window: ItemBounds, share: Fraction | float) -> Frequent:
     window
         The bounds of the window.
     share
-        Of the rows of the window, from 0 to 1.
+        The share of the rows of the window, from 0 to 1.
 
     Examples
     --------
@@ -188,11 +188,11 @@ certain=False)), False)
 
 
 def top(window: ItemBounds, n: int) -> Frequent:
-    """Return the items that can be among the ``n`` most frequent of a window, by least count.
+    """Return the items that can belong to the ``n`` most frequent ones of a window, by their lower bound.
 
-    An item is certain if fewer than ``n`` others can occur as often: listed ones by their upper bound, unlisted ones by
-    ``delta``, of which there may be any number. An item is left out if ``n`` others surely occur more often. The answer is
-    complete if an unlisted item cannot be among the ``n``.
+    An item is certain if fewer than ``n`` others can occur as often. For listed items the upper bound decides, for unlisted items
+    ``delta``, and there may be any number of these. An item is left out if ``n`` others surely occur more often. The answer is
+    complete if an unlisted item cannot belong to the ``n``.
     """
     least = sorted((each for each, _ in window.items.values()), reverse=True)
     needed = least[n - 1] if len(least) >= n else 0

@@ -1,14 +1,15 @@
-"""Which slots of a synopsis are merged for a window: each of its own, or longer intervals (shared-aggregates sheet, 3 and 12).
+"""Which states of a synopsis are merged for a window: of single slots or of longer intervals (shared-aggregates sheet, 3 and 12).
 
-A *basic interval* synopsis has the states of slots. A window of n slots is n of them, all windows that end with one slot are read
-in one scan, and a slot is written once. An *interval* synopsis also has the states of 2, 4, 8, ... slots. A window is then at
-most about two intervals of each length, but each slot is written again in all intervals that contain it: once more in all, since
-each interval is one state. A late row adds to its slot and to every interval that contains it.
+A *basic interval* synopsis has the states of single slots. A window of n slots merges n of them. One scan reads all windows that
+end with the same slot, and each slot is written once. An *interval* synopsis also has the states of 2, 4, 8, ... slots. A window
+then merges at most about two intervals of each length, but about twice as many states are written. A late row adds to its slot
+and to every interval that contains it.
 
-A *running* synopsis has what all slots up to each one come to, so that a window is the difference of two. There is none here:
-each slot would write a state for every group that ever came, and a late row one for each later slot. States that are large do
-not subtract, and those that do are numbers, which one scan merges by the hundred thousand. So intervals pay where states are
-large or very many, windows long, and answers frequent; :func:`longest_levels` decides that by what is merged and written.
+A *running* synopsis has for each slot the states of all slots up to it, so that a window is the difference of two. It is not
+used: each slot would write a state for every group that ever came, and a late row a state for each later slot. Large states
+cannot be subtracted. Small states are numbers, and one scan merges hundreds of thousands of them. So intervals pay if states are
+large or very many, windows are long, and answers are frequent; :func:`longest_levels` decides it by counting merged and written
+states.
 
 Interval ``(l, e)`` is made of the ``2^l`` slots that end with ``e``, a multiple of ``2^l``; ``(0, e)`` is slot ``e``.
 """
@@ -40,13 +41,13 @@ __all__ = [
 ]
 
 LARGE = 1024
-"""Bytes of a state from which on it is large: fewer are numbers, which one scan merges by the hundred thousand."""
+"""A state of at least this many bytes is large. Smaller ones are numbers, and one scan merges hundreds of thousands of them."""
 MANY = 256 << 10
-"""Bytes of the states of a slot from which on they are many, however small each is."""
+"""If the states of a slot have at least this many bytes together, they are many, however small each is."""
 _STILL = 4
 """Which part of these suffices where there are longer intervals: a synopsis is not to be written again to and fro."""
 WRITTEN_AGAIN = 256 << 20
-"""Bytes of a stored synopsis up to which it is written again for other intervals: its rows come into the driver then."""
+"""Upper bound of the bytes of a stored synopsis that is written again for other intervals; the driver collects its rows."""
 _COUNTS, _NUMBER = 16, 8
 """Bytes of the numbers of rows of a state, and of another number."""
 _QUANTILES = 22
@@ -54,7 +55,7 @@ _QUANTILES = 22
 _PHASES = 256
 """Ends that the number of intervals of a window is averaged over at most."""
 _WRITTEN = 4
-"""How many states are merged while one is written: it is encoded, compressed, and synced with the commit."""
+"""Writing one state takes as long as merging this many: it is encoded, compressed, and synced with the commit."""
 
 
 class Piece(NamedTuple):
@@ -70,9 +71,10 @@ class Piece(NamedTuple):
 
 
 def cover(first: int, end: int, levels: int, oldest: int | None = None) -> Iterator[Piece]:
-    """Yield the fewest intervals that together are the slots ``first .. end``, in their order.
+    """Yield the fewest intervals that cover the slots ``first .. end``, in their order.
 
-    ``levels`` is the level of the longest intervals. Those of several slots that begin at ``oldest`` or before are not there.
+    ``levels`` is the level of the longest intervals. Intervals of several slots that begin at ``oldest`` or before no longer
+    exist.
 
     >>> [(piece.first, piece.last) for piece in cover(3, 9, 3)]
     [(3, 4), (5, 8), (9, 9)]
@@ -93,16 +95,17 @@ def _gone(first: int, oldest: int | None) -> bool:
 def changed(
     levels: int, slots: int, *, before: int | None, through: int, arrived: Collection[int]
 ) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
-    """Return the intervals of several slots that an update completes, and complete ones that late rows belong to.
+    """Return the intervals of several slots that an update completes, and the complete intervals that get late rows.
 
-    Intervals are there while a window can be made of them: until the first of their slots is one that no window reaches.
+    An interval exists until no window can use it: until its first slot is too old for every window.
 
     Parameters
     ----------
     levels, slots
-        The level of the longest intervals, and for how many slots a slot is kept.
+        The level of the longest intervals, and the number of slots for which a slot is kept.
     before, through
-        The slots up to which intervals were complete and will be; ``before`` is None where there is none yet.
+        The last slots for which intervals were complete before, and will be after the update; ``before`` is None if there is no
+        interval yet.
     arrived
         The slots of the rows that the update adds.
 
@@ -132,13 +135,14 @@ def _multiple(slot: int, length: int) -> int:
 
 
 def longest_levels(synopsis: Synopsis, windows: Mapping[int, int], groups: float = 1) -> int:
-    """Return the level of the longest intervals that a synopsis is to have, by what it holds and the windows that it answers.
+    """Return the level of the longest intervals for a synopsis, by its states and the windows that it answers.
 
-    ``groups`` is about how many rows a slot has, as far as that is known.
+    ``groups`` is about how many rows a slot has, as far as it is known.
 
-    Rows that are apart by the slot in which they end, or by those of a join's parts, are as many in an interval as in its slots:
-    where all rows live equally long, each slot ends in one of its own. Counts of values are, too, as far as the values are
-    others in each slot. Lists of items do not merge to a list. So all of these have basic intervals.
+    Some synopses have basic intervals only, since an interval of them has as many rows as its slots together, or since their rows
+    do not merge. Those are synopses whose rows are separated by the slot in which they end, or by the slots of a join's parts: if
+    all rows live equally long, each arrival slot has another end slot. Counts of values differ from slot to slot as the values
+    do. Lists of items do not merge to a list.
     """
     counts = {state.column for state in synopsis.states if state.function == "count"}
     whole = all(state.column in counts for state in synopsis.states if state.function in ("sum", "mean", "m2"))
@@ -155,12 +159,12 @@ def longest_levels(synopsis: Synopsis, windows: Mapping[int, int], groups: float
 def levels_of(windows: Mapping[int, int]) -> int:
     """Return the level of the longest intervals that pay for large or many states: 0 for basic intervals only.
 
-    They pay if the states that answers then need not merge are more than those that are written and merged for them.
+    They pay if they save answers more merged states than an update merges and writes for them.
 
     Parameters
     ----------
     windows
-        The lengths of the windows that are merged from it, in slots, each with its period in slots.
+        The length of each window that is merged from the synopsis, with its period; both in slots.
 
     Examples
     --------
@@ -194,7 +198,7 @@ def _pieces(first: int, end: int, levels: int) -> int:
 
 
 def upkeep(levels: int) -> float:
-    """Return how many states of a group are written for a slot besides its own: of each level one in ``2^level`` slots."""
+    """Return how many more states of a group are written for each slot: one of each level in ``2^level`` slots."""
     return 1 - 2.0**-levels
 
 
@@ -204,7 +208,7 @@ def merged_upkeep(levels: int) -> float:
 
 
 def basic_is_enough(slots: int, together: int) -> bool:
-    """Whether so many windows of up to ``slots`` slots, read in one scan, need no intervals: ``slots / log2(slots)`` of them.
+    """Whether so many windows of up to ``slots`` slots, read in one scan, need no intervals: from ``slots / log2(slots)`` on.
 
     This is the sheet's rule (section 3) for synopses whose answers come from one scan that goes on from window to window.
 

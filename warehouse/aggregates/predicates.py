@@ -1,11 +1,11 @@
-"""Which synopses together have the rows of a query with a predicate: shared-aggregates sheet, section 6.
+"""Finds synopses that together have the rows of a query with a predicate (shared-aggregates sheet, section 6).
 
-A predicate here is a disjunction of atoms `attribute op constant` with one of the operators =, <>, < and >, as a set of atoms.
-Conjunctions, ranges that overlap and everything else need a synopsis of their own.
+A predicate is a set of atoms `attribute op constant`, combined by OR; the operator is =, <>, < or >. A query with a conjunction,
+overlapping ranges or any other condition needs a separate synopsis.
 
 The sheet also subtracts: the rows of one predicate are the rows of wider ones minus the rows of others. That requires synopses
-that know the same rows, so a subtraction takes only the slots that all of them know completely: of other slots a difference
-could be too large, or negative.
+that know the same rows, so a subtraction takes only the slots that all of them know completely: of other slots a difference could
+be too large or negative.
 """
 
 from __future__ import annotations
@@ -20,18 +20,23 @@ if TYPE_CHECKING:
 __all__ = ["SCALE", "Algebra", "Atom", "Kind", "Predicate", "cover", "difference", "disjoint", "kinds_of"]
 
 Algebra = Literal["duplicate-insensitive", "additive"]
-"""What merging states of overlapping or disjoint bags gives (section 2): MIN, MAX and sketches of distinct values are
-duplicate-insensitive; all states here add up where no row is in two of them."""
+"""How states of bags merge (section 2).
+
+MIN, MAX and sketches of distinct values are duplicate-insensitive; all other states are additive: they may only be merged if no
+row is in two of them.
+"""
 Kind = Literal["text", "number"]
-"""What a column is compared as."""
+"""How the values of a column are compared."""
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
 """Types of numbers besides decimals. Floats are compared as doubles: NaN is greater than every number, zeros are equal."""
 _WHOLE, SCALE = 20, 18
-"""Digits before and after the point that Spark compares exactly: together they are those of its widest decimal. With more it
-rounds, so that `d = 1.12` and `d = 1.123` hold for one row of `decimal(38,2)`."""
+"""Digits before and after the point that Spark compares exactly; its widest decimal has as many together.
+
+Spark rounds numbers with more digits, so that `d = 1.12` and `d = 1.123` hold for one row of `decimal(38,2)`.
+"""
 
 _TERMS = 6
-"""Synopses that a cover has at most: more of them cost more than one of its own."""
+"""The largest number of synopses of a cover: more of them cost more than a separate synopsis."""
 _TRIED = 20_000
 """Partial covers that a search looks at before it gives up."""
 
@@ -106,10 +111,10 @@ _HOLDS: Mapping[str, Callable[[str | Decimal, str | Decimal], bool]] = {
 
 
 def cover(wanted: Predicate, stored: Mapping[str, Predicate], algebra: Algebra) -> tuple[str, ...] | None:
-    """Return the fewest synopses that together give the answer for a predicate, or None if they do not.
+    """Return the fewest synopses that together give the answer for a predicate, or None if there are none.
 
-    Duplicate-insensitive states need a cover: predicates whose atoms together are those wanted. Additive ones need a disjoint
-    cover: no two of its atoms hold for one row, so none is counted twice.
+    Duplicate-insensitive states need a cover: predicates that together have exactly the wanted atoms. Additive states need a
+    disjoint cover: no two of its atoms hold for one row, so no row is counted twice.
 
     Parameters
     ----------
@@ -118,7 +123,7 @@ def cover(wanted: Predicate, stored: Mapping[str, Predicate], algebra: Algebra) 
     stored
         The atoms of each synopsis with the same states over the same input, by name.
     algebra
-        Of the states.
+        The algebra of the states.
 
     Examples
     --------
@@ -132,10 +137,10 @@ def cover(wanted: Predicate, stored: Mapping[str, Predicate], algebra: Algebra) 
 
 
 def difference(wanted: Predicate, stored: Mapping[str, Predicate]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """Return synopses whose rows, less those of others, are the rows of a predicate; None if there are none, or a cover is.
+    """Return synopses to add and synopses to subtract for the rows of a predicate; None if there are none, or there is a cover.
 
-    The first ones are a disjoint supercover: no two of their atoms hold for one row, and all atoms of the predicate are among
-    them. The others are a disjoint cover of the atoms that are too many. Together they are the fewest synopses.
+    The first ones are a disjoint supercover: no two of their atoms hold for one row, and they have all atoms of the predicate.
+    The others are a disjoint cover of the superfluous atoms. The number of synopses is the least possible.
 
     Examples
     --------

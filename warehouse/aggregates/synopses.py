@@ -1,19 +1,21 @@
-"""Synopses: the states of slots from which answers are merged, and which an aggregate needs (shared-aggregates sheet, 2, 3).
+"""Synopses: answers are merged from their states of slots.
 
-Invariant of a synopsis: the rows of slot ``a`` and group ``g`` merge to
-``{ f(x) : x in source, where(x), slot(x.ts) = a, group(x) = g }`` for each state ``f``; a late batch adds a row of its own to its
-slot, so nothing that is stored is ever rewritten. It is a basic interval synopsis, with an interval of one slot; where that is
-cheaper it also has longer intervals (:mod:`warehouse.aggregates.intervals`), of which the same holds for their slots together.
+This module finds the synopses of an aggregate (shared-aggregates, 2, 3).
 
-Exact holistic aggregates (COUNT DISTINCT, percentiles) have a synopsis of their own, grouped by the value too: its states are
+Invariant of a synopsis: the rows of slot ``a`` and group ``g`` merge to ``{ f(x) : x in source, where(x), slot(x.ts) = a,
+group(x) = g }`` for each state ``f``; a late batch adds a row of its own to its slot, so stored rows are never rewritten. It is a
+basic interval synopsis, with intervals of one slot. If it is cheaper, it also has longer intervals
+(:mod:`warehouse.aggregates.intervals`); the same holds for all slots of an interval together.
+
+Exact holistic aggregates (COUNT DISTINCT, percentiles) have a separate synopsis that is grouped by the value, too: its states are
 the counts of the values. Estimated ones are states like others: sketches, which merge. Frequent items have lists
-(:mod:`warehouse.aggregates.frequent`): the rows of a slot, group and batch are the list's items by rank, and one of rank 0 with
-the rows of the whole batch.
+(:mod:`warehouse.aggregates.frequent`): the rows of a slot, group and batch are the list's items by rank, and a row of rank 0 with
+the number of rows of the whole batch.
 
-Over live rows a synopsis also separates rows by their expiration slot: rows whose slot is later than the end of a window are live
-at that end. Of a join it may also separate them by the slots in which both parts of a result arrived, which is exact for windows
-of any two lengths (section 12). A synopsis that is rewritten would need fewer numbers, the difference of these slots up to a
-bound (section 4.1); where rows are only added there are as many either way: those of one part's slot with each of the other's.
+For aggregates over live rows a synopsis also separates rows by their expiration slot: a row is live at the end of a window if its
+slot is later than this end. Over a join it may also separate rows by the arrival slots of both parts of a result, which is exact
+for windows of any two lengths (section 12). A synopsis that is rewritten would need fewer rows, by the difference of these slots
+up to a bound (section 4.1). A synopsis to which rows are only added has the same number of rows in both cases.
 """
 
 from __future__ import annotations
@@ -118,12 +120,12 @@ class ColumnState:
 
 @dataclass(frozen=True)
 class Synopsis:
-    """What one synopsis holds: states of columns, or with ``counted`` (a column with its type) the count of each value.
+    """One synopsis: states of columns, or with ``counted`` (a column with its type) the count of each value.
 
-    With ``listed`` it has only so many of these values for each batch of a slot, the most frequent ones; a ``live`` one has its
-    rows apart by the slot in which they expire, one with ``parts`` (columns of a join) by those in which the parts arrived.
-    ``computed`` are the groups that an expression gives, by name. Its longest intervals have ``2^levels`` slots; 0: it has those
-    of one slot only.
+    With ``listed`` it has only the most frequent ``listed`` values of each batch of a slot. A ``live`` synopsis separates rows by
+    their expiration slot, one with ``parts`` (columns of a join) by the arrival slots of the parts. ``computed`` are groups given
+    by an expression, with their names. The longest intervals have ``2^levels`` slots; ``levels`` 0 means intervals of one slot
+    only.
     """
 
     source: str
@@ -139,7 +141,7 @@ class Synopsis:
 
     @property
     def slots(self) -> tuple[str, ...]:
-        """The columns that say which slots its rows are of."""
+        """The columns with the slots of its rows."""
         return (ARRIVED, *((UNTIL,) if self.live else ()), *(PARTS if self.parts else ()))
 
     @property
@@ -160,7 +162,7 @@ class Synopsis:
         return bool(self.group_by) or self.counted is not None or shown
 
     def alike(self, other: Synopsis) -> bool:
-        """Whether this one is of the same rows, in the same groups, as another that is asked for (SS3: parts may be apart)."""
+        """Whether it has the rows and groups of another, needed synopsis (SS3: this one may separate rows by parts)."""
         if other.parts != self.parts and (other.parts is not None or self.listed is not None):
             return False
         mine, theirs = (
@@ -263,9 +265,9 @@ def sum_type(column_type: str) -> str:
 
 @dataclass(frozen=True)
 class Served:
-    """What one synopsis, by its number, serves of a need: these states, and with ``rows`` how many rows there are.
+    """The part of a need that one synopsis serves, by its number: some states, and with ``rows`` the number of rows.
 
-    With ``less`` it is a difference: the rows of this one and of ``plus``, without the rows of ``less``.
+    With ``less`` it is a difference: the rows of this synopsis and of ``plus``, without the rows of ``less``.
     """
 
     number: int
@@ -286,13 +288,13 @@ def assigned(
     kinds: Mapping[str, Kind] | None = None,
     known: Sequence[tuple[int, int]] | None = None,
 ) -> tuple[Served, ...]:
-    """Return which of the existing synopses serve a need; :func:`missing` returns what none of them has.
+    """Return the existing synopses that serve a need; :func:`missing` returns the synopses that must be added.
 
-    Aggregates of the same rows and groups share a synopsis (SS1): a state that one of them keeps is kept once. With ``kinds``,
-    what the columns of the source are compared as, states may come from synopses of other conditions that together have the same
-    rows (SS4): those of `a = 1 OR a = 2` from those of `a = 1` and of `a = 2`, or those of `a = 1` from the other two. Such a
-    cover is preferred to a synopsis of the own condition that begins later: ``known`` is the first slot of which each synopsis
-    has all rows, and how many slots it keeps.
+    Aggregates of the same rows and groups share a synopsis (SS1), so each state is stored once. With ``kinds`` (how the columns
+    of the source are compared), states may come from synopses of other conditions that together have the same rows (SS4): the
+    states of `a = 1 OR a = 2` from synopses of `a = 1` and of `a = 2`, or the states of `a = 1` from the other two. Such a cover
+    is preferred to a synopsis of the same condition that begins later. ``known`` has for each synopsis the first slot with all
+    rows, and the number of slots that it keeps.
 
     >>> count, low = ColumnState("count", "x", "bigint"), ColumnState("min", "x", "int")
     >>> there = [Synopsis("s", None, (), None, (count,)), Synopsis("s", None, (), None, (low,))]
@@ -313,7 +315,7 @@ def assigned(
 
 
 def _begins(served: Sequence[Served], known: Sequence[tuple[int, int]]) -> int:
-    """The first slot of which all synopses that are read have every row."""
+    """The first slot for which all these synopses have every row."""
     return max(known[number][0] for each in served for number in each.numbers)
 
 
@@ -322,7 +324,7 @@ def _keeps(served: Sequence[Served], known: Sequence[tuple[int, int]]) -> int:
 
 
 def _bundles(states: Sequence[ColumnState]) -> list[tuple[ColumnState, ...]]:
-    """States in groups that merge together: sums and moments of a column need the counts of the same rows."""
+    """The states in bundles that must come from one synopsis: sums and moments of a column need the counts of the same rows."""
     bundles: dict[tuple[str, str], tuple[ColumnState, ...]] = {}
     for state in states:
         key = (state.column, "" if state.function in _MERGED_WITH_COUNTS else state.name)
@@ -331,7 +333,7 @@ def _bundles(states: Sequence[ColumnState]) -> list[tuple[ColumnState, ...]]:
 
 
 def _alike(wanted: Synopsis, there: Sequence[Synopsis]) -> list[Served]:
-    """The synopses of the same rows and groups that have states which are wanted; the first says how many rows there are."""
+    """The synopses of the same rows and groups that have wanted states; the first also gives the number of rows."""
     found: list[Served] = []
     left = _bundles(wanted.states)
     for number, known in enumerate(there):
@@ -347,7 +349,7 @@ def _alike(wanted: Synopsis, there: Sequence[Synopsis]) -> list[Served]:
 def _covering(
     need: Need, left: tuple[ColumnState, ...], there: Sequence[Synopsis], kinds: Mapping[str, Kind], *, rows: bool
 ) -> list[Served]:
-    """The synopses of other conditions from which states come, each from a cover of its own if there is none for all of them."""
+    """Synopses of other conditions that cover the states: one cover for all states, or else a cover for each bundle."""
     whole = _cover_of(need, left, there, kinds, rows=rows)
     bundles = _bundles(left)
     if whole or len(bundles) < 2:  # noqa: PLR2004 - one was tried
@@ -384,7 +386,7 @@ def _cover_of(
 
 
 def _having(own: Synopsis, where: str, states: tuple[ColumnState, ...], there: Sequence[Synopsis]) -> int | None:
-    """The first synopsis of a condition that has all of some states, none of which loses a sum; each has the number of rows."""
+    """The number of the first synopsis of a condition that has all these states with the same types."""
     wanted = replace(own, where=where)
     exact = {(state, state.type) for state in states}
     every = enumerate(there)
@@ -397,8 +399,8 @@ def missing(
 ) -> tuple[Synopsis, ...]:
     """Return the synopses to create so that each need is served: one for all needs of the same rows and groups.
 
-    A new state gets a synopsis of its own, so that existing ones keep their history. Conditions of few atoms come first: with
-    ``kinds`` others may be covered by them.
+    A new state gets a new synopsis, so that existing ones keep their history. Conditions with few atoms come first: with
+    ``kinds`` they may cover others.
     """
     made: list[Synopsis] = []
     for need in sorted(wanted, key=lambda need: (need.synopsis.parts is None, _atom_count(need, kinds))):

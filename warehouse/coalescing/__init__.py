@@ -1,1 +1,1 @@
-"""Coalesced tables, the pure parts: what one holds, and the SQL that makes its rows of points, in Spark and in DuckDB."""
+"""The pure parts of coalesced tables: their definition, and the SQL that makes their rows from points, in Spark and in DuckDB."""

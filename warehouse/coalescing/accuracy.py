@@ -54,14 +54,14 @@ class Accuracy:
 
 
 def accuracy(runs: Iterable[Run], at_least: int = 0) -> Accuracy:
-    """Return the accuracy of what is left of some exact rows.
+    """Return the accuracy of the fragments that are left of exact rows.
 
     Parameters
     ----------
     runs
         The exact rows of the window, all groups together.
     at_least
-        The threshold theta, in microseconds: what the query asks of a row's length.
+        The threshold theta of the query: the least length of a row, in microseconds.
 
     """
     shares, counts, lost_length = [], [], 0

@@ -1,8 +1,8 @@
-"""The rows of a coalesced table as arrays of numbers: what :mod:`.islands` asks of an engine, for neighbours with equal values.
+"""Computes the rows of a coalesced table as arrays of numbers, for neighbours with equal values; :mod:`.islands` does it by SQL.
 
-Groups and values are numbers here, equal for what is equal. Of a large table an update changes a row at the edge of the window
-and one or two where points arrived, in many groups; to sort, group and compare all other rows, with their stamps, is most of the
-work of a query, and none is needed.
+Groups and values are replaced by numbers: equal values have equal numbers. In a large table an update changes few rows of each
+group: one at the edge of the window, and one or two where points arrived. A query would sort, group and compare all other rows
+with their stamps, too; arrays need none of this work.
 """
 
 from __future__ import annotations
@@ -73,11 +73,11 @@ class RowArrays:
 
 @dataclass(frozen=True)
 class Moved:
-    """The rows as they are now, by group and start.
+    """The rows of a table after a batch of points, in order of group and start.
 
-    ``source`` says where the group and the value of a row come from: the number of a stored row, or that of a point after the
-    stored ones. ``same`` is whether the row is stored as it is, in that place. ``late`` points had left the window, ``repeated``
-    ones had the group and stamp of another.
+    ``source`` is the number of the stored row or point that gives a row its group and value; points are numbered after the stored
+    rows. ``same`` is True where the stored row of that number is unchanged. ``late`` counts the points that had left the window,
+    ``repeated`` the points with the group and stamp of another point.
     """
 
     rows: RowArrays
@@ -91,8 +91,8 @@ class Moved:
 def moved(stored: StoredArrays, points: Points, edge: int) -> Moved:
     """Return the rows of a table after a batch of points, with the stamps from ``edge`` on.
 
-    Of each group that got points the rows from the one at or before its first point to the one after its last are taken apart.
-    Other rows of the group need not be there.
+    In each group with points, it computes these rows again: from the row at or before the first point to the row after the last
+    point. ``stored`` need not have the other rows of the group.
     """
     numbers = np.flatnonzero(points.at >= edge)
     late = len(points.at) - len(numbers)
@@ -126,7 +126,7 @@ def _begins(*columns: Numbers) -> Truths:
 
 
 def _in_order(group: Numbers, at: Numbers) -> Numbers:
-    """The stable order of groups and stamps; one sort is quicker than two, above all of what is nearly in order."""
+    """The stable order by group and stamp. One sort is quicker than two, above all if the input is nearly sorted."""
     if not len(at):
         return np.zeros(0, np.int64)
     least = int(at.min())
@@ -236,7 +236,7 @@ def _ends(stored: StoredArrays, rows: RowArrays, whole: Truths, hit: Numbers) ->
 
 
 def _compared(stored: StoredArrays, rows: RowArrays, ends: tuple[Numbers, Truths], late: int, repeated: int) -> Moved:
-    """The rows with their ends, beside what is stored of them."""
+    """Compare the rows and their ends with the stored rows."""
     first, last = rows.first, rows.last
     until, is_open = ends
     same = np.zeros(len(first), dtype=bool)

@@ -10,14 +10,14 @@ __all__ = ["CoalescedBudget"]
 
 @dataclass(frozen=True)
 class CoalescedBudget:
-    """What a table's members may take; at least one bound is given.
+    """The bounds of a table's members; at least one is given.
 
     Parameters
     ----------
     rows
         How many members are kept.
     bytes
-        Bytes of what is kept.
+        Bytes of the members that are kept.
     keep
         The share of the window's members that is kept, above 0 and up to 1.
     accuracy
@@ -27,7 +27,7 @@ class CoalescedBudget:
     Raises
     ------
     ValueError
-        For no bound, several of ``rows``, ``bytes`` and ``keep``, or one that cannot be.
+        When no bound is given, several of ``rows``, ``bytes`` and ``keep`` are given, or a bound is out of range.
 
     """
 

@@ -1,11 +1,11 @@
-"""Where the rows of a large coalesced table lie within their bucket, so that an update leaves most of them unwritten.
+"""The expiry blocks of a large coalesced table's rows, chosen so that an update need not write most of them again.
 
-Invariant: of each bucket block 0 holds any rows, all open ones among them. A block ``b`` other than 0 is a cell of closed rows,
-``{ r : not r.open and block(r.valid_from) = b }`` with ``block(t) = floor(t / w) + 1`` (from 1970 on) for an eighth ``w`` of the
-window. The window's edge has not reached a cell, so each of its rows is whole and live. Updates add runs to a cell; late points
-rewrite the cells of the rows that they change; a cell that the edge reaches is dissolved into block 0, where rows are cut.
+Invariant: block 0 of each bucket holds all open rows and may hold closed ones. A block ``b`` other than 0 is a cell of closed
+rows, ``{ r : not r.open and block(r.valid_from) = b }`` with ``block(t) = floor(t / w) + 1`` (from 1970 on) for an eighth ``w``
+of the window. The window's edge has not reached a cell, so each of its rows is whole and live. Updates add runs to a cell; late
+points rewrite the cells of the rows that they change; a cell that the edge reaches is dissolved into block 0, where rows are cut.
 
-Block 0 may hold every row: that is how an earlier build left a table, and how small ones stay.
+Block 0 may hold every row: so it is in small tables, and in tables of an earlier build.
 """
 
 from __future__ import annotations
@@ -27,14 +27,17 @@ if TYPE_CHECKING:
 __all__ = ["NOWHERE", "Assigned", "Cells", "assigned", "begin_of", "block_sql", "blocks_of"]
 
 NOWHERE = np.iinfo(np.int64).min
-"""In place of the block of a row that is not stored as it is."""
+"""Stands for the block of a row that is new or changed."""
 _BLOCKS = 8
 """Blocks of a window: more leave fewer rows in block 0 that the edge will cut soon, and make more files."""
 _RUNS = 3
-"""Runs from which on a cell is merged. *Counted* (half a million members, cp 0.9, a window of 100 updates):
-an update reads and writes 29 % of the rows, and there are 49 files; with 8 runs 27 %, and 111 files."""
+"""A cell with this many runs is merged.
+
+*Counted* (half a million members, cp 0.9, a window of 100 updates): an update reads and writes 29 % of the rows, and there are 49
+files; with 8 runs 27 %, and 111 files.
+"""
 _SHARE = 16
-"""Rows for a cell wait in block 0 until they are this part of what has to be there: fewer would be a file that saves little."""
+"""Rows for a cell wait in block 0 until they are one of this many parts of its necessary rows: a smaller file saves little."""
 
 
 def _width(window: int) -> int:
@@ -42,7 +45,7 @@ def _width(window: int) -> int:
 
 
 def blocks_of(first: Numbers, window: int) -> Numbers:
-    """Return the block of each first stamp (microseconds); none is 0.
+    """Return the block of each first stamp (microseconds); no block is 0.
 
     >>> blocks_of(np.array([-9, -8, -1, 0, 7, 8]), 64).tolist()
     [-2, -1, -1, 1, 1, 2]
@@ -70,18 +73,19 @@ def block_sql(first: str, edge: int, window: int) -> str:
 
 @dataclass(frozen=True)
 class Cells:
-    """What an update makes of the cells of closed rows.
+    """The cells of closed rows in one update: which exist, and which are rewritten.
 
     Parameters
     ----------
     window, edge
-        The length of the window, and where it begins now.
+        The length of the window, and its first instant, in microseconds.
     apart
-        Whether closed rows get cells: where they are many.
+        Whether closed rows get cells; only a table with many rows has them.
     existing
         The cells that the table has.
     due
-        Those of them that leave in any case: the edge has reached them, they have many runs, or closed rows get none any more.
+        The existing cells that are removed in any case: the window's edge has reached them, they have many runs, or closed rows
+        no longer get cells.
 
     """
 
@@ -93,7 +97,7 @@ class Cells:
 
     @classmethod
     def of(cls, runs: Iterable[tuple[Cell, int]], window: int, edge: int, *, apart: bool, again: bool) -> Cells:
-        """Return what an update makes of cells with so many runs each; ``again``: all are made once more."""
+        """Return the cells of an update, given the number of runs of each; ``again``: all cells are rewritten."""
         own = {cell: count for cell, count in runs if cell[1]}
         due = {
             cell for cell, count in own.items()
@@ -128,16 +132,16 @@ class Assigned:
 
 
 def assigned(own: Numbers, stored: Numbers, changed: Collection[int]) -> Assigned:
-    """Return where the rows of a bucket go.
+    """Return the block of each row of a bucket.
 
     Parameters
     ----------
     own
         The block to which each row belongs; it may stay in block 0.
     stored
-        The block where each row is stored as it is, or ``NOWHERE``.
+        The block where each row is stored unchanged, or ``NOWHERE``.
     changed
-        The blocks from which live rows went, or that leave in any case.
+        The blocks that lost live rows, or that are removed in any case.
 
     """
     block = own.copy()

@@ -1,9 +1,9 @@
-"""Whether a coalesced table is stored or computed by each read: the sheet's costs, from what was counted of its points.
+"""Decides whether a coalesced table is stored or computed by each read, from counts of its points and the sheet's costs.
 
-The atomic costs, and what memory, updates and scans weigh, are those of temporal-coalescing, section 12, which reproduce the
-source's selections. There, to coalesce a point while scanning costs nine reads of a stored row; DuckDB took 7.4 on a million
-points (``benchmarks/measured/source-intervals``). The extent that lazy tables share is the stream, which is stored anyway: it
-costs nothing more (F = 0).
+The atomic costs and the weights of memory, updates and scans come from temporal-coalescing, section 12; they reproduce the
+source's selections. There, coalescing a point during a scan costs nine reads of a stored row; DuckDB took 7.4 on a million points
+(``benchmarks/measured/source-intervals``). Lazy tables share the extent of the stream, which is stored anyway, so it costs
+nothing more (F = 0).
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ SIZES = Sizes(stamp=8, eager=24, lazy=40)
 MARGIN = 0.1
 """The share by which the other side must cost less to be worth a switch."""
 _WINDOWS = 10
-"""Windows of time, or of rows, over which a switch has to pay for what it costs."""
+"""A switch must pay for its costs within this many windows, of time or of rows."""
 _WINDOW, _ARRIVALS = 100, 4000
 """Members of the window that is priced, and of its stream: costs are for each member, so neither matters once it is full."""
 
 
 @dataclass(frozen=True)
 class PointCounts:
-    """What was counted of a table's points: members, rows, groups, and the share of points that came late."""
+    """Counts of a table's points: members, rows, groups, and the share of late points."""
 
     members: int
     rows: int
@@ -52,7 +52,7 @@ class PointCounts:
 
 @dataclass(frozen=True)
 class Choice:
-    """How a table is kept, what each way costs (the sheet's e and s), and the probabilities that this was computed from.
+    """Whether a table is eager or lazy, the costs of both (the sheet's e and s), and the probabilities that gave them.
 
     ``build`` is the cost of storing a lazy table for the first time, spread over the updates of ten windows.
     """

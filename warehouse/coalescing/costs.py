@@ -1,6 +1,6 @@
-"""What eager and lazy coalescing cost: memory, updates and scans of a window of rows (temporal-coalescing sheet, section 10).
+"""The costs of eager and lazy coalescing: memory, updates and scans of a window of rows (temporal-coalescing sheet, section 10).
 
-The resolved formulas of the sheet; ``k`` members arrived so far, of which the window holds the newest ``w``.
+The resolved formulas of the sheet: ``k`` members arrived so far, and the window holds the newest ``w`` of them.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Costs:
 
 @dataclass(frozen=True)
 class Prices:
-    """Eqs. 9 and 10: what a table costs if it is eager, its scans if it is lazy, and the extent that all lazy tables share."""
+    """Eqs. 9 and 10: the cost of an eager table, of the scans of a lazy one, and of the extent that all lazy tables share."""
 
     eager: float
     scan: float
@@ -108,7 +108,7 @@ def costs(coalesces: Sequence[float], late: Sequence[float], window: int, sizes:
 
 
 def prices(found: Costs, weights: Weights) -> Prices:
-    """Return what a table costs either way, normalised (Eqs. 7 to 10)."""
+    """Return the normalised costs of a table, eager and lazy (Eqs. 7 to 10)."""
 
     def weighed(memory: float, update: float, scan: float) -> float:
         return (

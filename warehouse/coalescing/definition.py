@@ -1,8 +1,8 @@
-"""What a coalesced table holds, as values: one row for each sequence of points of a stream that follow each other and are alike.
+"""The definition of a coalesced table, as values. A row of it is a sequence of alike points that follow each other in a stream.
 
 Its members are points ``(group, ts, values)`` with ``tau - window <= ts <= tau`` for the window time ``tau``, or the ``rows``
-largest under ``(ts, group)``. A row is a maximal run of members of one group that are neighbours in time and alike; it is valid
-from its first stamp to the first stamp of the next row of its group, the last one to its own last stamp
+largest under ``(ts, group)``. A row is a maximal run of members of one group that are neighbours in time and alike. It is valid
+from its first stamp to the first stamp of the next row of its group; the last row of a group ends at its own last stamp
 (temporal-coalescing sheet, section 3).
 """
 
@@ -28,11 +28,11 @@ STAMPS = "_stamps"
 LEDGER = "_ledger"
 """The state column of a group's open row that lists the exact runs of the group that lost members to shedding.
 
-An entry has the ``stamps`` of all members of its run, those that were ``shed``, where the run ends (``until``), and the compared
-values ``v0``, ``v1``, ...; under ``same`` of each member.
+An entry has the ``stamps`` of all members of its run, the stamps of the ``shed`` members, the end of the run (``until``), and the
+compared values ``v0``, ``v1``, ... of the run (with ``same``: of each member).
 """
 PREVIOUS = "previous"
-"""What ``same`` calls the neighbour before."""
+"""The name of the previous member in the condition ``same``."""
 HOLDS = "holds"
 _ENDS = ("first", "last", "min", "max")
 
@@ -49,12 +49,12 @@ def neighbour_column(name: str) -> str:
 
 @dataclass(frozen=True)
 class CoalescedDefinition:
-    """What a coalesced table holds of the points of a stream; columns come with their Spark SQL types.
+    """What a coalesced table computes from the points of a stream; columns are pairs of name and Spark SQL type.
 
-    ``values`` are the columns by which neighbours are compared: for equality, or by the condition ``same`` (Spark SQL over them
-    and ``previous``). With ``of`` it is the truth of that condition, and ``values`` is ``holds``. One of ``window``, in
-    microseconds, and ``rows`` is given. With a ``budget`` members are shed as ``shed`` says; the ``ledger`` of what was shed is a
-    column of the table from the first budget on.
+    Neighbours are compared by the columns ``values``: for equality, or by the condition ``same`` (Spark SQL over them and
+    ``previous``). With the condition ``of``, its truth is compared, as the column ``holds``. Either ``window``, in microseconds,
+    or ``rows`` is given. With a ``budget`` members are shed by the method ``shed``. ``ledger`` is True from the first budget on:
+    then the table has a column with the ledger of shed members.
     """
 
     source: str
@@ -98,7 +98,7 @@ class CoalescedDefinition:
 
     @property
     def state(self) -> tuple[tuple[str, str], ...]:
-        """The further stored columns: the stamps of the members; under ``same`` their values too; what was shed."""
+        """The other stored columns: the stamps of the members, their values if there is ``same``, and the ledger."""
         values = () if self.same is None else ((values_column(name), f"array<{kind}>") for name, kind in self.values)
         ledger = ((LEDGER, f"array<{self._entry}>"),) if self.ledger else ()
         return ((STAMPS, "array<bigint>"), *values, *ledger)

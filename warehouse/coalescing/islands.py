@@ -1,8 +1,8 @@
-"""The rows of a coalesced table as one query, which Spark and DuckDB run: neighbours in time that are alike become a row.
+"""Computes the rows of a coalesced table by one query, in Spark or DuckDB: neighbours in time that are alike become a row.
 
-The batch form of temporal-coalescing, section 5.5: of each group that got points, the rows from the one at or before its first
-new stamp to the one after its last are taken apart into members and coalesced again; all others stay as they are stored, without
-the stamps that have left the window. Its result is that of section 3 over all members.
+This is the batch form of temporal-coalescing, section 5.5. In each group with new points, some rows are split into members and
+coalesced again: from the row at or before the first new stamp to the row after the last one. All other rows stay as they are
+stored, without the stamps that have left the window. The result equals that of section 3 over all members.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ AT = "_at"
 
 @dataclass(frozen=True)
 class Dialect:
-    """The SQL that the engines write differently, as one of them writes it.
+    """The parts of SQL in which the engines differ, for one engine.
 
     ``instant`` makes a timestamp of microseconds, ``size`` counts a list, ``at`` gives its element by number from 1 (-1: the
     last), ``last`` its last so many elements, ``lowest`` and ``highest`` its extremes, ``filtered`` those of its elements ``_s``
@@ -104,10 +104,10 @@ DUCKDB = Dialect(
 
 @dataclass(frozen=True)
 class Edge:
-    """Where a window begins: the least stamp that it holds (microseconds; None: none has left it).
+    """The edge of a window: its least stamp (microseconds; None: no point has left the window).
 
-    Of a window of rows ``group`` is the least group of that stamp, as literals of SQL: members are in order of (stamp, group), a
-    null group the least.
+    In a window of rows, ``group`` is the least group with that stamp, as SQL literals. Members are ordered by (stamp, group),
+    null groups first.
     """
 
     stamp: int | None = None
@@ -135,16 +135,16 @@ def within(edge: Edge, stamp: str, groups: Sequence[str]) -> str:
             reached = f"({name} >= {value})"
         else:
             reached = f"({name} > {value} OR {name} = {value} AND {reached})"
-    # A null group is less than every literal: the comparison is null then, which is not true.
+    # A null group is less than every literal. The comparison then gives null, and a filter drops the row.
     return f"({stamp} > {edge.stamp} OR {stamp} = {edge.stamp} AND {reached})"
 
 
 @dataclass(frozen=True)
 class Query:
-    """The query of a coalesced table in parts, so that an engine can evaluate ``same`` between them in its own way.
+    """The query of a coalesced table in two parts; between them each engine evaluates ``same`` in its own way.
 
-    ``near`` gives the members of the rows that are taken apart, and of what arrived, each with its neighbour before as
-    ``previous`` where ``same`` asks for that; ``rest`` the rows that stay, without the stamps that have left the window.
+    ``near`` gives the members to coalesce: those of rows that are split, and new points. With ``same`` each has its previous
+    member as ``previous``. ``rest`` gives the rows that stay, without the stamps that have left the window.
     """
 
     definition: CoalescedDefinition
@@ -199,19 +199,19 @@ FROM _ends"""
 
 
 def coalesced(definition: CoalescedDefinition, dialect: Dialect, edge: Edge, *, stored: str, arrived: str) -> Query:
-    """Return the query for the rows of some groups as they are after a batch of points.
+    """Return the query for the rows of some groups after a batch of points.
 
     Parameters
     ----------
     definition
         What the table holds.
     dialect
-        Whose SQL.
+        The SQL dialect of the engine.
     edge
-        Where the window begins.
+        The edge of the window.
     stored, arrived
-        The relations that it reads: all rows of these groups before, with the columns and the state of the table; their new
-        points, with the columns of the group, those that are compared, and ``_at``.
+        The relations that the query reads. ``stored`` has all rows of these groups before the batch, with the columns and the
+        state of the table. ``arrived`` has their new points, with the columns of the group, the compared columns, and ``_at``.
 
     """
     d = dialect
@@ -250,7 +250,7 @@ SELECT {_listed(*groups, *values, AT, before)} FROM _ranked WHERE _nth = 1"""
 
 
 def _names(definition: CoalescedDefinition, dialect: Dialect) -> tuple[list[str], list[str], list[str]]:
-    """The columns of the group, those that are compared, and the lists of the latter that ``same`` keeps."""
+    """The columns of the group, the compared columns, and the state columns with the lists of compared values (for ``same``)."""
     lists = [] if definition.same is None else [values_column(name) for name in definition.compared]
     return tuple([dialect.quoted(name) for name in names] for names in (definition.groups, definition.compared, lists))  # type: ignore[return-value]
 

@@ -1,8 +1,8 @@
-"""The account of what was shed (temporal-load-shedding sheet, section 7).
+"""The ledger of shed members (temporal-load-shedding sheet, section 7).
 
-A ledger has one entry for each exact run that lost a member. With the rows that are stored, it gives the accuracy exactly, also
-for the run that the window's edge cuts, and it must balance:
-``arrived = stored + shed + late + expired + repeated`` and ``length shed = exact length - length kept``.
+A ledger has one entry for each exact run that lost a member. The ledger and the stored rows together give the exact accuracy,
+also for the run that the window's edge cuts. The ledger must balance: ``arrived = stored + shed + late + expired + repeated`` and
+``length shed = exact length - length kept``.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ __all__ = ["Balance", "Entry", "entries_of", "run_of"]
 
 @dataclass(frozen=True)
 class Entry:
-    """What is known of an exact run that lost members: instants and lengths in microseconds.
+    """An exact run that lost members; instants and lengths in microseconds.
 
-    ``stamps`` are those of all its members, ``shed_stamps`` those of the shed ones.
+    ``stamps`` has the stamps of all its members, ``shed_stamps`` the stamps of the shed members.
     """
 
     group: object

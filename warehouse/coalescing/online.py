@@ -23,7 +23,7 @@ __all__ = ["OnLine"]
 
 
 class OnLine:
-    """Keeps at most so many members of a window; the open member of each group always stays.
+    """Keeps at most ``capacity`` members of a window; the open member of each group always stays.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ class OnLine:
     method
         How to choose.
     tie
-        Gives a number in [0, 1) that chooses among equal scores, for example at random; None: the member with the least stamp is
-        shed.
+        A function that gives a number in [0, 1), for example at random, to choose between equal scores. None: the member with the
+        least stamp is shed.
 
     """
 
@@ -59,7 +59,7 @@ class OnLine:
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """The exact runs of the window, with what is left of them, by their first stamp."""
+        """The exact runs of the window with their remaining members, in order of the first stamp."""
         return tuple(sorted(self._runs.values(), key=lambda run: (run.stamps[0], repr(run.group))))
 
     def arrive(self, group: Hashable, stamp: int, value: object) -> int | None:

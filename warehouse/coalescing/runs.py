@@ -37,11 +37,11 @@ class Run:
     Parameters
     ----------
     group, value
-        Whose it is, and what its members have in common.
+        The group of the row, and the value that its members have in common.
     stamps
         The stamps of all its members in microseconds, in order, kept ones and shed ones.
     end
-        Where it ends: the stamp of the next member of its group; of an open run that of its last member.
+        The end of the row: the stamp of the next member of its group, or of the last member of an open run.
     shed
         The numbers of the members that were shed, from 0.
     open
@@ -96,7 +96,7 @@ class Run:
 
     @property
     def fragments(self) -> tuple[Fragment, ...]:
-        """What is left of it, in order; an open member without neighbours is a fragment of length 0."""
+        """The fragments that are left of it, in order; an open member without neighbours is a fragment of length 0."""
         found, first = [], None
         for number in range(len(self.stamps) + 1):
             kept = number < len(self.stamps) and number not in self.shed
@@ -108,7 +108,7 @@ class Run:
         return tuple(found)
 
     def within(self, edge: int) -> Run | None:
-        """Return the run without the members whose stamp is below the edge of the window, shed ones too; None if none is left."""
+        """Return the run without the members (kept or shed) before the edge of the window, or None if no member is left."""
         gone = sum(stamp < edge for stamp in self.stamps)
         if gone == len(self.stamps):
             return None

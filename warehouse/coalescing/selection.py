@@ -38,7 +38,7 @@ class Storage:
 
 
 def cost_of(eager: Sequence[bool], costs: Sequence[float], scans: Sequence[float], shared: float) -> float:
-    """Return what a choice costs.
+    """Return the cost of a choice.
 
     >>> cost_of([True, False], [1.0, 1.1], [1.2, 1.5], 0.5)
     3.0
@@ -48,9 +48,9 @@ def cost_of(eager: Sequence[bool], costs: Sequence[float], scans: Sequence[float
 
 
 def select(costs: Sequence[float], scans: Sequence[float], shared: float, storage: Storage | None = None) -> Selection | None:
-    """Return the choice that costs least; None if none fits the storage.
+    """Return the choice that costs least, or None if no choice fits the storage.
 
-    Of choices that cost the same, one with fewer stored extents wins, then one with more eager tables.
+    Between choices of the same cost, fewer stored extents win, then more eager tables.
 
     Parameters
     ----------
@@ -97,9 +97,9 @@ def _stored(eager: Sequence[bool], storage: Storage) -> float:
 def _bounded(
     costs: Sequence[float], scans: Sequence[float], sizes: Sequence[float], room: float, shared: float
 ) -> Selection | None:
-    """Branch and bound over the tables that gain by being eager, the most for each byte first, with a lazy extent.
+    """Branch and bound over the tables for which eager saves cost, the greatest saving per byte first, with a lazy extent.
 
-    What the rest can gain at most is that of a fractional knapsack.
+    The upper bound of the saving of the remaining tables comes from the fractional knapsack.
     """
     if room < 0:
         return None

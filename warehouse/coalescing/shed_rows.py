@@ -1,8 +1,8 @@
-"""The rows of a coalesced table that sheds, as queries of DuckDB: fragments of exact rows, and the ledger of what was shed.
+"""DuckDB queries for the rows of a coalesced table with shedding: fragments of exact rows, and the ledger of shed members.
 
 A stored row is a fragment of an exact run; its end is frozen, so the hole between two fragments stays. The open row of a group
-lists in ``_ledger`` the exact runs of the group that lost members, with all their stamps. Hence the exact rows are these runs,
-and the stored rows that are fragments of none of them.
+lists in ``_ledger`` the exact runs of the group that lost members, with all their stamps. So the exact rows are these runs, and
+the stored rows that are fragments of none of them.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ UNION ALL SELECT {", ".join([*groups, *of_run, f"_entry.stamps AS {STAMPS}"])} F
 
 
 def fragments(definition: CoalescedDefinition, exact: str, pieces: str, lost: str) -> str:
-    """Return the query for the rows that are stored: what is left of the exact rows, with the ledger beside the open ones.
+    """Return the query for the rows to store: the fragments that are left of the exact rows; open rows have the ledger.
 
     Parameters
     ----------
@@ -56,9 +56,9 @@ def fragments(definition: CoalescedDefinition, exact: str, pieces: str, lost: st
     exact
         The relation of the exact rows, numbered by ``_run``.
     pieces
-        That of what is left of them: ``_run``, and ``lo`` and ``hi``, the numbers of the first and the last kept member from 1.
+        The relation of the fragments: ``_run``, and ``lo`` and ``hi``, the numbers of the first and the last kept member from 1.
     lost
-        That of the runs that lost members: ``_run``, and ``shed``, their stamps.
+        The relation of the runs that lost members: ``_run``, and ``shed``, the stamps of these members.
 
     """
     d, groups = DUCKDB, _quoted(definition.groups)
@@ -98,7 +98,7 @@ SELECT f.*, g.{LEDGER} FROM _left AS f LEFT JOIN _ledgers AS g ON f.open AND {of
 
 
 def _members(definition: CoalescedDefinition) -> list[str]:
-    """The columns that hold what the members of a row have in what is compared."""
+    """The columns with the compared values of a row's members."""
     names = definition.compared if definition.same is None else map(values_column, definition.compared)
     return _quoted([*names])
 

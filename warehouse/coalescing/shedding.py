@@ -33,7 +33,7 @@ class Shed:
     runs: tuple[Run, ...]
     members: tuple[tuple[int, int], ...]
     share: float
-    """Eq. 6 of what is left."""
+    """The accuracy (Eq. 6) after shedding."""
 
 
 def shed(
@@ -44,13 +44,13 @@ def shed(
     Parameters
     ----------
     runs
-        The exact rows of the window with what is left of them.
+        The exact rows of the window, each with its shed members.
     count
-        How many members to shed at most; open ones always stay, so fewer may go.
+        The upper bound of members to shed. Open members always stay, so fewer may be shed.
     method
         How to choose.
     floor
-        The accuracy (a share) below which none is shed; None: no floor.
+        Shedding stops before the accuracy (a share) falls below this; None: no floor.
     at_least
         The threshold theta, in microseconds, of the accuracy.
 
@@ -75,7 +75,7 @@ def shed(
 
 
 def order_of(runs: Sequence[Run], method: Method) -> Iterator[tuple[int, int, int, tuple[int, ...]]]:
-    """Yield what is shed, one by one: run, member, the length of its fragment before, and those of what becomes of it."""
+    """Yield the members to shed: run, member, the length of its fragment, and the lengths of the fragments that remain."""
     if method.static:
         yield from _static(runs, method)
         return
@@ -100,7 +100,7 @@ def order_of(runs: Sequence[Run], method: Method) -> Iterator[tuple[int, int, in
 
 
 def candidates(runs: Sequence[Run], method: Method, number: int, first: int, last: int) -> Iterator[Rank]:
-    """Yield the ranks of the members of a fragment that may be shed first; the open member is never among them."""
+    """Yield the ranks of the members of a fragment that may be shed next; never the open member."""
     run = runs[number]
     inside = range(first, last + 1) if not method.ends_only else (first,) if first == last else (first, last)
     for each in inside:
@@ -109,7 +109,7 @@ def candidates(runs: Sequence[Run], method: Method, number: int, first: int, las
 
 
 def _cut(run: Run, first: int, last: int, number: int) -> tuple[int, tuple[int, ...]]:
-    """The length of a fragment, and of what is left of it without one member."""
+    """The length of a fragment, and the lengths of the fragments that are left without one member."""
     before = run.end_of(last) - run.stamps[first]
     pieces = []
     if number > first:
