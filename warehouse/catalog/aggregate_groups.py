@@ -29,14 +29,14 @@ class GroupColumn:
 
 
 def groups_of(given: Sequence[str], types: Mapping[str, SqlType | None], source: str) -> Iterator[GroupColumn | FaultError]:
-    """Yield each group of a list, or what is wrong with it.
+    """Yield each group of a list, or its fault.
 
     Parameters
     ----------
     given
         Names of columns, and expressions with their names.
     types
-        The columns of the stream with their types; None where a type is at fault.
+        The columns of the stream with their types; None for a type with a fault.
     source
         The stream, for messages.
 
@@ -86,7 +86,7 @@ def _named(text: str, types: Mapping[str, SqlType | None], source: str) -> Group
 
 
 def _cut(text: str) -> tuple[str, str] | None:
-    """Return an expression as it is written, and its name; None where it has none.
+    """Return the text of an expression, and its name (None if it has no name).
 
     >>> _cut("year(day) AS y"), _cut("day")
     (('year(day)', 'y'), None)

@@ -18,7 +18,7 @@ __all__ = ["longest_length", "part_fault", "parts_of", "windows_of"]
 
 
 def windows_of(section: AggregateSection, interval: int) -> Iterator[Window | tuple[str, FaultError]]:
-    """Yield each window, or what is wrong with lengths and periods by the key; ``interval`` is the update interval."""
+    """Yield each window, or a key (of lengths or periods) with its fault; ``interval`` is the update interval."""
     windows, periods = section.windows, section.every or ((as_duration(interval), interval),)
     if len(periods) not in (1, len(windows)):
         yield "every", FaultError(f"{len(periods)} periods for {len(windows)} windows", "one, or one for each window")
@@ -51,7 +51,7 @@ def parts_of(section: AggregateSection, view: ReadView | None) -> tuple[str, str
 
 
 def part_fault(section: AggregateSection, view: ReadView | None) -> FaultError | None:
-    """Return why windows cannot have a length for each input of a join; None where none has, or all can."""
+    """Return why windows cannot have a length for each input of a join; None if no window has, or all can."""
     pair = next((window for window in section.windows if len(window) > 1), None)
     if pair is None or (parts_of(section, view) is not None and section.over == "live"):
         return None

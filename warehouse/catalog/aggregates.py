@@ -1,4 +1,4 @@
-"""``[aggregates.NAME]``: what it asks, judged against the stream that it reads, as a definition that updates answer."""
+"""Checks ``[aggregates.NAME]`` against the stream that it reads, and makes its definition."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ _NAMED: Mapping[str, Function] = {
 
 @dataclass(frozen=True)
 class AggregateDraft:
-    """An aggregate being checked: its sound keys, those at fault, and what else is declared.
+    """An aggregate during the checks: its valid keys, its faulty keys, and the other declarations.
 
-    ``kinds`` says of every declared name whether it is a stream, a relation, a view or an aggregate; ``interval`` is the update
-    interval in microseconds, None when itself at fault. ``views`` are those that it may read.
+    ``kinds`` maps every declared name to its kind: stream, relation, view or aggregate. ``interval`` is the update interval in
+    microseconds, or None if it has a fault. ``views`` are the views that it may read.
     """
 
     section: AggregateSection
@@ -88,14 +88,14 @@ class AggregateDraft:
 
     @property
     def types(self) -> dict[str, SqlType | None]:
-        """The columns of what it reads with their types; None where a type is at fault, or only Spark can tell."""
+        """The columns of its source with their types; None for a type that has a fault or that only Spark knows."""
         if self.view is not None:
             return dict(self.view.types)
         return {} if self.stream is None else self.stream.types()
 
 
 def definition_of(draft: AggregateDraft) -> tuple[AggregateDefinition | None, tuple[tuple[str, FaultError], ...]]:
-    """Return what a sound declaration asks, and every fault of an unsound one by its key."""
+    """Return the definition of a valid declaration, or all faults of an invalid one with their keys."""
     faults = [*_required(draft), *_source(draft)]
     if faults or draft.faulty or (draft.stream is None and draft.view is None) or draft.interval is None:
         return None, tuple(faults)
@@ -208,7 +208,7 @@ def _where(draft: AggregateDraft) -> _Faults:
 
 
 def _names(draft: AggregateDraft) -> _Faults:
-    """Yield what is wrong with the names of values, among them those of groups."""
+    """Yield the faults of the names of values and groups."""
     taken = {name.lower(): "a group" for name in _sound_groups(draft)}
     own = (*OWN_COLUMNS, *(ITEM_COLUMNS if draft.section.frequent else ()))
     for name in taken:
@@ -236,7 +236,7 @@ def _values(draft: AggregateDraft) -> Iterator[Value | tuple[str, FaultError]]:
 
 
 def _frequent(draft: AggregateDraft) -> Iterator[FrequentItems | tuple[str, FaultError]]:
-    """Yield what is asked of frequent items, or what is wrong with that."""
+    """Yield the definition of frequent items, or its faults."""
     section, asked = draft.section, draft.section.frequent
     if asked is None:
         return
@@ -288,7 +288,7 @@ def _value(draft: AggregateDraft, name: str, text: str) -> Value:
     Raises
     ------
     FaultError
-        When it is none that is known, or of a column that it cannot be of.
+        When the function is unknown, or it does not accept the column.
 
     """
     function, argument, share = _parsed(text)
@@ -323,7 +323,7 @@ def _sketch_size(function: Function, error: float) -> int | None:
 
 
 def _error(draft: AggregateDraft, values: Sequence[Value]) -> _Faults:
-    """Yield what is wrong with `error`, and names that the bounds of estimates take."""
+    """Yield the faults of `error`, and the names that are taken by the bounds of estimates."""
     if draft.section.error is None:
         return
     if draft.section.frequent is not None:

@@ -1,7 +1,7 @@
-"""The archive of a stream: what it is called, its columns, and what stands against it.
+"""The archive of a stream: its name, its columns, and the reasons why there cannot be one.
 
 Invariant: ``NAME_archive`` holds the user's columns of the rows that expired from table ``NAME`` while ``on_expiry = "archive"``
-was declared, and their end as ``expired_at``. Its rows never expire.
+was declared, with their expiration time as ``expired_at``. Its rows never expire.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Avro files without Spark: their schema, their blocks and their rows as Arrow has them.
+"""Reads Avro files without Spark: their schema, their blocks, and their rows as Arrow batches.
 
-The library fastavro, an extra, reads headers and records. Blocks are found and decompressed here, each within a bound. A file
-that ends within a block is refused: Avro's own reader for Java passes over it in silence where a block's first bytes are cut.
+The library fastavro, an extra, reads headers and records. This module finds blocks and decompresses each within a bound. It
+refuses a file that ends inside a block: Avro's own Java reader silently skips a block with only part of its first bytes.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Block:
 
 @dataclass(frozen=True)
 class AvroFile:
-    """An open file: its schema as written, how its blocks are compressed, what stands behind each, and where the first begins."""
+    """An open file: its schema, the compression of its blocks, the marker after each, and the offset of the first."""
 
     raw: IO[bytes]
     schema: Any
@@ -86,12 +86,12 @@ class AvroFile:
             place += length + _MARKER
 
     def content(self, block: Block) -> bytes:
-        """Return what a block holds.
+        """Return the decompressed content of a block.
 
         Raises
         ------
         ValueError
-            When it is damaged, or holds more than the bound.
+            When it is damaged, or its content is larger than the bound.
 
         """
         self.raw.seek(block.place)
@@ -226,7 +226,7 @@ def _number(raw: IO[bytes], block: int) -> int:
 
 
 def _unsigned(raw: IO[bytes]) -> int:
-    """Return the number that stands here, of which each byte has seven bits."""
+    """Return the next number, whose bytes have seven bits each."""
     found = 0
     for place in range(_LONGEST_NUMBER):
         byte = raw.read(1)

@@ -1,7 +1,8 @@
-"""What the schema of an Avro file means: its columns as types of Arrow, as Spark reads them.
+"""Translates the schema of an Avro file into columns with the Arrow types that Spark reads.
 
-A union with null is a value that may be missing; one of int and long is a long, one of float and double a double, and any other
-a struct of ``member0``, ``member1``, of which one is there. Text, enumerations and UUIDs are text; a time of day is a number.
+A union with null is a value that may be missing. A union of int and long is a long, one of float and double a double. Any other
+union is a struct of ``member0``, ``member1``, ..., in which one field has a value. Text, enumerations and UUIDs are text; a time
+of day is a number.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def has_choice(kind: Any) -> bool:  # noqa: ANN401 - of Arrow
 
 
 def without_meaning(schema: Any, kept: tuple[str, ...] = ()) -> Any:  # noqa: ANN401 - of Avro
-    """Return a schema by which values are read as they are stored: times are numbers. Of logical types those ``kept`` stay."""
+    """Return a schema that reads values as they are stored: times are numbers. Logical types in ``kept`` stay."""
     match schema:
         case list():
             return [without_meaning(each, kept) for each in schema]
@@ -79,7 +80,7 @@ def _kind(schema: Any) -> str:  # noqa: ANN401 - of Avro
 
 
 class _Types:
-    """The types of one file: those that are named so far, and those within which the walk is."""
+    """The types of one file: the named types so far, and the types around the current one."""
 
     def __init__(self) -> None:
         self._named: dict[str, Any] = {}
@@ -167,7 +168,7 @@ def _plain(kind: str) -> Any:  # noqa: ANN401 - of Arrow
 
 
 def _logical(schema: Mapping[str, Any]) -> Any:  # noqa: ANN401 - of Arrow
-    """Return the type of a number or bytes with a meaning; None if it has none that Spark knows."""
+    """Return the type of a number or bytes with a logical type; None if Spark does not know it."""
     import pyarrow as pa  # noqa: PLC0415 - as above
 
     logical, kind = schema.get("logicalType"), schema["type"]

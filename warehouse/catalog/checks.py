@@ -1,4 +1,4 @@
-"""What must be there and what must fit together within one declaration: each rule one function, all of them run."""
+"""Checks one declaration: required keys, and keys that must fit together. Each rule is a function, and all of them run."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class FilesDraft:
         return given
 
     def sound(self, *keys: str) -> bool:
-        """Whether none of these keys is at fault."""
+        """Whether none of these keys has a fault."""
         return not self.faulty.intersection(keys)
 
     def types(self) -> dict[str, SqlType | None]:
@@ -64,7 +64,7 @@ class FilesDraft:
         return {name: parse_type(given[name].type) if name in given else None for name in self.names}
 
     def source_types(self) -> dict[str, SqlType | None]:
-        """Return the type of each source column that an ``expr`` may name: those of ``sources``, then those that columns take."""
+        """Return the type of each source column that an ``expr`` may name: first of ``sources``, then the sources of columns."""
         given, columns = self.section.sources, self.section.columns
         types: dict[str, SqlType | None] = {name: parse_type(each.type) for name, each in given.items()}
         for name in self.names:
@@ -151,7 +151,7 @@ def _names_of_syslog(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
 
 
 def _sources(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
-    """Yield what is wrong with ``expr``, and with the source columns that there are for it."""
+    """Yield the faults of ``expr``, and of the source columns for it."""
     calculated = {name: each.expr for name, each in draft.section.columns.items() if each.expr is not None}
     types = draft.source_types()
     lower: dict[str, str] = {}
@@ -236,7 +236,7 @@ def _budget_faults(section: ViewBudgetSection) -> Iterator[tuple[str, FaultError
 
 
 def view_faults(section: ViewSection, faulty: frozenset[str]) -> Iterator[tuple[str, FaultError]]:
-    """Yield what is missing or named twice in ``[views.NAME]``; its SQL is judged by :mod:`warehouse.views`."""
+    """Yield missing and duplicate names in ``[views.NAME]``; :mod:`warehouse.views` checks its SQL."""
     for key in ("sql", "search_key"):
         if getattr(section, key) is None and key not in faulty:
             yield key, FaultError("nothing", f"{type(section).model_fields[key].description} (required)")
@@ -296,7 +296,7 @@ def _options(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
 
 
 def _archive(draft: Draft) -> Iterator[tuple[str, FaultError]]:
-    """Yield what stands against the archive of a stream that asks for one."""
+    """Yield the reasons why a stream cannot have the archive that it declares."""
     section = draft.section
     if section.on_expiry != "archive":
         return
@@ -334,7 +334,7 @@ def _resolvable(draft: Draft) -> dict[str, Any] | None:
 
 
 def layout_warnings(draft: Draft) -> Iterator[str]:
-    """Yield what a sound layout costs that its owner may not expect."""
+    """Yield warnings about the costs of a valid layout that its owner may not expect."""
     arguments = _resolvable(draft)
     if arguments is not None:
         yield from warnings(resolve(**arguments), grid_declared=arguments["grid"] is not None)

@@ -1,4 +1,4 @@
-"""``[coalesced.NAME]``: what it holds, judged against the stream whose points it coalesces."""
+"""Checks ``[coalesced.NAME]`` against the stream whose points it coalesces, and makes its definition."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _COLUMN = "an expression is declared as a column of the stream, with `expr`"
 
 @dataclass(frozen=True)
 class CoalescedDraft:
-    """A coalesced table being checked: its sound keys, those at fault, and what else is declared.
+    """A coalesced table during the checks: its valid keys, its faulty keys, and the other declarations.
 
-    ``kinds`` says of every declared name what it is; ``interval`` is the update interval in microseconds, None when itself at
+    ``kinds`` maps every declared name to its kind. ``interval`` is the update interval in microseconds, or None if it has a
     fault.
     """
 
@@ -56,7 +56,7 @@ class CoalescedDraft:
 
 
 def coalesced_of(draft: CoalescedDraft) -> tuple[CoalescedDefinition | None, tuple[tuple[str, FaultError], ...]]:
-    """Return what a sound declaration holds, and every fault of an unsound one by its key."""
+    """Return the definition of a valid declaration, or all faults of an invalid one with their keys."""
     section = draft.section
     faults = [*_budget(draft), *_required(draft), *_source(draft), *_window(draft)]
     if section.source not in draft.streams or draft.faulty or draft.interval is None:
@@ -92,7 +92,7 @@ def coalesced_of(draft: CoalescedDraft) -> tuple[CoalescedDefinition | None, tup
 
 
 def _budget(draft: CoalescedDraft) -> _Faults:
-    """Yield what is wrong with the bounds of what is kept."""
+    """Yield the faults of the budget."""
     section, given = draft.section, draft.section.budget
     if any(key.startswith("budget.") for key in draft.faulty):
         return
@@ -218,7 +218,7 @@ def _named(text: str) -> tuple[list[str], list[str], bool]:
 
 
 def _names(definition: CoalescedDefinition) -> _Faults:
-    """Yield what is wrong with the names of the columns."""
+    """Yield the faults of the column names."""
     key = "of" if definition.of is not None else "same" if definition.same is not None else "values"
     taken = dict.fromkeys(OWN_COLUMNS, "every coalesced table has it")
     for given, own in (("group_by", definition.group_by), (key, definition.shown)):

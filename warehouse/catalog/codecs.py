@@ -49,7 +49,7 @@ def decompressed(raw: IO[bytes], name: str) -> IO[bytes]:
 
 
 def plain_beginning(source: Path, target: Path) -> Path:
-    """Write what the beginning of a compressed file holds, whole lines of at most 64 MB, and return where."""
+    """Decompress the beginning of a file, whole lines of at most 64 MB, into another file, and return its path."""
     with source.open("rb") as raw:
         content = decompressed(raw, source.name).read(_COPIED)
     target.write_bytes(content[: content.rfind(b"\n") + 1] if len(content) == _COPIED else content)

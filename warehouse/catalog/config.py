@@ -1,8 +1,8 @@
 """The sections of ``warehouse.toml`` as they are written: configuration, not yet behaviour.
 
-Every key is optional to these models, since each key is validated on its own so that all faults are reported together;
-what must be there, and what fits together, :mod:`warehouse.catalog.checks` decides. A field's description is what an
-error message offers.
+Every key is optional in these models: each key is validated separately, so that all faults are reported together.
+:mod:`warehouse.catalog.checks` decides which keys are required and which fit together. Error messages use a field's description
+to say what is allowed.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class HealthSection(BaseModel):
 
 
 class RelationHealthSection(BaseModel):
-    """``[relations.NAME.health]``: shares of the rows of one table, in place of those of ``[health]``."""
+    """``[relations.NAME.health]``: shares of the rows of one table; they replace the shares in ``[health]``."""
 
     model_config = _STRICT
 
@@ -192,8 +192,8 @@ class StreamSection(BaseModel):
 class RelationSection(BaseModel):
     """``[relations.NAME]``: as a stream, with ``changed_at`` and ``op`` in place of arrival and expiry.
 
-    Versions are looked up by key and end when the next change comes. So there is no lifetime to bound, and no grid of
-    lifetimes to cut the table on: the keys for these, ``layout`` among them, do not exist here.
+    Versions are looked up by key and end when the next change comes. So a relation has no bounded lifetime and no grid, and the
+    keys for them, such as ``layout``, do not exist here.
     """
 
     model_config = _STRICT

@@ -1,7 +1,7 @@
-"""How a CSV file is written, for ``init --from``: delimiter, quote, comment lines, decimal comma, encoding, forms of times.
+"""Finds how a CSV file is written, for ``init --from``: delimiter, quote, comment lines, decimal comma, encoding, time formats.
 
-DuckDB tells most of it. What it does not look for is found here: comment lines before the header, numbers such as ``1.234,5``,
-and encodings, of which it reads UTF-8 only, so that a beginning of other files is copied in that.
+DuckDB finds most of it. This module adds comment lines before the header, numbers such as ``1.234,5``, and encodings. DuckDB
+reads UTF-8 only, so the beginning of other files is copied in UTF-8.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MARKS = {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
 _WINDOWS = re.compile(rb"[\x80-\x9f]")
 """Bytes that are letters and quotes in windows-1252, and signs of control in ISO-8859-1."""
 _MISSING = ("NA", "N/A", "NULL", "null", "\\N", "-", "NaT", "nan", "None", "n/a", "#N/A", "0000-00-00 00:00:00", "0000-00-00")
-"""Words for a missing value. Where they stand among texts only, they may be values: NA is Namibia."""
+"""Words for a missing value. In a column of texts they may be values: NA is Namibia."""
 _NUMBERS = frozenset({"BIGINT", "DOUBLE", "HUGEINT"})
 _BETWEEN = re.compile(r"[,;\t|]")
 _COMMENT_SIGNS = "#%!*;"
@@ -66,9 +66,10 @@ _ISO_PATTERNS = frozenset({"%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S",
 class CsvDialect:
     """How a file is written.
 
-    ``options`` are those of a stream that reads it, ``unreadable`` the types whose form Spark has no words for, ``path`` the
-    file in UTF-8, ``query`` what reads it there. Of ``guessed`` options nobody can be sure. ``refused`` says, by position, of
-    columns that cannot be declared why, and ``named`` what those are called that DuckDB calls otherwise.
+    A stream with ``options`` reads the file. ``unreadable`` are types in formats that Spark has no pattern for. ``path`` is the
+    file in UTF-8, and ``query`` reads it there. ``guessed`` are options that may be wrong. ``refused`` maps the position of each
+    column that cannot be declared to the reason, ``named`` the position of a column to its name in the file if DuckDB gave it
+    another.
     """
 
     options: tuple[tuple[str, str], ...]
@@ -81,7 +82,7 @@ class CsvDialect:
 
     @property
     def given(self) -> dict[str, str]:
-        """What the queries ask for."""
+        """The parameters of the queries."""
         return {"file": literal_path(self.path)}
 
     def texts(self, column: str) -> str:
@@ -93,14 +94,14 @@ class CsvDialect:
 def csv_dialect(
     connection: DuckDBPyConnection, source: Path, folder: Path, *, strict: bool = True, known_as: str = ""
 ) -> CsvDialect:
-    """Return how a file is written; ``folder`` is for a copy of it. Not ``strict``: DuckDB takes lines that end in several ways.
+    """Return how a file is written; ``folder`` is for a copy of it. If not ``strict``, DuckDB accepts mixed line ends.
 
-    ``known_as`` are arguments of DuckDB's reader that are certain.
+    ``known_as`` are known arguments of DuckDB's reader.
 
     Raises
     ------
     UsageError
-        When it is empty, or something else stands before its header.
+        When it is empty, or has other text before its header.
 
     """
     encoding, guessed = _encoding(source)
@@ -158,7 +159,7 @@ def csv_dialect(
 
 
 def _header(connection: DuckDBPyConnection, given: dict[str, str], arguments: str) -> tuple[dict[int, str], dict[int, str]]:
-    """Return by position why columns cannot be declared, and the names of those that differ in case only from one before."""
+    """Return by position why columns cannot be declared, and the names of columns that equal an earlier one except for case."""
     read = f"read_csv($file, header = false, all_varchar = true, ignore_errors = true{arguments})"
     row = connection.execute(f"SELECT * FROM {read} LIMIT 1", given).fetchone() or ()
     names = [(name or "").strip() for name in row]
@@ -189,9 +190,9 @@ def _missing_word(connection: DuckDBPyConnection, given: dict[str, str], lines: 
 
 
 def misfits(connection: DuckDBPyConnection, dialect: CsvDialect) -> tuple[int, str, str]:
-    """Return how many records at the beginning of a file have text where the table ``sample`` has numbers, and lack there.
+    """Return how many records at the beginning of a file are not in ``sample``, since they have text in a column of numbers.
 
-    Then one such column, and its text; both are empty if there is none.
+    The other results are one such column, and its text; both are empty if there is none.
     """
     described = connection.execute("SELECT column_name, column_type FROM (DESCRIBE sample)").fetchall()
     unfit = {name: f"TRY_CAST({quoted(name)} AS {kind}) IS NULL AND {quoted(name)} IS NOT NULL"
@@ -257,7 +258,7 @@ def _leading_comment(lines: Sequence[str]) -> str | None:
 
 
 def _has_decimal_comma(connection: DuckDBPyConnection, given: dict[str, str], arguments: str) -> bool:
-    """Whether a column has numbers with a comma, and none has numbers with a point that are no thousands."""
+    """Whether a column has numbers with a comma, and no column has numbers with a decimal point."""
     read = f"SELECT * FROM read_csv($file, ignore_errors = true, all_varchar = true{arguments}) LIMIT {SAMPLE}"
     connection.execute(f"CREATE OR REPLACE TEMP TABLE sample AS {read}", given)
     commas = False
@@ -275,7 +276,7 @@ def _has_decimal_comma(connection: DuckDBPyConnection, given: dict[str, str], ar
 
 
 def _encoding(source: Path) -> tuple[str | None, bool]:
-    """Return the encoding of a file, none if it is UTF-8, and whether that is a guess."""
+    """Return the encoding of a file (None: UTF-8), and whether it is a guess."""
     head = _head(source)
     if head[:2] in _MARKS:
         return _MARKS[head[:2]], False

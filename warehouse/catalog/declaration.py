@@ -1,7 +1,7 @@
-"""A stream's declaration as epochs and plans record it, and the way there and back.
+"""A stream's declaration as epochs and plans record it, and the conversion in both directions.
 
-What is recorded holds no absolute path, so that a copied root works: ``landing`` is relative to the root (absolute
-when the root is in an object store).
+A record has no absolute path, so that a copied root works: ``landing`` is relative to the root (absolute if the root is in an
+object store).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ColumnRecord:
 
     @classmethod
     def of(cls, column: Column) -> ColumnRecord:
-        """Return what is recorded of a column."""
+        """Return the record of a column."""
         return cls(column.name, column.type, column.source, column.expr, column.formats, column.timezone)
 
     def column(self) -> Column:
@@ -85,7 +85,7 @@ class Declaration:
 
 
 def declaration(stream: Stream, root: Path) -> Declaration:
-    """Return what is recorded of a stream.
+    """Return the record of a stream.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def declaration(stream: Stream, root: Path) -> Declaration:
 
 
 def origin_of(column: ColumnRecord) -> str | None:
-    """Return where a column's values come from, as the declaration says it; nothing where it says no more than the type.
+    """Return the part of a column's declaration that says where its values come from; None if it has only the type.
 
     >>> origin_of(ColumnRecord("seen", "timestamp", "ts", None, ("epoch_seconds",)))
     'from = "ts", format = "epoch_seconds"'
@@ -133,9 +133,9 @@ def origin_of(column: ColumnRecord) -> str | None:
 
 
 def reading_digest(declared: Stream | Declaration) -> str:
-    """Return a digest of all that decides whether a file can be read: format, options, columns, bounds.
+    """Return a digest of the keys that decide whether a file can be read: format, options, columns, bounds.
 
-    Columns that files brought do not count, so that it changes with what the user declares and with nothing else.
+    It ignores columns that files added, so that it changes only if the user changes the declaration.
     """
     columns = tuple(column for column in declared.columns if column.name not in declared.added)
     content = (
@@ -154,7 +154,7 @@ def reading_digest(declared: Stream | Declaration) -> str:
 
 
 def with_added(stream: Stream, recorded: Declaration | None) -> Stream:
-    """Return a stream with the columns that files brought to its table, after its own; those that it has already stay."""
+    """Return a stream with the columns that files added to its table, after its own columns; existing ones stay."""
     if recorded is None or not recorded.added:
         return stream
     declared = {column.name.lower() for column in stream.columns}
@@ -170,7 +170,7 @@ def with_added(stream: Stream, recorded: Declaration | None) -> Stream:
 def table_declaration(
     columns: tuple[ColumnRecord, ...], search_key: tuple[str, ...], *, label: str, max_lifetime: int | None
 ) -> Declaration:
-    """Return what is recorded of a table that no file is loaded into: a view's, or an operator's state."""
+    """Return the record of a table without landing files: a view, or the state of an operator."""
     return Declaration(
         landing="",
         files="",
@@ -191,9 +191,9 @@ def table_declaration(
 
 
 def stream_of(recorded: Declaration, name: str, root: Path, layout: LayoutSpec | None = None) -> Stream:
-    """Return the stream that a recorded declaration was made from, so that a plan is resumed with what it holds.
+    """Return the stream of a recorded declaration, so that a plan is resumed with its own declarations.
 
-    A plan lists its landing files, so ``landing_settle`` is not recorded and zero here.
+    A plan lists its landing files, so ``landing_settle`` is not recorded, and is zero in the result.
     """
     landing = landing_at(place_of(recorded.landing, root), root)
     return Stream(

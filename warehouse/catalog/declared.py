@@ -1,4 +1,4 @@
-"""Checked sections to the frozen values of the catalog: what a key leaves out is filled in."""
+"""Converts checked sections into the frozen values of the catalog, with the defaults of missing keys."""
 
 from __future__ import annotations
 

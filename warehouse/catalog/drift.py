@@ -39,8 +39,11 @@ _BUILT = "the tables on disk were built with it; restore it"
 _ARCHIVE_REMEDY = 'its archive was made for these; under on_expiry = "drop" it stays as it is, and `stream-wh drop {}` forgets it'
 
 Kind = Literal["time", "search_key", "layout", "retyped", "removed", "relation", "archive", "aggregate", "how"]
-"""What differs that a table cannot follow: the grid of times, its key, its layout, a column, what a relation is, its archive,
-the columns of an aggregate's answers, or whether a coalesced table is stored."""
+"""The part of a declaration that changed and that a table cannot follow.
+
+The grid of times, the search key, the layout, the type of a column, a removed column, the declaration of a relation, the archive,
+the columns of an aggregate's answers, or whether a coalesced table is stored.
+"""
 
 
 class RecordedTable(Protocol):
@@ -102,10 +105,10 @@ class Drift:
 
 @dataclass(frozen=True)
 class DeclarationDifference:
-    """A difference that needs a migration or another command: of which ``table`` (none: of all), in which key of its section.
+    """A difference that needs a migration or another command: its ``table`` (None: all tables), and the key in its section.
 
-    ``new`` and ``old`` are as they are written; ``fits`` tells of a column whether the new type holds all values of the old,
-    ``archive`` is the name of an archive that its stream's rows do not fit.
+    ``new`` and ``old`` are the values as they are written. ``fits``: the new type of a column can represent all values of the old
+    type. ``archive`` is the name of an archive that the rows of its stream do not fit.
     """
 
     kind: Kind
@@ -124,7 +127,7 @@ class DeclarationDifference:
 
     @property
     def command(self) -> str | None:
-        """The command that makes the tables follow; none when there is none but loading everything again."""
+        """The command that makes the tables follow, or None if only loading everything again helps."""
         if self.kind == "time":
             return "stream-wh migrate --rebuild"
         if self.section in ("relations", "aggregates") or self.archive is not None:
@@ -176,7 +179,7 @@ def compare(catalog: Catalog, epoch: RecordedEpoch) -> Drift:
 
 
 def differences(catalog: Catalog, epoch: RecordedEpoch) -> tuple[DeclarationDifference, ...]:
-    """Return what tables cannot follow by themselves; an added column is none, nor is what only judges incoming rows."""
+    """Return the differences that tables cannot follow. Added columns and rules for incoming rows are no differences."""
     recorded = {table.name: table for table in epoch.tables}
     found = list(_grid_of_times(catalog, epoch))
     for source in catalog.sources:
@@ -226,15 +229,15 @@ def effective_layout(stream: Stream, recorded: Layout | None, interval: int) -> 
     stream
         Its declaration, with which :func:`compare` found no problem.
     recorded
-        The layout of the last epoch, or ``None`` for a table that does not exist yet. It stands; only sealing may be
-        switched, and what the declaration leaves out keeps the recorded value.
+        The layout of the last epoch, or None for a table that does not exist yet. It is used unchanged, except that sealing may
+        be switched; keys that the declaration leaves out keep the recorded value.
     interval
         The update interval in microseconds; used for a new table only, since p is frozen.
 
     Raises
     ------
     LayoutError
-        When the keys cannot stand together.
+        When the keys contradict each other.
 
     """
     spec = stream.layout
@@ -294,7 +297,7 @@ def _archive(stream: Stream, table: RecordedTable) -> Iterator[DeclarationDiffer
 
 
 def _answers(aggregate: Aggregate, table: RecordedTable) -> Iterator[DeclarationDifference]:
-    """Yield the difference, if there is one, between the columns of an aggregate's answers and those that are stored."""
+    """Yield the difference, if there is one, between the declared and the stored columns of an aggregate's answers."""
     stored = {column.name: column.type for column in table.declaration.columns}
     asked = dict(aggregate.definition.columns)
     if asked != stored:

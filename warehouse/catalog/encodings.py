@@ -1,6 +1,6 @@
-"""Encodings of CSV files: the names by which Python, which reads headers, and Java, which reads records, know the same one.
+"""Encodings of CSV files: their names in Python, which reads headers, and in Java, which reads records.
 
-All but UTF-16 write the signs of ASCII as ASCII does, so that a line ends with the same byte in each of them.
+All except UTF-16 extend ASCII, so that a line ends with the same byte in each of them.
 """
 
 from __future__ import annotations

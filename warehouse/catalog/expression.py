@@ -25,7 +25,7 @@ __all__ = ["expression_faults"]
 _DECLARED = "declared columns"
 _TIMESTAMP = AtomicType("timestamp")
 _ROW_WISE = "a row-wise, deterministic expression"
-# Words that stand before a parenthesis and call nothing.
+# Words that may precede a parenthesis without being function calls.
 _SYNTAX_WORDS = """
     all and any array between by case char character dec distinct div else end from ilike in interval is like not
     numeric on or over regexp rlike select some struct then using values varchar when where with within
@@ -44,18 +44,18 @@ def expression_faults(
     gives: SqlType = _TIMESTAMP,
     what: str = _DECLARED,
 ) -> Iterator[FaultError]:
-    """Yield everything that is wrong with an expression.
+    """Yield all faults of an expression.
 
     Parameters
     ----------
     text
         The Spark SQL expression.
     columns
-        The declared columns; a type that is itself at fault is ``None``.
+        The declared columns; a type with a fault is None.
     ts
         Whether ``ts``, the arrival time, may be named although it is no column.
     gives
-        The type that the result must have, as far as that is known without Spark.
+        The type that the result must have, as far as it is known without Spark.
     what
         What the columns are, for messages.
 

@@ -81,7 +81,7 @@ def type_of(text: str, scope: Mapping[str, SqlType | None]) -> SqlType | None:
 
 
 def type_faults(whole: exp.Expr, scope: Mapping[str, SqlType | None], gives: SqlType | None) -> Iterator[FaultError]:
-    """Yield what is surely wrong with the types of an expression without other faults.
+    """Yield the certain type faults of an expression without other faults.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def _makes_interval(node: exp.Expr) -> bool:
 
 
 def _result(typed: exp.Expr) -> Family | None:
-    """Return the family of what an expression gives; nothing where Spark may convert one of several branches."""
+    """Return the type family of an expression's result; None if Spark may convert one of several branches."""
     from sqlglot import exp  # noqa: PLC0415 - as above
 
     node = typed.unnest()

@@ -1,4 +1,4 @@
-"""Of which format a file is that ``init --from`` looks at: by the ending of its name, else by how it begins."""
+"""Finds the format of a file for ``init --from``: by the ending of its name, else by its first bytes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _CONVERTED = {
     ".sqlite": "write its table as CSV or Parquet",
     ".pcap": "let Zeek make a log of it",
 }
-"""What is not read, with the way on."""
+"""Formats that are not read, each with what to do."""
 _AS_PARQUET = {
     ".feather": "import pyarrow.feather, pyarrow.parquet; "
     "pyarrow.parquet.write_table(pyarrow.feather.read_table({source!r}), {target!r})",
@@ -62,7 +62,7 @@ _AS_PARQUET[".arrow"] = (
     "opened = pyarrow.ipc.open_file if file.read(6) == b'ARROW1' else pyarrow.ipc.open_stream; file.seek(0); "
     "pyarrow.parquet.write_table(opened(file).read_all(), {target!r})"
 )
-"""Programs that write as Parquet what is not read; Arrow has files and streams."""
+"""Commands that convert formats that are not read to Parquet; Arrow has files and streams."""
 _BEGINNING = 1 << 16
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 """Bytes of no text; in UTF-16 half of them are zeros."""
@@ -71,12 +71,12 @@ _MOST_SUFFIX = 11
 
 
 def format_of(source: Path) -> tuple[Format, str]:
-    """Return the format of a file, and how names of such files end (an empty text: as they like).
+    """Return the format of a file, and the ending of the names of such files (an empty text: any ending).
 
     Raises
     ------
     UsageError
-        When it is not there, or of none of the formats, with what to do.
+        When it does not exist, or has none of the formats; the message says what to do.
 
     """
     if not source.is_file():
@@ -129,10 +129,10 @@ _STEP = re.compile(r"[^.]+")
 
 
 def spread_objects(connection: DuckDBPyConnection) -> None:
-    """Replace the objects among the columns of the table ``sample`` by their fields, named by their paths.
+    """Replace the columns of the table ``sample`` that are objects by their fields, named by their paths.
 
-    An object stays as it is if a field's name has a dot in it or is empty, if a path is another column's name (in any case), or
-    if there would be more than 200 columns: then it is one column with a type of its own.
+    An object remains one column, with a struct type, in these cases: a field's name is empty or has a dot, a path is another
+    column's name (ignoring case), or there would be more than 200 columns.
     """
     import duckdb  # noqa: PLC0415 - only `init --from` looks at a file
 

@@ -1,7 +1,7 @@
-"""What a first update of a sampled file would show, computed from the sample with DuckDB.
+"""Predicts the result of a first update of a sampled file, computed from the sample with DuckDB.
 
-Arrival and end are expressions in Spark SQL. Those that ``init`` proposes, and others that mean the same in DuckDB, are computed;
-for the rest nothing is said, since only Spark knows.
+Arrival and end are expressions in Spark SQL. Expressions that ``init`` proposes, and others with the same meaning in DuckDB, are
+computed. There is no prediction for the rest, since only Spark can compute them.
 """
 
 from __future__ import annotations
@@ -35,11 +35,12 @@ _MACROS += "CREATE TEMP MACRO timestamp_seconds(x) AS to_timestamp(x)"
 
 @dataclass(frozen=True)
 class FirstUpdate:
-    """An update at ``at`` (microseconds) and what it would show of a sample.
+    """An update at ``at`` (microseconds), and its effect on a sample.
 
-    It is at the first grid point by which all has arrived or, if nothing would be live then, at one that shows many rows.
-    ``live``, ``waiting`` and ``dead`` count sampled rows, ``rejected`` those whose times are null or in the wrong order. ``key``
-    holds the texts of the key with most live rows, by column; it is empty if no row is live or a part of it is null.
+    It is at the first grid point by which all rows have arrived or, if no row would be live then, at one with many live rows.
+    ``live``, ``waiting`` and ``dead`` count sampled rows; ``rejected`` counts rows with times that are null or in the wrong
+    order. ``key`` has the texts of the key with most live rows, by column; it is empty if no row is live or a part of the key is
+    null.
     """
 
     at: int
@@ -66,7 +67,7 @@ class FirstUpdate:
 
 
 def lives(found: Found, arrival: str, expires: str) -> tuple[float, ...]:
-    """Return the quantiles of the sampled rows' lives in microseconds, in hundredths; nothing if DuckDB cannot tell."""
+    """Return the percentiles of the sampled rows' lives in microseconds; an empty tuple if DuckDB cannot compute them."""
     with _timed(found, arrival, expires) as connection:
         if connection is None:
             return ()
@@ -78,20 +79,20 @@ def lives(found: Found, arrival: str, expires: str) -> tuple[float, ...]:
 def first_update(
     found: Found, arrival: str, expires: str | None, key: Sequence[str], *, anchor: int, interval: int, endless: bool = False
 ) -> FirstUpdate | None:
-    """Return what the first update of a sample would show; None if DuckDB cannot tell, or nothing arrives.
+    """Return the effect of the first update on a sample; None if DuckDB cannot compute it, or no row arrives.
 
     Parameters
     ----------
     found
         The sample.
     arrival, expires
-        Spark SQL over its columns, the second over ``ts`` too; without the second, rows never expire.
+        Spark SQL over its columns; ``expires`` may also name ``ts``. Without ``expires`` rows never expire.
     key
         The columns of the search key.
     anchor, interval
         The grid, in microseconds.
     endless
-        Whether rows without an end stay for ever.
+        Whether rows without an end stay forever.
     """
     with _timed(found, arrival, expires, endless=endless) as connection:
         if connection is None:
@@ -159,7 +160,7 @@ def _timed(found: Found, arrival: str, expires: str | None, *, endless: bool = F
 
 
 def _in_duckdb(expression: str) -> str:
-    """Return what an expression in Spark SQL is in DuckDB, if it is one that ``init`` proposes; others as they are.
+    """Translate a Spark SQL expression that ``init`` proposes into DuckDB's SQL; return others unchanged.
 
     >>> _in_duckdb("timestampadd(SECOND, `max-age`, ts)")
     'ts + to_microseconds(CAST(round(("max-age") * 1000000) AS BIGINT))'

@@ -1,7 +1,7 @@
-"""The functions of Spark SQL by what they do to rows, as Spark 4.2's registry groups them.
+"""The functions of Spark SQL by their effect on rows, as Spark 4.2's registry groups them.
 
-An expression of a declaration is evaluated once per row, when its file is loaded; so only functions whose result
-depends on nothing but their arguments can stand in it.
+An expression of a declaration is evaluated once per row, when its file is loaded. So it may only have functions whose result
+depends on their arguments alone.
 """
 
 from __future__ import annotations
@@ -100,4 +100,4 @@ IMPURE = _words(
 WITHOUT_PARENTHESES = _words(
     "current_date current_time current_timestamp current_user localtime localtimestamp session_user user",
 )
-"""Those of :data:`IMPURE` that are also called by name alone."""
+"""The functions of :data:`IMPURE` that may also be called without parentheses."""

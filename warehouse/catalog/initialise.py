@@ -39,19 +39,20 @@ def write_project(
     Parameters
     ----------
     directory
-        Where; it is made if need be, and may hold other things.
+        The directory of the project; it is created if it does not exist, and may have other files.
     example
-        Which of :func:`examples`; by default the one that shows every key.
+        The name of one of :func:`examples`; by default the one that shows every key.
     source
-        A file, such as CSV, JSON lines, Parquet or a log, to declare a stream for instead; it is copied into the landing.
+        A file to declare a stream for, instead of an example: CSV, JSON lines, Parquet, a log. It is copied into the landing
+        directory.
     wishes
-        What to declare in place of what would be guessed from the source.
+        Values that replace guesses from the source.
 
     Raises
     ------
     UsageError
-        When a file to be written exists: nothing is then written, and nothing is ever overwritten. Also when both an
-        example and a source are given, or the source is not usable.
+        When a file exists already; then nothing is written. Also when both an example and a source are given, or the source is
+        not usable.
     UnknownNameError
         When there is no such example.
 
@@ -105,7 +106,7 @@ def write_files(directory: Path, content: Mapping[str, Traversable | Path | byte
                 else:
                     with each.open("rb") as original:
                         shutil.copyfileobj(original, file)
-            if isinstance(each, Path):  # by its time the year of a line that says none is told
+            if isinstance(each, Path):  # lines without a year get the year of the file's time
                 os.utime(path, ns=(each.stat().st_atime_ns, each.stat().st_mtime_ns))
     except OSError as error:
         raise UsageError(f"cannot write {error.filename} ({error.strerror}); choose another directory") from error

@@ -1,7 +1,9 @@
-"""JSON files that have no object a line: arrays of objects, and objects over several lines; `jq` makes lines of others.
+"""JSON files without an object on each line: arrays of objects, and objects over several lines.
 
-Objects over several lines, as programs print them to be read by people, are made an array by a comma where one ends and the next
-begins on another line: within an object a comma stands there already. The line's end stays: a text that has one is no JSON.
+`jq` converts other files to lines.
+
+Pretty-printed objects become an array by a comma where one object ends and the next begins on another line; inside an object
+there is a comma already. The line end stays: JSON text cannot contain one.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ __all__ = ["JOINED", "SEAM", "as_array", "begins_array", "is_array_file", "is_ov
 SEAM = r"\}[ \t]*[\r\n][ \t\r\n]*\{"
 """Where an object ends and the next begins on another line, for Python and Java."""
 JOINED = "},\n{"
-"""What stands there between the elements of an array."""
+"""The bytes between two elements of such an array."""
 _SEAM = re.compile(SEAM.encode())
 _BEGINNING = 1 << 16
 _LOOKED_AT = 64 << 20
@@ -39,7 +41,7 @@ def begins_array(beginning: bytes) -> bool:
 
 
 def as_array(content: bytes) -> bytes:
-    r"""Return the content of a file that is read whole as one array, whatever it is.
+    r"""Return the content of a file that is read as a whole, as one array.
 
     >>> as_array(b'{\n"a": 1\n}\n\n{"a": 2}'), as_array(b'[{"a": 1}]')
     (b'[{\n"a": 1\n},\n{"a": 2}]', b'[{"a": 1}]')
@@ -67,7 +69,7 @@ def is_array_file(path: Path) -> bool:
 
 
 def is_over_lines(source: Path) -> bool:
-    """Whether a file is objects over several lines, each a record: a single one that holds a list of objects is none of these.
+    """Whether a file is objects over several lines, each a record. A single object with a list of objects does not count.
 
     Raises
     ------

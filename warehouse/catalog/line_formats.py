@@ -1,4 +1,4 @@
-"""Formats of which each line is a record, and what reads a line of them in Python: lines with a pattern, logfmt, syslog."""
+"""Formats with a record on each line, and their readers in Python: lines with a pattern, logfmt, syslog."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = ["line_reader"]
 
 
 def line_reader(form: Format, options: Iterable[tuple[str, str]], changed: datetime | None = None) -> LineReader | None:
-    """Return what reads the fields of a line; None of formats whose records are other than lines.
+    """Return the reader of a line's fields; None for a format whose records are not lines.
 
     Parameters
     ----------
     form, options
-        Those of the stream.
+        The format and options of the stream.
     changed
         When the file was last changed, in the stream's zone; None where the year of its lines does not matter.
 

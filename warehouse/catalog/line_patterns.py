@@ -1,7 +1,7 @@
 r"""Patterns of lines: regular expressions whose named groups are the fields of a record, the same for Python and for Java.
 
-Both are given a pattern in which every sign stands for the same: ``\d``, ``\w`` and ``\s`` are of ASCII, ``.`` is any sign, and a
-line must match from its beginning to its end. What one of them reads otherwise, or does not know, is refused.
+Each part of a pattern has the same meaning for both: ``\d``, ``\w`` and ``\s`` match ASCII only, ``.`` matches any character, and
+a line must match from its beginning to its end. Parts that one of them does not know or reads differently are refused.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
 
 _NAMED = re.compile(r"\(\?P?<([A-Za-z_][A-Za-z0-9_]*)>")
 PATTERN = r"a regular expression with a named group for each field, such as '(?P<at>\S+) (?P<message>.*)'"
-"""What the option is, for messages."""
+"""The description of the option, for messages."""
 _OPENINGS = ("(?:", "(?=", "(?!")
 _ESCAPES = frozenset("dDwWsSt")
 _COUNT = re.compile(r"\{\d+(,\d*)?\}")
@@ -115,12 +115,12 @@ def pattern_fault(text: str) -> FaultError | None:
 
 
 def _checked(text: str) -> tuple[str, str]:
-    """Return a pattern for Python and for Java, of which both make the same.
+    """Return a pattern for Python and one for Java with the same meaning.
 
     Raises
     ------
     FaultError
-        When they do not, or when a line could take Java's stack, with which Spark ends.
+        When the meanings differ, or when a line could overflow Java's stack, which would end Spark.
 
     """
     place, inside = 0, False

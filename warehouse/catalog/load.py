@@ -311,7 +311,7 @@ def _coalesced(
 
 
 def _kinds(raw: dict[str, object]) -> dict[str, str]:
-    """Return what each declared name is."""
+    """Return the kind of each declared name."""
     sections = {kind: raw.get(kind) for kind in _TABLES}
     return {name: _KINDS[kind] for kind, section in sections.items() if isinstance(section, dict) for name in section}
 
@@ -342,7 +342,7 @@ def _moved(
     root: Path | None,
     report: ProblemReport,
 ) -> dict[str, Path]:
-    """Return where loaded files are moved: where the declaration says, else in ``loaded`` beside the landing."""
+    """Return the directories to which loaded files are moved: as declared, else ``loaded`` next to the landing directory."""
     declared: list[tuple[str, StreamSection | RelationSection]] = [
         *((f"streams.{name}", draft.section) for name, draft in drafts.items()),
         *((f"relations.{name}", draft.section) for name, draft in relations.items()),

@@ -38,7 +38,7 @@ _MOST_SIGNS = 10_000
 
 
 def log_of(source: Path) -> Log | None:
-    """Return the format that most lines at the beginning of a file have, the first among them; None if there is none."""
+    """Return the format of the first line and of most lines at the beginning of a file; None if there is none."""
     lines = [line for line in _beginning(source) if not _HEADING.fullmatch(line)]
     pattern = line_pattern(APPLICATION)
     ways: tuple[tuple[Callable[[str], bool], Log], ...] = (
@@ -53,7 +53,7 @@ def log_of(source: Path) -> Log | None:
 
 
 def fields_as_csv(source: Path, log: Log, most: int, target: Path) -> tuple[int, str, str]:
-    """Write the fields of the first lines of a log as CSV; return how many lines are none of its format, "" and one of them."""
+    """Write the fields of the first lines of a log as CSV; return the number of lines in another format, "" and one of them."""
     changed = datetime.fromtimestamp(source.stat().st_mtime, UTC).replace(tzinfo=None)
     read = line_reader(*log, changed=changed)
     if read is None:
@@ -88,7 +88,7 @@ def _beginning(source: Path) -> list[str]:
         with source.open("rb") as raw:
             content = decompressed(raw, source.name).read(_LOOKED_AT)
     except (OSError, EOFError, ValueError, zlib.error):
-        return []  # the reader says what is wrong with it
+        return []  # the reader reports the fault
     text = content.decode("utf-8", "replace").removeprefix("\ufeff")
     whole = text.endswith("\n") or len(content) < _LOOKED_AT
     lines = _LINE_END.split(text)

@@ -15,7 +15,7 @@ PAIR = r'([^\s="]+)=("(?:[^"\\]|\\.)*+"|[^\s"]*+)'
 LINE = rf"\s*+(?:{PAIR}(?:\s++|(?!.)))++"
 """A whole line."""
 ESCAPES = r'["\\/bfnrt]|u[0-9a-fA-F]{4}'
-"""What stands behind a backslash in JSON."""
+"""The characters after a backslash in JSON."""
 _LINE = re.compile(LINE, re.ASCII | re.DOTALL)
 _PAIR = re.compile(PAIR, re.ASCII | re.DOTALL)
 _ESCAPE = re.compile(rf"\\({ESCAPES}|)")

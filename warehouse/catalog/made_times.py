@@ -83,7 +83,7 @@ def _added(connection: DuckDBPyConnection, name: str, found: tuple[str, str], pa
 
 
 def _rest(kind: re.Pattern[str], column: SniffedColumn) -> str | None:
-    """Return a name without its word for a day or a clock; None if it has none."""
+    """Return a name without its word for a day or a clock; None if it has no such word."""
     words = re.sub(r"[^0-9a-z\u00df-\uffff]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column.source or column.name).lower())
     words = words.strip("_")
     return kind.sub("", words).strip("_") if kind.search(words) else None
@@ -99,7 +99,7 @@ def _is_midnight(connection: DuckDBPyConnection, column: SniffedColumn) -> bool:
 
 
 def _clock(connection: DuckDBPyConnection, column: SniffedColumn) -> tuple[str, str] | None:
-    """Return DuckDB's and Spark's way to read a column of clocks; None if it is none."""
+    """Return the SQL of DuckDB and of Spark that reads a column of clock times; None for other columns."""
     words = words_of(column.source or column.name).strip("_")
     if column.type != "string" or not column.clock or LIFETIME_NAME.search(words):
         return None

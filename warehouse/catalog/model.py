@@ -1,6 +1,6 @@
-"""Declarations as frozen values: what ``warehouse.toml`` says, checked and normalised.
+"""Declarations as frozen values: the content of ``warehouse.toml``, checked and normalised.
 
-Durations and instants are integers of microseconds; paths of the file system are absolute; nothing here reads a file.
+Durations and instants are integers of microseconds; paths of the file system are absolute. This module reads no file.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Format = Literal["csv", "json", "parquet", "orc", "avro", "zeek", "text", "logfm
 COLUMNAR = ("parquet", "orc", "avro")
 """Formats whose files name and type their columns."""
 OF_LINES = ("text", "logfmt", "syslog")
-"""Formats of which each line is a record of its own."""
+"""Formats with a record on each line."""
 NAMED_IN_RECORDS = ("json", "logfmt")
 """Formats of which each record names its fields."""
 How = Literal["eager", "lazy", "auto"]
@@ -131,7 +131,7 @@ class LayoutSpec:
 
 @dataclass(frozen=True)
 class RelationChanges:
-    """What makes a stream's rows the changes of a relation: the expression that says which, and whether they act back."""
+    """How a stream's rows change a relation: the expression that gives the operation, and whether changes are retroactive."""
 
     op: str
     retroactive: bool
@@ -141,17 +141,15 @@ class RelationChanges:
 class Stream:
     """A declared input that arrives as files.
 
-    ``landing`` is absolute; ``max_lifetime`` (S), ``max_ahead``, ``landing_settle`` and ``stale_after`` (how old the newest
-    data may be) are microseconds; ``options`` are handed to Spark's reader; ``expires`` is ``None`` for rows that never expire.
-    No line of a file is longer than ``max_record`` bytes, and no file holds more than ``max_expansion`` times its size.
-    ``move_to`` is where loaded files go that are moved, absolute; ``erase_within`` (microseconds) bounds how long the bytes
-    of a dead row may exist, and ``widest_block`` is the widest expiry block with which a new table keeps that without rewriting.
-    ``on_expiry`` says what becomes of rows that expire.
-    ``added`` names those of the columns that nobody declared, which files brought. ``publish`` says whether a Delta table of
-    exactly the live rows is kept too. ``sources`` are what files hold beside the columns, for expressions of columns; their
-    names are those of the files. ``keep`` (microseconds; None: forever) is how long rejected rows stay. ``partitions`` name the
-    columns whose values are folders on a file's path. ``store`` is the landing in an object store, of which ``landing`` has the
-    local copies, and ``listing`` which of its objects are listed.
+    Paths are absolute, durations are in microseconds. ``stale_after`` is the greatest age of the newest data. ``options`` are
+    passed to Spark's reader. ``expires`` is None for rows that never expire. No line of a file is longer than ``max_record``
+    bytes, and no file expands to more than ``max_expansion`` times its size. Loaded files are moved to ``move_to``, if it is
+    given. ``erase_within`` bounds how long the bytes of a dead row may exist; with expiry blocks up to ``widest_block`` a new
+    table keeps this bound without rewriting. ``on_expiry`` says whether expired rows are dropped or archived. ``added`` names
+    undeclared columns that files added. ``publish`` says whether there is also a Delta table of exactly the live rows.
+    ``sources`` are further columns of the files, for expressions of columns, with their names in the files. Rejected rows stay
+    for ``keep`` (None: forever). ``partitions`` names the columns whose values are folders on a file's path. ``store`` is the
+    landing in an object store; then ``landing`` has the local copies, and ``listing`` says which objects are listed.
     """
 
     name: str
@@ -282,10 +280,10 @@ class Relation:
 class View:
     """A declared query that is kept as a table.
 
-    ``sql`` is as written; :mod:`warehouse.views` judges it. An output window is a length in microseconds or a number
-    of rows, never both. ``short_lived`` says what becomes of results that live and die between two updates, and
-    ``short_lived_declared`` whether the declaration says so itself. Reported ones stay for ``keep``
-    (microseconds; None: forever). Under a ``budget`` an update makes a part of the results, and the rest is owed.
+    ``sql`` is as written; :mod:`warehouse.views` checks it. An output window is either a length in microseconds or a number of
+    rows. ``short_lived`` says whether results that begin and end between two updates are reported; ``short_lived_declared`` is
+    True if the declaration has this key. Reported results stay for ``keep`` (microseconds; None: forever). With a ``budget`` an
+    update makes a part of the results and owes the others.
     """
 
     name: str
@@ -336,14 +334,13 @@ class Coalesced:
 
 @dataclass(frozen=True)
 class Catalog:
-    """One ``warehouse.toml``: where the warehouse is, its grid of update times, and what it declares.
+    """One ``warehouse.toml``: the directory of the warehouse, its grid of update times, and its declarations.
 
-    ``digest`` is the SHA-256 of the file's bytes, ``keys`` its keys with their values as they are recorded; ``warnings`` are
-    what ``validate`` tells without failing; ``read_log`` whether readers note what they looked at, for advice;
-    ``target_file_size`` (bytes; none: the default) how large data files are made; ``verify_views`` (microseconds; none: never)
-    how often updates compare views with their queries; ``health`` from where on facts are concerns; ``aggregate_time``
-    (microseconds; none: as long as it takes) what an update may spend on the answers of aggregates. ``coalesced`` are the
-    coalesced tables that are stored, ``lazy`` those that are not.
+    ``digest`` is the SHA-256 of the file's bytes, ``keys`` has its keys with their recorded values. ``warnings`` are the messages
+    of ``validate`` that are no faults. With ``read_log`` readers log their probes and scans, for advice. ``target_file_size`` is
+    in bytes (None: the default). Every ``verify_views`` microseconds (None: never) an update compares views with their queries.
+    ``health`` has the thresholds of concerns. An update spends at most ``aggregate_time`` microseconds (None: no bound) on the
+    answers of aggregates. ``coalesced`` are the stored coalesced tables, ``lazy`` the tables that each read computes.
     """
 
     file: Path
@@ -406,7 +403,7 @@ class Catalog:
         return next((table for table in (*self.coalesced, *self.lazy) if table.name == name), None)
 
     def with_lazy(self, names: Collection[str]) -> Catalog:
-        """Return a catalog in which those of the tables with ``how = "auto"`` that have these names are lazy."""
+        """Return a catalog in which the tables with ``how = "auto"`` and one of these names are lazy."""
         chosen = tuple(table for table in self.coalesced if table.how == "auto" and table.name in names)
         if not chosen:
             return self

@@ -177,7 +177,7 @@ def value_fault(name: str, value: str) -> FaultError | None:
 
 
 def names_of(options: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """Return the names of the fields of files without a header, as the option ``names`` lists them; none where files have one.
+    """Return the names of the fields of files without a header, from the option ``names``; an empty tuple if files have a header.
 
     >>> names_of([("delimiter", ";"), ("names", "at, host")])
     ('at', 'host')

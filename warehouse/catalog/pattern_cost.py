@@ -1,9 +1,9 @@
-r"""How long a pattern of lines can take on a line that does not match: what repeats may give back, over and over.
+r"""Finds patterns of lines that can take very long on a line that does not match, since repeats backtrack again and again.
 
-Where two repeats take the same signs, and all that must stand between them, ``.*,.*,x``, a line is divided between them in as
-many ways as it has signs: a line of a megabyte takes 10**12 steps. Possessive repeats give nothing back, and nothing that follows
-makes ``.*`` at the end of a pattern try again. A group that repeats, ``(?:a|aa){1,20}``, divides a line in yet more ways where it
-can take the same signs at one time or at several.
+In ``.*,.*,x`` both repeats match the same characters and the text between them, so a line can be divided between them in as many
+ways as it has characters: a line of a megabyte takes 10**12 steps. Possessive repeats do not backtrack, and neither does ``.*``
+at the end of a pattern. A repeated group, ``(?:a|aa){1,20}``, divides a line in even more ways if one or several repetitions can
+match the same characters.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from itertools import product
 __all__ = ["costly_repeats"]
 
 _SIGNS = (*map(chr, range(128)), "\u00e9")
-"""The signs that are told apart: those of ASCII, and one for all others."""
+"""The characters that are distinguished: those of ASCII, and one for all others."""
 _ANY = frozenset(_SIGNS)
 _MANY = 100
-"""Times from which on a repeat counts as one without end."""
+"""A repeat of at least this many times counts as unbounded."""
 _SEVERAL = 10
-"""Times of a group from which on all that varies within it counts so: ten parts of two ways each are a thousand."""
+"""If a group repeats at least this many times, each varying part in it counts as unbounded: 2**10 ways are a thousand."""
 _TIMES = re.compile(r"(?:[*+?]|\{(\d+)(,?)(\d*)\})([+?]?)")
 _OPENING = re.compile(r"\((?:\?:|\?=|\?!|\?P?<[A-Za-z_]\w*>)?")
 _CLASS = re.compile(r"\[\^?(?:\\.|[^\]\\])*\]", re.DOTALL)
@@ -29,10 +29,10 @@ _CLASS = re.compile(r"\[\^?(?:\\.|[^\]\\])*\]", re.DOTALL)
 
 @dataclass(frozen=True)
 class _Part:
-    """A sign of a set, perhaps repeated, or another way around some: how often, as it is written.
+    """A set of characters, perhaps repeated, with its text in the pattern.
 
-    ``least`` is how often it must be there, ``endless`` whether it may be very often, ``varies`` whether it may be there more or
-    less often, ``gives`` whether it gives some back.
+    ``least`` is the minimum of repetitions, ``endless`` says whether there is no small maximum, ``varies`` whether the number can
+    vary, ``gives`` whether it backtracks.
     """
 
     signs: frozenset[str]
@@ -44,14 +44,14 @@ class _Part:
 
 
 _Way = tuple[_Part, ...]
-"""One way through a pattern, of all that its alternatives make."""
+"""One way through the alternatives of a pattern."""
 _MOST_WAYS = 2000
 
 
 def costly_repeats(pattern: str) -> tuple[str, str] | None:
-    r"""Return two repeats of a pattern that divide a line between them in very many ways; None if there are none.
+    r"""Return two repeats of a pattern that can divide a line between them in very many ways; None if there are none.
 
-    The pattern is one that Python and Java read alike.
+    The pattern must have the same meaning in Python and in Java.
 
     >>> costly_repeats(r"(?P<a>.*),(?P<b>.*),x"), costly_repeats(r"(?P<a>[^,]*),(?P<b>[^,]*),x")
     (('.*', '.*'), None)
@@ -62,7 +62,7 @@ def costly_repeats(pattern: str) -> tuple[str, str] | None:
     for way in ways:
         parts = list(way)
         while parts and parts[-1].endless and parts[-1].signs == _ANY:
-            parts.pop()  # it takes the rest of any line at once
+            parts.pop()  # it matches the rest of any line at once
         for place, first in enumerate(parts):
             if first.endless and first.gives and (other := _divided(first, parts[place + 1 :])) is not None:
                 return first.text, other
@@ -77,7 +77,7 @@ def _divided(first: _Part, behind: list[_Part]) -> str | None:
         if part.endless and both and all(both & each for each in shared):
             return part.text
         if part.least and not both:
-            return None  # here the first one's end is known
+            return None  # here the end of the first one is certain
         if part.least:
             shared.append(part.signs)
     return None
@@ -127,9 +127,9 @@ def _within(part: _Part, *, keeps: bool, passed: bool) -> _Part:
 
 
 def _often(ways: list[_Way], group: str) -> list[_Way]:
-    """Return the ways through a group that repeats often: a part that varies may take many signs, over all its times.
+    """Return the ways through a group that repeats often: a varying part may match many characters over all repetitions.
 
-    So may each part of ways that begin with the same sign, for which of them is gone can differ from time to time.
+    So may each part of ways that begin with the same character, since each repetition can take another of these ways.
     """
     begins = [way[0].signs if way else frozenset() for way in ways]
     alike = [any(begin & other for number, other in enumerate(begins) if number != own) for own, begin in enumerate(begins)]
@@ -153,7 +153,7 @@ def _times(pattern: str, place: int) -> tuple[int, float, bool, int]:
 
 @cache
 def _signs(text: str) -> frozenset[str]:
-    """Return the signs that one sign of a pattern stands for; ``^`` and ``$`` stand for none, which is as good as any."""
+    """Return the characters that one element of a pattern matches; for ``^`` and ``$`` any result is right."""
     if text in ("^", "$"):
         return _ANY
     compiled = re.compile(text, re.ASCII | re.DOTALL)

@@ -1,8 +1,8 @@
 """Patterns of landing files: on their names, or folder by folder on their paths.
 
-A pattern that begins with ``/`` is matched folder by folder from the landing directory: ``*`` and ``?`` stay within a name,
-``**`` is any number of folders. One with another slash is matched with the whole relative path, in which ``*`` takes slashes too;
-one without, with the file's name.
+A pattern that begins with ``/`` is matched folder by folder from the landing directory: ``*`` and ``?`` match within a name,
+``**`` matches any number of folders. A pattern with a slash elsewhere is matched with the whole relative path, and ``*`` matches
+slashes, too. A pattern without a slash is matched with the file's name.
 """
 
 from __future__ import annotations

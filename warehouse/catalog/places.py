@@ -166,7 +166,7 @@ def moved_faults(moved: Mapping[str, Path], landings: Mapping[str, Path], root: 
 
 
 def _real(place: Path) -> Path:
-    """A directory with links followed; a store has none."""
+    """A directory with its links resolved; object stores have no links."""
     return place if isinstance(place, ObjectPath) else Path(os.path.realpath(place))
 
 

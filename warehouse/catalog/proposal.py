@@ -1,6 +1,6 @@
-"""A ``warehouse.toml`` proposed for a file: what could be the arrival time, the expiration time and the search key.
+"""Proposes a ``warehouse.toml`` for a file, with its arrival time, expiration time and search key.
 
-Names and values of a sample give candidates; the proposal says in comments what was guessed and what else there is.
+Names and values of a sample give candidates; comments in the proposal list the guesses and the alternatives.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ _COMMENT_COLUMN = 36
 
 @dataclass(frozen=True)
 class Proposal:
-    """A project for a file, and what a person may want otherwise.
+    """A project for a file, with the guesses that a person may want to change.
 
-    ``files`` are those of the project by path: ``warehouse.toml``, and the file itself to be copied. ``arrival`` and
-    ``expires`` are Spark SQL, None of rows that never expire; ``interval`` in microseconds; ``first`` is None if only Spark
-    can compute it.
+    ``files`` are the files of the project by path: ``warehouse.toml``, and the file itself as a copy. ``arrival`` and ``expires``
+    are Spark SQL; ``expires`` is None if rows never expire. ``interval`` is in microseconds. ``first`` is None if only Spark can
+    compute it.
     """
 
     files: dict[str, bytes | Path]
@@ -80,12 +80,12 @@ def propose(source: Path, wishes: Wishes | None = None) -> dict[str, bytes | Pat
 def proposal(source: Path, wishes: Wishes | None = None) -> Proposal:
     """Return the project that is proposed for ``source``, a file or a folder of files.
 
-    ``wishes`` are what the user says in place of what would be guessed.
+    ``wishes`` are values of the user that replace guesses.
 
     Raises
     ------
     UsageError
-        When the file is not usable, no column can be an arrival time, or a wish names what the file does not have.
+        When the file is not usable, no column can be an arrival time, or a wish names a column that does not exist.
 
     """
     wishes = wishes or Wishes()
@@ -110,7 +110,7 @@ def proposal(source: Path, wishes: Wishes | None = None) -> Proposal:
     if folder is not None:
         return Proposal({FILE_NAME: text.encode()}, name, key, times.arrival, times.expires, grid.interval, first)
     # Landing files whose names begin with these are left alone.
-    landed = source.name.lstrip("._").replace(":", "-")  # Hadoop takes what stands before a colon for a scheme
+    landed = source.name.lstrip("._").replace(":", "-")  # Hadoop takes the text before a colon for a scheme
     files: dict[str, bytes | Path] = {FILE_NAME: text.encode(), f"landing/{name}/{landed}": source}
     return Proposal(files, name, key, times.arrival, times.expires, grid.interval, first)
 
@@ -142,7 +142,7 @@ def _no_arrival(source: Path, found: Found) -> str:
 
 
 def _named_zone(found: Found) -> tuple[str, str] | None:
-    """Return a column whose texts are times that all end with the name of several zones, and that name."""
+    """Return a column of times that all end with the same ambiguous zone name, and this name."""
     for column in found.columns:
         texts = found.sample[column.name].to_pylist() if column.type == "string" else []
         ends = [SEVERAL_ZONES.search(str(text)) for text in texts if text]
@@ -166,7 +166,7 @@ class _Grid:
 
 @dataclass(frozen=True)
 class _Parts:
-    """What a proposed file is written from."""
+    """The values from which a proposed file is written."""
 
     name: str
     source: Path
@@ -198,7 +198,7 @@ def _stream_name(source: Path) -> str:
 
 
 def _chosen(found: Found, wishes: Wishes) -> Found:
-    """Return what was found with the wished columns only; the others are left out."""
+    """Return the sniffed file with only the columns that the user wishes."""
     if not wishes.columns:
         return found
     kept = {column_called(each, found.columns, "--columns").name for each in wishes.columns}
@@ -271,7 +271,7 @@ def _key_lines(key: ProposedKey, wishes: Wishes) -> Iterator[str]:
 
 
 def _summary(parts: _Parts) -> Iterator[str]:
-    """Yield what was seen, what is proposed and why, and what is left out, for the file and for the console."""
+    """Yield lines about the sample, the proposal with its reasons, and omitted columns, for the file and for the console."""
     found, times, key, interval = parts.found, parts.times, parts.key, parts.grid.interval
     if parts.folder is not None:
         yield parts.folder.in_words()
@@ -377,7 +377,7 @@ def _list(names: Iterable[str]) -> str:
     return ", ".join(names) or "none"
 
 
-# --- A folder of files that ``init --from`` looks at: which of them are alike, and which one is the sample ---
+# --- A folder of files for ``init --from``: which files are alike, and which one is the sample ---
 
 _MOST = 100_000
 
@@ -392,19 +392,19 @@ class Folder:
     others: int
 
     def in_words(self) -> str:
-        """Return what was looked at as a sentence."""
+        """Return a sentence about the files that were looked at."""
         others = f"; {self.others} with other endings are left alone" if self.others else ""
         name = self.sample.relative_to(self.path).as_posix()
         return f"Looked at {name}, the newest of {self.alike} files that end alike in {self.path}{others}."
 
 
 def folder_of(path: Path) -> Folder:
-    """Return what a folder holds.
+    """Return the files of a folder.
 
     Raises
     ------
     UsageError
-        When there is no file with rows in it, or its name is a pattern.
+        When it has no file with rows, or its name is a pattern.
 
     """
     groups: dict[str, list[Path]] = {}

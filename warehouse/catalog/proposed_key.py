@@ -34,7 +34,7 @@ _MOST_OTHERS = 4
 
 @dataclass(frozen=True)
 class ProposedKey:
-    """Columns of the key; ``unsure`` says why the sample does not tell it, ``others`` could be meant instead."""
+    """The columns of the key; ``unsure`` says why the sample does not decide it, ``others`` are alternatives."""
 
     columns: tuple[str, ...]
     unsure: str | None = None
@@ -51,14 +51,14 @@ def words_of(name: str) -> str:
 
 
 def proposed_key(usable: Sequence[SniffedColumn], times: Collection[str], rows: int) -> ProposedKey:
-    """Return the column that probes most likely look for.
+    """Return the column by which probes most likely look rows up.
 
     Parameters
     ----------
     usable
         The columns that can be declared.
     times
-        Those of which arrival and end are made; no time or measurement is a key while there is another column.
+        The columns of arrival and end. A time or a measurement is a key only if there is no other column.
     rows
         How many rows the sample has.
     """
@@ -90,7 +90,7 @@ def _can_identify(column: SniffedColumn) -> bool:
 
 
 def _is_measured(column: SniffedColumn, rows: int) -> bool:
-    """Whether a column is of numbers of which hardly any comes again, and is not called like what a row is about."""
+    """Whether a column has numbers that rarely repeat, and its name is not that of an identifier."""
     return column.type != "string" and rows > 1 and _named(column) < 1 and not _comes_again(column, rows)
 
 

@@ -20,7 +20,7 @@ from warehouse.time import format_duration
 __all__ = ["layout_lines"]
 
 _ENOUGH = 10_000
-"""Rows of an update below which a sample is taken to be no more than that: fixed costs decide, and real files may be larger."""
+"""A sample with fewer rows per update does not decide the layout: fixed costs dominate, and real files may be larger."""
 _ALIKE = 0.9
 """Mean over longest lifetime from which all are taken to be equal."""
 _UNIFORM = 0.4

@@ -34,17 +34,17 @@ _STEPS: dict[str, tuple[str, float]] = {
     "ns": ("NANOSECOND", 0.001),
 }
 _NEVER = -1
-"""What a duration is where there is none, as Redis and others say."""
+"""The value for "no duration" of Redis and others."""
 _INTEGERS = frozenset({"int", "bigint"})
 _WORDS_OF_SQL = frozenset({"date", "end", "from", "interval", "start", "timestamp", "to"})
 
 
 @dataclass(frozen=True)
 class ProposedTimes:
-    """Guessed expressions; ``first`` and ``last`` are arrivals, ``lives`` quantiles of lives, in hundredths; all microseconds.
+    """Guessed expressions; ``first`` and ``last`` are arrivals, ``lives`` are percentiles of lives, all in microseconds.
 
-    ``unset`` is the share of rows that have no end, and ``endless`` whether these stay for ever; ``unsure`` says why the sample
-    does not tell the arrival.
+    ``unset`` is the share of rows without an end; with ``endless`` these rows stay forever. ``unsure`` says why the sample does
+    not decide the arrival.
     """
 
     arrival: str
@@ -148,7 +148,7 @@ def _end(column: SniffedColumn) -> str:
 
 
 def _arrival(found: Found, stamps: Sequence[SniffedColumn]) -> SniffedColumn | None:
-    """Return the time that others follow, that is named like an arrival, that stands first, in this order."""
+    """Return the time column that other times follow, else one with the name of an arrival, else the first one."""
     own = next((column for column in stamps if column.name == "ts"), None)
     if own or not stamps:
         return own
@@ -171,7 +171,7 @@ def _with_duration(times: ProposedTimes, usable: Sequence[SniffedColumn]) -> Pro
 
 
 def _of_duration(times: ProposedTimes, column: SniffedColumn) -> ProposedTimes | None:
-    """Return the times of rows that live as long as a column says, in the unit of its name; none if it says no such thing."""
+    """Return the times of rows whose lifetime is in a column, in the unit of its name; None if the column has no lifetimes."""
     lives = [life for life in column.lives if life != _NEVER]
     endless = len(lives) < len(column.lives)
     if not lives or lives[0] < 0 or lives[-1] <= 0:

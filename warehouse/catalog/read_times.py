@@ -37,7 +37,7 @@ _DIGITS = r"^[0-9]{9,19}([.][0-9]+)?$"
 _LOOSE = {**PATTERN_PARTS, "%d": "d", "%m": "M", "%H": "H", "%I": "h"}
 """Parts of patterns that take one digit as well as two."""
 _DAYS = (
-    *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y"),  # first: where a year has two digits, those of four would take it for one of Rome's
+    *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y"),  # first: patterns with four digits would read a year of antiquity
     *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y:%m:%d"),
     *("%d-%b-%y", "%d %b %Y", "%d %B %Y", "%d-%b-%Y", "%b %d %Y", "%b-%d-%Y", "%b %d, %Y", "%B %d, %Y"),
 )
@@ -50,7 +50,7 @@ _SPELLINGS = (
     *("%d/%b/%Y:%H:%M:%S %z", "%Y-%m-%d %H:%M:%S,%g", "%Y-%m-%dT%H:%M:%S,%g", "%Y-%m-%d %H:%M:%S %z"),
     *("%Y-%m-%dT%H:%MZ", "%Y-%m-%dT%H:%M%z", "%Y%m%dT%H%M%SZ", "%Y%m%dT%H%M%S", "%Y-%m"),
 )
-"""Times of the usual places; where days and months cannot be told apart, the day comes first."""
+"""Common patterns of times; if day and month cannot be distinguished, the day comes first."""
 _LIKE_A_TIME = re.compile(
     r"\s*(\w{1,4}[./ -]\w{1,9}[./ -]\d{2,4}(\s*$|.*\d[:.h]\d\d)|[12]\d{3}-\d\d\s*$|\w{3,9} \d{1,2}, \d{4}|\d{8}T\d{4}"
     r"|[12]\d{3}:\d\d:\d\d )"
@@ -72,16 +72,16 @@ _BEFORE_ZONES = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%d.%m.%Y %H:%M:%S", "%d
 def time_format(
     connection: DuckDBPyConnection, source: str, sql: str, *, digits: bool, has_times: bool
 ) -> str | None:
-    """Return how the times of a column are written, a pattern or a unit since 1970; None if it holds none.
+    """Return the format of a column's times, a pattern or a unit since 1970; None if it has no times.
 
     Parameters
     ----------
     source, sql
         The column's name in the file, and its Spark SQL type.
     digits
-        Whether a number may be a day, such as 20240501: in text.
+        Whether a number may be a day, such as 20240501; True for text columns.
     has_times
-        Whether the file has other times: then a number is one only if it is called so.
+        Whether the file has other times; then a number is a time only if the column's name says so.
     """
     found = _unit(connection, source, sql, has_times=has_times) or _pattern(connection, source, sql)
     if found is None and digits and sql == "bigint" and is_named_as_time(source):
@@ -99,7 +99,7 @@ def is_named_as_time(source: str) -> bool:
 
 
 def never(connection: DuckDBPyConnection, source: str, sql: str) -> str | None:
-    """Return what stands in a column of ends where there is none, as Spark SQL once it is a time: 0 of a number since 1970."""
+    """Return the value for "no end" of a column of ends, as Spark SQL of the converted time: 0 for a number since 1970."""
     if not _is_named_as_end(source) or (sql not in _NUMBERS and not sql.startswith("decimal")):
         return None
     (zeros,) = _row(connection, f"SELECT count(*) FROM sample WHERE {quoted(source)} = 0")
@@ -116,9 +116,9 @@ def is_named_as_year(source: str) -> bool:
 
 
 def duration_format(connection: DuckDBPyConnection, source: str, sql: str) -> tuple[str, str] | None:
-    """Return the type and the format of a column of durations in text, such as ``5m``; None if it holds none.
+    """Return the type and the format of a text column of durations, such as ``5m``; None if it has no durations.
 
-    Clocks and bare numbers are durations only where the column is called so.
+    Clock times and bare numbers are durations only if the column's name says so.
     """
     if sql != "string":
         return None
@@ -188,10 +188,10 @@ def _pattern(connection: DuckDBPyConnection, source: str, sql: str) -> str | Non
 
 
 def _with_zone_name(connection: DuckDBPyConnection, column: str) -> str | None:
-    """Return the pattern of times that all end with the name of a zone such as CEST, if Spark reads each as it is meant.
+    """Return the pattern of times that all end with a zone name such as CEST, if Spark reads each time correctly.
 
-    Spark takes a name for a region and its rules, whatever the season that the name says; so an hour that comes twice, and CET in
-    summer, are left alone. Names of several zones (BST, IST, CST) are none of these.
+    Spark takes a name for a region with its rules, and ignores the season of the name. So columns with an hour that occurs twice,
+    or with CET in summer, get no pattern; nor do ambiguous names (BST, IST, CST).
     """
     text = f"trim({column})"
     name, local = f"regexp_extract({text}, ' ([A-Z]{{3,4}})$', 1)", f"regexp_replace({text}, ' [A-Z]{{3,4}}$', '')"

@@ -15,23 +15,23 @@ __all__ = ["ReadView"]
 
 @dataclass(frozen=True)
 class ReadView:
-    """A view as aggregates see it.
+    """The properties of a view that aggregates over it need.
 
     Parameters
     ----------
     types
-        Its columns with their types; None where only Spark can tell.
+        Its columns with their types; None for a type that only Spark knows.
     unreadable
-        Why no aggregate can read it, and what would do; None if one can.
+        Why no aggregate can read it, and what to do; None if an aggregate can.
     unreported
-        Whether results that begin and end between two updates are not kept, though there may be some.
+        Whether there may be short-lived results, and the view does not keep them.
     stays
         Whether its rows never end.
     erase_within
         How long the bytes of its dead rows may exist, in microseconds.
     parts
-        Of a join of two inputs whose rows end: what each is called, and the view's column that says when its rows arrive (None:
-        it shows none); None of another view.
+        For a join of two inputs whose rows end: the name of each input, and the view's column with its arrival time (None: the
+        view has no such column). None for other views.
 
     """
 

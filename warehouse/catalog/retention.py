@@ -1,9 +1,9 @@
-"""``erase_within``: what follows from a bound on how long the bytes of a dead row may exist, and what makes it impossible.
+"""``erase_within``: the consequences of a bound on how long the bytes of a dead row may exist, and when it is impossible.
 
-A row that ends in slot b is dead from update b on. It may stay in the newest epoch's files until update b + L - 1, its file is
-named by older epochs for ``retain`` after that, and is deleted by the next update. With updates that come less than one
-interval late its bytes are gone ``(L + 2) * interval + retain`` after its end at the latest; L is the largest number that keeps
-this within the bound.
+A row that ends in slot b is dead from update b on. It may stay in the newest epoch's files until update b + L - 1. Older epochs
+name its file for ``retain`` after that, and the next update deletes the file. If every update is less than one interval late, its
+bytes are gone ``(L + 2) * interval + retain`` after its end at the latest. L is the largest number for which this is within the
+bound.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DEFAULT_KEEP = 90 * 86_400_000_000
 
 
 def slots_dead(bound: int, retain: int, interval: int) -> int:
-    """Return L: in how many updates after its end a dead row may still be in the newest epoch's files, that of its end included.
+    """Return L: the number of updates, beginning with that of its end, after which a dead row may still be in the newest files.
 
     All in microseconds; below 1 the bound cannot be kept.
 

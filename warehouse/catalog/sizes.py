@@ -38,9 +38,9 @@ def parse_size(text: object) -> int:
 
 @dataclass(frozen=True)
 class SqlBounds:
-    """What one query of ``sql``, or a scan with a condition, may use; 0 microseconds: as long as it takes.
+    """The limits of one query of ``sql``, or of a scan with a condition; 0 microseconds: no time limit.
 
-    ``memory`` and ``spill`` are bytes: of main memory, and of files in the temporary directory.
+    ``memory`` bounds the bytes of main memory, ``spill`` the bytes of files in the temporary directory.
     """
 
     memory: int = 2 * 10**9

@@ -1,7 +1,7 @@
-"""What a file holds, as DuckDB sees it: columns in Spark SQL types, and what values are like.
+"""Finds the columns of a file with DuckDB: their Spark SQL types, and properties of their values.
 
-A column whose name no table can have gets one that it can (``id.orig_h`` is ``id_orig_h``), and keeps its own as its source.
-Numbers that are times since 1970 by their range and their name become times, with their unit.
+A column whose name is not allowed in a table gets an allowed one (``id.orig_h`` becomes ``id_orig_h``); the original name is its
+source. Numbers become times since 1970, with their unit, if their range and name fit.
 """
 
 from __future__ import annotations
@@ -312,7 +312,7 @@ def _called(
 
 
 def _of_years(connection: DuckDBPyConnection, column: SniffedColumn) -> SniffedColumn:
-    """Return a column of years as one of times: what a file without other times has."""
+    """Convert a column of years to times, for a file without other times."""
     if column.type != "bigint" or not is_named_as_year(column.source or column.name):
         return column
     unit = year_format(connection, column.name)
@@ -320,7 +320,7 @@ def _of_years(connection: DuckDBPyConnection, column: SniffedColumn) -> SniffedC
 
 
 def column_name(source: str, taken: set[str], *, time: bool) -> str:
-    """Return the name of a column for a name of a file, other than those that are taken (in small letters).
+    """Return a column name for a name in a file that differs from the ``taken`` names (in lower case).
 
     >>> [column_name(each, set(), time=False) for each in ("id.orig_h", "TTL [s]", "ts")]
     ['id_orig_h', 'ttl_s', 'ts_value']

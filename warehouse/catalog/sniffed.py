@@ -13,14 +13,14 @@ __all__ = ["Found", "SniffedColumn"]
 
 @dataclass(frozen=True)
 class SniffedColumn:
-    """A column: its Spark SQL type, or why it cannot be declared, and what its sampled values are like.
+    """A column: its Spark SQL type, or why it cannot be declared, and properties of its sampled values.
 
-    ``low`` and ``high`` are the bounds of integers, of timestamps in microseconds, and ``mean`` is theirs; ``distinct`` is
-    about how many values there are. ``source`` is its name in the file, if another; ``unit`` the format of times in numbers.
-    ``lives`` are, of numbers and of the least of arrays of numbers, the quantiles of what is not null, in hundredths, and
-    ``unset`` the share of rows in which it is null. A time that is ``made`` of ``parts``, by Spark SQL, is no column to declare.
-    ``clock`` says that its texts are times of a day, or durations such as ``12ms``; ``never`` is the Spark SQL of what an end is
-    where there is none, and ``step`` the unit of a duration in words of Arrow.
+    ``low``, ``high`` and ``mean`` are of integers, or of timestamps in microseconds. ``distinct`` is about the number of
+    different values. ``source`` is its name in the file, if it differs; ``unit`` is the format of times in numbers. ``lives`` has
+    the percentiles of the values that are not null, of numbers or of the least elements of arrays; ``unset`` is the share of rows
+    with null. A time that is ``made`` of ``parts``, by Spark SQL, is no column to declare. ``clock`` says that its texts are
+    times of a day, or durations such as ``12ms``. ``never`` is the Spark SQL of the value for "no end", ``step`` the unit of a
+    duration in Arrow's words.
     """
 
     name: str
@@ -43,14 +43,13 @@ class SniffedColumn:
 
 @dataclass(frozen=True)
 class Found:
-    """A file: its format, the reader options it needs, its columns and, for pairs of times, how they lie.
+    """A file: its format, the reader options that it needs, its columns, and the differences between pairs of times.
 
-    ``gaps`` gives for (earlier column, later column) of times the quantiles of the difference in microseconds, in hundredths,
-    for pairs that are in this order in nearly every sampled row; a date as the later one lasts until its day ends. ``rows`` were
-    sampled. Of ``guessed`` options nobody can be sure. ``sample`` are the sampled rows, by the names of the columns, for what is
-    computed from them. ``made`` are times that are put together of columns. ``unfit`` records are not in the sample, since they
-    have text where others have numbers: how many, one such column, and its text. Of lines that do not
-    match a pattern the column is empty.
+    ``gaps`` gives for (earlier column, later column) of times the percentiles of the difference in microseconds, for pairs that
+    are in this order in nearly every sampled row; a later date counts as the end of its day. ``rows`` is the number of sampled
+    rows. ``guessed`` options may be wrong. ``sample`` has the sampled rows, by the names of the columns. ``made`` are times that
+    are made of several columns. ``unfit`` records are not in the sample, since they have text where others have numbers: their
+    number, one such column, and its text. For lines that do not match a pattern, the column is empty.
     """
 
     format: Format

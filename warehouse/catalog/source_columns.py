@@ -103,7 +103,7 @@ def zone(value: object) -> str:
     Raises
     ------
     FaultError
-        When there is none of that name.
+        When there is no zone of that name.
 
     """
     allowed = 'a time zone of the IANA database, such as "UTC" or "Europe/Berlin"'

@@ -35,14 +35,14 @@ class Spaced:
 
 
 def spaced(lines: Sequence[str], comment: str | None) -> Spaced | None:
-    """Return how text is read whose fields stand between single spaces; None if it is none.
+    """Return how to read text whose fields are separated by single spaces; None for other text.
 
     Parameters
     ----------
     lines
         The first lines.
     comment
-        The sign with which lines begin that are no records.
+        The character at the beginning of lines that are no records.
     """
     filled = [line for line in lines if line.strip() and not (comment and line.startswith(comment))][:_LOOKED_AT]
     if len(filled) == _LOOKED_AT or len(filled) > 1:
@@ -64,7 +64,7 @@ def spaced(lines: Sequence[str], comment: str | None) -> Spaced | None:
 
 
 def _of_w3c(lines: Sequence[str], count: int) -> tuple[str, ...]:
-    """Return the names that a log in the W3C's extended format, as IIS writes it, has in a line for all; none if it has not."""
+    """Return the field names from the header of a log in the W3C's extended format (as of IIS); an empty tuple without one."""
     said = next((line for line in lines if line.startswith(_W3C)), "").removeprefix(_W3C).split()
     return tuple(said) if len(said) == count == len(set(said)) and not any("," in name for name in said) else ()
 

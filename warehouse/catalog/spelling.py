@@ -14,7 +14,7 @@ _MAX_SHOWN = 200
 
 
 class FaultError(ValueError):
-    """A value that is not possible: what was found, what is allowed, the nearest valid spelling.
+    """An invalid value: the value, the allowed values, and the nearest valid spelling.
 
     It never leaves this package: the caller that knows the file and the key turns it into a ``Problem``.
     """
@@ -39,7 +39,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 def as_written(value: object) -> str:
-    """Return a value as it would stand in the file, cut to a readable length.
+    """Return a value as the file would spell it, cut to a readable length.
 
     >>> as_written("1h"), as_written([1, True])
     ('"1h"', '[1, true]')

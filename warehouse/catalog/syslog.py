@@ -1,8 +1,8 @@
-"""Lines of syslog: as of RFC 5424, as of RFC 3164 (``Nov 25 14:38:17 host program[7]: ...``), and with whole times in files.
+"""Reads lines of syslog: of RFC 5424, of RFC 3164 (``Nov 25 14:38:17 host program[7]: ...``), and of files with full times.
 
-A line as of RFC 3164 says no year. It is that of the file's last change, or the year before where that would lie more than a day
-after it: the latest year in which no line is of the future. The day is for zones, and for clocks that are ahead. The 29th of
-February is of the latest year that has one.
+A line of RFC 3164 has no year. It gets the year of the file's last change, or the year before if the time would be more than a
+day after this change: the latest year in which no line is in the future. The day allows for zones and for clocks that are ahead.
+The 29th of February gets the latest year with such a day.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["FIELDS", "MONTHS", "NOTHING", "PATTERNS", "TEXTS", "YEARLESS", "is_s
 FIELDS = ("priority", "moment", "host", "program", "pid", "message_id", "data", "message")
 MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
 TEXTS = tuple(name for name in FIELDS if name not in ("priority", "moment"))
-"""Those that are text whatever a sample holds: a pid is no number to every program."""
+"""Fields that are text whatever the sample has: some programs write a pid that is no number."""
 NOTHING = "-"
 """What RFC 5424 writes for a field that is not there."""
 _MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
@@ -61,16 +61,16 @@ def is_syslog(line: str) -> bool:
 
 
 def syslog_fields(line: str, changed: datetime | None = None, year: str | None = None) -> dict[str, str | None] | None:
-    """Return the fields of a line; None if it is none of syslog.
+    """Return the fields of a line; None if it is no line of syslog.
 
     Parameters
     ----------
     line
         The line.
     changed
-        When its file was last changed, in the zone of its times. Without it, and without a year, a time stays as it is written.
+        When its file was last changed, in the zone of its times. Without it and without a year, a time stays as it is written.
     year
-        The year that is declared for lines that say none.
+        The declared year of lines without one.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def syslog_fields(line: str, changed: datetime | None = None, year: str | None =
 
 
 def with_year(moment: str, changed: datetime | None = None, year: str | None = None) -> str:
-    """Return a time with its year, ``2024-11-25 14:38:17``, where it lacks one that can be told; others as they are.
+    """Return a time with its year, ``2024-11-25 14:38:17``, if it has none and the year is known; other times unchanged.
 
     >>> from datetime import datetime
     >>> changed = datetime(2026, 1, 2, 12)

@@ -90,7 +90,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MAX_NAME = 255
 _MAX_DEPTH = 32
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Categories of characters that a terminal obeys, or that turn what a person reads into something else."""
+"""Categories of characters that control a terminal, or that make a text look different from its content."""
 _NAME_FAULTS = set(" ,;{}()\n\t=.`\"'\r\0")
 
 

@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 FOREVER = "forever"
-"""How ``keep`` says that there is no bound."""
+"""The value of ``keep`` for no bound."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _FINER = re.compile(r"\.\d{7,}")
 _DURATION = 'a duration such as "90s", "10m", "1h", "7d", "2w" or "PT1H30M"'

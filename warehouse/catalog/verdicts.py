@@ -53,7 +53,7 @@ _OF_POINTS = ("from", "group_by", "of", "rows", "same", "search_key", "values", 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a changed key means: its values as written (none: left out), the verdict, and what to know or do.
+    """The effect of a changed key: its values as written (None: left out), the verdict, and what to know or do.
 
     Updates are refused while one ``stops`` them.
     """

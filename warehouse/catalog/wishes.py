@@ -1,4 +1,4 @@
-"""What a user says of a file for ``init --from``, in place of what would be guessed."""
+"""Options of ``init --from``: values of the user that replace guesses about a file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["NEVER", "Wishes", "column_called", "expression_of"]
 
 NEVER = "never"
-"""What files write as the end of rows that have none."""
+"""The text in files for the end of rows without an end."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,12 @@ class Wishes:
 
 
 def column_called(name: str, columns: Sequence[SniffedColumn], option: str) -> SniffedColumn:
-    """Return the column of a name, that of the file or that of the table, whatever the case of its letters.
+    """Return the column with a name, in the file or in the table, ignoring case.
 
     Raises
     ------
     UsageError
-        When there is none, with the nearest name, or it cannot be declared.
+        When there is no such column (the message has the nearest name), or it cannot be declared.
 
     """
     found = _found(name, columns)

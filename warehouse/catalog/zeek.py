@@ -1,7 +1,8 @@
-r"""Logs of Zeek, as it writes them: what their header says, and for ``init --from`` the query by which DuckDB reads one.
+r"""Logs of Zeek: their header, and for ``init --from`` the query with which DuckDB reads one.
 
-A log has lines of fields between tabs, after lines that begin with ``#``, of which ``#fields`` has the names and ``#types`` the
-types; ``-`` is no value, ``(empty)`` an empty one, a comma stands between the elements of a set or vector, and nothing is quoted.
+A log begins with lines that start with ``#``; ``#fields`` has the names and ``#types`` the types. Then each line has fields
+separated by tabs. ``-`` is a missing value, ``(empty)`` an empty one. Commas separate the elements of a set or vector, and
+nothing is quoted.
 """
 
 from __future__ import annotations
@@ -41,12 +42,12 @@ def _head(source: Path) -> list[str]:
 
 
 def zeek_fields(lines: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    r"""Return the fields of a log, each with its type in Zeek's words, as its first lines say.
+    r"""Return the fields in the header of a log, each with its Zeek type.
 
     Raises
     ------
     ValueError
-        When there are none, or fields and elements are written otherwise than Zeek does unless it is told to.
+        When there are none, or separators differ from Zeek's defaults.
 
     Examples
     --------
