@@ -1,4 +1,4 @@
-"""Advice on a table's layout: what was measured, prices fitted to it, the layouts compared, and when one no longer fits."""
+"""Advice on a table's layout: measures its workload, fits prices, compares layouts, and finds layouts that no longer fit."""
 
 from warehouse.advice.advise import Advice, advise, advise_load, suppose
 from warehouse.advice.drift import drift_signs

@@ -41,26 +41,27 @@ _DEFAULT_MEMORY = 2**30
 
 @dataclass(frozen=True)
 class Advice:
-    """What to do about a table's layout.
+    """A recommendation for a table's layout.
 
     Parameters
     ----------
     table
         Its name; None for a table that does not exist yet.
     load, pricing
-        What it copes with, and what work costs here.
+        The workload of the table, and the prices of work on this storage.
     best, current
         The recommended layout, and the layout of the table; None if there is no table.
     front
-        The few layouts that no other one beats in update time, probe time and space, by update time.
+        The few layouts that no other layout beats in update time, probe time and space, in order of update time.
     decision, decided
-        The source's decision table, and what its answer is predicted to cost.
+        The answer of the source's decision table, and its predicted costs.
     compared
         How many layouts were evaluated.
     reason
         One sentence.
     notes
-        What was not measured, and what was assumed instead; of a view how large its join is, and what it owes.
+        Facts that were not measured, and the assumptions that replace them. For a view also the size of its join, and the results
+        that it owes.
     """
 
     table: str | None
@@ -101,13 +102,13 @@ def advise(
     table
         A stream, or a view cut on a grid.
     spark
-        The settings of `[spark]`: how many tasks run side by side, and in how much memory.
+        The settings of `[spark]`: the number of parallel tasks, and their memory.
     retain, now
-        For how long superseded files stay, and the wall-clock instant; microseconds.
+        How long superseded files stay, and the clock's instant; both in microseconds.
     widest
         The widest expiry block that `erase_within` allows.
     what_if
-        What to suppose in place of what was measured.
+        Assumptions that replace measured values.
     target_file_size
         Bytes of a file; None: the default.
 
@@ -116,7 +117,7 @@ def advise(
     UnknownNameError
         When there is no such table.
     UsageError
-        When its layout is no choice, it holds no row to judge by, or what is supposed cannot be.
+        When its layout cannot be chosen, it has no rows to measure, or the assumptions are impossible.
     """
     supposed = None if what_if is None else parse_what_if(what_if)
 
@@ -144,12 +145,12 @@ def suppose(what_if: str, catalog: Catalog | None) -> Advice:
     what_if
         Its workload.
     catalog
-        The project that it would be in; its update interval, `retain` and `[spark]` hold where nothing else is supposed.
+        The project of the table; its update interval, `retain` and `[spark]` are the defaults of the assumptions.
 
     Raises
     ------
     UsageError
-        When too little is supposed, or what cannot be.
+        When there are too few assumptions, or they are impossible.
     """
     given = parse_what_if(what_if)
     spark = dict(catalog.spark) if catalog else {}

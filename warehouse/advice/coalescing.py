@@ -35,7 +35,7 @@ def can_be_lazy(catalog: Catalog, table: Coalesced) -> bool:
 
 
 def _named_by(sql: str) -> set[str]:
-    """The tables that a view names, in lower case; of one that does not parse none, since it reads nothing."""
+    """The tables that a view names, in lower case; an empty set for a view that cannot be parsed, since it reads nothing."""
     try:
         return named_in(parse_query(sql))
     except RefusedError:
@@ -43,7 +43,7 @@ def _named_by(sql: str) -> set[str]:
 
 
 def to_choose(catalog: Catalog, known: Collection[str], streams: Collection[str]) -> list[Coalesced]:
-    """Return the tables with ``how = "auto"`` that are not there yet, over streams that are, and that may be lazy."""
+    """Return the tables with ``how = "auto"`` that do not exist yet and may be lazy, over streams that exist."""
     return [
         table
         for table in catalog.coalesced
@@ -55,9 +55,9 @@ def to_choose(catalog: Catalog, known: Collection[str], streams: Collection[str]
 
 
 def first_choices(reader: Reader, catalog: Catalog, tables: Sequence[Coalesced]) -> tuple[Choice, ...]:
-    """Return the choice for tables that are built first, of the points that are stored at the reader's epoch.
+    """Return the choices for tables before their first build, from the points that are stored at the reader's epoch.
 
-    One without any point is not among them.
+    There is no choice for a table without points.
     """
 
     def build(pin: Pin) -> tuple[Choice, ...]:

@@ -53,9 +53,9 @@ def drift_signs(
     target_file_size: int | None = None,
     recent: RecentEpochs | None = None,
 ) -> tuple[tuple[str, str], ...]:
-    """Return each table whose layout no longer fits, with the sign that shows it and the remedy; see :func:`advise`.
+    """Return each table whose layout no longer fits, with a text about the sign and the remedy; see :func:`advise`.
 
-    ``recent`` are the reader's epochs, if somebody has read some of them.
+    ``recent`` has the reader's epochs, if some are read already.
     """
     states = [state for state in reader.epoch.tables if state.declared and unsuitable(state) is None]
     states = [state for state in states if state.view is None or state.view.failed is None]
@@ -99,8 +99,8 @@ def _periodic(state: TableState, past: Past) -> Iterator[str]:
 def shared_period(layout: Layout, period: int) -> bool:
     """Whether bursts of a period always meet the same rows of the grid, doubly-partitioned-index sheet, section 7.
 
-    Round-robin deals single slots to rows. Staggered rows take F slots in a row and even out what comes and goes within
-    them; permuted ones meet every row in each cycle in another order.
+    Round-robin assigns single slots to rows. Staggered rows take F consecutive slots, which evens out changes within them.
+    Permuted assignments visit the rows in another order in each cycle.
     """
     return layout.insertion == "round-robin" and layout.rows > 1 and gcd(period, layout.rows) > 1
 
@@ -184,7 +184,7 @@ def _measured_cost(known: Measured) -> float | None:
 
 
 def _least(known: Measured) -> float:
-    """What no layout can cost less than: one evenly dealt run for each task and one file that holds the key."""
+    """A lower bound of the costs of all layouts: one run for each task, of equal size, and one file with the key."""
     load = known.load
     runs = [load.rate / load.workers] * load.workers
     work = task_work(

@@ -1,10 +1,10 @@
-"""Fitting prices to measurements: least squares with prices that are not negative, held near the prices brought along.
+"""Fits prices to measurements by least squares; prices are not negative, and stay near the known prices.
 
-The layouts of one table's past vary little, so its measurements alone cannot separate a price per file from a price per
-row. So each price is a share of the price brought along times one factor for the speed of this storage, and shares and factor
-lie near 1 unless measurements say otherwise (ridge regression towards a prior; Hoerl and Kennard, 1970). Only the first
-price, of what is the same for every layout, is free: it takes up a cold start or whatever else an update waits for.
-Measurements far off the others count less (Huber's weights), since a busy machine makes some updates slow and none fast.
+The layouts of one table's past vary little, so its measurements alone cannot separate a price per file from a price per row. So
+each price is the known price times a share and times one factor for the speed of this storage. Shares and factor are near 1
+unless measurements say otherwise (ridge regression towards a prior; Hoerl and Kennard, 1970). Only the first price, of work that
+is the same for every layout, is free: it absorbs a cold start or other waiting times of an update. Outliers count less (Huber's
+weights), since a busy machine makes some updates slow and none fast.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["fitted"]
 
 _SPREAD = 0.5
-"""Standard deviation of a price's share of what was brought along."""
+"""Standard deviation of a price's share of the known price."""
 _FACTORS = tuple(2.0 ** (step / 4) for step in range(-12, 13))
 """Speeds of a storage that are tried, from an eighth of the prices brought along to eight times them."""
 _SPEED = 0.7
@@ -45,11 +45,11 @@ def fitted(brought: LayoutPrices, work: Sequence[Sequence[float]], seconds: Sequ
     Parameters
     ----------
     brought
-        Prices from elsewhere; the first is of what is done once in each measurement.
+        The known prices; the first is of the work that is done once in each measurement.
     work
-        What was done, a line for each measurement in the order of the prices; at least one.
+        The work of each measurement, a row with a number for each price; at least one.
     seconds
-        How long each took, above 0.
+        The duration of each measurement, above 0.
     """
     problem = _Problem(np.asarray(work, dtype=float) * np.asarray(brought.values), np.asarray(seconds, dtype=float))
     quietest = _LEAST_NOISE * float(np.median(problem.measured))
@@ -73,13 +73,13 @@ def fitted(brought: LayoutPrices, work: Sequence[Sequence[float]], seconds: Sequ
 
 @dataclass(frozen=True)
 class _Problem:
-    """What each measurement would cost at the prices brought along, thing by thing, and what it did cost."""
+    """The costs of each measurement at the known prices, one for each price, and its measured costs."""
 
     costs: Array
     measured: Array
 
     def scale(self, factor: float) -> Array:
-        """What one share is worth: the first price knows no speed."""
+        """The factor of each share; the first price does not depend on the speed."""
         scale = np.full(self.costs.shape[1], factor)
         scale[0] = 1.0
         return scale
@@ -102,7 +102,7 @@ class _Problem:
         return matrix, (units.T * weights) @ self.measured / noise**2 + known
 
     def best(self, weights: Array, noise: float) -> tuple[float, Array]:
-        """The speed and the shares that explain the measurements with the least deviation from what was expected."""
+        """The speed and the shares that explain the measurements with the least deviation from the known prices."""
         found = []
         for factor in _FACTORS:
             shares = _not_negative(*self.equations(factor, weights, noise))
@@ -114,7 +114,7 @@ class _Problem:
 
 
 def _not_negative(matrix: Array, target: Array) -> Array:
-    """Return the shares that solve the equations as well as shares can that are not negative.
+    """Return the shares, none negative, that solve the equations best.
 
     At the optimum some are 0 and the others solve the equations without them; with this few prices, when the plain
     solution has a negative one, all choices are tried.
@@ -126,7 +126,7 @@ def _not_negative(matrix: Array, target: Array) -> Array:
         if not len(kept):
             continue
         found = np.linalg.solve(matrix[np.ix_(kept, kept)], target[kept])
-        height = -float(target[kept] @ found)  # twice the objective, less what is the same for all
+        height = -float(target[kept] @ found)  # twice the objective, without its constant part
         if (found >= 0).all() and height < least:
             best, least = np.zeros(size), height
             best[kept] = found

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 __all__ = ["join_notes"]
 
 _WORK = 0.1
-"""The share of the rows of a join of which advice says how many pairs it gives."""
+"""A budget of this share of a join's rows is evaluated in a note."""
 
 
 def join_notes(reader: Reader, state: TableState) -> Iterator[str]:
-    """Yield what key summaries say of the join of a view's table, and what the view owes under its budget."""
+    """Yield notes about the join of a view, from key summaries, and about the results that the view owes."""
     if state.view is None:
         return
     join = stateful_of(state.view.node.operator)

@@ -1,4 +1,4 @@
-"""What is known of a table: its workload, prices fitted to its updates and probes, and how both came to be known."""
+"""Measures a table: its workload, prices fitted to its updates and probes, and the sources of both."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["MIN_PROBES", "MIN_UPDATES", "Measured", "measured", "workers_of"]
 
 MIN_UPDATES = 5
-"""The least number of updates from which prices are fitted: fewer say too little about this storage."""
+"""The least number of updates for fitting prices; fewer say too little about this storage."""
 MIN_PROBES = 10
 _UNKNOWN_PROBES = 1.0
 """Probes for each update if there is no read log: the source's experiments probe once after each."""
@@ -34,7 +34,7 @@ _UNKNOWN_PROBES = 1.0
 
 @dataclass(frozen=True)
 class Measured:
-    """What is known of a table: its workload, the prices, and how both came to be known.
+    """The workload of a table, the prices, and how both were measured.
 
     ``update_seconds`` (of updates of one slot) and ``probe_seconds`` are means, or None if nothing was measured.
     """
@@ -140,7 +140,9 @@ def _works(past: Past) -> tuple[list[tuple[float, ...]], list[float]]:
 
 
 def _probe_work(read: Read) -> ProbeWork:
-    """The work of a logged probe; the first of a process opens files that may not hold the key: how many, rows tell.
+    """The work of a logged probe.
+
+    The first probe of a process opens files without the key, too; the number of rows gives how many.
 
     Rows thrown into files at random lie in n(1 - (1 - 1/n)^rows) of n files.
     """
@@ -169,7 +171,7 @@ def _reads_per_interval(reads: Sequence[Read], epochs: Sequence[Epoch], now: int
 
 
 def _robust_mean(values: Sequence[float]) -> float | None:
-    """The mean without what is far above the others, as the prices are fitted; geometric distances, since times are skewed."""
+    """The mean without values far above the others, as in the fit of prices; distances are ratios, since times are skewed."""
     if not values:
         return None
     logs = sorted(log(value) for value in values)

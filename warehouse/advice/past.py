@@ -27,7 +27,7 @@ _MAIN_STEPS = ("move-window", "rewrite-cells")
 
 @dataclass(frozen=True)
 class Update:
-    """One update of a table, of ``slots`` slots; ``seconds`` are those of the step that moved it."""
+    """One update of a table, over ``slots`` slots; ``seconds`` is the duration of the table's step."""
 
     epoch: int
     slots: int
@@ -111,7 +111,7 @@ def recent_epochs(root: Path, newest: Epoch, most: int = MOST_EPOCHS) -> tuple[E
 
 
 def past_of(epochs: Sequence[Epoch], table: str, workers: int, target_file_size: int | None = None) -> Past:
-    """Return the updates of a table since its layout is what it is.
+    """Return the updates of a table since the last change of its layout.
 
     Parameters
     ----------

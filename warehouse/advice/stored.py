@@ -44,10 +44,9 @@ class StoredSample:
 
 
 def stored_rows(reader: Reader, state: TableState, *, keys: bool = True) -> StoredSample:
-    """Look at the slots, and the keys, of a table's live rows; of a large table at those of evenly chosen files.
+    """Sample the slots and keys of a table's live rows; of a large table only from evenly chosen files.
 
-    A row of distance d is live after d updates, so of the live rows those of distance d are d times as many as each
-    update inserts.
+    A row of distance d is live after d updates, so there are d times as many live rows of distance d as each update inserts.
 
     Parameters
     ----------

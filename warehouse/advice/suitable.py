@@ -52,7 +52,7 @@ _SAME = 0.02
 
 
 def reason_for(best: Evaluation, current: Evaluation | None, front: Sequence[Evaluation], load: Workload) -> str:
-    """Return what the recommended layout does, and what it saves against the one that the table has, or the next best."""
+    """Return a sentence about the recommended layout and its savings, compared with the current layout or the next best."""
     does = _does(best, load)
     if current is not None and current is best:
         return f"the layout that the table has costs least, or within a twentieth of it: it {does}"

@@ -99,14 +99,14 @@ def workload_of(
 ) -> Workload:
     """Return the workload of a table that does not exist yet.
 
-    Of rate, rows and lifetimes two are needed, or all three: the third follows.
+    At least two of rate, rows and lifetimes are needed; the third follows from them.
 
     Parameters
     ----------
     given
-        What is supposed.
+        The assumptions.
     interval, retain
-        Those of the project that the table would be in, where there is one; microseconds.
+        The values of the table's project, if there is one; microseconds.
     workers
         Tasks that run side by side.
     target_file_size
@@ -115,7 +115,7 @@ def workload_of(
     Raises
     ------
     UsageError
-        When too little is given, or what is given is a contradiction.
+        When too few values are given, or they contradict each other.
     """
     own = given.interval or interval or HOUR
     lifetimes = _lifetimes(given, own)
@@ -157,12 +157,14 @@ def workload_of(
 
 
 def changed(load: Workload, given: WhatIf, interval: int, target_file_size: int | None = None) -> Workload:
-    """Return a measured workload with what is supposed instead; what arrives in all changes as the inserted rows do.
+    """Return a measured workload with some values replaced by assumptions.
+
+    All arriving rows change in proportion to the inserted ones.
 
     Raises
     ------
     UsageError
-        When p would be another one, or what is given is a contradiction.
+        When p would change, or values contradict each other.
     """
     if given.max_lifetime is not None or given.interval is not None:
         raise UsageError("--what-if: max_lifetime= and interval= are those of the table; leave TABLE out to suppose others")
@@ -247,7 +249,7 @@ KEYS: Mapping[str, Callable[[str], dict[str, object]]] = {
     "rows_per_key": _number("rows_per_key"),
     "retain": _duration("retain", zero=True),
 }
-"""What may be supposed, and how its text is read."""
+"""The possible assumptions, and the parser of each."""
 
 _DURATION = 'a duration such as "1h"'
 _ALLOWED = {

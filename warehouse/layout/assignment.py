@@ -153,7 +153,7 @@ def exp_block(layout: Layout, a: int, b: int, *, never: bool = False) -> int:
 
 
 def expired_below(layout: Layout, k: int) -> int:
-    """After update k every expiry block below this one is wholly past: floor(k / w).
+    """Return the block below which all expiry blocks are past after update k: floor(k / w).
 
     A row is live after update k iff b > k, and block B ends with slot (B+1)w. With `rebuild`, where all rows lie in
     block 0, the answer is 0: no block is ever below it.
@@ -162,7 +162,7 @@ def expired_below(layout: Layout, k: int) -> int:
 
 
 def how_long_dead(layout: Layout) -> int:
-    """The number of updates, of one slot each, for which an expired row may stay in the newest epoch's files.
+    """Return the number of updates, of one slot each, for which an expired row may stay in the newest epoch's files.
 
     With `norebuild` the first row of a block, b = Bw+1, is dead from update Bw+1 on and leaves with its block at update (B+1)w: w
     - 1 updates. With `rebuild` its column is visited at its own expiration slot: 0 updates. Rows that live for more than p slots

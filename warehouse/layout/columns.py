@@ -4,7 +4,7 @@
 - ``_load_slot`` and ``_exp_slot``: the slot of the update that loaded it, and the slot in which it ends.
 - ``sub_index`` and ``exp_block``: the cell of the grid, by which a table of rows is partitioned.
 - ``_slot``: the slot that a deferred row waits for, by which its table is partitioned.
-- ``_owed``: of a short-lived result of a view under a budget, whether it was owed before it was made.
+- ``_owed``: whether a short-lived result of a view under a budget was owed before it was made.
 """
 
 from __future__ import annotations

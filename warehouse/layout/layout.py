@@ -214,7 +214,7 @@ _RULES: tuple[Callable[[Layout], Iterator[LayoutProblem]], ...] = (
 
 
 def warnings(layout: Layout, *, grid_declared: bool = True) -> tuple[str, ...]:
-    """What a layout costs that its owner may not expect, doubly-partitioned-index sheet, sections 10 (row 11) and 11.
+    """Return warnings about costs that the owner of a layout may not expect: doubly-partitioned-index sheet, 10 (row 11) and 11.
 
     Parameters
     ----------

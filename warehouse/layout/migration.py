@@ -18,10 +18,10 @@ __all__ = ["migrated", "remaining_share", "same_cells"]
 def migrated(
     old: Layout, given: Mapping[str, Any], *, periods: int, label: Label, widest: int | None = None
 ) -> Layout:
-    """The layout that a table migrates to: what is not given stays where it still fits, else gets the default.
+    """Return the layout after a migration: keys that are not given keep their value if it still fits, else they get the default.
 
-    With another technique the grid and the assignments are the defaults; with another grid or p the width of the blocks is.
-    The new cells are numbered after all earlier ones, so that rows of both layouts can lie in one table.
+    Another technique resets the grid and the assignments to the defaults; another grid or p resets the width of the blocks. The
+    new cells are numbered after all earlier ones, so that rows of both layouts can lie in one table.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def migrated(
     label
         Update pattern of the rows.
     widest
-        The widest expiry block that may be chosen where neither it nor the grid is given; None: any.
+        The widest expiry block that may be chosen if neither it nor the grid is given; None: any.
 
     Raises
     ------

@@ -11,7 +11,7 @@ __all__ = ["LayoutError", "LayoutProblem"]
 
 @dataclass(frozen=True)
 class LayoutProblem:
-    """One value of a layout that is not possible.
+    """An impossible value of a layout.
 
     Parameters
     ----------

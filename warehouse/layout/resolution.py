@@ -28,7 +28,7 @@ def resolve(
     version: int = 0,
     widest: int | None = None,
 ) -> Layout:
-    """The layout of a declaration: its values, with defaults for what it leaves out.
+    """Return the layout of a declaration, with defaults for the keys that it leaves out.
 
     Parameters
     ----------

@@ -70,10 +70,10 @@ def sealable(layout: Layout, block: int, k: int) -> bool:
 
 
 def seals(layout: Layout, k0: int, k: int, runs: Mapping[tuple[int, int], int]) -> tuple[Seal, ...]:
-    """What an update over slots k0+1..k may seal, by sub-index and block.
+    """Return what an update over slots k0+1..k may seal, by sub-index and block.
 
-    Whether the batch adds a run to a partition is known only when it is written: one that then has fewer than two runs
-    is to be left alone.
+    Only the written batch shows whether it adds a run to a partition. A partition that then has fewer than two runs must not be
+    sealed.
 
     Parameters
     ----------
@@ -92,8 +92,8 @@ def seals(layout: Layout, k0: int, k: int, runs: Mapping[tuple[int, int], int]) 
 
 
 def _closing_staggered(layout: Layout, e: int, k0: int, k: int) -> set[int]:
-    # Closing slots lie F apart and go through the rows in turn. The slots after the last one belong to the row that
-    # closed G - 1 of them earlier, so that one is open again unless k itself is a closing slot.
+    # Closing slots lie F apart and go through the rows in turn. The slots after the last closing slot belong to the row that
+    # closed G - 1 closing slots earlier, so this row is open again unless k itself is a closing slot.
     span = layout.rows_span
     since = (k + stagger(layout, e)) % span
     closed = layout.rows if since == 0 else layout.rows - 1

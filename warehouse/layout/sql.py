@@ -32,7 +32,7 @@ def slot_sql(instant: str, anchor_us: int, interval_us: int) -> str:
 
 
 def sub_index_sql(layout: Layout, load_slot: str, exp_slot: str, never: str) -> str:
-    """`sub_index` as Spark SQL of type int.
+    """Return `sub_index` as Spark SQL of type int.
 
     Parameters
     ----------

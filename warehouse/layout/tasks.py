@@ -30,7 +30,7 @@ SMALLEST_RANGE = 1_000_000
 
 
 def file_rows(target: int | None, *, rows: float = 0, size: float = 0) -> int:
-    """How many rows a file should have, by what is stored of the table.
+    """Return how many rows a file should have, given the rows and bytes of the table.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Answers under a budget, the pure parts: what is known of rows that were not read, and which are worth reading first."""
+"""The pure parts of answers under a budget: bounds for rows that were not read, and the order in which to read rows."""

@@ -1,4 +1,4 @@
-"""How a budget is allotted to the units of a join: which of them are made, in which order, and how much of each.
+"""Allots a budget to the units of a join: which units are made, in which order, and how much of each.
 
 Source: promising-tuples sheet, 5.1 (preferences, shares), 6 and 8.2 (promise for the work); approximate-joins sheet, 9.4.
 """
@@ -45,10 +45,10 @@ class Worth(NamedTuple):
 
 
 def allotted(units: Mapping[Unit, Worth], budget: ViewBudget, left: int) -> dict[Unit, int]:
-    """Return how many pairs each unit may make, in the order of preference: together at most what is ``left`` of a budget.
+    """Return how many pairs each unit may make, in order of preference, within the amount ``left`` of a budget.
 
-    Of equal units the later ones come first: their results live longest. A budget of rows takes whole units, and a part of the
-    first one that does not fit. Where not even a part of one fits, pairs of the preferred one count two rows each.
+    Between equal units the later one comes first, since its results live longest. A budget of rows takes whole units, and a part
+    of the first unit that does not fit. If not even a part of a unit fits, each pair of the preferred unit counts as two rows.
 
     >>> from warehouse.promise.units import ViewBudget, Unit
     >>> units = {Unit(0, 1): Worth(6, 5), Unit(0, 2): Worth(1, 2), Unit(1, 1): Worth(3, 4), Unit(1, 2): Worth(0, 0)}
@@ -137,7 +137,7 @@ def densest_share(keys: Iterable[tuple[int, int]], work: float) -> float:
 
 
 def spent(worth: Worth, budget: ViewBudget, made: int, looked_at: float) -> int:
-    """Return what of a budget a round took of a unit that made so many results and looked at a share of its places.
+    """Return how much of a budget a round used that made ``made`` results and read the share ``looked_at`` of a unit's places.
 
     >>> from warehouse.promise.units import ViewBudget
     >>> spent(Worth(100, 40), ViewBudget(pairs=10), 7, 0.5), spent(Worth(100, 40), ViewBudget(rows=10), 7, 0.5)
@@ -156,9 +156,9 @@ def allowed_in(seconds: float, *, before: int | None, made: int, took: float | N
     seconds
         The budget.
     before
-        What it allowed the last update; None: there was none under it.
+        The number of results that it allowed the last update; None: there was no update with this budget.
     made, took
-        How many results that update made, and in how many seconds; None: they are not known.
+        The number of results that this update made, and the seconds that it took; None: unknown.
 
     Examples
     --------

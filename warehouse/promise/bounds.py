@@ -1,14 +1,14 @@
-"""What is certain of an aggregate while some rows are unread: bounds from numbers of rows and from minima and maxima.
+"""Computes bounds of an aggregate while some rows are unread, from numbers of rows and from minima and maxima.
 
-Rows are read file by file. Of an unread file with s stored rows it is known that between ``least`` and ``most`` of its rows
-belong to a group (0 to s where rows may be dead or filtered out), and, where its footer says so, that their values lie in
-``[low, high]``. Invariant: whatever the unread rows are, as far as these facts allow, the aggregate over all rows lies within the
-bounds. A bound that nothing limits is None. A sum, an average or a median over no rows is null, which no bound covers.
+Rows are read file by file. Between ``least`` and ``most`` rows of an unread file belong to a group: 0 to the number of its rows,
+if rows may be dead or filtered out. If its footer has statistics, their values are in ``[low, high]``. Invariant: for all unread
+rows that agree with these facts, the aggregate over all rows is within the bounds. A bound that nothing limits is None. A sum, an
+average or a median over no rows is null, which no bound covers.
 
-An estimate assumes that unread rows are like those that were read. One that lies outside the bounds is moved to the nearest
+An estimate assumes that unread rows are like the rows that were read. An estimate outside the bounds is moved to the nearest
 bound.
 
-Source: promising-tuples sheet, 5.4 (aggregates over the regions that were reached); the bounds are this warehouse's own.
+Source: promising-tuples sheet, 5.4 (aggregates over the regions that were reached); the bounds are an addition of this warehouse.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 __all__ = ["BoundedEstimate", "Unread", "average", "count", "median", "total"]
 
 Number = Any
-"""An exact number (integer, fraction) or a float; those of one call are of one kind."""
+"""An exact number (integer, fraction) or a float; all numbers of one call are of one kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """What is known of an unread file's rows of a group: bounds of their number and of their values (None: no bound)."""
+    """Bounds of an unread file's rows of a group: of their number and of their values (None: no bound)."""
 
     least: int
     most: int
@@ -82,8 +82,8 @@ def total(read: Number, rows: int, unread: Sequence[Unread], share: float | None
 def average(read: Number, rows: int, unread: Sequence[Unread]) -> BoundedEstimate:
     """Return the mean of values; parameters as for :func:`total`.
 
-    The least possible mean has as many rows as possible of files whose least value is below it, and as few as possible of the
-    others. Files are added in the order of their least values while that lowers the mean.
+    The least possible mean takes as many rows as possible from files whose least value is below it, and as few as possible from
+    the others. Files are added in order of their least values while this lowers the mean.
     """
     low, high = _mean(read, rows, unread, "low"), _mean(read, rows, unread, "high")
     if not rows:
@@ -94,15 +94,15 @@ def average(read: Number, rows: int, unread: Sequence[Unread]) -> BoundedEstimat
 def median(values: np.ndarray, value: float | None, unread: Sequence[Unread]) -> BoundedEstimate:
     """Return the median.
 
-    It can be as low as v if at least as many rows can be at most v as must be above v. The least such v is the lower bound; the
-    upper bound is found in the same way.
+    The median can be v if the rows that can be at most v are at least as many as the rows that must be above v. The least such v
+    is the lower bound; the upper bound is found in the same way.
 
     Parameters
     ----------
     values
-        Those that were read, ascending doubles.
+        The values that were read, as ascending doubles.
     value
-        Their median; None: there are none.
+        Their median; None: there are no values.
     unread
         As for :func:`total`.
 

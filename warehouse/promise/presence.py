@@ -1,11 +1,11 @@
-"""Presence filters: a few bytes that say of a set of keys that a file surely has none of them.
+"""Presence filters: a few bytes that can prove that a file has none of a set of keys.
 
-They are split-block Bloom filters, as Parquet's: blocks of 32 bytes, of which a value has one, and in it one bit of each of eight
-words; block and bits come from a 64-bit hash (parquet-format, BloomFilter.md). Invariant, for a filter of the keys K:
+They are split-block Bloom filters, as Parquet's: each value sets one bit of each of the eight words of one block of 32 bytes.
+Block and bits come from a 64-bit hash (parquet-format, BloomFilter.md). Invariant, for a filter of the keys K:
 
     holds(filter, hash_of(k))    for each k in K
 
-Of other keys about one in 200 is held too, at :data:`_BITS` bits a key.
+The filter also holds about one in 200 of other keys, at :data:`_BITS` bits per key.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _CONSTANTS = {None: 0x2545F4914F6CDD1D, False: 0x9E6C63D0676A9A99, True: 0xD1342
 """The hashes of parts that are neither integers nor text."""
 _BITS = 12
 _FEWEST_BITS = 8
-"""Bits of a key below which a filter tells too little."""
+"""With fewer bits per key a filter excludes too few files."""
 
 
 def hash_of(key: tuple[Any, ...]) -> int:
@@ -139,7 +139,7 @@ def _mixed_array(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def holds(data: bytes, hashed: int, bits: int) -> bool:
-    """Whether a filter holds a hash, of which ``bits`` are :func:`bits_of`."""
+    """Whether a filter holds a hash; ``bits`` is :func:`bits_of` of the hash."""
     start = ((hashed >> 32) * (len(data) // BLOCK) >> 32) * BLOCK
     return int.from_bytes(data[start : start + BLOCK], "little") & bits == bits
 

@@ -1,13 +1,13 @@
-"""Key summaries: how many rows of a data file have which search key, as a few bytes.
+"""Key summaries: a few bytes that give the number of rows of each search key in a data file.
 
 Invariant, for a file with rows R and a summary (rows, counts, rest):
 
     rows = #R    and    counts[k] = #{ r in R : r.key = k } for each k in counts    and    rest = rows - sum(counts)
 
 If all keys fit, they are listed and ``rest`` is 0: the summary is *exact*. Otherwise the most frequent ones are listed, and
-``rest`` counts the rows of all others. A key that is not listed has at most ``rest`` rows. Summaries are linear: that of two
-files together is the sum of theirs, so what a window holds is the sum over its files, and none of them is opened. They count
-stored rows, dead ones too.
+``rest`` counts the rows of all others. A key that is not listed has at most ``rest`` rows. Summaries are linear: the summary of
+two files together is the sum of theirs, so a window's summary is the sum over its files, and no file is opened. Summaries count
+stored rows, also dead ones.
 
 Source: promising-tuples sheet, 3.1, 3.3 (exact tables, one-sided rule), 11 (summary table).
 """
@@ -41,11 +41,11 @@ _EPOCH = date(1970, 1, 1).toordinal()
 _HALF = 1 << 62
 _EXACT = Context(prec=80)
 _SAMPLE = 512
-"""Keys that are encoded to see how many fit."""
+"""Number of keys that are encoded to estimate how many fit."""
 _FEWER = 2
-"""How many times as many keys as fit are not encoded once more."""
+"""If a file has more than this many times the keys that fit, only the most frequent keys are encoded."""
 LEAST_COUNT = 2
-"""Of a key that is listed where not all are: single rows tell nothing about what comes often."""
+"""Least count of a listed key if not all keys fit; a single row does not show a frequent key."""
 
 
 @dataclass(frozen=True)
@@ -110,9 +110,9 @@ def total(summaries: Iterable[KeySummary]) -> KeySummary:
 
 
 def join_bounds(left: KeySummary, right: KeySummary) -> tuple[int, int]:
-    """Return the least and the most pairs of rows with the same key; null joins nothing.
+    """Return a lower and an upper bound of the pairs of rows with the same key; null matches no key.
 
-    A row whose key one side does not list may meet as many rows as the other side has of any one key.
+    If one side does not list a row's key, the row may have as many partners as the most frequent key of the other side.
     """
     pairs = sum(count * right.counts.get(key, 0) for key, count in left.counts.items() if None not in key)
     most_left, most_right = (max(each.counts.values(), default=0) + each.rest for each in (left, right))

@@ -1,14 +1,14 @@
-"""Units of a join under a budget: which results are made now, and the ledger of those that are owed.
+"""Units of a join under a budget, and the ledger of the results that are owed.
 
 A *unit* is the pairs of a range of load slots and a bucket of the join key: a pair belongs to the range of the later load slot of
-its two rows, and to the bucket of its left row's key. Rows keep their load slot and their key, so each pair lies in exactly one
-unit, wherever its rows are stored. With ``through`` = t, ranges R and buckets b, the invariant of a :class:`Ledger` is
+its two rows, and to the bucket of its left row's key. Rows keep their load slot and their key, so each pair belongs to exactly
+one unit, wherever its rows are stored. With ``through`` = t, ranges R and buckets b, the invariant of a :class:`Ledger` is
 
     pairs live at the window time  =  made  +  { pairs of owed units, from each unit's position on }  +  { pairs later than t }
 
 as bags, without a pair on both sides. The pairs of a unit have an order that is a function of their rows alone: ``place`` (a hash
 of the left row's key, times and load slot), then ``row`` (a hash of the result). Equal results end at the same instant, so a
-:class:`Position` (place, row, and how many results of just that place and row are made) stays true while rows expire.
+:class:`Position` (place, row, and the number of made results with exactly this place and row) stays valid while rows expire.
 
 Source: approximate-joins sheet, 9.3 to 9.5 (unit ledger, batch run, completion).
 """
@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 COUNTED = ("left_count", "right_count", "age")
-"""What an expression may name beside the columns of the key, whatever these are called."""
+"""The names that an expression may use in addition to the columns of the key."""
 PREFERENCES = ("desc", "asc", "weighted")
 """The words that a budget may prefer results by; any other text is an expression."""
 BUCKETS = 256
@@ -50,17 +50,17 @@ _EVERY = (1 << BUCKETS) - 1
 FIRST, LAST = -(1 << 63), (1 << 63) - 1
 """The first and the last place, and row: hashes are whole numbers of 64 bits."""
 RANGES = 32
-"""Ranges of a ledger above which a new range waits for others until it is a 32nd of what the ledger goes back."""
+"""If a ledger has more ranges, a new range waits for others until it is a 32nd of the slots of the ledger."""
 _SMALL = 10_000
 """Pairs more than the quota that are rather made and left out again than found out to be so many."""
 
 
 @dataclass(frozen=True)
 class ViewBudget:
-    """``[views.NAME.budget]``: what an epoch makes at most, the preferred results first; whether the rest is owed.
+    """``[views.NAME.budget]``: the upper bound of an epoch's work, the preferred results, and whether the others are owed.
 
-    One of ``pairs`` (results), ``rows`` (that are joined) and ``seconds`` is set. ``prefer`` is one of ``PREFERENCES``, or an
-    expression: units of greater values come first.
+    One of ``pairs`` (results), ``rows`` (rows that are joined) and ``seconds`` is set. ``prefer`` is one of ``PREFERENCES``, or
+    an expression: units with greater values come first.
     """
 
     pairs: int | None = None
@@ -76,7 +76,7 @@ class ViewBudget:
 
     @property
     def amount(self) -> int:
-        """How much of what it counts an epoch may make: results or rows; one of seconds is turned into results before."""
+        """The results or rows of an epoch; a budget of seconds must be converted into results before."""
         found = self.rows if self.pairs is None else self.pairs
         if found is None:
             raise ValueError("a budget of seconds is no number of results before an update is planned")
@@ -127,7 +127,7 @@ class OwedRange:
 
     @property
     def untouched(self) -> bool:
-        """Whether all of its units are owed, none made in part."""
+        """Whether all its units are owed, and no unit is made in part."""
         return int(self.buckets, 16) == _EVERY and not self.begun
 
     @property
@@ -143,15 +143,16 @@ class OwedRange:
 
 @dataclass(frozen=True)
 class Ledger:
-    """What a view under a budget owes: ranges of load slots up to ``through``, the oldest first.
+    """The results that a view under a budget owes: ranges of load slots up to ``through``, the oldest first.
 
-    ``through`` is None before the first build. ``made`` results came in the last epoch; of the ``exact`` pairs of its window time
-    (None: they were not counted, or a condition decides) at least ``least`` and at most ``most`` were missing then. ``lapsed``
-    units ended since the first build before they were made, ``given_up`` ones were not made, as ``complete = "never"`` says.
-    ``later`` pairs have a later slot than ``through``: some rows of it are still to come, and then they are in a unit.
-    ``rows`` are those of the owed units, a row once for each unit: what completing joins, and the most that lack a partner; at
-    least ``incomplete`` rows lack one. ``allowed`` results were what the seconds of the budget were turned into. ``ended`` rows,
-    which had been set aside, were given up when the view was rebuilt, so that their results are not reported.
+    ``through`` is None before the first build. ``made`` counts the results of the last epoch. ``exact`` counts the pairs of its
+    window time (None: they were not counted, or a condition decides); at least ``least`` and at most ``most`` of them were
+    missing then. Since the first build, ``lapsed`` units ended before they were made, and ``given_up`` units were not made
+    because of ``complete = "never"``. ``later`` counts pairs with a later slot than ``through``; they belong to a unit once all
+    rows of the slot are there. ``rows`` counts the rows of the owed units, once for each unit: completing joins them, and at most
+    so many lack a partner; at least ``incomplete`` rows lack one. ``allowed`` is the number of results that the seconds of the
+    budget allowed. ``ended`` rows had been set aside and were given up when the view was rebuilt, so their results are not
+    reported.
     """
 
     through: int | None = None
@@ -205,8 +206,8 @@ class Ledger:
     def waiting(self) -> int | None:
         """The number of the newest range, if it waits for later slots; None: all ranges may be made.
 
-        Rows that never end owe for good, so that without this each update of a view that is never completed adds a range. With
-        it a range is at least a 32nd of what the ledger goes back, and the ranges grow as the logarithm of that.
+        Rows that never end owe results forever, so without this each update of a view that is never completed would add a range.
+        With it each range is at least a 32nd of the slots of the ledger, and the number of ranges grows as their logarithm.
         """
         if self.through is None or len(self.ranges) <= RANGES:
             return None
@@ -251,10 +252,10 @@ class Ledger:
 
 @dataclass(frozen=True)
 class BudgetPlan:
-    """What an update may make of a view under a budget; ``ledger`` says what is owed before it.
+    """The results of a view under a budget that an update may make; ``ledger`` has the owed results before it.
 
-    ``upto`` is the slot up to which all rows are loaded once its steps are done; None: as far as ``ledger`` says, since files
-    were left for another epoch. A ``chunk`` of ``complete`` makes so many results instead.
+    ``upto`` is the slot up to which all rows are loaded after its steps; None: the slot of ``ledger``, since files were left for
+    another epoch. A ``chunk`` of ``complete`` makes so many results instead.
     """
 
     budget: ViewBudget
@@ -273,9 +274,9 @@ class BudgetPlan:
 
 
 def slice_end(position: Position, pairs: int, quota: int, slack: int) -> int:
-    """Return the last place of a unit that is looked at to make a quota of its pairs: places are spread evenly.
+    """Return the last place of a unit to read for a quota of its pairs; places are distributed evenly.
 
-    ``slack`` says how many times the pairs that are expected to be enough.
+    ``slack`` is the factor by which more pairs are read than should suffice.
 
     >>> slice_end(Position(), 1_000_000, 1_000_000, 2) == LAST, slice_end(Position(), 1_000_000, 100, 2) < FIRST // 2
     (True, True)

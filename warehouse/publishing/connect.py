@@ -142,7 +142,7 @@ def tool_of(name: str) -> Tool:
     Raises
     ------
     UsageError
-        When there is none.
+        When there is no such tool.
 
     """
     for tool in TOOLS:

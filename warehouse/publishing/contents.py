@@ -1,9 +1,9 @@
-"""What ``warehouse.duckdb`` holds at an epoch: views over exactly the live rows, and what the warehouse knows of itself.
+"""The contents of ``warehouse.duckdb`` at an epoch: views over exactly the live rows, and facts about the warehouse.
 
-Invariant: the view of a stream, relation or view gives `{ r : r in the files of its version at the epoch, r._exp > window
-time }`, by the very query that ``stream-wh scan`` runs; that of a coalesced table without files makes its rows of its stream's.
-Schema ``main`` has the user's columns, schema ``system`` those of the system too; ``_epochs``, ``_files`` and ``_tables`` are
-tables.
+Invariant: the view of a stream, relation or view gives `{ r : r in the files of its version at the epoch, r._exp > window time
+}`, by the query that ``stream-wh scan`` runs, too. The view of a coalesced table without files computes its rows from the rows of
+its stream. Schema ``main`` has the user's columns, schema ``system`` has system columns, too; ``_epochs``, ``_files`` and
+``_tables`` are tables.
 
 Paths come from the macro ``_root()``: the root for which the file was made, or the variable ``stream_wh_root`` of the
 session that reads a copy of the warehouse elsewhere.
@@ -64,7 +64,7 @@ class TableRow:
 
 @dataclass(frozen=True)
 class _Shown:
-    """One table: its state, the user's columns with their DuckDB types, its live files, or why there are none."""
+    """One table: its state, the user's columns with their DuckDB types, and its live files, or why there are none."""
 
     state: TableState
     columns: tuple[tuple[str, str], ...]
@@ -74,7 +74,7 @@ class _Shown:
 
 @dataclass(frozen=True)
 class Contents:
-    """What the file holds, but for the rows of ``_epochs``; ``unreadable`` tables are damaged, and say so when read."""
+    """The contents of the file without the rows of ``_epochs``; a query of an ``unreadable`` (damaged) table raises an error."""
 
     root: str
     number: int
@@ -91,7 +91,7 @@ def window_filter(window_time: int) -> str:
 
 
 def contents_of(pin: Pin, connection: duckdb.DuckDBPyConnection) -> Contents:
-    """Return what the file holds at a pinned epoch; no data file is opened.
+    """Return the contents of the file at a pinned epoch; no data file is opened.
 
     A view that failed, and a table whose log or zero-row file cannot be read, are in the file, but reading them is an error.
     """

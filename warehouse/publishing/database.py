@@ -49,7 +49,7 @@ _FAILURES = (duckdb.IOException, duckdb.FatalException, duckdb.PermissionExcepti
 def replace(root: Path, epoch: Epoch, *, observer: Observer = nobody, rebuild: bool = False) -> None:
     """Replace the file by the one of the newest epoch; the caller holds the writer lock.
 
-    Under a root in an object store there is none: DuckDB opens a file there by an extension that it downloads only.
+    A root in an object store has no such file, since DuckDB needs a downloaded extension to open it there.
 
     Parameters
     ----------
@@ -58,14 +58,14 @@ def replace(root: Path, epoch: Epoch, *, observer: Observer = nobody, rebuild: b
     epoch
         The newest epoch.
     observer
-        Called before and after it is replaced.
+        Called before and after the file is replaced.
     rebuild
-        Whether to read all epochs' records again, instead of taking what the former file has of them.
+        Whether to read all epochs' records again instead of copying them from the former file.
 
     Raises
     ------
     StorageFailedError
-        When the disk does not take it. The epoch is committed all the same.
+        When the file cannot be written. The epoch is committed nevertheless.
 
     """
     if not store_of(root).local_paths:

@@ -35,16 +35,16 @@ _ROOT_MACRO = "_root"
 
 @dataclass(frozen=True)
 class DatabaseDifference:
-    """What is wrong with the file; ``moved`` means that it was made for another directory, and nothing else was compared."""
+    """A fault of the file; ``moved`` means that it was made for another directory, and nothing else was compared."""
 
     kind: Literal["missing", "damaged", "stale", "changed", "moved"]
     message: str
 
 
 def difference(root: Path, epoch: Epoch) -> DatabaseDifference | None:
-    """Return how the file differs from that of an epoch, the newest; None when it does not, or none is made for such a root.
+    """Return how the file differs from the contents of the newest epoch; None if it does not, or such a root has no file.
 
-    Tables whose log or zero-row file cannot be read now are left out.
+    It ignores tables whose log or zero-row file cannot be read.
     """
     if not store_of(root).local_paths:
         return None
@@ -81,7 +81,7 @@ def _compared(connection: duckdb.DuckDBPyConnection, root: Path, epoch: Epoch) -
 
 
 def _different(connection: duckdb.DuckDBPyConnection, unreadable: Collection[str], oldest: int) -> str | None:
-    """Return what is different, in words."""
+    """Return the difference in words."""
     for part, query in _PARTS.items():
         found, expected = (_defined(connection, query, catalog, unreadable) for catalog in (_FOUND, _EXPECTED))
         if found != expected:
@@ -106,7 +106,7 @@ def _is_of(name: str, tables: Collection[str]) -> bool:
 def _differ(
     connection: duckdb.DuckDBPyConnection, table: str, column: str, oldest: int, unreadable: Collection[str]
 ) -> bool:
-    """Whether two tables hold other rows: of epochs those that are still readable, of tables those that can be read."""
+    """Whether two tables have different rows, of readable epochs and readable tables."""
     kept = f"number >= {oldest}" if column == "number" else f"{column} NOT IN (SELECT unnest(?::VARCHAR[]))"
     given = [] if column == "number" else [list(unreadable)]
     sides = [f"(SELECT * FROM {catalog}.{table} WHERE {kept})" for catalog in (_FOUND, _EXPECTED)]

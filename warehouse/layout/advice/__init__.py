@@ -1,6 +1,6 @@
-"""What a layout will cost: a workload, what each update of a layout does to it, prices, and which layouts to compare.
+"""Predicts the costs of layouts: the workload, the work of each update, prices, and the layouts to compare.
 
-Pure: no clock, no file, no fitting; `warehouse.advice` brings measured workloads and prices.
+Pure: it reads no clock and no file, and fits nothing; `warehouse.advice` measures workloads and prices.
 """
 
 from warehouse.layout.advice.candidates import candidates

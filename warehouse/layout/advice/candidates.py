@@ -23,7 +23,7 @@ _SCATTERED = ((2, 2), (4, 4))
 
 
 def candidates(periods: int, *, widest: int | None = None, seed: int = 0, few: bool = False) -> tuple[Layout, ...]:
-    """Layouts to compare, each once.
+    """Return the layouts to compare, without duplicates.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def candidates(periods: int, *, widest: int | None = None, seed: int = 0, few: b
     widest
         The widest expiry block that is allowed, in slots; None allows any.
     seed
-        Of permuted assignments.
+        The seed of permuted assignments.
     few
         Only layouts that usually lie on the front: enough to decide whether a layout still fits.
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["WORTH_IT", "Evaluation", "LayoutChoice", "choose", "evaluate", "pareto", "probe_work"]
 
 
-# --- what a layout is predicted to cost under a workload ---
+# --- predicted costs of a layout under a workload ---
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Evaluation:
     layout
         The layout.
     footprint
-        What its updates do and what files it keeps.
+        The work of its updates, and its files.
     update, probe
         Seconds of a mean update, and of a probe.
     interval
@@ -39,7 +39,7 @@ class Evaluation:
     bytes
         Bytes of the newest epoch's files.
     disk
-        Bytes on disk: those, and superseded files that stay for `retain`.
+        Bytes on disk, with the superseded files that stay for `retain`.
     """
 
     layout: Layout
@@ -70,7 +70,7 @@ def evaluate(layout: Layout, load: Workload, pricing: Pricing) -> Evaluation:
 
 
 def probe_work(found: Footprint, load: Workload) -> ProbeWork:
-    """The work of a mean probe: the first of a process opens every file, later ones those that hold the key."""
+    """Return the work of a mean probe: the first probe of a process opens every file, later ones only files with the key."""
     without = found.files - found.key_files
     return ProbeWork(
         first=load.cold_probes,
@@ -86,9 +86,9 @@ WORTH_IT = 1.05
 _SAME = 0.02
 """Predicted costs that differ by less are the same: the smaller space decides."""
 _EXPERIMENTAL = 0.10
-"""By how much assignments that cannot be sealed, or are uneven, must be better to be recommended."""
+"""Assignments that cannot be sealed, or are uneven, must be better by this share to be recommended."""
 _CLOSE = 0.10
-"""Of layouts on the front that differ by less in every figure one is shown."""
+"""If layouts on the front differ by less than this in every figure, only one is shown."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class LayoutChoice:
 
 
 def choose(found: Sequence[Evaluation], *, shown: int = 6) -> LayoutChoice:
-    """Return the layout that costs least for each update interval, and the few that no other one beats.
+    """Return the layout with the least cost per update interval, and the few layouts that no other one beats.
 
     Parameters
     ----------

@@ -1,8 +1,7 @@
 """The source's own recommendations, for comparison: doubly-partitioned-index sheet, section 8.3.
 
-They were measured on spinning disks with row files. Here `small` means that the share of the rows which an update of a
-4x4 grid touches fits into the memory of the updating job, and `many` that the probes of an interval cost more than its
-update.
+They were measured on spinning disks with row files. `small` means that the rows that an update of a 4x4 grid touches fit into the
+memory of the updating job. `many` means that the probes of an interval cost more than its update.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What a layout does with a workload in its steady state: the work of its updates, its files, its dead rows.
+"""Simulates a layout under a workload in the steady state: the work of its updates, its files, its dead rows.
 
-The updates of about one cycle of the grid are played with expected sizes, by the layout's own formulas for cells, blocks
-and sealing, so that what is predicted is what the planner will do. Runs appended to staggered rows and block columns are
-followed one by one; other assignments of `norebuild` cannot be sealed, so each of their runs simply stays until its
-block has passed; of `rebuild` the planned sub-indices are summed up at some updates of a cycle.
+The updates of about one cycle of the grid are simulated with expected sizes. The formulas for cells, blocks and sealing are those
+of the layout, so the prediction is what the planner will do. Runs that are appended to staggered rows and block columns are
+followed one by one. Other assignments of `norebuild` cannot be sealed, so each run stays until its block has passed. For
+`rebuild` the planned sub-indices are summed up at some updates of a cycle.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FINEST = 150
 EXACT = 1000
 """Slots of a window up to which every update of appended runs is played."""
 _PLAYED, _OPEN = 300, 4
-"""Of a longer window at least so many are played, and at least so many while a row of the grid is open."""
+"""In a longer window at least this many updates are simulated, and at least this many while a row of the grid is open."""
 _BLOCKS = 200
 """Blocks of a window up to which each is played for itself."""
 _UPDATES = 100
@@ -80,12 +80,12 @@ class Footprint:
 
 
 def footprint(layout: Layout, load: Workload, *, stride: int | None = None) -> Footprint:
-    """Play a layout's updates, doubly-partitioned-index sheet, sections 5.2, 5.3 and 11.
+    """Simulate a layout's updates: doubly-partitioned-index sheet, sections 5.2, 5.3 and 11.
 
-    A window of up to a thousand slots is played update by update. Of a longer one every so many updates are played, each of
-    which stands for those before it. What that changes is below 5 percent of the rows on disk, the rows written and the cost
-    of an update, and below 10 percent of the files, in windows where both can be played. A window of more than 200 expiry blocks
-    is played with wider ones, which changes files by up to a third.
+    A window of up to a thousand slots is simulated update by update. In a longer one, one of several updates is simulated and
+    stands for those before it. In windows where both can be computed, the difference is below 5 percent of the rows on disk, of
+    the written rows and of the cost of an update, and below 10 percent of the files. A window of more than 200 expiry blocks is
+    simulated with wider blocks, which changes the files by up to a third.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def footprint(layout: Layout, load: Workload, *, stride: int | None = None) -> F
     load
         The workload; its rate is taken to be constant.
     stride
-        Every which update to play where runs are appended; None: as the length of the window asks for.
+        If runs are appended, each ``stride``-th update is simulated; None: chosen by the length of the window.
     """
     if layout.technique == "rebuild":
         return _rebuilt(layout, load)
@@ -117,7 +117,7 @@ def _stride(layout: Layout) -> int:
 
 @dataclass(frozen=True)
 class _Update:
-    """What an update writes and reads: rows of its runs, rows read again, sub-indices; and how many updates are like it."""
+    """The work of an update: rows of its runs, rows read again, sub-indices; and the number of updates that it stands for."""
 
     runs: Sequence[float]
     read: float
@@ -166,7 +166,7 @@ class _Tally:
             self.spread = max(self.spread, pstdev(own, mean) / mean)
 
     def expected(self, rows: float) -> float:
-        """How many files a run makes that has so many rows on average: where few are expected there may be none."""
+        """Return the expected number of files of a run with so many rows on average; a run of few rows may have none."""
         target = self.load.target_rows
         return 1.0 - exp(-rows) if rows <= largest_file(target) else rows / target
 
@@ -195,11 +195,11 @@ _Batch = tuple[int, int]
 
 
 class _Appending:
-    """Staggered rows of block columns, sealed or not: the runs of each block of each sub-index.
+    """Simulates staggered rows with block columns, sealed or not: the runs of each block of each sub-index.
 
-    Every ``stride``-th update is played, for those before it too: their rows lie in runs of their own until they are merged, at
-    the slot at which the row closes. Slots, blocks and rows of the grid stay as they are. A window of very many blocks is
-    played with wider ones, each of which stands for ``together`` blocks.
+    Every ``stride``-th update is simulated and stands for those before it: each of these has its own runs until they are merged,
+    at the slot at which the row closes. Slots, blocks and rows of the grid do not change. A window of very many blocks is
+    simulated with wider blocks; each stands for ``together`` blocks.
     """
 
     def __init__(self, layout: Layout, load: Workload, stride: int) -> None:
@@ -296,7 +296,7 @@ class _Appending:
         return self.layout.base + row(self.layout, k, e) * self.layout.columns + e + 1
 
     def written(self, k: int) -> dict[tuple[int, int], _Run]:
-        """What the update of slot k alone writes, where it merges nothing."""
+        """Return the runs that the update of slot k alone writes, if it merges nothing."""
         w, p = self.layout.expiry_block, self.layout.periods
         runs: dict[tuple[int, int], _Run] = {}
         for block in self.blocks(k):
@@ -337,9 +337,9 @@ class _Appending:
 
 
 def _scattered(layout: Layout, load: Workload, stride: int) -> Footprint:
-    """Appended runs that are never merged: each lies in one (sub-index, block) until that block has passed.
+    """Simulate appended runs that are never merged: each stays in one (sub-index, block) until the block has passed.
 
-    Of load slots every ``stride``-th is looked at, and stands for those before it.
+    Every ``stride``-th load slot is simulated and stands for those before it.
     """
     while gcd(stride, layout.rows) > 1:  # so that every row of the grid is met
         stride += 1

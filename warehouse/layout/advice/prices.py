@@ -104,11 +104,11 @@ DEFAULT_PRICES = Pricing(
     update=brought(UpdateWork.names(), (0.41, 2e-3, 2.6e-6, 2e-3, 8e-3, 0.16, 0.65e-6, 1.5e-6, 0.065e-6)),
     probe=brought(ProbeWork.names(), (2.5e-3, 2.5e-2, 1e-5, 1.5e-4, 1.45e-3, 1e-6)),
 )
-"""What work cost on the machine of `benchmarks/README.md` (two cores, rows of 130 bytes, a warm session).
+"""Prices of work on the machine of `benchmarks/README.md` (two cores, rows of 130 bytes, a warm session).
 
-Those of updates are fitted to the thirty warm ones of that page's run of 2026-11-21, which they reproduce to 5 percent (100,000
-rows in 0.87 s, 1.39 s where 125,000 old rows were sealed); those of probes reproduce its 13.9 and 49.3 ms for 8 rows in 7
-files and 1,792 rows in 32. All its updates wrote four or five runs from four landing files, so it cannot separate a file's or a
-sub-index's price from what every update costs: those three prices are supposed. `python -m benchmarks.advice` measures
-layouts that differ in them, and fits all.
+Prices of updates are fitted to the thirty warm updates of that page's run of 2026-11-21, and reproduce them to 5 percent (100,000
+rows in 0.87 s; 1.39 s with 125,000 sealed old rows). Prices of probes reproduce its 13.9 ms for 8 rows in 7 files, and 49.3 ms
+for 1,792 rows in 32 files. All its updates wrote four or five runs from four landing files, so the run cannot separate the prices
+of a file, of a sub-index and of an update: those three prices are assumed. `python -m benchmarks.advice` measures layouts that
+differ in them, and fits all.
 """

@@ -1,7 +1,7 @@
-"""What one update and one probe do, in the units that prices are for: doubly-partitioned-index sheet, sections 5.4 and 11.
+"""The work of an update and of a probe, in the units of prices: doubly-partitioned-index sheet, sections 5.4 and 11.
 
-An update reads what landed, distributes the runs that it writes over tasks (largest first to the least loaded, as the writer
-does), and takes as long as its busiest task; so rows read again, written and sorted are those of that task.
+An update reads landing files, and distributes the runs that it writes over tasks (the largest run first, to the least loaded
+task, as the writer does). It takes as long as its busiest task, so rows read again, written and sorted are counted for this task.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ __all__ = ["ProbeWork", "UpdateWork", "busiest_task", "task_work"]
 
 @dataclass(frozen=True)
 class UpdateWork:
-    """What an update does to one table; every field has a price of its own.
+    """The work of an update on one table; every field has a price.
 
-    `reread` is 1 for an update that reads old files at all: that takes another source and its tasks, however few rows.
+    `reread` is 1 if the update reads old files: this takes another source and its tasks, even for few rows.
     """
 
     update: float = 1.0
@@ -48,10 +48,10 @@ class UpdateWork:
 
 @dataclass(frozen=True)
 class ProbeWork:
-    """What a probe of one key looks at; every field has a price of its own.
+    """The work of a probe of one key; every field has a price.
 
-    `passed_file` is left out by its statistics or its filter, `opened_file` is read in vain, `key_file` holds the key;
-    `first` is 1 for the first probe of a process, which has no filters yet.
+    `passed_file` counts files pruned by statistics or filters, `opened_file` files that are read without a match, and `key_file`
+    files with the key. `first` is 1 for the first probe of a process, which has no filters yet.
     """
 
     probe: float = 1.0

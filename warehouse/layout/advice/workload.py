@@ -26,19 +26,19 @@ class Workload:
     rate
         Rows inserted.
     shares
-        Of the inserted rows, the share with b - a = 1, 2, .., p; what is left to 1 outlives the window.
+        The shares of the inserted rows with b - a = 1, 2, .., p; the remainder to 1 outlives the window.
     arriving
-        Rows read from landing files, those dead on arrival and rejected ones included.
+        Rows read from landing files, with rows that are dead on arrival or rejected.
     landing_files
         Landing files.
     row_bytes
         Bytes of a stored row.
     rows_per_key
-        Live rows that the answer to a probe has.
+        Live rows in the answer to a probe.
     probes
         Probes.
     cold_probes
-        The share of them that are the first of a process.
+        The share of the probes that are the first of a process.
     scans
         Scans.
     retained
@@ -46,7 +46,7 @@ class Workload:
     workers
         Tasks that run side by side.
     target_rows
-        Rows of a file, where runs are larger.
+        Rows of a file; larger runs have several files.
     """
 
     periods: int

@@ -28,7 +28,7 @@ __all__ = ["LiveDifference", "has_files", "live_difference"]
 
 @dataclass(frozen=True)
 class LiveDifference:
-    """What is wrong with a live table."""
+    """A fault of a live table."""
 
     kind: Literal["missing", "stale", "changed", "damaged"]
     message: str
@@ -86,7 +86,7 @@ def live_difference(pin: Pin, state: TableState, connection: duckdb.DuckDBPyConn
 
 
 def _damaged(table: Path, found: LiveState) -> tuple[str, str] | None:
-    """Return the first file whose bytes are not those that were written, and why; in a store none is looked for."""
+    """Return the first file whose bytes changed since they were written, and how; None in an object store."""
     if not store_of(table).cheap_requests:
         return None
     reasons = ((path, damage(table / path)) for path in sorted(found.files))

@@ -1,13 +1,13 @@
 """The data files of a live table: shared with the table where all rows are live, else cut into pieces.
 
-A file is shared by a hard link, which costs no bytes and outlives the table's own name of it; where the file system has no
-links, and in an object store, it is copied (by the store itself). The Delta protocol knows paths outside a table's
-directory, but not every reader does: *measured*, delta-rs' dataset and table readers, pandas, Polars and DuckDB over them look
-for ``../../tables/x/part.parquet`` and for absolute paths below the table; Spark and delta-rs' query engine find them.
+A file is shared by a hard link, which costs no bytes and stays if the table's own name is deleted. If the file system has no
+links, and in an object store, it is copied (by the store itself). The Delta protocol allows paths outside a table's directory,
+but not every reader supports them: *measured*, delta-rs' dataset and table readers, pandas, Polars and DuckDB over them look for
+``../../tables/x/part.parquet`` and for absolute paths below the table; Spark and delta-rs' query engine find them.
 
-The name of each file has the sum of its bytes (:mod:`warehouse.storage.fingerprint`), as far as the table's file had one.
+The name of each file has the sum of its bytes (:mod:`warehouse.storage.fingerprint`), if the name of the table's file has it.
 
-Files have columns that the live table has not (``_load_slot``, ``_exp_slot``); readers of Delta take those of the schema.
+Files have columns that are not in the live table (``_load_slot``, ``_exp_slot``); readers of Delta use the columns of the schema.
 """
 
 from __future__ import annotations
@@ -92,12 +92,12 @@ def _written(target: Path, held: LiveFile, statistics: Sequence[str]) -> Written
 
 
 def require_sources(table: Path, cut: Cut, pin: Pin) -> None:
-    """Verify the files whose rows a cut writes again: the engine verifies nothing, and the pieces would get new sums.
+    """Verify the files whose rows a cut writes again: the engine does not verify them, and the pieces get new sums.
 
     Raises
     ------
     DamagedFileError, MissingPartError
-        When one of them is not as it was written.
+        When a file is missing or changed since it was written.
 
     """
     require_whole([Path(place) for place in pin.local(_sources(table, cut))])

@@ -1,10 +1,10 @@
-"""The log of a live table: what it holds now, who wrote that, and the commit that brings it to the next epoch.
+"""The log of a live table: its current files, their writer, and the commit that moves it to the next epoch.
 
 Each commit is one file, made exclusively, at protocol reader 1, writer 2. Its ``userMetadata`` names the epoch, its window
 time, the oldest version whose files are kept, and a digest of the files that the table has from then on. If the newest commit of
 a table does not have these, another writer made it: none of the files is trusted, and all are replaced.
 
-The tag ``stream_wh`` of a file says whose rows it holds (:class:`warehouse.publishing.live.move.LiveFile`).
+The tag ``stream_wh`` of a file names the sources of its rows (:class:`warehouse.publishing.live.move.LiveFile`).
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ _PROTOCOL = {"minReaderVersion": 1, "minWriterVersion": 2}
 
 @dataclass(frozen=True)
 class LiveState:
-    """What a live table holds at its newest version.
+    """The newest version of a live table.
 
-    ``epoch`` and ``committed_at`` are those of the epoch that it was moved to (-1: somebody else made the newest version),
-    ``oldest`` the oldest version whose files are kept. ``files`` are ``add`` actions by path.
+    ``epoch`` and ``committed_at`` belong to the epoch to which it was moved (-1: another writer made the newest version).
+    ``oldest`` is the oldest version whose files are kept. ``files`` are ``add`` actions by path.
     """
 
     version: int
@@ -84,13 +84,13 @@ class LiveState:
         return (self.epoch, self.committed_at) == (epoch.number, epoch.committed_at)
 
     def held(self) -> list[LiveFile]:
-        """Return its files and whose rows they hold, without files that another writer added."""
+        """Return its files with the sources of their rows, without files that another writer added."""
         return [_live_file(path, action) for path, action in self.files.items()] if self.trusted else []
 
 
 @dataclass(frozen=True)
 class Written:
-    """A file to add: its path relative to the table, bytes, statistics as the log has them, and what it holds."""
+    """A file to add: its path relative to the table, bytes, statistics as in the log, and the sources of its rows."""
 
     path: str
     size: int
@@ -101,7 +101,7 @@ class Written:
 
 @dataclass(frozen=True)
 class LoggedCommit:
-    """A commit of a live table: when it was made (microseconds), the files that it removed, what its ``userMetadata`` says."""
+    """A commit of a live table: its time (microseconds), the files that it removed, and its ``userMetadata``."""
 
     version: int
     at: int
@@ -110,12 +110,12 @@ class LoggedCommit:
 
 
 def newest_state(table: Path) -> LiveState | None:
-    """Return what a live table holds; None when there is none, or none that can be continued.
+    """Return the newest state of a live table; None if there is no table, or none that can be continued.
 
     Raises
     ------
     OSError, StoreBusyError
-        When the disk or the store does not deliver its log: that may pass, and does not mean that the table is damaged.
+        When the disk or the store cannot read the log; the table need not be damaged, and a later attempt may succeed.
 
     """
     try:
@@ -140,7 +140,7 @@ def newest_state(table: Path) -> LiveState | None:
 
 
 def live_place(root: Path, name: str, epoch: Epoch) -> Path | None:
-    """Return the directory of a table's live table; None when there is none of this epoch or a later one."""
+    """Return the directory of a table's live table; None if there is no live table of this epoch or a later one."""
     table = root / LIVE / name
     state = newest_state(table)
     return table if state is not None and state.epoch >= epoch.number else None
@@ -194,7 +194,7 @@ def commit_version(
     table
         The live table's directory.
     before
-        What it holds; None: the table is new.
+        Its newest state; None: the table is new.
     epoch
         The epoch whose live rows it holds after the commit.
     table_id
@@ -210,14 +210,14 @@ def commit_version(
     oldest
         The oldest version whose files are kept.
     retain
-        For how long a version that was superseded stays, in microseconds.
+        How long a superseded version stays, in microseconds.
     now
         The clock's instant in microseconds.
 
     Raises
     ------
     FileExistsError
-        When somebody else made this version.
+        When another writer made this version.
 
     """
     files = {} if before is None else before.files
@@ -258,7 +258,7 @@ def commit_version(
 def _metadata(
     before: LiveState | None, table_id: str, schema: Mapping[str, Any], statistics: Sequence[str], retain: int, now: int
 ) -> Mapping[str, Any]:
-    """Return what the log says that the table is: as before, if that is what it has to be."""
+    """Return the ``metaData`` action of the table: the one before, if nothing changed."""
     properties = {**table_properties(statistics, retain), "delta.enableExpiredLogCleanup": "false"}
     identity = table_id if before is None else before.metadata["id"]
     wanted: dict[str, Any] = metadata_action(identity, schema, (), properties, now)["metaData"]
@@ -296,9 +296,10 @@ def _digest(metadata: Mapping[str, Any], files: Mapping[str, Mapping[str, Any]])
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
-# --- the versions of a live table that are over: readable for ``retain`` after the next one, then their files go ---
-# A version is over when the next one is made. Which files it alone had, the next one's ``remove`` actions say: so
-# nothing is listed as versions pass. What crashes left behind is found by listing (:func:`leftovers`).
+# --- superseded versions of a live table: readable for ``retain`` after the next version, then their files are deleted ---
+
+# The next version's ``remove`` actions name the files that only the superseded version had, so no directory is listed.
+# :func:`leftovers` lists the directory for files that crashes left.
 
 
 def oldest_kept(table: Path, state: LiveState, retain: int, now: int) -> int:
@@ -316,9 +317,9 @@ def delete_passed(table: Path, state: LiveState, oldest: int) -> None:
 
 
 def passed_files(table: Path, state: LiveState, oldest: int) -> set[str]:
-    """Return the files that versions below ``oldest`` had and no later one has: names are new, so what was removed stays so.
+    """Return the files that versions below ``oldest`` had and later ones do not have. Names are not used again.
 
-    Only somebody else brings a file back that was removed. The next version replaces theirs, for which nothing is kept.
+    Only another writer can add a removed file again. The next version replaces all its files, so nothing is kept for it.
     """
     over = islice(commits(table, state.oldest), oldest - state.oldest)
     return {name for commit in over for name in commit.removed} - set(state.files)

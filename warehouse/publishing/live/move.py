@@ -1,12 +1,12 @@
-"""Plans how a live table gets from the rows that it holds to those of an epoch (pure).
+"""Plans how a live table is moved from its rows to the live rows of an epoch (pure).
 
 Invariant of a live table at an epoch of slot k: its files hold `{ r in the table's files at the epoch : r._exp_slot > k }`, each
-row once. A file of the table whose rows are all live is *shared*, as it is. Rows of a file of which some are dead are in
-*pieces*: they are cut by the highest bit in which their expiration slot differs from k, as in a timing wheel. A
-piece then dies whole, or is cut once more, so a row is written at most once for each bit of the distance to its end.
+row once. If all rows of a table's file are live, the file is *shared*. If some are dead, the others are in *pieces*: they are cut
+by the highest bit in which their expiration slot differs from k, as in a timing wheel. Later a piece either dies as a whole or is
+cut again, so a row is written at most once for each bit of the distance to its end.
 
-Pieces of one cut hold rows of several files, and further cuts join pieces of several cuts. When a file that pieces were cut
-from leaves the table (it was sealed, rewritten, erased), all pieces that share a file with them, directly or not, are void.
+A piece may have rows of several files, and later cuts join pieces of several cuts. If a source file of pieces leaves the table
+(it was sealed, rewritten or erased), all pieces that share a file with them, directly or not, are void.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class TableFile:
 
 @dataclass(frozen=True)
 class LiveFile:
-    """A file of the live table: its path, the table's files whose rows it holds, and of a piece when and what was cut.
+    """A file of the live table: its path, and the table's files with its rows; a piece also has the slots of its cut.
 
     ``since`` is the slot at which the piece was cut (None: the file is shared, whole), ``low`` and ``high`` are the smallest
     and largest ``_exp_slot`` of its rows.
@@ -52,7 +52,7 @@ class LiveFile:
 
 @dataclass(frozen=True)
 class Cut:
-    """Rows to write into pieces: those that are still live of some of the table's files and of some pieces."""
+    """Rows to write into pieces: the live rows of some of the table's files and of some pieces."""
 
     group: str
     sources: frozenset[str]
@@ -62,7 +62,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class LiveMove:
-    """The files that stay, those of the table that are shared from now on, and what is cut; all others leave."""
+    """The files that stay, the table's files that are shared from now on, and the cut rows; all other files leave."""
 
     kept: tuple[LiveFile, ...]
     shared: tuple[TableFile, ...]

@@ -1,8 +1,8 @@
-"""Moving the live tables of a warehouse to its newest epoch, and freeing what they do not need any more.
+"""Moves the live tables of a warehouse to its newest epoch, and deletes files that they no longer need.
 
-A live table is derived data: the newest epoch has all that it holds, and a live table with any fault is made again from there.
-It is moved right after the epoch's record is written, never before. After a crash it is at the epoch before, and the next holder
-of the writer lock moves it. A table whose rows cannot be read, and a view that failed, are not moved.
+A live table is derived data: all its rows are in the newest epoch, and a live table with a fault is rebuilt from there. It is
+moved right after the epoch's record is written, never before. After a crash it is at the epoch before, and the next writer moves
+it. A table whose rows cannot be read, and a view that failed, are not moved.
 """
 
 from __future__ import annotations
@@ -64,9 +64,8 @@ _LOG = logging.getLogger("warehouse")
 class LiveRules:
     """Which tables are published, and how long superseded versions stay.
 
-    ``names`` are tables, ``bounded`` those of them with a bound on how long the bytes of a dead row may exist. ``retain``
-    is for how long a version that was superseded stays, in microseconds; ``frees`` tells whether an update deletes what is
-    older.
+    ``names`` are tables; ``bounded`` are the tables with a bound on how long the bytes of a dead row may exist. A superseded
+    version stays for ``retain`` microseconds; ``frees`` says whether an update deletes older ones.
     """
 
     names: Collection[str]
@@ -87,7 +86,7 @@ class Space:
 
 
 def live_states(epoch: Epoch, names: Collection[str]) -> tuple[TableState, ...]:
-    """Return the tables of an epoch that are published, archives of streams with these among them."""
+    """Return the published tables of an epoch, with the archives of published streams."""
     return tuple(
         state for state in visible(epoch) if state.name in names or (state.archive_of is not None and state.archive_of in names)
     )
@@ -96,9 +95,9 @@ def live_states(epoch: Epoch, names: Collection[str]) -> tuple[TableState, ...]:
 def publish(
     root: Path, epoch: Epoch, rules: LiveRules, *, now: int, observer: Observer = nobody, rebuild: bool = False
 ) -> tuple[str, ...]:
-    """Bring all live tables to an epoch, the newest, and return the names of those that were moved.
+    """Move all live tables to the newest epoch, and return the names of the moved ones.
 
-    The caller holds the writer lock. Those that are there already stay as they are.
+    The caller holds the writer lock. Live tables that are at this epoch already do not change.
 
     Parameters
     ----------
@@ -118,7 +117,7 @@ def publish(
     Raises
     ------
     StorageFailedError
-        When the disk does not take it. The epoch is committed all the same.
+        When a file cannot be written. The epoch is committed nevertheless.
 
     """
     states = [state for state in live_states(epoch, rules.names) if state.view is None or state.view.failed is None]
@@ -232,7 +231,7 @@ def _move(
 
 
 def _whole_move(pin: Pin, state: TableState, before: LiveState | None) -> LiveMove:
-    """Plan a move all of whose sources are verified, so that no damage is published; damaged pieces are cut from the table again.
+    """Plan a move with verified sources only, so that no damage is published; damaged pieces are cut from the table again.
 
     Raises
     ------
@@ -267,7 +266,7 @@ def _tables(root: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _forget(root: Path, epoch: Epoch, rules: LiveRules, now: int, *, dry_run: bool = False) -> Space:
-    """Delete the live tables of what is not published any more, once their last version is over as any other would be."""
+    """Delete the live tables that are no longer published, once their last version is older than ``retain``."""
     published = {state.name for state in live_states(epoch, rules.names)}
     space = Space()
     for name, table in _tables(root):
@@ -281,7 +280,7 @@ def _forget(root: Path, epoch: Epoch, rules: LiveRules, now: int, *, dry_run: bo
 
 
 def _changed_at(table: Path) -> int:
-    """When a table last changed, in microseconds; by its files where its log cannot be read, since somebody may read it still."""
+    """Return when a table last changed, in microseconds: by its log, or by its files if the log cannot be read."""
     state = newest_state(table)
     if state is not None:
         return state.moved_at
@@ -333,5 +332,5 @@ def _weight(paths: list[Path]) -> Space:
 
 
 def live_rules(catalog: Catalog) -> LiveRules:
-    """Return what a catalog says of live tables."""
+    """Return the rules for live tables of a catalog."""
     return LiveRules(catalog.published, tuple(catalog.erase_within), catalog.retain, frees=catalog.vacuum == "auto")
