@@ -1,9 +1,9 @@
-"""What the driver does for a large coalesced table while Spark loads the rows of its stream.
+"""Work of the driver for a large coalesced table while Spark loads the rows of its stream.
 
-Its stored rows are read while Spark reads and counts what arrived; new ones are made, and encoded as files, while Spark writes
-the stream's files. The stored rows are rows of the last epoch, and the points are the rows that Spark counted. Their files are
-looked at again before the stream's commit: if one is not the planned one any more, the batch and all made of it are dropped.
-Nothing is written ahead of the table's step, so a process that ends meanwhile leaves no trace of it.
+The driver reads the stored rows while Spark reads and counts the arrived rows. It makes new rows, and encodes them as files,
+while Spark writes the stream's files. The stored rows are rows of the last epoch, and the points are the rows that Spark counted.
+Before the stream's commit the landing files are checked again: if one changed since it was planned, the batch and everything made
+from it are dropped. Nothing is written ahead of the table's step, so a process that ends meanwhile leaves no trace of it.
 
 An update works ahead for one table at a time, since the rows of each may take much memory.
 """
@@ -23,7 +23,7 @@ class Follower(Protocol):
     """The source of a table that follows a stream."""
 
     def read_ahead(self) -> tuple[str, ...]:
-        """Begin to read what is stored, and return the columns that are asked of the batch; none: nothing was begun."""
+        """Begin to read stored rows, and return the columns that are needed from the batch; empty: no reading was begun."""
 
     def make_ahead(self) -> None:
         """Begin to make new rows, if reading was begun and the batch has the columns."""
@@ -37,7 +37,7 @@ class Ahead:
     _stream: str | None = None
 
     def read(self, stream: str) -> tuple[str, ...]:
-        """Begin to read what is stored of a table, and return the columns that are asked of the batch of its stream."""
+        """Begin to read a table's stored rows, and return the columns that are needed from the batch of its stream."""
         if self._stream not in (None, stream):
             return ()
         for each in self.followers(stream):

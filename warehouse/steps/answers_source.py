@@ -1,10 +1,9 @@
-"""The answers that an aggregate's step gives: DuckDB merges the states of slots in the driver.
+"""Computes the answers of an aggregate's step: DuckDB merges the states of slots in the driver.
 
-Each due window uses the slots ``end - length + 1 .. end`` of its synopses as this plan has left them. Rows that this plan has
-removed are read at the version before, so an update that moves over many slots answers the ends in between from the rows of that
-time.
+Each due window uses the slots ``end - length + 1 .. end`` of its synopses at the version that this plan has committed. Rows that
+this plan removed are read at the version before, so an update over many slots can answer the ends in between.
 
-A difference of synopses only uses slots for which all of them are complete.
+A difference of synopses uses only slots for which all of them are complete.
 """
 
 from __future__ import annotations
@@ -136,7 +135,7 @@ class AnswersSource:
 
     @property
     def commit_metadata(self) -> Mapping[str, object]:
-        """What its commit says in addition to the counts: which answers there was time for, where that is bounded."""
+        """The commit's metadata in addition to the counts: the computed answers, if the time is limited."""
         if self.own.within is None:
             return {}
         return {ANSWERED: [[due.text, due.end] for due in self._given[0]]}
@@ -250,7 +249,7 @@ class AnswersSource:
                 yield commit.version, commit.metadata
 
     def rows(self, connection: duckdb.DuckDBPyConnection, table: str) -> str:
-        """Return the query for a synopsis's rows: those that stay at this plan's version, the others at the one before."""
+        """Return the query for a synopsis's rows: at this plan's version, and removed rows at the version before."""
         state = self.last.table(table) if self.last else None
         now = max((version for version, _ in self._commits(table)), default=state.version if state else 0)
         planned = self.plan.stream(table)
@@ -262,4 +261,4 @@ class AnswersSource:
         return rows_in_duckdb(connection, self.files, lambda: self.session, path=path, sides=sides, columns=columns)
 
     def release(self) -> None:
-        """Nothing is cached: the rows are in the driver."""
+        """Do nothing: the rows are in the driver."""

@@ -176,7 +176,7 @@ def _explained_rewrite(number: int, step: RewriteCells, come: Incoming) -> StepE
 
 
 def _explained_former(cells: FormerCells) -> str:
-    """What happens to the partitions of a former layout, in words; empty without any."""
+    """Describe the changes of a former layout's partitions; an empty text if there are none."""
     parts = []
     if cells.gone or cells.aged:
         parts.append(f"remove {len(cells.gone)} and rewrite {len(cells.aged)} partitions of the former layout")

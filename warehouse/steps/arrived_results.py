@@ -58,4 +58,4 @@ class ArrivedResults:
         return found if since is None else found.where(f"{ARRIVED} > {since}L")
 
     def release(self) -> None:
-        """Nothing is cached."""
+        """Do nothing: no rows are cached."""

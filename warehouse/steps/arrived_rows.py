@@ -43,7 +43,7 @@ ARRIVED_ROWS = f"_fate IN {ARRIVED_FATES}"
 LOADED = "_loaded"
 """The slot that loaded a row."""
 _BEFORE = -(2**62)
-"""In place of it for a row of an archive, which is there without it."""
+"""Replaces the slot in rows of an archive, which have none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,19 +53,19 @@ class ArrivedRows:
     Parameters
     ----------
     plan, own, stream
-        The plan, its entry for the table, and the name of the stream.
+        The plan, its entry for the table, and the stream's name.
     last
         The state from which the plan starts.
     files
         Reads stored tables.
     below
-        Returns the source of the stream, as it is at the time of the call.
+        Returns the current source of the stream.
     anything
         Opens a session, for a step without rows of the stream.
     live
-        Whether only live rows of the stored ones count.
+        Whether only live rows of the stored rows count.
     ordered
-        Whether rows have the slot by which they were loaded in ``LOADED``, if it is known.
+        Whether rows have their load slot in the column ``LOADED``, if it is known.
     """
 
     plan: Plan
@@ -160,7 +160,7 @@ class FollowingSource:
     files
         Reads stored tables.
     below
-        Returns the source of its stream, as it is at the time of the call.
+        Returns the current source of its stream.
     anything
         Opens a session, for a step without rows of the stream.
     """

@@ -1,9 +1,9 @@
-"""What replaces the changed rows of a large coalesced table, made by the driver as arrays (:mod:`warehouse.coalescing.arrays`).
+"""Makes the new rows of a large coalesced table in the driver, as arrays (:mod:`warehouse.coalescing.arrays`).
 
 Only rows that an update may change are read and written (:mod:`warehouse.coalescing.cells`).
 
-A Spark job would move all rows with their stamps from task to task several times, to find what is the same as before. *Measured*
-(100 000 points over 10 million members in 1.1 million rows, two cores): 22 s by Spark.
+A Spark job would move all rows with their stamps between tasks several times to find the unchanged ones. *Measured* (100 000
+points over 10 million members in 1.1 million rows, two cores): 22 s by Spark.
 """
 
 from __future__ import annotations
@@ -65,19 +65,19 @@ class MadeOfArrays(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ArrayReplacement:
-    """The new content of the cells in which rows changed, and the points that were not taken.
+    """The new content of the cells in which rows changed, and the number of ignored points.
 
     Parameters
     ----------
     definition, layout, move
-        What the table holds, how it is laid out, and from when to when it is moved.
+        The definition of the table, its layout, and the times between which it is moved.
     own
-        Its rows that were live at the last epoch, with all columns: those of block 0, of cells that are due, and of cells that
-        are ``lacking`` then.
+        Its rows that were live at the last epoch, with all columns: rows of block 0, of cells that are due, and of cells that are
+        ``lacking`` then.
     points
-        The points that arrived: the columns of the group, those that are compared, and ``AT``.
+        The points that arrived: the columns of the group, the compared columns, and ``AT``.
     cells
-        What becomes of the cells of closed rows.
+        The cells of closed rows in this update.
     """
 
     definition: CoalescedDefinition
@@ -196,7 +196,7 @@ class ArrayReplacement:
         return Changed(pa.concat_tables([none, *came]), pa.concat_tables([none, *gone]))
 
     def _of_bucket(self, bucket: int, start: int, end: int, points: NDArray[np.int64]) -> _Bucket:
-        """What becomes of the rows from ``start`` to ``end`` with some of the points."""
+        """Return the bucket of the rows from ``start`` to ``end`` after some of the points."""
         own, base = self._own.slice(start, end - start), self._own.num_rows
         lists = own[STAMPS].combine_chunks()
         offsets = lists.offsets.to_numpy().astype(np.int64)
@@ -261,11 +261,11 @@ class ArrayReplacement:
 
 @dataclass(frozen=True)
 class _Bucket:
-    """What becomes of a bucket.
+    """A bucket after the update.
 
-    ``own`` are its rows that were read, of which ``gone`` are as they were no more. ``rows`` are what is written (None: all is
-    as it was), of which ``came`` are new. ``sizes`` says how many are written by block, ``leaving`` the blocks whose files
-    leave; ``late`` and ``repeated`` points were not taken.
+    ``own`` are its rows that were read; ``gone`` of them changed or disappeared. ``rows`` are the rows to write (None: nothing
+    changed); ``came`` of them are new. ``sizes`` has the number of written rows by block, ``leaving`` the blocks whose files are
+    removed. ``late`` and ``repeated`` count ignored points.
     """
 
     bucket: int

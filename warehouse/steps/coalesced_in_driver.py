@@ -49,14 +49,14 @@ class GroupReplacement:
     Parameters
     ----------
     definition, layout, move
-        What the table holds, how it is laid out, and from when to when it is moved.
+        The definition of the table, its layout, and the times between which it is moved.
     own
         Its rows that were live at the last epoch, with all columns.
 
     Raises
     ------
     LeftToSparkError
-        By each property, when DuckDB cannot answer.
+        Raised by each property when DuckDB cannot answer.
     """
 
     definition: CoalescedDefinition
@@ -90,16 +90,16 @@ class GroupReplacement:
 
 @dataclass(frozen=True, eq=False)
 class DriverReplacement(GroupReplacement):
-    """The new content, and the points that were not taken.
+    """The new content, and the number of ignored points.
 
-    ``arrived`` are the classified rows of the stream's batch, or the points of these; None: no point came.
+    ``arrived`` are the classified rows of the stream's batch, or their points; None: no point arrived.
     """
 
     arrived: pa.Table | None
 
     @cached_property
     def _points(self) -> pa.Table:
-        """The points that arrived: the columns of the group, those that are compared, and their stamps."""
+        """The points that arrived: the columns of the group, the compared columns, and their stamps."""
         return points_of(self.definition, self.own, self.arrived)
 
     @cached_property
@@ -151,7 +151,7 @@ class DriverReplacement(GroupReplacement):
         return self.replaced(keys, self.coalesced)
 
     def coalesced(self, held: pa.Table) -> pa.Table:
-        """Return the rows that these stored ones and the points make, with all columns but those of the grid."""
+        """Return the rows made from these stored rows and the points, with all columns except those of the grid."""
         query = coalesced(self.definition, DUCKDB, self._edge, stored="held", arrived="points").whole()
         return asked(query, held=held, points=self._points)
 
@@ -177,7 +177,7 @@ def points_kept(definition: CoalescedDefinition, own: pa.Table, kept: pa.Table) 
 
 
 def asked(query: str, **tables: pa.Table) -> pa.Table:
-    """Return what a query gives.
+    """Return the result of a query.
 
     Raises
     ------

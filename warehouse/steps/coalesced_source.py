@@ -1,6 +1,6 @@
-"""What replaces the changed rows of a coalesced table: those of groups with new points, and those that the window's edge cuts.
+"""Makes the changed rows of a coalesced table: rows of groups with new points, and rows that the window's edge cuts.
 
-All points that arrived are members, dead or alive; deferred ones become members when their slot comes. A row expires when its
+All points that arrived are members, dead or alive. Deferred points become members when their slot comes. A row expires when its
 last stamp has left the window. If the window's edge crosses a row, the update that moves the edge cuts it.
 """
 
@@ -59,8 +59,8 @@ __all__ = ["CoalescedSource"]
 class CoalescedSource(FollowingSource):
     """The rows of a coalesced table's step.
 
-    ``stored`` returns the table of its stream, with what the plan has committed; ``cache`` keeps intermediate rows until the
-    step is done.
+    ``stored`` returns the table of its stream at the version that the plan has committed; ``cache`` has intermediate rows until
+    the step is done.
     """
 
     stored: Callable[[], NodeTable]
@@ -68,14 +68,14 @@ class CoalescedSource(FollowingSource):
 
     @property
     def own(self) -> CoalescedPlan:
-        """What the plan says of the table."""
+        """The plan's entry for the table."""
         if self.planned.coalesced is None:
             raise TypeError(f"{self.planned.name} is no coalesced table")
         return self.planned.coalesced
 
     @property
     def definition(self) -> CoalescedDefinition:
-        """What the table holds."""
+        """The definition of the table."""
         return self.own.definition
 
     @cached_property
@@ -100,7 +100,7 @@ class CoalescedSource(FollowingSource):
 
     @property
     def commit_metadata(self) -> Mapping[str, object]:
-        """What its commit records in addition to the counts: the points that it did not take, and what it shed."""
+        """The commit's metadata in addition to the counts: ignored points, and shed members."""
         shedding = self._shedding
         return self._losses if shedding is None else {**self._losses, **shedding.commit_metadata}
 
@@ -111,7 +111,7 @@ class CoalescedSource(FollowingSource):
         return None if made is None or self._shedding is not None else made.changed
 
     def release(self) -> None:
-        """Drop the cached rows, and end what was begun ahead."""
+        """Drop the cached rows, and stop the work that was begun ahead."""
         for name in ("_reading", "_making"):
             work = vars(self).get(name)
             if work is not None:
@@ -119,7 +119,7 @@ class CoalescedSource(FollowingSource):
         self.cache.release()
         super().release()
 
-    # --- what comes and what is there ---
+    # --- arrived points and stored rows ---
 
     @cached_property
     def _arrived(self) -> ArrivedRows:
@@ -207,7 +207,7 @@ class CoalescedSource(FollowingSource):
 
     @cached_property
     def _in_driver(self) -> DriverReplacement:
-        """What the driver makes of all points of a table that sheds members."""
+        """The driver's replacement of all rows of a table that sheds members."""
         definition, own = self.definition, self._own
         arrived = self.below().batch.known if self.own.arrives and not self.own.history and definition.of is None else None
         points = self._points if arrived is None else None
@@ -240,11 +240,11 @@ class CoalescedSource(FollowingSource):
     def _kinds(self) -> list[str]:
         return [kind for _, kind in self.definition.group_by]
 
-    # --- what is written ---
+    # --- rows to write ---
 
     @cached_property
     def _few(self) -> DriverReplacement | None:
-        """What the driver makes of few points and few rows; None when Spark is to make it."""
+        """The driver's replacement for few points and few rows; None if Spark must make it."""
         own, definition, table = self.own, self.definition, self._table
         if own.history or self._shorter or definition.same is not None or definition.of is not None:
             return None
@@ -262,7 +262,7 @@ class CoalescedSource(FollowingSource):
             return None
 
     def read_ahead(self) -> tuple[str, ...]:
-        """Begin to read the stored rows that arrays are made of; return the columns of points that are asked for, none if not."""
+        """Begin to read the stored rows for arrays, and return the needed columns of points; empty if no reading was begun."""
         definition = self.definition
         if not self.own.arrives or definition.of is not None or not self._in_arrays or not self.files.local or self._table.few():
             return ()
@@ -306,7 +306,7 @@ class CoalescedSource(FollowingSource):
 
     @cached_property
     def _many(self) -> MadeOfArrays | None:
-        """What the driver makes of many rows; None when Spark is to make it."""
+        """The driver's replacement for many rows, as arrays; None if Spark must make it."""
         return self._making.result() if "_making" in vars(self) else self._made_of_arrays()
 
     def _made_of_arrays(self) -> MadeOfArrays | None:
@@ -346,7 +346,7 @@ class CoalescedSource(FollowingSource):
 
     @cached_property
     def _cells(self) -> Cells:
-        """What becomes of the cells of closed rows; only a large table of which the driver makes arrays has any."""
+        """The cells of closed rows; only a large table that the driver computes as arrays has any."""
         definition, state = self.definition, self._table_state
         if definition.window is None:
             raise TypeError("a window of rows has no cells")
@@ -382,9 +382,9 @@ class CoalescedSource(FollowingSource):
         return points.toArrow()
 
     def _stored_points(self, held: pa.Table, batch: Batch) -> pa.Table | None:
-        """The points as the stream's step has just stored them, which spares a job that reads their files once more.
+        """The points as the stream's step has just stored them; this saves a job that reads their files again.
 
-        None where a point was dead on arrival, or a condition is to be evaluated.
+        None if a point was dead on arrival, or a condition must be evaluated.
         """
         definition = self.definition
         if definition.of is not None or batch.counts.dead:
@@ -398,7 +398,7 @@ class CoalescedSource(FollowingSource):
 
     @property
     def _made(self) -> DriverReplacement | MadeOfArrays | None:
-        """What the driver makes of a table that does not shed; None when Spark is to make it."""
+        """The driver's replacement for a table without shedding; None if Spark must make it."""
         return self._few or self._many
 
     @cached_property
@@ -435,7 +435,7 @@ class CoalescedSource(FollowingSource):
         return replace(made, rows=rows.withColumn("exp_block", F.expr(block)), cells=MovedCells(sizes, leaving))
 
     def _changed(self, old: DataFrame, points: DataFrame | None, edge: Edge) -> DataFrame:
-        """The groups that got points, and those with a row that the edge cuts; all if the window is another one."""
+        """The groups with points, and groups with a row that the edge cuts; all groups if the window changed."""
         groups = [quoted(name) for name in self.definition.groups]
         now = self.plan.window_time
         inside = f"coalesce({within(edge, f'{STAMPS}[0]', groups)}, false)"  # null for a null group at the edge, which has left

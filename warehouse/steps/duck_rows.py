@@ -36,15 +36,15 @@ def rows_in_duckdb(
     Parameters
     ----------
     connection
-        Where the query will run; what it reads besides local files is registered there.
+        The connection for the query; data other than local files is registered there.
     files, session
-        Read the table; in an object store Spark reads it.
+        Readers of the table; in an object store Spark reads it.
     path
         The table's directory.
     sides
-        Versions of it, each with a condition on the rows that are taken from it.
+        Versions of the table, each with a condition on the rows to read.
     columns
-        The columns to give.
+        The columns of the result.
 
     """
     names = ", ".join(f'"{column.name}"' for column in columns)

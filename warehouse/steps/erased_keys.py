@@ -101,9 +101,9 @@ class ErasedKeys:
 
 
 def held_in(state: TableState, key: Sequence[str]) -> dict[str, str] | None:
-    """Return the columns of a table that hold a stream's key, by the key's columns; None if it does not hold all of them.
+    """Return the columns of a table with a stream's key, by the key's columns; None if a column is missing.
 
-    Tables that follow a stream have the key in their groups; synopses and answers also where its values are counted.
+    Tables that follow a stream have the key in their groups; synopses and answers also have it as counted values.
     """
     if state.synopsis is not None:
         of, item = state.synopsis.synopsis, VALUE

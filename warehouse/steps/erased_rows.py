@@ -102,7 +102,7 @@ def _kept(rows: DataFrame, step: EraseRows, keys: ErasedKeys | None) -> DataFram
 
 
 def _others(rows: DataFrame, keys: ErasedKeys) -> DataFrame:
-    """The rows whose search key begins with none of the keys; a null part equals a null."""
+    """Return the rows whose search key begins with none of the keys; null equals null."""
     fields = {field.name.lower(): field for field in rows.schema.fields}
     for length, values in keys.by_length().items():
         columns = [fields[column.name.lower()] for column in keys.columns[:length]]
@@ -116,7 +116,7 @@ def _others(rows: DataFrame, keys: ErasedKeys) -> DataFrame:
 
 
 def _unshown(rows: DataFrame, keys: ErasedKeys) -> DataFrame:
-    """The rejected rows that contain none of the keys."""
+    """Return the rejected rows that contain none of the keys."""
     text = F.concat_ws("\n", "raw", "message")
     found = [reduce(and_, [text.rlike(pattern) for pattern in patterns]) for patterns in keys.patterns()]
     return rows.where(~reduce(or_, found)) if found else rows

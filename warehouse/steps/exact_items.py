@@ -1,7 +1,6 @@
-"""Frequent items counted in the stored rows, after lists have given the candidates (frequent-items sheet, section 11).
+"""Counts frequent items in the stored rows; lists give the candidates (frequent-items sheet, section 11).
 
-Every item that is above the largest count of an unlisted one is among the candidates (G6), so an answer that was complete is
-exact.
+Every item above the largest count of an unlisted item is a candidate (G6), so a complete answer becomes exact.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ __all__ = ["exact_items"]
 
 
 def exact_items(definition: AggregateDefinition, candidates: pa.Table, due: pa.Table, rows: DataFrame) -> pa.Table:
-    """Return the answers with the items that belong to them and their exact counts.
+    """Return the answers with their items and exact counts.
 
     Parameters
     ----------
@@ -37,9 +36,10 @@ def exact_items(definition: AggregateDefinition, candidates: pa.Table, due: pa.T
     candidates
         Answers from lists, with the last slot ``_end`` and the rows ``_total`` of each window.
     due
-        The windows: ``_text``, ``_first`` and ``_end``, of a join's also the first slots of its inputs.
+        The windows: ``_text``, ``_first`` and ``_end``; for a join also the first slots of its inputs.
     rows
-        All rows that can count: the columns of the source, the slots of arrival and of expiration, and those of a join's parts.
+        All rows that can count: the columns of the source, the slots of arrival and of expiration, and the slots of a join's
+        parts.
     """
     asked = definition.frequent
     if asked is None or not candidates.num_rows:

@@ -1,7 +1,8 @@
-"""Whether each step of a plan is expected to run in the driver or by Spark jobs, from the numbers of rows and bytes.
+"""Predicts whether each step of a plan runs in the driver or by Spark jobs, from the numbers of rows and bytes.
 
-``plan`` shows it. The record of an epoch has the number of jobs that each step took in the end: a step may be left to Spark
-because of an expression that only Spark computes, a column of a type that only Spark reads, or rows that match many others.
+``plan`` shows it. The record of an epoch has the actual number of jobs of each step. Spark may execute a step against the
+prediction because of an expression that only Spark computes, a column of a type that only Spark reads, or rows that match many
+others.
 """
 
 from __future__ import annotations

@@ -35,20 +35,20 @@ def synopsis_record(
     left_out: Mapping[str, Sequence[LeftOut]],
     lacking: bool = False,
 ) -> SynopsisRecord | None:
-    """Return what a synopsis holds after a plan; None of another table.
+    """Return the record of a synopsis after a plan; None for another table.
 
     Parameters
     ----------
     plan, planned
-        The plan, and what it has for the table.
+        The plan, and its entry for the table.
     last
-        What the plan started from.
+        The epoch from which the plan started.
     commit, first
-        The commit of its rows, and the first one of its stream's rows; None where no row changed.
+        The commit of its rows, and the first commit of its stream's rows; None if no row changed.
     left_out
-        The files that the batches of streams were read without, by stream.
+        Files that could not be read for the batch of each stream.
     lacking
-        Whether results of views were made without files that cannot be read any more.
+        Whether results of views lack files that can no longer be read.
 
     """
     own = planned.synopsis
@@ -91,7 +91,7 @@ def coalesced_record(
     first: Commit | None,
     left_out: Mapping[str, Sequence[LeftOut]],
 ) -> CoalescedRecord | None:
-    """Return what a coalesced table holds after a plan; None of another table. Parameters as for a synopsis."""
+    """Return the record of a coalesced table after a plan; None for another table. Parameters as for a synopsis."""
     own = planned.coalesced
     if own is None:
         return None
@@ -114,9 +114,9 @@ def coalesced_record(
 
 
 def owed_record(planned: NodePlan, commit: Commit | None) -> Ledger | None:
-    """Return what a view under a budget owes after a plan, according to its commit; None for another view.
+    """Return the ledger of a view under a budget after a plan, from its commit; None for another view.
 
-    Without a commit nothing came and nothing was owed, so nothing was counted.
+    Without a commit no row arrived and no result was owed, so nothing was counted.
     """
     own = planned.budget
     if own is None:
@@ -129,7 +129,7 @@ def owed_record(planned: NodePlan, commit: Commit | None) -> Ledger | None:
 
 
 def stopped_followers(plan: Plan, last: Epoch | None) -> dict[str, TableState]:
-    """Return the tables that follow a stream or view that stands still, or that stand still themselves: as they were."""
+    """Return the unchanged states of tables that are stopped, or that follow a stopped stream or view."""
     still = {**dict(plan.stopped), **dict(plan.refused)}
     following = [state for state in (last.tables if last else ()) if state.followed is not None]
     return {state.name: state for state in following if state.owner in still or state.followed in still}

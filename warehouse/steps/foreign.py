@@ -1,8 +1,8 @@
-"""What outsiders committed to the tables of a warehouse without an open plan: it is adopted, passed over, or stops the table.
+"""Handles commits of outsiders to the tables of a warehouse without an open plan: they are adopted, or they stop the table.
 
-An epoch names a version of each table. Commits above it that belong to no plan are judged by what they change
-(:mod:`warehouse.storage.foreign`). Those that change no row are adopted by a new epoch at the same window time, which names their
-version, so the next plan starts from there. Any other commit stops the verbs that write, until somebody reverts it
+An epoch names a version of each table. Later commits that belong to no plan are judged by their changes
+(:mod:`warehouse.storage.foreign`). Commits that change no row are adopted by a new epoch at the same window time, which names
+their version, so the next plan starts from there. Any other commit stops the verbs that write, until somebody reverts it
 (:mod:`warehouse.operations.undo`).
 """
 
@@ -60,15 +60,15 @@ class NamedDirectory:
     entry: LogEntry | None = None
 
     def is_replaced(self, root: Path) -> bool:
-        """Whether another log stands in place of the one that the epoch names."""
+        """Whether another log replaced the log that the epoch names."""
         return self.entry is not None and is_replaced(root / self.path, self.entry)
 
 
 @dataclass(frozen=True)
 class StoppedTable:
-    """A table's directory that outsiders changed: the first of their commits, and what they did, in words.
+    """A table's directory that outsiders changed: their first commit, and a text about their changes.
 
-    It is ``replaced`` if no version of the warehouse's is left to which their commits could be reverted.
+    It is ``replaced`` if the log has no version of the warehouse, so that their commits cannot be reverted.
     """
 
     path: str
@@ -96,10 +96,10 @@ def stopped_by(path: str, change: Change, but: str = "") -> StoppedTable:
 
 @dataclass(frozen=True)
 class Settled:
-    """What became of outsiders' commits above an epoch.
+    """The result of judging outsiders' commits since an epoch.
 
-    ``tables`` are all tables as the next epoch names them, when there is one to write (None: nothing was taken in), ``removed``
-    the files that no epoch will name. ``stopped`` are directories that stay as they are.
+    ``tables`` are all tables for the next epoch (None: nothing was adopted, so there is none), ``removed`` the files that no
+    epoch will name. ``stopped`` are directories that stay unchanged.
     """
 
     tables: tuple[TableState, ...] | None
@@ -126,7 +126,7 @@ def change_above(root: Path, named: NamedDirectory) -> Change | None:
 def _change(
     root: Path, named: NamedDirectory, commits: Sequence[RawCommit], names: Collection[str] | None = None
 ) -> Change | None:
-    """Return what commits change; ``names`` are those in the table's log."""
+    """Return the change of some commits; ``names`` are the file names in the table's log."""
     version, late = named.version, store_of(root).late_commits
     table, top = root / named.path, version + len(commits)
     if (commits or not late) and named.is_replaced(root):  # in a store commits look at it anyhow
@@ -277,7 +277,7 @@ def reversed_layout(root: Path, named: NamedDirectory, change: Change, epoch: in
 
 
 def adopted_partitions(before: Sequence[Partition], change: Change) -> tuple[Partition, ...]:
-    """Return a table's partitions after an OPTIMIZE whose rows are the same: other files, which count as one run more.
+    """Return a table's partitions after an OPTIMIZE: the same rows in other files, which count as one more run.
 
     So the next seal merges a partition even if it has only one file, which restores its order and filters.
     """
@@ -305,7 +305,7 @@ def _cell(add: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def settle(root: Path, epoch: Epoch, *, at: int) -> Settled:
-    """Judge what outsiders committed since an epoch above which no plan is; ``at`` is in microseconds.
+    """Judge outsiders' commits since an epoch without an open plan; ``at`` is in microseconds.
 
     The caller holds the writer lock. Checkpoints of commits that do not exist are removed, and a layout that readers cannot use
     is reverted.

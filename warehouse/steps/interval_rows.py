@@ -1,8 +1,8 @@
-"""The longer intervals that a synopsis gains: those that an update completes, and what late rows add to complete ones.
+"""Makes the rows of a synopsis's longer intervals: of intervals that an update completes, and of late rows in complete ones.
 
-An interval that is complete now is merged of what is stored of its slots, in the longest intervals that there are, and of what
-the update adds. To one that was complete before the update adds a row with what came late, as it does to a slot. So nothing that
-is stored is rewritten, and the rows of an interval always merge to what those of its slots do.
+The row of an interval that is complete now is merged from the stored rows of its slots, in the longest existing intervals, and
+from the rows that the update adds. An interval that was complete before gets another row with the late rows, as a slot does. So
+stored rows are never rewritten, and the rows of an interval always merge to the same states as the rows of its slots.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["AT_ONCE", "interval_rows", "pieces_table"]
 
 AT_ONCE = 4_000_000
-"""About how many rows are merged at once, in bounded memory; an interval with more of them is merged alone."""
+"""About how many rows are merged at once, in bounded memory. An interval with more rows is merged alone."""
 
 
 _Made = tuple[Piece, "Sequence[Piece]"]
@@ -50,17 +50,17 @@ def interval_rows(
     Parameters
     ----------
     synopsis
-        Whose intervals.
+        The synopsis.
     gained
         The rows of slots that the update adds.
     stored
-        Returns the query for the rows that were there before.
+        Returns the query for the rows before the update.
     slots
-        For how many slots a slot is kept.
+        The number of slots for which a slot is kept.
     before, through
-        The slots up to which intervals were complete and are now; before is None where no row was there.
+        The last slots for which intervals were complete before, and are complete now; ``before`` is None if there was no row.
     session
-        Gives a session, in which sketches are merged.
+        Returns a session, in which sketches are merged.
 
     """
     arrived = set(pc.unique(gained[ARRIVED]).to_pylist())
@@ -85,13 +85,13 @@ def interval_rows(
 
 
 def _known(piece: Piece, levels: int, slots: int, before: int) -> Iterator[Piece]:
-    """What is stored of a new interval: intervals that were complete before, and single slots, which rows may be ahead of."""
+    """The stored pieces of a new interval: intervals that were complete before, and later single slots."""
     yield from cover(piece.first, min(piece.last, before), levels, before - slots)
     yield from (Piece(0, slot) for slot in range(max(piece.first, before + 1), piece.last + 1))
 
 
 def _portions(every: Sequence[_Made], gained: pa.Table) -> Iterator[Sequence[_Made]]:
-    """Yield intervals with what is stored of them, as many as are merged at once; a stored one has as many rows as a slot."""
+    """Yield portions of intervals that are merged at once; a stored piece counts as many rows as a slot."""
     found = gained.group_by(ARRIVED).aggregate([([], "count_all")])
     rows = dict(zip(found[ARRIVED].to_pylist(), found["count_all"].to_pylist(), strict=True))
     most, portion, held = max(rows.values(), default=0), list[_Made](), 0

@@ -28,9 +28,9 @@ __all__ = ["JointAnswers"]
 
 @dataclass(eq=False)
 class JointAnswers:
-    """What an update answers; where its time is limited, the first round at least, so that each update makes progress.
+    """The answers of an update. If its time is limited, it computes at least the first round, so that each update makes progress.
 
-    Views move after all streams, and what is over them is answered then, in the time that is left.
+    Views move after all streams. Aggregates over views are answered after that, in the remaining time.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class JointAnswers:
     sources
         Returns the sources of all answers that are not committed yet; called when the first of them is needed.
     clock
-        Seconds.
+        Returns the time in seconds.
     """
 
     plan: Plan
@@ -56,7 +56,7 @@ class JointAnswers:
         self._run = WindowRun(self._stored, lambda table: self._planned(table).synopsis, self._asked, self._pieces)
 
     def of(self, source: AnswersSource) -> Given:
-        """Return what is answered of an aggregate, and the answers."""
+        """Return the windows of an aggregate that are answered, and the answers."""
         if source.own.within is not None:
             over_view = self._is_over_view(source)
             if over_view not in self._given:
@@ -105,7 +105,7 @@ class JointAnswers:
         return planned
 
     def _pieces(self, table: str, reach: Reach) -> Iterator[Piece]:
-        """The intervals of which a window is made: as this plan has left them, those that a window can still be made of."""
+        """The intervals of a window, at the version of this plan, without those that are too old for any window."""
         own = self._planned(table)
         return cover(reach.first, reach.end, own.synopsis.levels, self.plan.slot - own.slots)
 
@@ -118,7 +118,7 @@ class JointAnswers:
         return list(found)
 
     def release(self) -> None:
-        """Drop what is merged."""
+        """Drop the merged states."""
         self._run.close()
         self._waiting.clear()
         self._begun = False
@@ -129,7 +129,7 @@ def _reads(source: AnswersSource, table: str) -> bool:
 
 
 def groups_of(sources: Mapping[str, AnswersSource]) -> dict[str, str]:
-    """Return the group of each aggregate: those that have read a synopsis in common are answered together."""
+    """Return the group of each aggregate: aggregates with a common synopsis are answered together."""
     groups: dict[str, str] = {}
     of_table: dict[str, str] = {}
     for name, source in sorted(sources.items()):

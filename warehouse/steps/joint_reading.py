@@ -1,6 +1,6 @@
-"""One Spark job that reads and classifies what arrived in several streams, where all of it is little.
+"""Reads and classifies the arrived rows of several streams by one Spark job, if there are few rows.
 
-A job costs some hundredths of a second before it reads a row, and reads files of several streams side by side.
+A job costs some hundredths of a second before it reads a row; one job reads files of several streams in parallel.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MOST_STREAMS = 16
 
 
 def read_together(sources: Iterable[StreamSource]) -> None:
-    """Read the batches of sources, by one job for those that have the same settings and few rows together.
+    """Read the batches of sources: one job for all sources with the same settings, if they have few rows together.
 
     A source with unreadable files is left out, and so are all sources of a job that fails: each then reads its own files when its
     step needs them, and names the damaged ones.

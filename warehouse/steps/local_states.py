@@ -1,7 +1,7 @@
-"""The states of few rows, in DuckDB's SQL, without a Spark job.
+"""Computes the states of few rows by DuckDB's SQL, without a Spark job.
 
-They are those that :mod:`warehouse.steps.synopsis_source` has Spark calculate. Only Spark evaluates conditions and groups by
-floating point numbers, for which the engines differ about equality.
+They equal the states that Spark computes in :mod:`warehouse.steps.synopsis_source`. Only Spark evaluates conditions, and groups
+by floating point numbers, since the engines differ in their equality.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def local_states(
     Parameters
     ----------
     synopsis
-        Whose states.
+        The synopsis.
     within
         A condition on the slots of arrival and expiration.
     until
@@ -53,7 +53,7 @@ def local_states(
     parts
         The SQL of the slots in which the parts of a join's result arrived.
     batch
-        The epoch whose rows they are.
+        The epoch of the rows.
 
     """
     groups = [quoted(name) for name, _ in synopsis.group_by]

@@ -1,14 +1,14 @@
-"""The queries that merge states of slots into answers, in DuckDB's SQL.
+"""Makes the queries that merge states of slots into answers, in DuckDB's SQL.
 
-They merge in two steps. :func:`windowed` merges the rows of a synopsis for all windows that anybody asks of it, in one pass;
-:func:`merged` makes the answers of an aggregate of what its synopses have for its windows. So aggregates that read the same
-synopsis share the pass, whatever their windows, periods and values, and an aggregate whose condition others cover is put together
-from what was merged for them (rules CS1 to CS8, section 5). :func:`subtracted` is a synopsis less another one.
+There are two steps. :func:`windowed` merges the rows of a synopsis for the windows of all aggregates, in one pass. :func:`merged`
+makes the answers of an aggregate from the merged states of its synopses. So aggregates of the same synopsis share the pass,
+whatever their windows, periods and values, and an aggregate whose condition is covered by others uses their merged states (rules
+CS1 to CS8, section 5). :func:`subtracted` subtracts synopses.
 
 States merge as the sheet says (shared-aggregates, 2): counts and sums by addition, extremes by comparison, variances from counts,
-means and squared differences (Chan, Golub and LeVeque), counts of values by addition for each value. A percentile is between
-the two values around its place, in proportion, as Spark's ``percentile`` has it. Of an estimate the query gives the list of
-its sketches, which Spark merges (:mod:`warehouse.steps.sketches`).
+means and squared differences (Chan, Golub and LeVeque), counts of values by addition for each value. A percentile is between the
+two values around its place, in proportion, as Spark's ``percentile`` is. For an estimate the query gives the list of its
+sketches, and Spark merges them (:mod:`warehouse.steps.sketches`).
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ def merged(definition: AggregateDefinition, reads: Sequence[SynopsisRead], *, en
     Parameters
     ----------
     definition, reads
-        What is asked, and the synopses. The table ``synopsis_i`` has what :func:`windowed` gave of number ``i``, by the number
-        ``_place`` of the due windows.
+        The definition, and the synopses. The table ``synopsis_i`` has the result of :func:`windowed` for number ``i``, by the
+        number ``_place`` of the due windows.
     ends
         The SQL of the instant at which a window ends, by its last slot ``_end``.
     epoch
-        Whose rows the answers know.
+        The epoch of the rows in the answers.
 
     """
     groups = [quoted(name) for name, _ in definition.group_by]
@@ -93,8 +93,8 @@ def merged(definition: AggregateDefinition, reads: Sequence[SynopsisRead], *, en
 def windowed(synopsis: Synopsis) -> str:
     """Return the query for the merged states of all ``windows``, from the rows of a synopsis, ``stored``, by the windows' keys.
 
-    A window reaches from the slot ``_first`` through ``_end``; over live rows it has those that live after the slot ``_after``.
-    Of a synopsis with longer intervals it is made of those that ``pieces`` has for it.
+    A window reaches from the slot ``_first`` through ``_end``. Over live rows it has the rows that live after the slot
+    ``_after``. For a synopsis with longer intervals, ``pieces`` has the intervals of each window.
     """
     groups = [quoted(name) for name, _ in synopsis.group_by]
     by = [KEY, *groups]
@@ -113,9 +113,9 @@ def windowed(synopsis: Synopsis) -> str:
 
 
 def lengthened_rows(synopsis: Synopsis) -> str:
-    """Return the query for rows of longer ``intervals``: of what is ``stored`` of their ``pieces``, and of what is ``gained``.
+    """Return the query for rows of longer ``intervals``, from the ``stored`` rows of their ``pieces`` and from ``gained`` rows.
 
-    States have the types in which they are stored, but of sketches there are lists.
+    States have the types in which they are stored; sketches are in lists.
     """
     groups = [quoted(name) for name, _ in synopsis.group_by]
     rows = (
@@ -145,16 +145,16 @@ def _windowed_lists(synopsis: Synopsis, groups: Sequence[str], inside: str) -> s
 
 
 def subtracted(synopsis: Synopsis, states: Sequence[ColumnState], by: str, terms: Sequence[tuple[str, int]]) -> str:
-    """Return the query for the states of a difference of windowed synopses: a group of which no row is left has no row.
+    """Return the query for the states of a difference of windowed synopses; a group without remaining rows has no row.
 
     Parameters
     ----------
     synopsis, states
-        The groups and what is counted, and which states are asked for: counts, and sums of the columns whose counts are there.
+        The synopsis (its groups and counted values), and the needed states: counts, and sums of columns that have a count.
     by
         The column that numbers windows.
     terms
-        Tables, each with 1 where its states are added, -1 where they are taken away.
+        Tables, each with 1 if its states are added, or -1 if they are subtracted.
 
     """
     value = [] if synopsis.counted is None else [VALUE]
@@ -231,7 +231,7 @@ def _merged_state(state: ColumnState, *, whole: bool) -> Iterator[str]:
         case "sum":
             lost = f"count_if({count} > 0 AND {own} IS NULL) > 0"
             total = f"sum({own})"
-            if state.type == "double":  # fsum makes NaN of what is infinite
+            if state.type == "double":  # fsum turns infinity into NaN
                 total = f"CASE WHEN isfinite({total}) THEN fsum({own}) ELSE {total} END"
             yield f"CASE WHEN NOT {lost} THEN {f'TRY_CAST({total} AS {state.type})' if whole else total} END"
         case "mean":

@@ -1,9 +1,9 @@
-"""The query that makes answers about frequent items of what synopses have for the windows that are due, in DuckDB's SQL.
+"""Makes the query for frequent items from the merged states of the due windows, in DuckDB's SQL.
 
 It is :mod:`warehouse.aggregates.frequent` over tables (frequent-items sheet, sections 3, 4 and 8). The least count of an item is
-the sum over the lists of the window that have it. Its greatest count adds what it can have in the others: the count of the first
-item after each list. That is the tight choice (section 9, item 2), under which all guarantees hold. These sums are of the
-lists of a window, so :mod:`warehouse.steps.merging` makes them once for all aggregates that read the lists.
+the sum over the lists of the window that have it. Its greatest count adds its possible count in the other lists: the count of the
+first item after each list. That is the tight choice (section 9, item 2), under which all guarantees hold.
+:mod:`warehouse.steps.merging` computes these sums once for all aggregates that read the lists.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ _DUE = ("_text", "_end")
 def merged_items(definition: AggregateDefinition, *, synopses: int = 1, ends: str, epoch: int) -> str:
     """Return the query for the frequent items of each due window and group.
 
-    The tables ``synopsis_0`` and so on have what the lists of each synopsis add up to, by the number ``_place`` of the windows.
+    The tables ``synopsis_0`` and so on have the sums over the lists of each synopsis, by the number ``_place`` of the windows.
 
     An item above a share is certain if its least count is above it, possible if its greatest is. One of the top n is certain if
-    fewer than n others can occur as often, and left out if n others surely occur more often. An answer is complete if no item
-    that is on no list can belong to it (G6).
+    fewer than n others can occur as often, and left out if n others surely occur more often. An answer is complete if no unlisted
+    item can belong to it (G6).
 
     Parameters
     ----------
     definition
-        What is asked; it has ``frequent``.
+        The definition of the aggregate; it has ``frequent``.
     synopses
-        How many tables there are, of rows of their own each: several conditions may together have those that are asked for.
+        The number of tables; their rows are disjoint. Several conditions may together have the rows of the answer.
     ends
         The SQL of the instant at which a window ends, by its last slot ``_end``.
     epoch
-        Whose rows the answers know.
+        The epoch of the rows in the answers.
 
     """
     asked = definition.frequent
@@ -91,7 +91,7 @@ def _above(share: float) -> str:
 
 
 def _top(by: str, most: int) -> str:
-    """Items that can be among the most frequent: how many others can occur at least as often as each surely does."""
+    """Return the query for items with whether each possibly and certainly belongs to the ``most`` most frequent ones."""
     part = f"PARTITION BY {by}"
     needed = f"coalesce(nth_value(least, {most}) OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING), 0)"
     rivals = (

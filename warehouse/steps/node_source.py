@@ -1,4 +1,4 @@
-"""What the steps of a view's node write: the rows that enter its table, or the rows that replace those that changed."""
+"""The rows that the steps of a view's node write: rows that enter its table, or replacements of changed rows."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def node_tables(
     files: TableFiles,
     dead: Mapping[str, Dead],
 ) -> dict[str, NodeTable]:
-    """Return tables as a node reads them: at the version of the last epoch, and with what the plan has committed."""
+    """Return tables as a node reads them: at the version of the last epoch, and at the version that the plan has committed."""
     tables = {}
     for name in names:
         state, stream = last.table(name) if last else None, _stream(plan, name)
@@ -170,7 +170,7 @@ class NodeSource:
 
     @cached_property
     def made(self) -> Made | None:
-        """What is made under the node's budget; None when nothing came and nothing is owed."""
+        """The results made under the node's budget; None if no row arrived and no result is owed."""
         own = self.planned.budget
         if own is None or (self.idle and not own.ledger.ranges and not own.ledger.later):
             return None
@@ -179,12 +179,12 @@ class NodeSource:
 
     @property
     def commit_metadata(self) -> dict[str, object]:
-        """What the commit of a node under a budget also records: what is owed after it."""
+        """Further metadata of the commit of a node under a budget: the results that are owed after it."""
         return {} if self.planned.budget is None or self.made is None else {OWED: to_builtins(self.made.ledger)}
 
     @cached_property
     def values(self) -> DataFrame | pa.Table:
-        """What becomes of the values of a DISTINCT."""
+        """The new rows of a DISTINCT's values."""
         return moved_values(self.inputs)
 
     @property
@@ -210,7 +210,7 @@ class NodeSource:
 
     @cached_property
     def idle(self) -> bool:
-        """Whether the node has nothing to do: no input has changed, and no row has ended for which another takes its place."""
+        """Whether the node has nothing to do: no input changed, and no ended row must be replaced by another one."""
         if self.spare_of is not None and self.spare_of.planned.budget is not None:
             return self.planned.first or self.spare_of.made is None
         node, tables = self.planned.node, self.inputs.tables

@@ -57,10 +57,10 @@ __all__ = ["Outcome", "epoch_of", "first_batch_commit", "left_out_of", "node_sta
 
 @dataclass(frozen=True)
 class Outcome:
-    """A plan, the epoch it started from, what its tables' logs show, and what its batches counted and left out.
+    """A plan, the epoch from which it started, the commits in its tables' logs, and the counts and unread files of its batches.
 
-    ``last`` is the plan's base where it has one; ``logged`` are all commits, ``done`` those that count above it. ``lacking``
-    tells whether results of views were made without files that cannot be read any more.
+    ``last`` is the plan's base, if it has one. ``logged`` are all commits, ``done`` the commits after the base. ``lacking`` says
+    whether results of views lack files that can no longer be read.
     """
 
     plan: Plan
@@ -144,13 +144,13 @@ def epoch_of(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -> Ep
 
 
 def _choices(outcome: Outcome) -> tuple[Choice, ...]:
-    """What was decided about coalesced tables, by this plan or before."""
+    """The decisions about coalesced tables, of this plan or before."""
     found = {each.table: each for each in (*(outcome.last.choices if outcome.last else ()), *outcome.plan.choices)}
     return tuple(found.values())
 
 
 def _lazy(outcome: Outcome) -> tuple[LazyTable, ...]:
-    """The coalesced tables without files; only an update looks at what is declared."""
+    """The coalesced tables without files; only an update reads the declarations for them."""
     plan, last = outcome.plan, outcome.last
     return plan.lazy if (plan.cause == "update" and plan.erasure is None) or last is None else last.lazy
 
@@ -171,7 +171,7 @@ def _refused(outcome: Outcome) -> tuple[tuple[str, str], ...]:
 
 
 def _stopped_tables(outcome: Outcome) -> dict[str, TableState]:
-    """The tables that stand still: as they were, and from which slot they go on."""
+    """The unchanged states of stopped tables, with the slot from which they will continue."""
     last, found = outcome.last, {}
     for name, reason in outcome.plan.stopped:
         before = outcome.before(name)

@@ -1,4 +1,4 @@
-"""What a plan's tables say has been done: the commits above the last epoch, and what they mean for its records."""
+"""Finds the steps of a plan that are done, from the commits above the last epoch in its tables' logs."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ __all__ = ["after_restoring", "expected_commits", "moved_partitions", "moved_sid
 
 
 def progress(root: Path, expected: Iterable[Expected]) -> dict[str, TableProgress]:
-    """Return what is done in each table of a plan, by its directory relative to the root.
+    """Return the progress of each table of a plan, by its directory relative to the root.
 
-    A commit whose files did not survive a power loss is taken back with those after it: no epoch names them. So is what an
-    outsider committed, if it changed no row.
+    If files of a commit did not survive a power loss, it is reverted together with the commits after it: no epoch names them.
+    Outsiders' commits that changed no row are reverted, too.
 
     Raises
     ------
     ForeignChangeError
-        When a table has another commit that is not of this plan.
+        When a table has another commit that does not belong to this plan.
     MissingPartError
-        When a table is not there at the version that the plan starts from.
+        When a table does not exist at the version from which the plan starts.
 
     """
     return {each.path: own_commits(root / each.path, each) for each in expected}
@@ -43,8 +43,8 @@ def expected_commits(plan: Plan, last: Epoch | None) -> list[Expected]:
     Parameters
     ----------
     plan
-        The plan. Its first step in a table starts from the epoch ``last``, those after one that restores the table from what
-        it leaves.
+        The plan. Its first step in a table starts from the epoch ``last``; steps after a restoring step start from the restored
+        version.
     last
         The newest epoch; None before the first.
 
@@ -63,7 +63,7 @@ def expected_commits(plan: Plan, last: Epoch | None) -> list[Expected]:
 
 
 def after_restoring(plan: Plan, done: Mapping[str, TableProgress]) -> dict[str, TableProgress]:
-    """Return what is done above the plan's base: the commits that restored tables lead to it, and do not count."""
+    """Return the progress above the plan's base, without the commits that restored tables to it."""
     restoring = {number for number, step in enumerate(plan.steps) if isinstance(step, RestoreTable)}
     return {
         path: TableProgress(

@@ -1,9 +1,9 @@
-"""Landing files that ``after_load = "move"`` has archived, restored so that they are read once more.
+"""Restores landing files that ``after_load = "move"`` has archived, so that they are read again.
 
-A restatement needs the files that gave a table its rows. Those that were archived go back to where they came from, under
-the name they had. The plan lists them, and they are moved when it is executed, never before: once an update has seen that a file
-is gone, the file counts as new when it reappears, and an update in between would load it twice. The process that completes the
-plan moves the rest. Like any loaded file they are archived again.
+A restatement needs the files that gave a table its rows. Archived files are moved back to their old place and name. The plan
+lists them, and they are moved when the plan is executed, never before: once an update has seen that a file is gone, the file
+counts as new when it reappears, and an update in between would load it twice. The process that completes the plan moves the rest.
+After they are loaded, the files are archived again.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ __all__ = ["ArchivedFiles", "grouped_with", "restore_archived", "restored_files"
 
 @dataclass
 class ArchivedFiles:
-    """The files of a stream that were archived; ``back`` are those that are wanted: place by path in the landing directory.
+    """The archived files of a stream; ``back`` maps the landing path of each wanted file to its place in the archive.
 
-    Places are relative to ``move_to``, paths to the landing directory, in which are the files ``here``.
+    Places are relative to ``move_to``, paths to the landing directory. ``here`` are the files in the landing directory.
     """
 
     stream: Stream
@@ -86,7 +86,7 @@ class ArchivedFiles:
 def grouped_with(
     stream: Stream, files: Sequence[LandingFile], back: Mapping[str, str]
 ) -> tuple[Stream, tuple[InputFiles, ...], list[LeftOut]]:
-    """Return files by their CSV header, as :func:`grouped` does, reading those that are archived where they are."""
+    """Return files by their CSV header, as :func:`grouped` does; archived files are read in the archive."""
     here = [file for file in files if file.path not in back]
     stream, groups, problems = grouped(stream, stream.landing, here)
     if stream.move_to is None or not back:
@@ -101,7 +101,7 @@ def grouped_with(
 
 
 def restored_files(stream: Stream, back: Mapping[str, str]) -> tuple[RestoredFile, ...]:
-    """Return what a plan says of the files to restore; no absolute path, so that a copied project works."""
+    """Return the plan's entries of the files to restore, without absolute paths, so that a copied project works."""
     if stream.move_to is None:
         return ()
     there = Path(os.path.relpath(stream.move_to, stream.landing))

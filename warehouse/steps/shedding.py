@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["SHED", "ShedReplacement", "exact_rows"]
 
 SHED = "shed"
-"""What a commit says of shedding: members that are kept and that are not, the accuracy, and members over the budget."""
+"""The key of a commit's metadata about shedding: kept and shed members, the accuracy, and members over the budget."""
 
 
 def exact_rows(definition: CoalescedDefinition, own: pa.Table) -> pa.Table:
@@ -75,7 +75,7 @@ class ShedReplacement(GroupReplacement):
 
     @cached_property
     def _runs(self) -> Sequence[Run]:
-        """The exact rows with what is left of them now.
+        """The exact rows with their remaining members.
 
         Members are restored if a cut row or late points would leave the table below the accuracy of the budget.
         """
@@ -97,14 +97,14 @@ class ShedReplacement(GroupReplacement):
                 return runs
 
     def _size(self, runs: Sequence[Run]) -> float:
-        """The bytes of rows in memory: those of the stamps, and for each row those of its other columns."""
+        """Return the bytes of rows in memory: of the stamps, and of the other columns of each row."""
         rows = self.exact.num_rows
         width = (self.exact.nbytes - self.exact[STAMPS].nbytes) / rows if rows else 0.0
         return sum(8 * (len(run.stamps) - len(run.shed)) + width * len(run.fragments) for run in runs)
 
     @cached_property
     def rows(self) -> pa.Table:
-        """All rows of the table as they are now, with all columns but those of the grid."""
+        """All current rows of the table, with all columns except those of the grid."""
         runs, lo, hi = [], [], []
         for number, run in enumerate(self._runs):
             for piece in run.fragments:
@@ -124,7 +124,7 @@ class ShedReplacement(GroupReplacement):
 
     @cached_property
     def commit_metadata(self) -> Mapping[str, object]:
-        """What the commit says: members that are kept and that are not, the accuracy, and members over the budget."""
+        """The commit's metadata: kept and shed members, the accuracy, and members over the budget."""
         gone = sum(len(run.shed) for run in self._runs)
         kept = sum(len(run.stamps) for run in self._runs) - gone
         return {SHED: {"kept": kept, "shed": gone, "accuracy": accuracy(self._runs).share, "over": self._over(kept, gone)}}

@@ -157,5 +157,5 @@ DROP_OVERDUE = Kind(
     describe=lambda step: f"drop old rows of {table_text(step.path)}",
     explain=_explained_drop,
     run=_drop_overdue,
-    goes_on=yes,  # what a view that fails has kept for long enough leaves
+    goes_on=yes,  # rows of a failed view whose `keep` is over are dropped, too
 )

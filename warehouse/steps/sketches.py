@@ -1,8 +1,8 @@
-"""Estimates from sketches, which Spark makes and merges: of Apache DataSketches, HLL of distinct values, KLL of percentiles.
+"""Estimates from sketches of Apache DataSketches, which Spark makes and merges: HLL for distinct values, KLL for percentiles.
 
-The bounds are those of the sketches: of HLL twice its relative standard error after merging, 1.04 / sqrt(registers), which holds
-in 95 of 100 cases; of KLL its normalized rank error, 2.296 / k^0.9723, in 99 of 100. Since a percentile lies between two values,
-one rank more is added on both sides.
+The bounds come from the sketches. HLL has twice its relative standard error after merging, 1.04 / sqrt(registers), which holds in
+95 of 100 cases. KLL has its normalized rank error, 2.296 / k^0.9723, which holds in 99 of 100. Since a percentile is between two
+values, one more rank is added on both sides.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def estimated(session: SparkSession, found: pa.Table, values: Sequence[Value]) -
 
 
 def united(session: SparkSession, found: pa.Table, states: Sequence[ColumnState]) -> pa.Table:
-    """Return merged states in which each list of sketches is one sketch of all of them; the others are as they were."""
+    """Return merged states: each list of sketches becomes one sketch; other states do not change."""
     asked = [state for state in states if state.function in _MERGE]
     lists = {f"_{place}": found[state.name] for place, state in enumerate(asked)}
     rows = session.createDataFrame(pa.table({"_row": pa.array(range(found.num_rows), pa.int64()), **lists}))
@@ -67,7 +67,7 @@ def united(session: SparkSession, found: pa.Table, states: Sequence[ColumnState]
 
 
 def _merged(lists: str, function: str) -> str:
-    """The SQL that merges a list of sketches; null where there is none."""
+    """Return the SQL that merges a list of sketches; it gives null for a null list."""
     merge = _MERGE[function]
     folded = f"aggregate(slice({lists}, 2, size({lists})), {lists}[0], (a, b) -> {merge}(a, b))"
     return f"CASE WHEN size({lists}) > 0 THEN {folded} END"

@@ -1,6 +1,6 @@
-"""The sources of a plan's steps: for each stream its batch, for each view's node what it gains, made when a step needs them.
+"""The sources of a plan's steps: the batch of each stream and the gained rows of each view's node, made when a step needs them.
 
-Files that cannot be read are left out from there on, and the epoch says so; a stream's later steps use the same batch.
+Unreadable files are left out from then on, and the epoch records them. A stream's later steps use the same batch.
 """
 
 from __future__ import annotations
@@ -61,22 +61,22 @@ _MAINTAINED = 1_000_000
 
 @dataclass
 class Sources:
-    """What the steps of one plan have read.
+    """The data that the steps of one plan have read.
 
     Parameters
     ----------
     plan, root, last
-        The plan, the warehouse's directory, and what the plan starts from.
+        The plan, the warehouse's directory, and the epoch from which the plan starts.
     spark
-        Gives the Spark session; called only when a step needs it.
+        Returns the Spark session; called only when a step needs it.
     done
-        What the tables' logs showed at the start.
+        The progress in the tables' logs at the start.
     counted
-        What each batch held, by stream or node.
+        The counts of each batch, by stream or node.
     given_up
-        Why each view that cannot be maintained stands still.
+        Why each view that cannot be maintained is stopped.
     unstored
-        Whether views read rows that only landing files hold.
+        Whether views read rows that only landing files have.
 
     """
 
@@ -157,7 +157,7 @@ class Sources:
         return next(self._batch_commits(source.planned.name), None) is None
 
     def _view_table(self, name: str) -> NodeTable:
-        """The table of a view as synopses read it: what it gained in this plan."""
+        """The table of a view as synopses read it: the rows that it gained in this plan."""
         if name not in self._viewed:
             planned, node = self.plan.node(name), self.node(name)
             if planned is None:
@@ -170,7 +170,7 @@ class Sources:
         return self._viewed[name]
 
     def _stream_table(self, name: str) -> NodeTable:
-        """The table of a stream as coalesced tables read it: with what the plan has committed by now."""
+        """The table of a stream as coalesced tables read it: at the version that the plan has committed."""
         move = move_of(self.plan, self.plan.stream(name))
         return node_tables([name], self.plan, self.root, self.last, move, self.spark, self.files, {})[name]
 
@@ -183,9 +183,9 @@ class Sources:
                     yield source
 
     def partial(self, name: str, metadata: Mapping[str, Any]) -> bool:
-        """Whether what a table of a plan gained, by what its commit says, lacks files that its stream was loaded from.
+        """Whether the gained rows of a table, by its commit's metadata, lack files of its stream.
 
-        Of a view, results are lacking where they came from files that cannot be read any more.
+        For a view, results are lacking if their files can no longer be read.
         """
         if self.plan.node(name) is not None:
             return not self.unstored
@@ -218,7 +218,7 @@ class Sources:
         return self._streams[name]
 
     def _read_together(self) -> None:
-        """Read what arrived in the streams whose steps are still to be done, by one job where it is little."""
+        """Read the arrived rows of the streams with open steps, by one job if they are few."""
         if self._read_ahead:
             return
         self._read_ahead = True
@@ -342,7 +342,7 @@ class Sources:
         self.given_up[name] = first_line(error)
 
     def is_given_up(self, name: str) -> bool:
-        """Whether a table is a view's that failed, or that reads one that did, or follows such a view."""
+        """Whether a table belongs to a view that failed or reads a failed view, or follows such a view."""
         node = self.plan.node(name)
         if node is None and name not in self.given_up and self.follows_view(name):
             view = self.plan.stream(name).followed or ""
@@ -390,7 +390,7 @@ class Sources:
 
 
 def _evaluated_stream(plan: Plan, planned: StreamPlan, last: Epoch | None) -> Mapping[str, str]:
-    """Session settings for a stream's, relation's or archive's batch and what is rewritten with it."""
+    """Session settings for the batch of a stream, relation or archive, and for rows that are rewritten with it."""
     files = [file for group in planned.inputs for file in group.files]
     rows = about_rows(planned.declaration.format, files) + _stored(last, planned.archive_of)
     state = last.table(planned.name) if last else None
@@ -401,7 +401,7 @@ def _evaluated_stream(plan: Plan, planned: StreamPlan, last: Epoch | None) -> Ma
 
 
 def _evaluated_node(planned: NodePlan, last: Epoch | None, counted: Mapping[str, BatchCounts]) -> Mapping[str, str]:
-    """Session settings for a node of a view, by what is stored of its inputs and what came."""
+    """Session settings for a node of a view, by the stored and arrived rows of its inputs."""
     inputs = list(scanned(planned.node.operator))
     rows = sum(_stored(last, table) + (counted[table].live if table in counted else 0) for table in inputs)
     return INTERPRETED if rows < _MAINTAINED else {}

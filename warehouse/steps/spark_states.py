@@ -24,9 +24,9 @@ _HALF = 32
 
 
 def states_of(rows: DataFrame, synopsis: Synopsis, batch: int) -> DataFrame:
-    """Return a row for each slot and group, and for each value where these are counted; of lists, those of ``batch``.
+    """Return a row for each slot and group, and for each value if values are counted; lists are of ``batch``.
 
-    A row for which ``where`` or the expression of a group fails counts as failed in its slot and group, and in no state.
+    If ``where`` or the expression of a group fails for a row, the row counts as failed in its slot and group, and in no state.
     """
     groups = [*synopsis.slots, *(quoted(name) for name, _ in synopsis.group_by)]
     rows, failed = _grouped(rows, synopsis)

@@ -74,15 +74,15 @@ def stream_source(
     Parameters
     ----------
     plan, planned
-        The plan, and what it has for the stream.
+        The plan, and its entry for the stream.
     root, last
-        The warehouse's directory, and what the plan starts from.
+        The warehouse's directory, and the epoch from which the plan starts.
     spark, settings
-        Gives any session, and further settings of the stream's own.
+        Returns any session; further settings of the stream.
     files
         By which stored tables are read.
     left_out
-        Landing files that are not to be read.
+        Landing files that must not be read.
     ahead
         What the driver does while Spark loads rows.
 
@@ -102,23 +102,23 @@ class StreamSource:
     Parameters
     ----------
     stream, opened
-        Its declaration, and what gives its session.
+        Its declaration, and a function that returns its session.
     plan, planned
-        The plan, and what it has for the stream.
+        The plan, and its entry for the stream.
     files
         By which stored tables are read.
     state
-        Its table at the epoch that the plan starts from; None before there is one.
+        Its table at the epoch from which the plan starts; None before the first epoch.
     archive_of
-        The table of the stream whose expired rows an archive gains, at that epoch.
+        For an archive: the table of its stream at that epoch.
     left_out
         Files that the batch is read without.
     cache
-        What keeps intermediate rows until the plan is done.
+        Caches intermediate rows until the plan is done.
     ahead
         What the driver does while Spark loads rows.
     reads
-        The settings of its session but for those of writers.
+        The settings of its session, without those of writers.
 
     """
 
@@ -172,7 +172,7 @@ class StreamSource:
 
     @property
     def is_few(self) -> bool:
-        """Whether what the update loads is surely little enough for the driver."""
+        """Whether the update surely loads few enough rows for the driver."""
         return _few_taken(self) and surely_few(self.stream.format, [file for _, files in self.groups() for file in files])
 
     @property
@@ -186,7 +186,7 @@ class StreamSource:
         return BatchSource(self.session, self.stream, planned.layout, move, self.groups(), _taken(self), judge, waiting)
 
     def few_rows(self) -> DataFrame | None:
-        """Return what the update takes in, classified, before any row is read; None where it is not for the driver.
+        """Return the classified rows of the update as a frame, before any row is read; None if they are not for the driver.
 
         Raises
         ------
@@ -211,7 +211,7 @@ class StreamSource:
 
     @property
     def _is_judged(self) -> bool:
-        """Whether what is stored may give a row another fate."""
+        """Whether stored rows may change the fate of a row."""
         changes = self.stream.changes
         return bool(self.planned.retried) or (changes is not None and not changes.retroactive)
 
@@ -263,16 +263,16 @@ class StreamSource:
 
 
 def _archived(source: StreamSource) -> Batch:
-    """The rows that an archive gains: rows of the stream's files that end in the slots of the update.
+    """Return the rows that an archive gains: rows of the stream's files that end in the slots of the update.
 
-    Files are left out by the exact bounds of their expiration slots; of the others every row is read. A table of the default
-    layout has its rows in blocks of w expiration slots, so a file is read by each of the up to w updates in which rows of it
-    end; without an archive it would go unread.
+    Files are pruned by the exact bounds of their expiration slots; all rows of the other files are read. A table of the default
+    layout has blocks of w expiration slots, so a file is read by each of the up to w updates in which its rows end. Without an
+    archive it would not be read.
 
     Raises
     ------
     MissingPartError
-        When a file is not there that holds such rows.
+        When a file with such rows is missing.
 
     """
     plan, planned, stream, files = source.plan, source.planned, source.archive_of, source.files
@@ -316,7 +316,7 @@ def _archived(source: StreamSource) -> Batch:
 
 
 def _judged(rows: DataFrame, source: StreamSource) -> DataFrame:
-    """Classified rows, with other fates for some by what is stored."""
+    """Return classified rows; stored rows change the fate of some."""
     if source.planned.retried:
         rows = _rejected_before(rows, source)
     changes = source.stream.changes
@@ -326,7 +326,7 @@ def _judged(rows: DataFrame, source: StreamSource) -> DataFrame:
 
 
 def _rejected_before(rows: DataFrame, source: StreamSource) -> DataFrame:
-    """Of the files that are tried again only the records that were rejected; other files whole."""
+    """Return the records that were rejected, of files that are retried, and all records of other files."""
     step = next(s for s in source.plan.steps if isinstance(s, StoreRejected) and s.stream == source.planned.name)
     if step.kept_version is None:
         return rows
@@ -334,11 +334,11 @@ def _rejected_before(rows: DataFrame, source: StreamSource) -> DataFrame:
     before = known.select("file", "record").distinct().withColumn("_before", F.expr("true"))
     again = local_frame(source.session, [(path,) for path in step.retried], "file string")
     places = [F.col(name) for name in ("_file", "_start", "_position", "_taken_file", "_taken_record")]
-    # The row is one column meanwhile: a column of the user may be called as those of rejected rows are.
+    # The row is one column meanwhile, since a column of the user may have the name of a column of rejected rows.
     packed = rows.select(*places, F.struct(*[quoted(name) for name in rows.columns]).alias("_row"))
     numbered = with_records(rows, packed, source.stream.landing).join(before, ["file", "record"], "left")
     marked = numbered.join(F.broadcast(again.withColumn("_retried", F.expr("true"))), "file", "left")
-    # Numbers are told by the rows of a whole file, of which some are missing from here on.
+    # Record numbers need all rows of a file, and some rows are missing from here on.
     places_known = {"_taken_file": F.col("file"), "_taken_record": F.col("record")}
     kept = [places_known.get(name, F.col(f"_row.{quoted(name)}")).alias(name) for name in rows.columns]
     return marked.where("_before OR _retried IS NULL").select(*kept)
@@ -373,9 +373,9 @@ def _taken(source: StreamSource) -> DataFrame | None:
 def reshaped(
     rows: DataFrame, columns: Sequence[Column | ColumnRecord], renamed: Sequence[tuple[str, str]] = ()
 ) -> DataFrame:
-    """Return rows with a table's columns of today: renamed, of a wider type, null where they were not there.
+    """Return rows with the current columns of a table: renamed, of a wider type, or null if they are new.
 
-    What is no column of a user stays, after these; ``renamed`` are pairs of former and new names.
+    System columns stay, after these; ``renamed`` are pairs of former and new names.
     """
     former = {new: old for old, new in renamed}
     left = {old for old, _ in renamed}

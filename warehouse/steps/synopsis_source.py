@@ -1,8 +1,8 @@
-"""What a synopsis gains: the states of the rows that its stream or view takes in, by the slot of their arrival and by group.
+"""Makes the rows that a synopsis gains: the states of its source's new rows, by arrival slot and group.
 
-All rows that arrived count, dead or alive: deferred ones when their slot comes, rejected ones never. A late row adds to its
-slot. A row of a slot that no window can reach any more is left out. The others expire with the last window that reaches them, but
-not before the next slot, so that an update that moves over many slots finds them.
+All rows that arrived count, dead or alive; deferred rows count when their slot comes, rejected rows never. A late row adds to its
+slot. A row is left out if no window can reach its slot any more. The rows of the synopsis expire with the last window that
+reaches them, but not before the next slot, so that an update over many slots finds them.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ if TYPE_CHECKING:
 __all__ = ["EARLIEST", "LACKING", "SynopsisSource", "full_from", "known_batch", "lacks_files"]
 
 EARLIEST = "earliest"
-"""What a commit says of the first slot that it has rows of."""
+"""The key of a commit's metadata with the first slot of its rows."""
 LACKING = "lacking"
-"""What a commit says where results of its view may be missing, since they came from files that cannot be read any more."""
+"""The key of a commit's metadata that says that results of its view may be missing, since their files can no longer be read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,14 +77,14 @@ class SynopsisSource(FollowingSource):
 
     @property
     def own(self) -> SynopsisPlan:
-        """What the plan says of the synopsis."""
+        """The plan's entry for the synopsis."""
         if self.planned.synopsis is None:
             raise TypeError(f"{self.planned.name} is no synopsis")
         return self.planned.synopsis
 
     @cached_property
     def session(self) -> SparkSession:
-        """The session of what it follows."""
+        """The session of its stream or view."""
         return self.opened()
 
     @property
@@ -106,7 +106,7 @@ class SynopsisSource(FollowingSource):
 
     @cached_property
     def batch(self) -> Batch:
-        """What the synopsis gains: in the driver, since it is as many rows as there are groups, unless it is a large one."""
+        """The rows that the synopsis gains: a row for each group, so the driver has them, except for a large synopsis."""
         if self.own.large:
             return self._written_by_spark
         found = self._few
@@ -174,7 +174,7 @@ class SynopsisSource(FollowingSource):
 
     @property
     def commit_metadata(self) -> Mapping[str, object]:
-        """What its commit says in addition to the counts: the first slot of its rows, where that is the first of all."""
+        """The commit's metadata in addition to the counts: the first slot of its rows, if the synopsis had no rows before."""
         known = self.batch.known
         first = pc.min(known[ARRIVED]).as_py() if self.own.opening and known is not None else None
         lacking = {LACKING: True} if self.own.view and self.lacking() else {}
@@ -283,7 +283,7 @@ class SynopsisSource(FollowingSource):
         return ArrivedRows(self.plan, own, stream, self.last, self.files, self.below, lambda: self.session, live=live)
 
     def _parts(self) -> Iterator[DataFrame]:
-        """Rows that arrived: the columns of the stream, the slot of arrival, that until which they live, and those of parts."""
+        """Yield arrived rows: the columns of the stream, the slots of arrival and expiration, and the slots of parts."""
         named = {UNTIL: "_exp"} | dict(zip(PARTS, map(quoted, self.own.synopsis.parts or ()), strict=False))
         slots = [f"{slot_sql(sql, self.plan.anchor, self.plan.update_interval)} AS {name}" for name, sql in named.items()]
         for part in self._arrived.parts():
@@ -296,23 +296,23 @@ def _of_slots(rows: DataFrame, names: Sequence[str]) -> DataFrame:
 
 
 def known_batch(rows: pa.Table, opened: Callable[[], SparkSession]) -> Batch:
-    """Return the batch of live rows that the driver has; ``opened`` gives the session of frames that are made of them."""
+    """Return a batch of live rows in the driver; ``opened`` returns a session for frames made from them."""
     counted = rows.select(CELL).group_by(CELL).aggregate([([], "count_all")]).select([*CELL, "count_all"])
     cells = {(cell, block): count for cell, block, count in zip(*(each.to_pylist() for each in counted.columns), strict=True)}
     return Batch(None, BatchCounts(rows=rows.num_rows, live=rows.num_rows, cells=cells), known=rows, opened=opened)
 
 
 def lacks_files(first: Commit | None, metadata: Mapping[str, Any], read_without: Sequence[str]) -> bool:
-    """Return whether a synopsis lacks files that its stream was loaded from: they were gone when its turn came.
+    """Return whether a synopsis lacks files of its stream, since they had disappeared when its step read them.
 
     Parameters
     ----------
     first
-        The plan's first commit of the stream's rows; None when there is none.
+        The plan's first commit of the stream's rows; None if there is none.
     metadata
-        What the commit of the synopsis says; nothing without one.
+        The metadata of the synopsis's commit; empty without a commit.
     read_without
-        Paths that the rows of the stream were last read without, for a synopsis without a commit.
+        For a synopsis without a commit: paths that could not be read when the stream's rows were last read.
 
     """
     if first is None:
@@ -322,18 +322,18 @@ def lacks_files(first: Commit | None, metadata: Mapping[str, Any], read_without:
 
 
 def full_from(plan: Plan, planned: StreamPlan, before: Epoch | None, metadata: Mapping[str, Any], *, partial: bool) -> int:
-    """Return the slot from which a synopsis has all that arrived, once a plan is executed; a live one, all live rows at its end.
+    """Return the slot from which a synopsis has all arrived rows after a plan; a live one has all rows that are live at its end.
 
     Parameters
     ----------
     plan, planned
-        The plan, and what it has for the synopsis.
+        The plan, and its entry for the synopsis.
     before
-        What the plan starts from.
+        The epoch from which the plan starts.
     metadata
-        What the commit of its rows says; nothing without one.
+        The metadata of its commit; empty without a commit.
     partial
-        Whether it lacks files that the stream was loaded from.
+        Whether it lacks files of the stream.
 
     """
     own, state = planned.synopsis, before.table(planned.name) if before else None

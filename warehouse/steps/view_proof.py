@@ -1,6 +1,6 @@
 """The proof of a first build: before the epoch is written, each view built by its plan is compared with its query.
 
-A view that differs stands still like one that fails, with the views that read it; the others go on. One Spark job compares all
+A view that differs is stopped like a failed one, with the views that read it; the others continue. One Spark job compares all
 views, over the rows that they were built from; a view that differs there is checked again alone.
 """
 
@@ -44,7 +44,7 @@ _AT_ONCE = 20
 
 @dataclass(frozen=True, eq=False)
 class _Proof:
-    """A view that is to be compared with its query: what Spark is asked, its nodes, and the tables that both read."""
+    """A view to compare with its query: the query for Spark, its nodes, and the tables that both read."""
 
     view: str
     question: Question
@@ -92,11 +92,11 @@ def prove_first_builds(sources: Sources, now: int) -> None:
             if each.view == planned.view:
                 sources.given_up.setdefault(each.name, f"it differs from its query: {found.summary}")
     for planned in plan.nodes:
-        sources.is_given_up(planned.name)  # those that read such a view
+        sources.is_given_up(planned.name)  # also stops views that read such a view
 
 
 def _proof(sources: Sources, planned: NodePlan) -> _Proof | None:
-    """What is compared; None if the query of the view's text cannot be run."""
+    """Return the comparison of a view; None if the query of its text cannot be run."""
     plan, last = sources.plan, sources.last
     nodes = list(_nodes(plan, last, planned.view))
     try:
@@ -125,13 +125,13 @@ def _same(proofs: Sequence[_Proof]) -> set[str]:
             counts = [found.differing(view) for view, found in given.items() if isinstance(found, Comparison)]
             if len(counts) > 1:
                 same.update(view for view, rows in reduce(DataFrame.unionAll, counts).collect() if not rows)
-        except SPARK_FAILURES as error:  # each is asked alone then, and the failure told of the view that it is of
+        except SPARK_FAILURES as error:  # then each is compared alone, and the failure is reported for its view
             logging.getLogger("warehouse").info("views are compared with their queries one by one: %s", error)
     return same
 
 
 def _parts(proofs: Sequence[_Proof]) -> Iterator[Sequence[_Proof]]:
-    """The proofs in parts for one job each: those of many rows, for which Spark makes code, apart from those of few."""
+    """Yield the proofs of each job: views of many rows, for which Spark generates code, apart from views of few rows."""
     alike: dict[str | None, list[_Proof]] = defaultdict(list)
     for proof in proofs:
         alike[proof.session.conf.get("spark.sql.codegen.wholeStage")].append(proof)
@@ -156,7 +156,7 @@ def _difference(proof: _Proof) -> Difference | None:
 
 
 def _nodes(plan: Plan, last: Epoch | None, view: str) -> Iterator[Node]:
-    """The tables that keep a view, those that the plan leaves as they are too."""
+    """Yield the nodes of a view, also those that the plan does not change."""
     planned = {each.name for each in plan.nodes}
     yield from (each.node for each in plan.nodes if each.view == view)
     for state in last.tables if last else ():

@@ -1,8 +1,8 @@
-"""One run: what synopses have for the windows that are due, merged once for all aggregates that ask for them.
+"""One run: the states of synopses for the due windows, merged once for all aggregates that need them.
 
-The first aggregate that asks for windows of a synopsis merges the windows of the others, too, in one pass over its rows. So a
-window that two aggregates ask for is merged once, also where one of them asks less often, and an aggregate whose condition
-others cover gets what was merged for them.
+The first aggregate that needs windows of a synopsis merges the windows of the others, too, in one pass over its rows. So a window
+of two aggregates is merged once, also if one of them needs it less often, and an aggregate whose condition is covered by others
+uses their merged states.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ class WindowRun:
     stored
         Returns the query for the rows of a synopsis, by its table's name.
     synopsis
-        Returns what a table holds.
+        Returns the synopsis of a table.
     asked
-        Returns the windows of a table that all who are still to be answered ask for.
+        Returns the windows of a table that the unanswered aggregates need.
     pieces
-        Returns the intervals that a window is made of, of a table that has longer ones than slots.
+        Returns the intervals of a window, for a table with intervals longer than a slot.
 
     """
 
@@ -103,7 +103,7 @@ class WindowRun:
             self.connection.execute(f"CREATE OR REPLACE TEMP VIEW synopsis_{number} AS {query}")
 
     def _placed(self, view: str, table: str, reaches: Sequence[Reach]) -> str:
-        """Make the view of a synopsis's merged windows by the places of those that ask for them, and return its name."""
+        """Make the view of a synopsis's merged windows by the places of the windows, and return its name."""
         keys = self._keys[table]
         places = {PLACE: range(len(reaches)), KEY: [keys[reach] for reach in reaches]}
         self.connection.register(f"{view}_keys", pa.table({name: pa.array(each, pa.int64()) for name, each in places.items()}))
@@ -141,13 +141,13 @@ class WindowRun:
         return int(self.connection.sql(query).fetchall()[0][0])
 
     def forget(self, tables: Collection[str]) -> None:
-        """Drop what was merged of other tables than these, which are still to be read."""
+        """Drop the merged states of all tables except these, which are still needed."""
         for table in [name for name in self._keys if name not in tables]:
             del self._keys[table]
             self.connection.execute(f"DROP TABLE {quoted(table)} CASCADE")
 
     def close(self) -> None:
-        """Give back the memory; what is asked for afterwards is merged again."""
+        """Free the memory; later requests merge again."""
         self._keys.clear()
         opened = self.__dict__.pop("connection", None)
         if opened is not None:
