@@ -1,8 +1,7 @@
-"""What an Avro file may hold: the bounds of :mod:`.bounds`, and that all its blocks are there and whole.
+"""Checks an Avro file: the bounds of :mod:`.bounds`, and that all its blocks are complete.
 
-The beginnings of blocks say how many records there are, so every file is walked from block to block, without reading them. What
-they hold is looked at where it could be beyond a bound. A file whose bytes are damaged is found when it is read, unless it was
-looked at before.
+The beginning of each block has its number of records, so every file is walked from block to block without decompressing them. The
+content of a block is checked only if it could exceed a bound. Other damage of a file is found when it is read.
 """
 
 from __future__ import annotations

@@ -61,10 +61,10 @@ __all__ = [
 ]
 
 _COUNTED = (*CELL, "_fate", "_taken", "_arrival_slot", "_late", "_over")
-"""What is counted of rows."""
+"""The columns by which rows are counted."""
 _LONG = "_long"
 _KEPT_BYTES = 256
-"""Bytes of the longest text that the driver takes beside the counts."""
+"""The driver collects texts of at most this many bytes together with the counts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,9 +80,9 @@ class BatchSource:
     groups
         Landing files by their CSV header.
     taken, waiting
-        Rows of the deferred table whose slot has come, and how many rows it has.
+        The rows of the deferred table whose slot has come, and the number of its rows.
     judge
-        Changes the fate of classified rows by stored rows; None: stored rows do not matter.
+        Changes the fate of classified rows by stored rows; None: stored rows change no fate.
 
     """
 
@@ -124,20 +124,20 @@ class BatchSource:
 
 @dataclass(frozen=True)
 class Batch:
-    """The classified rows of one update of one stream, kept in memory or on local disk until :meth:`release`.
+    """The classified rows of one update of one stream, cached in memory or on local disk until :meth:`release`.
 
     Parameters
     ----------
     frame
-        The rows, where Spark has them.
+        The rows, if Spark has them.
     counts
-        How many there are of each kind.
+        The number of rows of each kind.
     persisted
         Whether ``frame`` is cached, so that no file is read again.
     known, opened
-        Few rows, which the driver has instead, and what gives the session of frames that are made of them.
+        The rows, if the driver has them since they are few, and a function that returns the session for frames made from them.
     kept
-        Some columns of all rows, with ``_ts`` and ``_fate``, which the driver has beside them.
+        Some columns of all rows, with ``_ts`` and ``_fate``, that the driver has in addition.
 
     """
 
@@ -269,9 +269,9 @@ def _strange(stream: Stream, file: str, message: str) -> FileProblem:
 
 
 def empty_batch(opened: Callable[[], SparkSession], columns: Sequence[Column | ColumnRecord]) -> Batch:
-    """Return a batch of no rows for a table with these columns, with which a step may still remove rows.
+    """Return a batch without rows for a table with these columns; a step with it may still remove rows.
 
-    They are in the driver, unless a column is of a type that Arrow does not hold.
+    It is in the driver, except if Arrow does not have the type of a column.
     """
     fields = [*StructType.fromJson(rows_schema(columns)).fields, StructField("_fate", StringType())]
     schema = StructType(fields)
@@ -336,7 +336,7 @@ def _as_read(taken: DataFrame, stream: Stream) -> DataFrame:
 
 
 def _collected(source: BatchSource, rows: DataFrame, kept: Sequence[str]) -> pa.Table | None:
-    """Some columns of all rows, with what is counted of them, and whether a value is left out as too long; None: Spark counts."""
+    """Collect some columns of all rows, their counted columns, and whether a long value was left out; None: Spark must count."""
     kinds = {field.name.lower(): field.dataType for field in rows.schema}
     values, lengths = [], []
     for name in kept:
@@ -412,9 +412,9 @@ def _summed(summary: Iterable[Sequence[Any]]) -> BatchCounts:
 
 @dataclass(frozen=True)
 class SampledRow:
-    """A row of a sample: its search key as text, its times in microseconds (none where it has none), and its fate.
+    """A row of a sample: its search key as text, its times in microseconds (None if missing), and its fate.
 
-    ``fate`` is ``live``, ``deferred``, ``dead``, or the reason for which it is rejected, with a ``message``.
+    ``fate`` is ``live``, ``deferred``, ``dead``, or the reason of a rejection, with a ``message``.
     """
 
     key: tuple[str | None, ...]

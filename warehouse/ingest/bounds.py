@@ -42,12 +42,12 @@ _GZIP = 31
 """zlib's window bits for a stream with gzip's header."""
 _KNOWN = 50_000
 CLASSIFIED = 10_000
-"""Rows of a stream from which on code is worth its making: each is classified by some hundred expressions."""
+"""From this many rows on Spark's code generation pays: each row is classified by some hundred expressions."""
 _BYTES_OF_A_LINE = 64
 _COMPRESSED_TO = 8
-"""Bytes that are left of a line by gzip and the like, or of a row in Parquet, about."""
+"""About the bytes of a line after gzip or similar compression, or of a row in Parquet."""
 _PACKED = 4
-"""How many times as much compressed files may hold as others that the driver takes: they hardly ever do."""
+"""Compressed files for the driver may expand to so many times the bound of plain files; they hardly ever do."""
 
 
 def beyond_bounds(stream: Stream, files: Sequence[LandingFile]) -> list[FileProblem]:
@@ -81,7 +81,7 @@ def _beyond(stream: Stream, suspects: Sequence[LandingFile]) -> list[FileProblem
 
 
 def surely_few(form: str, files: Sequence[LandingFile]) -> bool:
-    """Whether what landing files of a format hold is surely little enough for the driver, whatever they expand to."""
+    """Whether landing files of a format surely have few enough bytes for the driver, also after decompression."""
     most = limits().driver_bytes
     plain = sum(file.size for file in files if not is_compressed(file.path))
     packed = sum(file.size * most_expansion(file.path) for file in files if is_compressed(file.path))
@@ -89,7 +89,7 @@ def surely_few(form: str, files: Sequence[LandingFile]) -> bool:
 
 
 def surely_rows(stream: Stream, files: Sequence[LandingFile], most: int) -> bool:
-    """Whether landing files surely hold at most ``most`` rows: footers of Parquet files say how many they hold."""
+    """Whether landing files surely have at most ``most`` rows, by the footers of Parquet files."""
     if stream.format != "parquet":
         return False
     import pyarrow as pa  # noqa: PLC0415 - slow to import, and those who load text need it later
@@ -97,7 +97,7 @@ def surely_rows(stream: Stream, files: Sequence[LandingFile], most: int) -> bool
 
     try:
         rows = sum(int(pq.read_metadata(stream.landing / file.path).num_rows) for file in files)
-    except (pa.ArrowException, OSError):  # who reads the rows reports what is wrong with them
+    except (pa.ArrowException, OSError):  # the reader of the rows reports the fault
         return False
     return rows <= most
 
@@ -127,7 +127,7 @@ def _surely_within(file: LandingFile, longest: int) -> bool:
 def _found(
     path: Path, size: int, mtime_ns: int, longest: int, most: int, wide: str | None  # noqa: ARG001 - the file's identity
 ) -> tuple[str, str] | None:
-    """Look through a file once: a first run reads it before it plans. ``wide`` is its encoding where a sign is two bytes."""
+    """Check a file once; a first run reads it before it plans. ``wide`` is an encoding with two bytes for a character."""
     lines, total = _Lines(longest // 2 if wide else longest), 0
     narrowed = _narrowing(wide) if wide else None
     try:
@@ -138,12 +138,12 @@ def _found(
             if number := lines.too_long(narrowed(chunk) if narrowed else chunk):
                 return "record_too_long", _too_long(number, longest)
     except (OSError, EOFError, zlib.error):
-        return None  # reading the file reports what is wrong with it
+        return None  # the reader of the file reports the fault
     return None
 
 
 def _narrowing(encoding: str) -> Callable[[bytes], bytes]:
-    """Return what makes a byte of each sign, of which only that of a line feed counts: in UTF-16 Spark ends lines there alone."""
+    """Return a function that makes one byte from each character; in UTF-16 Spark ends lines only at line feeds."""
     decode = codecs.getincrementaldecoder(encoding)("replace").decode
     return lambda chunk: decode(chunk).replace("\r", " ").encode("latin-1", "replace")
 

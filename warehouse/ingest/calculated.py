@@ -26,7 +26,7 @@ _CARRIED = "_carried_\u2028"
 def with_calculated(rows: DataFrame, stream: Stream, carried: Sequence[str]) -> DataFrame:
     """Return the rows with the declared columns, then the ``carried`` ones.
 
-    A record on which an expression fails gets the fault ``expr_failed``, if it has none yet.
+    If an expression fails for a record, the record gets the fault ``expr_failed``, unless it has a fault already.
     """
     columns = [quoted(column.name) for column in stream.columns]
     if all(column.expr is None for column in stream.columns):

@@ -1,7 +1,7 @@
-"""Spark's verdict on the expressions of a declaration, without a row to evaluate them on: before anything is read or recorded.
+"""Checks the expressions of a declaration with Spark, on no rows, before anything is read or recorded.
 
-The catalog has found what can be found without Spark. What is left are types that only Spark knows; a mistake in them is the
-declaration's, and is told with the key of the file that has it.
+The catalog has found all faults that can be found without Spark. Only Spark knows some types; a wrong type is a fault of the
+declaration, and the message names its key.
 """
 
 from __future__ import annotations

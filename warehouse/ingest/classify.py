@@ -1,12 +1,12 @@
-"""What becomes of each row of a batch: its times, its fate, its cell.
+"""Classifies each row of a batch: its times, its fate, its cell.
 
 Fates (DESIGN 2, 3): ``live`` rows go into the table, ``deferred`` ones wait for the slot of their ``ts``, ``dead`` ones
 are dead on arrival and only counted; every other fate is the reason code of a rejected row.
 
-The rules are Spark SQL text in a few projections: each one more is analysed again at every update. What changes from
-one update to the next (slots, window time, clock) is looked up in an array at a position that no optimiser can fold: a
-plain literal would become part of the generated code, and that would be compiled again at every update. Where the plan itself is
-kept (few rows), that array comes with the rows: their ``_zero`` is it.
+The rules are Spark SQL text in few projections, since Spark analyses each projection again at every update. Values that change
+from one update to the next (slots, window time, clock) are read from an array, at a position that no optimiser can fold: a
+literal would become part of the generated code, and Spark would compile the code again at every update. If the plan is cached
+(few rows), the array is the column ``_zero`` of the rows.
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ class WindowMove:
 def classify(rows: DataFrame, stream: Stream, layout: Layout, move: WindowMove) -> DataFrame:
     """Return the rows with ``_ts``, ``_exp``, ``_fate``, ``_late``, ``_over``, both slots and both partition columns.
 
-    ``rows`` has the declared columns, the source columns and those of taken rows; ``_arrival_slot`` is the slot a
-    deferred row waits for, ``_message`` says why a row is rejected.
+    ``rows`` has the declared columns, the source columns and the columns of rows taken from the deferred table. ``_arrival_slot``
+    is the slot for which a deferred row waits, ``_message`` the reason of a rejection.
 
-    That the expressions give times :mod:`warehouse.ingest.checked` has made sure of.
+    :mod:`warehouse.ingest.checked` has verified that the expressions give times.
     """
     kept = [quoted(column.name) for column in stream.columns] + list(SOURCE_COLUMNS) + list(_TAKEN)
     if stream.changes is not None:
@@ -107,7 +107,7 @@ def _with_times(rows: DataFrame, stream: Stream, kept: list[str]) -> DataFrame:
 def _over(stream: Stream, exp: str) -> str:
     if stream.max_lifetime is None:
         return "false"
-    # No bigint holds the time between the ends of Spark's calendar: such a row is out of range, whatever it lives.
+    # A bigint cannot represent the time between the ends of Spark's calendar: such a row is out of range, whatever its lifetime.
     lifetime = f"try_subtract(unix_micros({exp}), unix_micros(_ts))"
     return f"coalesce({exp} != timestamp_micros({NEVER}) AND {lifetime} > {stream.max_lifetime}, false)"
 

@@ -198,7 +198,7 @@ def _known_to_spark(schema: Any, stream: Stream, files: Sequence[LandingFile]) -
 
 
 def _of_nanoseconds(schema: Any, path: tuple[str, ...]) -> bool | None:  # noqa: ANN401 - Arrow's
-    """Return whether a time in nanoseconds, which Spark reads as a number, is a local one; None if it is none."""
+    """Return whether a time in nanoseconds (Spark reads a number) is local; None for columns of other types."""
     kind = schema.field(path[0]).type
     for step in path[1:]:
         kind = kind.field(step).type
@@ -253,7 +253,7 @@ def _local_time(value: SparkColumn, zone: str) -> SparkColumn:
 
 
 def _kind(schema: StructType, path: tuple[str, ...]) -> str:
-    """Return the type of a column, or of what is nested in it, as Spark has it."""
+    """Return the Spark type of a column or of a field nested in it."""
     kind: Any = schema
     for step in path:
         kind = kind[step].dataType

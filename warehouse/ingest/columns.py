@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 Fields: TypeAlias = "Mapping[str, Fields]"
-"""The names in a file, each with the names of its nested fields; a list has none."""
+"""The names in a file, each with the names of its nested fields; lists have no nested fields."""
 
 
 _NESTED = ("json", *COLUMNAR)
@@ -96,9 +96,9 @@ def known_names(stream: Stream) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Matched:
-    """Which names of a file the sources are: ``paths`` by source, each a name and the steps below it; absent ones have none.
+    """The file's names of the sources: ``paths`` maps each source to a name and the steps below it; absent sources have no path.
 
-    ``ignoring_case`` gives (source, name) of those that differ in case; ``problem`` is (reason, message) when it cannot be told.
+    ``ignoring_case`` has (source, name) pairs that differ in case. ``problem`` is (reason, message) if a name is ambiguous.
     """
 
     paths: Mapping[str, tuple[str, ...]]
@@ -107,7 +107,7 @@ class Matched:
 
 
 def matched(stream: Stream, names: tuple[str, ...], fields: Fields) -> Matched:
-    """Return which of a file's names the declaration's sources are; ``fields`` are what is nested below each."""
+    """Match the declaration's sources with a file's names; ``fields`` are the nested fields of each name."""
     doubled = sorted({name for name in names if name and names.count(name) > 1})
     meant = {each.lower() for each in known_names(stream)}
     if doubled and (stream.unknown_columns != "ignore" or any(name.lower() in meant for name in doubled)):
@@ -144,7 +144,7 @@ def _within(fields: Fields, path: tuple[str, ...]) -> bool:
 
 
 def _in_any_case(fields: Fields, ways: list[tuple[str, ...]]) -> tuple[str, ...] | str | None:
-    """Return the path that a source means when case does not matter, or why that cannot be told."""
+    """Return the path of a source ignoring case, or why it is ambiguous; None if there is no path."""
     for way in ways:
         level, steps = fields, []
         for step in way:
@@ -176,9 +176,9 @@ def _other_separator(stream: Stream, names: tuple[str, ...]) -> str | None:
 
 
 def header_problem(stream: Stream, names: tuple[str, ...], fields: Fields | None = None) -> tuple[str, str] | None:
-    """Return (reason, message) when a file's column names cannot be matched with the declaration, else nothing.
+    """Return (reason, message) if a file's column names cannot be matched with the declaration, else None.
 
-    ``fields`` are what is nested below each name; nothing where a format has no nested fields.
+    ``fields`` are the nested fields of each name; None if a format has no nested fields.
     """
     found = matched(stream, names, fields if fields is not None else {name: {} for name in names})
     if found.problem is not None:

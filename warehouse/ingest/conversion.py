@@ -59,7 +59,7 @@ _RESULTS = {"epoch_seconds": "1000000", "epoch_milliseconds": "1000", "epoch_mic
 
 
 def from_text(text: SparkColumn, given: Input, options: Mapping[str, str]) -> tuple[SparkColumn, SparkColumn | None]:
-    """Return the value that text means, and whether there is text that means none (nothing where all text means one).
+    """Return the value of a text, and a column that says whether a text has no value (None if every text has one).
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def instant_of(text: SparkColumn) -> SparkColumn:
 
 def local_instant(local: SparkColumn, timezone: str) -> SparkColumn:
     """Return the instant of a local time in a zone: one that daylight saving skips moves forward, of a double one the first."""
-    # By way of text: whatever else Spark has for it goes through an instant of the session's zone, which has gaps of its own.
+    # Convert via text: Spark's other ways use an instant in the session's zone, which has gaps in local time.
     return F.concat(local.cast("string"), F.lit(f" {timezone}")).try_cast("timestamp")
 
 
@@ -187,7 +187,7 @@ def _formatted(text: SparkColumn, pattern: str, timezone: str | None) -> SparkCo
 
 
 def _seconds(text: SparkColumn, kind: str) -> SparkColumn:
-    """Return the seconds that a duration in text means, null where it is none or whole seconds are due and it has a part."""
+    """Return the seconds of a duration in text; null if it is no duration, or a fraction where whole seconds are needed."""
     small = F.lower(F.trim(text))
     total = F.lit(None).cast(_SECONDS)
     for pattern, sizes in reversed(FORMS):

@@ -71,7 +71,7 @@ def _by_shape(stream: Stream, header: tuple[str, ...], files: Sequence[LandingFi
 
 def _options(stream: Stream, wide: str | None) -> dict[str, str]:
     options = reader_options(stream)
-    if wide:  # Hadoop looks for one byte that ends a line unless it is told which two do
+    if wide:  # without this option Hadoop looks for one byte that ends a line, not for two
         options = {key: value for key, value in options.items() if key.lower() not in ("encoding", "charset")}
         options |= {"encoding": java_name(wide), "lineSep": "\n"}
     return options
@@ -102,7 +102,7 @@ def _parsing(stream: Stream, shape: Delimited) -> dict[str, str]:
 
 
 def _of_lines(stream: Stream, shape: Delimited) -> dict[str, str]:
-    """Return the options for records over several lines: what ends one, and the last bound on a field."""
+    """Return the options for records over several lines: their line end, and the bound on a field."""
     if shape.ends is None:
         return {}
     bound = {} if "maxcharspercolumn" in _stamps(stream, shape.wide) else {"maxCharsPerColumn": str(stream.max_record)}
@@ -131,10 +131,10 @@ def _read(
 
 
 def _asked(session: SparkSession, stream: Stream, shape: Delimited, files: Sequence[LandingFile]) -> DataFrame:
-    """Return what :func:`_fields` returns; a record that leaves a quote open has not the shape of one.
+    """Return the same as :func:`_fields`; a record that leaves a quote open is malformed.
 
-    A field more than there are is asked for, so that the reader gives the text of each record. That is parsed again with a mark
-    as one more field behind it: an open quote swallows the mark.
+    One more field than there are is requested, so that the reader gives the text of each record. The text is parsed again with a
+    marker as an additional last field: an open quote swallows the marker.
     """
     physical, stamps = _physical(shape), _stamps(stream, shape.wide)
     delimiter = delimiter_of(stamps)
@@ -223,7 +223,7 @@ def typed_fields(rows: DataFrame, stream: Stream, shape: Delimited) -> DataFrame
 
 
 def _without_return(name: str, options: Mapping[str, str]) -> SparkColumn:
-    """Return what ends a line without a carriage return, which Spark leaves there where the sign that ends lines is given."""
+    """Return a field without a carriage return at its end, which Spark keeps if the option gives the line end."""
     nothing = [F.lit("\r"), F.lit(options.get("nullvalue", "\r") + "\r")]
     return F.when(~F.col(name).isin(nothing), F.regexp_replace(name, r"\r\z", ""))
 

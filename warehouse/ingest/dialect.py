@@ -90,12 +90,12 @@ def text_encoding(options: Mapping[str, str]) -> str:
 
 
 def wide_encoding(options: Mapping[str, str], beginning: bytes) -> str | None:
-    """Return which UTF-16 a file is in that begins so, in Python's words; none where a sign of ASCII is one byte.
+    """Return the Python name of the UTF-16 encoding of a file with this beginning; None for an encoding that extends ASCII.
 
     Raises
     ------
     ValueError
-        When both are possible: none is declared, and the file has no byte order mark.
+        When both byte orders are possible: no order is declared, and the file has no byte order mark.
 
     """
     declared = text_encoding(options)

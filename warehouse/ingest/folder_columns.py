@@ -25,9 +25,9 @@ _TO_THE_PATH = r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?"
 
 
 def with_folder_columns(rows: DataFrame, stream: Stream, carried: Sequence[str]) -> DataFrame:
-    """Return the rows with all that is read of a record, folders too, then the columns that are ``carried``.
+    """Return the rows with all values of a record, also those from folders, then the ``carried`` columns.
 
-    A row whose folder is no value of its column's type gets the fault ``mistyped``, if it has none yet.
+    If a folder is no value of its column's type, the row gets the fault ``mistyped``, unless it has a fault already.
     """
     if not stream.partitions:
         return rows

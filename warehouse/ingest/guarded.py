@@ -1,4 +1,4 @@
-"""Spark SQL expressions of the user's, evaluated so that a row they fail on gives null, not a failed job."""
+"""Evaluates Spark SQL expressions of the user so that an error in a row gives null and does not fail the job."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Landing files of JSON that a task reads whole: an array of objects, or objects over several lines, each of which is a record.
+"""JSON landing files that a task reads as a whole: an array of objects, or objects over several lines; each object is a record.
 
-So a file may have no more bytes than a record, ``max_record``, and it is checked before Spark reads it: Spark does not read an
-array with a fault anywhere. Spark converts the decimals of an array through double precision; if this would change one, the array
-is read as a value of type `variant`, which has 38 digits, sorts the names of objects, and refuses duplicate names.
+So the bound ``max_record`` applies to the file, and the file is checked before Spark reads it: Spark does not read an array with
+a fault anywhere. Spark converts the decimals of an array through double precision. If this would change one, the array is read as
+a value of type `variant`, which has 38 digits, sorts the names of objects, and refuses duplicate names.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ BEYOND_VARIANT = r"[\[:,]\s*-?(?:(?=[0-9.]{40})[0-9]*\.[0-9]|[0-9]{39}|(?=[0-9.]
 _KNOWN = 50_000
 _MARK = b"\xef\xbb\xbf"
 _TOO_LARGE = re.compile(rb"[0-9][eE][+]?[0-9]{3}|[0-9]{300}")
-"""Numbers beyond those of double precision, or text with such a word: Spark reads no array with one."""
+"""Numbers beyond double precision, or text that looks like one: Spark cannot read an array with them."""
 _LONG_DECIMAL = re.compile(LONG_DECIMAL.encode())
 _NO_VARIANT = re.compile(BEYOND_VARIANT.encode())
 
@@ -54,11 +54,11 @@ def _is_array(path: Path, size: int, mtime_ns: int) -> bool:  # noqa: ARG001 - t
     try:
         return is_array_file(path)
     except (OSError, EOFError, zlib.error):
-        return False  # reading the file reports what is wrong with it
+        return False  # the reader of the file reports the fault
 
 
 def is_exact(stream: Stream, file: LandingFile) -> bool:
-    """Whether a file that is read whole has decimals that double precision would change, for columns that would show it."""
+    """Whether a file that is read as a whole has decimals that double precision would change, in columns where this matters."""
     identity = (stream.landing / file.path, file.size, file.mtime_ns)
     if _shows(stream, "decimal"):
         return _has_long_decimal(*identity)

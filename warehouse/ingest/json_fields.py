@@ -1,7 +1,7 @@
-"""Which fields of a JSON object are parsed, and as what: one call of ``from_json`` for those that stand side by side.
+"""Chooses the parsed fields of a JSON object and their types: one call of ``from_json`` for fields that do not overlap.
 
-A source with dots is a field of that whole name, or one within nested objects: so it is parsed both ways, and a record that has
-both is at fault. Struct fields are numbered, since Spark takes ``Id`` and ``ID`` of a struct for the same.
+A source with dots is a field of that whole name, or a field in nested objects. So it is parsed both ways, and a record with both
+is rejected. Struct fields are numbered, since Spark takes ``Id`` and ``ID`` of a struct for the same.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Parsed:
         return any(each == given for each, _ in self.given)
 
     def paths(self, given: Input) -> tuple[tuple[str, ...], ...]:
-        """Return the path by which a source is parsed here, if it is."""
+        """Return the paths by which this value parses a source; empty if it does not parse it."""
         return tuple(path for each, path in self.given if each == given)
 
     def value(self, given: Input) -> SparkColumn:
@@ -74,9 +74,9 @@ _Tree = dict[str, "str | _Tree"]
 
 
 def parsed(inputs: Sequence[Input], misfit: str) -> tuple[Parsed, ...]:
-    """Return how the sources are parsed: first all by their whole names, then those with dots by their paths.
+    """Return how the sources are parsed: first all by their whole names, then sources with dots by their paths.
 
-    Sources of the same path and another type, or one within the other, are parsed apart.
+    Sources with the same path and different types are parsed separately, and so are sources inside each other.
     """
     groups: list[list[tuple[Input, tuple[str, ...]]]] = [[]]
     for given in inputs:
@@ -111,8 +111,9 @@ def _beside(given: Input, path: tuple[str, ...], other: Input, way: tuple[str, .
 def exact_text(value: SparkColumn, given: Input, path: tuple[str, ...]) -> SparkColumn:
     """Return a parsed value, with all the digits of its numbers where it is text; the line is the column ``value``.
 
-    Spark makes text of a JSON number with decimals by way of double precision. A line with a number of more digits is read as a
-    value of type `variant` too, which has 38 digits; beyond these, and with an exponent, the number stays as Spark made it.
+    Spark converts a JSON number with decimals to text through double precision. A line with a number of more digits is also read
+    as a value of type `variant`, which has 38 digits. A number with even more digits, or with an exponent, stays as Spark
+    converted it.
     """
     kind = "string" if seen_text(given) else given.type
     way = json_path(path)
@@ -127,9 +128,10 @@ def exact_text(value: SparkColumn, given: Input, path: tuple[str, ...]) -> Spark
 
 
 def seen_text(given: Input) -> bool:
-    """Whether a source is parsed as the text that stands there, and converted as CSV is: times of a declared form, and durations.
+    """Whether a source is parsed as text and converted like CSV: times of a declared format, and durations.
 
-    So are times whose names a JSON path of Spark cannot name, or that are nested: the guard of a time without a date needs text.
+    This includes nested times, and times whose names a JSON path of Spark cannot express: the guard against a time without a date
+    needs text.
     """
     if given.formats == (DURATION,):
         return True
@@ -140,7 +142,7 @@ def seen_text(given: Input) -> bool:
 
 
 def json_path(path: tuple[str, ...]) -> str | None:
-    """Return Spark's JSON path to a field; none when one of the names cannot stand in it.
+    """Return Spark's JSON path to a field; None if a name is not allowed in a path.
 
     >>> json_path(("answer", "ttl")), json_path(("it's",))
     ("$['answer']['ttl']", None)

@@ -1,10 +1,10 @@
-"""Which landing files are loaded, in sorted shards of which only those that differ from the listing are read.
+"""The loaded landing files, in sorted shards; only shards that differ from the listing are read.
 
 Files are sorted as a listing of the landing directory yields them: by the names on their path (:func:`order`). A shard is a run
-of neighbours, named by the SHA-256 of its content; the content is their JSON. A second such sum is that of its files as a listing
-has them, as JSON arrays: so a listing is compared by taking as many files as a shard has and hashing them. Equal, and all of them
-are known, without the shard being read, or an object being made of a file. What was loaded since the shards were written is laid
-over them.
+of neighbours; its content is their JSON, and its name the SHA-256 of the content. A second sum is of its files as a listing has
+them, as JSON arrays. So a listing is compared by hashing as many files as the shard has: if the sums are equal, all these files
+are known, without reading the shard or making an object for each file. Changes since the shards were written take precedence over
+them.
 
 Invariant: shards are in order, none is empty, ``first`` is the path of a shard's first file, and each file of it sorts before the
 next one's ``first``.
@@ -64,7 +64,7 @@ class Shard:
     listed: str = ""
 
     def holds(self, files: Sequence[ListedFile]) -> bool:
-        """Whether files of a listing are exactly those of the shard, unchanged."""
+        """Whether files of a listing are exactly the files of the shard, unchanged."""
         if len(files) != self.count:
             return False
         if self.listed:
@@ -76,7 +76,7 @@ Load = Callable[[Shard], tuple[LandingFile, ...]]
 
 
 def order(path: str) -> str:
-    """Return what paths are sorted by, as a listing does: by the names on the way, directory by directory.
+    """Return the sort key of a path, as in a listing: by the names on the path, directory by directory.
 
     >>> sorted(["a.csv", "a/x.csv", "a"], key=order)
     ['a', 'a/x.csv', 'a.csv']
@@ -110,12 +110,12 @@ def _name(content: bytes) -> str:
 
 
 def is_shard_name(name: str) -> bool:
-    """Whether a file of that name can be a shard, and no stray file."""
+    """Whether a file of this name can be a shard."""
     return _SHARD_NAME.fullmatch(name) is not None
 
 
 def is_whole_shard(name: str, packed: bytes) -> bool:
-    """Whether the bytes of a shard's file are those that its name has the sum of."""
+    """Whether the bytes of a shard's file have the sum in its name."""
     try:
         return _name(zlib.decompress(packed)) == name
     except zlib.error:
@@ -123,7 +123,7 @@ def is_whole_shard(name: str, packed: bytes) -> bool:
 
 
 def unpacked(shard: Shard, packed: bytes) -> tuple[LandingFile, ...] | None:
-    """Return the files of a shard's bytes; None when they are not those that were written."""
+    """Return the files in a shard's bytes; None if the bytes changed since they were written."""
     try:
         content = zlib.decompress(packed)
     except zlib.error:
@@ -132,12 +132,12 @@ def unpacked(shard: Shard, packed: bytes) -> tuple[LandingFile, ...] | None:
 
 
 def paths_in(packed: bytes) -> tuple[str, ...]:
-    """Return the paths of the files that a shard's bytes name, of whatever shard they are.
+    """Return the paths of the files in the bytes of any shard.
 
     Raises
     ------
     ValueError
-        When the bytes are not those of a shard.
+        When the bytes are no shard.
 
     """
     import msgspec  # noqa: PLC0415 - as above
@@ -150,7 +150,7 @@ def paths_in(packed: bytes) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class PathRange:
-    """A range of paths, up to the next run's: the shard that holds it, and what was loaded or forgotten since."""
+    """A range of paths up to the next one: its shard, and the files that were loaded or forgotten since."""
 
     end: str | None
     shard: Shard | None
@@ -182,7 +182,7 @@ class LoadedFiles(Mapping[str, LandingFile]):
 
     @cached_property
     def ranges(self) -> tuple[PathRange, ...]:
-        """All ranges of paths in order, those without a file too."""
+        """All ranges of paths in order, also ranges without a file."""
         if not self.shards:
             return (PathRange(None, None, self.changes),)
         parts: list[dict[str, LandingFile | None]] = [{} for _ in self.shards]
@@ -198,7 +198,7 @@ class LoadedFiles(Mapping[str, LandingFile]):
         return {}
 
     def _at(self, index: int) -> dict[str, LandingFile]:
-        """One run's files; those of the run that was asked for last are kept."""
+        """Return the files of a range; the files of the last range are cached."""
         if index not in self._last:
             self._last.clear()
             self._last[index] = self.ranges[index].files()
@@ -223,7 +223,7 @@ class LoadedFiles(Mapping[str, LandingFile]):
 
 
 def ranges_of(loaded: Mapping[str, LandingFile]) -> tuple[PathRange, ...]:
-    """Return the ranges of what is loaded; a plain mapping is one."""
+    """Return the ranges of the loaded files; a plain mapping is one range."""
     return loaded.ranges if isinstance(loaded, LoadedFiles) else (PathRange(None, None, loaded),)
 
 
@@ -243,7 +243,7 @@ class Listing:
         return files
 
     def take(self, run: PathRange) -> list[LandingFile] | None:
-        """Return the files up to the end of a range; None when they are exactly those of its shard, unchanged."""
+        """Return the files up to the end of a range; None if they are exactly the files of its shard, unchanged."""
         files = self._next(run.shard.count if run.shard and not run.changes else 1)
         if run.shard and not run.changes and run.shard.holds(files):
             return None
@@ -260,7 +260,7 @@ class Listing:
         return [LandingFile(*each) for each in files]
 
     def rest(self) -> list[LandingFile]:
-        """Return what comes after all ranges: files after those of a last shard that is as it was."""
+        """Return the files after all ranges, if the last shard did not change."""
         files = [LandingFile(*each) for each in (*self._back, *self._rest)]
         self._back = []
         self.empty = self.empty and not files
@@ -268,9 +268,9 @@ class Listing:
 
 
 def sharded(loaded: LoadedFiles, *, size: int = SHARD) -> tuple[tuple[Shard, ...], dict[str, bytes]]:
-    """Return the shards of all files, and the bytes of those that are new by name; untouched ones stay as they are.
+    """Return the shards of all files, and the bytes of new shards by name; unchanged shards are reused.
 
-    Small neighbours are joined as they are passed. Shards of older builds are read once, for the sum that they lack.
+    Small neighbouring shards are joined. Shards of older builds are read once, for the sum that they lack.
     """
     shards: list[Shard] = []
     written: dict[str, bytes] = {}
@@ -302,7 +302,7 @@ def sharded(loaded: LoadedFiles, *, size: int = SHARD) -> tuple[tuple[Shard, ...
 def differing_files(
     one: Mapping[str, LandingFile], other: Mapping[str, LandingFile], also: Sequence[str]
 ) -> tuple[dict[str, LandingFile], dict[str, LandingFile]]:
-    """Return the files of two states without those of shards that both have; those of the paths ``also`` in any case."""
+    """Return the files of two states without the files of shards that both have, but always with the paths ``also``."""
     sides = (ranges_of(one), ranges_of(other))
     plain: list[set[str]] = [{run.shard.name for run in runs if run.shard and not run.changes} for runs in sides]
     both = plain[0] & plain[1]

@@ -59,7 +59,7 @@ __all__ = [
 
 _MAX_HEADER = 1 << 20
 _OTHER_CODECS = (".7z", ".deflate", ".lz4", ".snappy", ".xz", ".zip")
-"""Endings by which Spark expands text, unseen by the bounds on what a file may hold, or of what nothing expands."""
+"""Endings of files that Spark decompresses without the bounds on expansion, or that nothing decompresses."""
 _LINE_END = re.compile(r"\r\n?|\n")
 """Where Spark ends a line: U+0085 and the like are characters of it."""
 _SEPARATOR = "\x1f"
@@ -100,13 +100,13 @@ def list_landing(landing: Path, pattern: str, *, after: str | None = None) -> It
 def listed_files(landing: Path, pattern: str, *, after: str | None = None) -> Iterator[ListedFile]:
     """Yield the files of a landing directory or place in a store, sorted by the names on their paths.
 
-    ``pattern`` is as :mod:`warehouse.catalog.patterns` says; folders that can hold no such file are not looked into. Of a
-    store only objects whose names sort behind ``after`` are listed.
+    :mod:`warehouse.catalog.patterns` explains ``pattern``; folders that cannot have such a file are skipped. In a store only
+    objects with names after ``after`` are listed.
 
     Raises
     ------
     LandingError
-        When it is not there or cannot be listed.
+        When it does not exist or cannot be listed.
 
     """
     if not store_of(landing).local_paths:
@@ -184,10 +184,10 @@ def _leads_inside(path: str, inside: str) -> bool:
 def arrived(files: Iterable[ListedFile], known: Known, *, settle: int, clock: int, reading: str = "") -> Arrived:
     """Return the files by their handling; ``settle`` and ``clock`` are microseconds.
 
-    ``reading`` is the digest of the present declaration for reading: a file that was left out under another one is new.
+    ``reading`` is the digest of the current declaration's reading keys: a file that was left out under another digest is new.
 
-    ``files`` are in the order of :func:`listed_files`. Of what is known, only the shards are read whose files are not all
-    there as they were loaded.
+    ``files`` are in the order of :func:`listed_files`. A shard of known files is read only if one of its files changed or is
+    missing.
     """
     found = _Sorted(known, settle, clock, reading)
     listing = Listing(files)
@@ -273,7 +273,7 @@ def headers(
 
 
 def csv_header(path: Path, options: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the names in a CSV file's first record, or those that the options give; ``options`` are those of the stream.
+    """Return the names in a CSV file's first record, or the names in the stream's ``options``.
 
     Raises
     ------
@@ -319,14 +319,14 @@ def _require_closed(header: str, quoting: Mapping[str, Any]) -> None:
 
 
 def file_encoding(path: Path, options: Mapping[str, str]) -> str | None:
-    """Return which UTF-16 a CSV file is in, in Python's words; none where a sign of ASCII is one byte.
+    """Return the Python name of the UTF-16 encoding of a CSV file; None for an encoding that extends ASCII.
 
     Raises
     ------
     OSError, EOFError, zlib.error
         When the file cannot be read.
     ValueError
-        When it is not told.
+        When the byte order is unknown.
 
     """
     if not is_wide(text_encoding(options)):

@@ -1,7 +1,7 @@
-"""Files of which each line is a record, as Spark reads them: lines with a pattern, logfmt, syslog, each as fields of text.
+"""Reads files with a record on each line by Spark, as fields of text: lines with a pattern, logfmt, syslog.
 
-A year that a line of syslog does not say comes from the file's last change (see :mod:`warehouse.catalog.syslog`). An object in a
-store has no such time: what its copy has is a number that stands for its tag.
+A line of syslog without a year gets it from the file's last change (see :mod:`warehouse.catalog.syslog`). An object in a store
+has no such time: the time of its copy is a number for its tag.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ _MOMENT = "yyyy-MM-dd HH:mm:ss"
 
 
 def line_names(stream: Stream, header: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of the fields that :func:`line_records` gives; ``header`` are those that every line of the format has."""
+    """Return the names of the fields that :func:`line_records` gives; ``header`` has the fields of every line of the format."""
     if stream.format != "logfmt":
         return header
     return tuple(dict.fromkeys(given.source for given in inputs_of_records(stream)))
 
 
 def line_records(session: SparkSession, stream: Stream, names: Sequence[str], files: Sequence[LandingFile]) -> DataFrame:
-    """Return the fields of each line as text, in the order of ``names``, what is wrong with it, and where it stands.
+    """Return the fields of each line as text, in the order of ``names``, with its fault and its position.
 
     Blank lines are skipped.
     """
@@ -70,7 +70,7 @@ def line_records(session: SparkSession, stream: Stream, names: Sequence[str], fi
 
 
 _Read = tuple[list["SparkColumn"], "SparkColumn", "SparkColumn"]
-"""The fields of a line, what is wrong with it (null: nothing), and its undeclared names."""
+"""The fields of a line, its fault (null: none), and its undeclared names."""
 
 
 def _none() -> SparkColumn:

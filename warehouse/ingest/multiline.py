@@ -2,8 +2,8 @@
 
 One task reads such a file, from record to record. So the end of each record must be certain, and no record may be longer than
 ``max_record``: a stray quote would swallow the records after it. Spark also needs the characters that end a record: by default it
-uses the first line break of the file, which may be within quotes. Lines that :mod:`.quotes` finds sound are skipped; from other
-lines on a record is parsed character by character, as by Spark's parser.
+uses the first line break of the file, which may be within quotes. Lines that :mod:`.quotes` finds correct are skipped. From other
+lines on, a record is parsed character by character, as Spark's parser does.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class _RefusedError(Exception):
 
 
 class _Walk:
-    """A file as its pieces come: what stands behind the last whole record, and how lines have ended so far."""
+    """The state of reading a file in pieces: the text after the last complete record, and the line ends so far."""
 
     def __init__(self, syntax: FieldSyntax, longest: int) -> None:
         self.ends: set[str] = set()
@@ -124,7 +124,7 @@ class _Walk:
             begin = int(breaks[before - 1]) + 1 if before else 0
             line = self._lines + int(np.searchsorted(ended, begin))
             end = content.end_of_record(begin, line)
-            if end is None or (end >= place and not last):  # it is followed again with what comes behind it
+            if end is None or (end >= place and not last):  # it is parsed again with the next piece
                 place = begin
                 break
             if end - begin > self._longest:
@@ -161,7 +161,7 @@ class _Walk:
 
 
 class _Content:
-    """A part of a file, in which records are followed character by character; ``whole``: nothing comes behind it."""
+    """A part of a file whose records are parsed character by character; ``whole``: it is the last part."""
 
     def __init__(self, text: _Text, syntax: FieldSyntax, *, whole: bool) -> None:
         self._text, self._syntax, self._whole = text, syntax, whole
@@ -217,7 +217,7 @@ class _Content:
                 at += 2
                 continue
             behind = self._behind_spaces(at + 1)
-            if not self._whole and len(content) - behind < len(syntax.delimiter):  # which may go on in what comes behind it
+            if not self._whole and len(content) - behind < len(syntax.delimiter):  # the delimiter may continue in the next piece
                 return None
             if behind == len(content):
                 return behind

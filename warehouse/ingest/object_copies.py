@@ -1,8 +1,8 @@
-"""Landing objects in a store as files: their identity, and the local copies that are read instead of them.
+"""Landing objects in a store as files: their identity, and their local copies, which are read instead.
 
-An object is known by its name, size and tag: the time of its :class:`LandingFile` is a number that the tag gives. A copy has
-that time as its own, so what is asked of landing files is asked of copies alike. Copies lie in the cache directory, in a
-place of each warehouse and landing; the process that holds the writer lock removes them once they are loaded.
+An object is known by its name, size and tag: the time of its :class:`LandingFile` is a number made from the tag. A copy has this
+number as its modification time, so landing files and copies are checked in the same way. Copies are in the cache directory, in a
+folder for each warehouse and landing directory. The process that holds the writer lock removes them once they are loaded.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What is asked of an ORC file without Spark: its schema, and whether it is within the bounds of :mod:`.bounds`.
+"""Reads the schema of an ORC file without Spark, and checks the bounds of :mod:`.bounds`.
 
-ORC says how many rows there are, not what they make: a dictionary has a long value once, and a run of equal values takes a few
-bytes. So texts are looked through, few rows at a time; of other columns the number of rows says enough. Spark reads the
-values: pyarrow has times in nanoseconds, in which the year 9999 is another one.
+ORC has the number of rows, but not the size of their values: a dictionary has a long value once, and a run of equal values takes
+a few bytes. So texts are read, few rows at a time; for other columns the number of rows is enough. Spark reads the values, since
+pyarrow has times in nanoseconds, which cannot represent the year 9999.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def orc_batches(path: Path, columns: list[str] | None = None) -> Iterator[Any]:
 
 
 def is_local_time(schema: Any, path: tuple[str, ...]) -> bool:  # noqa: ANN401 - Arrow's
-    """Whether a column, or what is nested in it, is a timestamp without time zone."""
+    """Whether a column or a field nested in it is a timestamp without time zone."""
     kind = schema.field(path[0]).type
     for step in path[1:]:
         kind = kind.field(step).type

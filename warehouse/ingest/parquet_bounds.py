@@ -1,6 +1,6 @@
 """The bounds of :mod:`.bounds` for a Parquet file, checked by its footer and, if that is not sufficient, by its columns.
 
-A footer has the bytes of a column's pages, and not of its values: a dictionary has a long value once for any number of rows, and
+A footer has the bytes of a column's pages, but not of its values: a dictionary has a long value once for any number of rows, and
 values may share prefixes (encoding ``DELTA_BYTE_ARRAY``). If a column could exceed its bound in this way, or have a value longer
 than ``max_record``, it is read without expanding its dictionaries. The sizes and counts in a footer are trusted.
 """
@@ -50,7 +50,7 @@ def beyond_parquet_bounds(
     footer = pq.read_metadata(path)
     groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
     columns = range(footer.num_columns)
-    # A row has many values in a list, and a footer counts each of them.
+    # A row can have many values in a list; a footer counts each value.
     rows = max([footer.num_rows, *(sum(group.column(column).num_values for group in groups) for column in columns)])
     bomb = expands_too_much(size, sum(group.total_byte_size for group in groups), rows, most)
     if bomb:

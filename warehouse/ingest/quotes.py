@@ -40,7 +40,10 @@ _OVERLAPPING = frozenset({"shift_jis", "cp932", "cp949", "gbk", "gb18030", "big5
 
 @dataclass(frozen=True)
 class FieldSyntax:
-    """The characters that separate and quote fields; an empty text means none. ``spaced``: spaces before a quote are skipped."""
+    """The characters that separate and quote fields; an empty text: there is none.
+
+    ``spaced``: spaces before a quote are skipped.
+    """
 
     quote: str
     escape: str
@@ -73,12 +76,12 @@ def syntax_of(stream: Stream, path: Path) -> FieldSyntax:
 
 
 def has_doubtful_lines(stream: Stream, file: LandingFile) -> bool:
-    """Whether a file has a line that may leave a quote open; an unreadable file has none."""
+    """Whether a file has a line that may leave a quote open; False for an unreadable file."""
     try:
         syntax = syntax_of(stream, stream.landing / file.path)
         return bool(syntax.quote) and _has_doubtful_lines(stream.landing / file.path, file.size, file.mtime_ns, syntax)
     except (OSError, EOFError, zlib.error, ValueError):
-        return False  # reading the file reports what is wrong with it
+        return False  # the reader of the file reports the fault
 
 
 @lru_cache(maxsize=_KNOWN)
@@ -114,7 +117,7 @@ def pieces(path: Path, syntax: FieldSyntax) -> Iterator[NDArray[np.unsignedinteg
 
 
 def doubtful_lines(text: NDArray[np.unsignedinteger[Any]], syntax: FieldSyntax) -> NDArray[np.int64]:
-    r"""Return where lines with quotes begin that are neither plain nor strict; the beginning is that of their first quote.
+    r"""Return the positions of the lines with quotes that are neither plain nor strict: of the first quote of each.
 
     >>> syntax = FieldSyntax('"', '"', ",", "", False, "utf-8")
     >>> lines = '1,"a,b"\n5" x,y\n1,"open\n'

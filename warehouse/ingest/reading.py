@@ -1,13 +1,13 @@
-"""Landing files as a Spark data frame of typed rows, each with its file and position.
+"""Reads landing files as a Spark data frame of typed rows, each with its file and position.
 
-The columns are the declared ones, then :data:`SOURCE_COLUMNS`: the file's URI, where its split starts and the row's
-position in its task (together they give the record's number, see :mod:`warehouse.ingest.rejected`), the record's text,
-and ``_fault`` with ``_fault_message`` when the record has the wrong shape or a value of the wrong type; ``_zero`` is the number
-0, of which only the source knows that it is (see :mod:`warehouse.ingest.classify`). A bad value never
-fails the job: every conversion is a ``try_`` one (with ANSI on, one bad value would fail it all).
+The columns are the declared ones, then :data:`SOURCE_COLUMNS`: the file's URI, where its split starts and the row's position in
+its task (together they give the record's number, see :mod:`warehouse.ingest.rejected`), the record's text, and ``_fault`` with
+``_fault_message`` if the record has the wrong shape or a value of the wrong type. ``_zero`` is the number 0, as a value that the
+optimiser does not know (see :mod:`warehouse.ingest.classify`). A bad value never fails the job: every conversion is a ``try_``
+function (with ANSI on, one bad value would fail the whole job).
 
-Files of text are read in two parts: the records as Spark's reader gives them, and the row made from each record, which does not
-depend on the files: few rows use a cached plan for it (:mod:`warehouse.storage.prepared`).
+Text files are read in two parts: the records from Spark's reader, and the rows made from the records. The second part does not
+depend on the files, so few rows use a cached plan for it (:mod:`warehouse.storage.prepared`).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ SOURCE_COLUMNS = {
     "_zero": "int",
 }
 _ANOTHER = r'\}[^{}"]*\{'
-"""Where another object may stand behind one, not within it."""
+"""Finds lines in which another object may follow an object."""
 
 
 def read_files(
@@ -96,7 +96,7 @@ def read_records(
 
 
 def typed(rows: DataFrame, stream: Stream, shape: Delimited | None) -> DataFrame:
-    """Return what is read of each record, and where it stands; ``rows`` as of :class:`FileRecords` of that shape."""
+    """Return the values of each record, with its position; ``rows`` are as in :class:`FileRecords` of that shape."""
     return _json(rows, stream) if shape is None else typed_fields(rows, stream, shape)
 
 
@@ -125,7 +125,7 @@ def _json(lines: DataFrame, stream: Stream) -> DataFrame:
         "columnNameOfCorruptRecord": SHAPE,
     }
     parses = parsed(inputs, SHAPE)
-    # Spark passes over what stands behind an object, which may be another record.
+    # Spark ignores text after an object, which may be another record.
     alone = F.json_array_length(F.concat(F.lit("["), F.col("value"), F.lit("]"))) == 1
     rows = lines.select(
         "*",

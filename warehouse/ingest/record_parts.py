@@ -40,10 +40,10 @@ class FileRecords:
 
 @dataclass(frozen=True)
 class Delimited:
-    """How lines of fields are read: the header's names, and which UTF-16 they are in (None: a sign of ASCII is one byte).
+    """How lines of fields are read: the header's names, and the UTF-16 encoding (None: the encoding extends ASCII).
 
-    ``doubtful``: some line may leave a quote open, so each is asked. ``ends``: what ends records that may go over several lines,
-    None where a record is a line.
+    ``doubtful``: a line may leave a quote open, so each line is checked. ``ends``: the line end of records over several lines, or
+    None if a record is a line.
     """
 
     header: tuple[str, ...]

@@ -1,7 +1,7 @@
-"""Where a rejected or deferred row stood: its file and the number of its record, from 1 without the header.
+"""Finds the file and the record number of rejected and deferred rows; numbers begin with 1 after the header.
 
-Spark numbers rows by task; a record's number is its position among the records of its split plus those of the splits
-before it, so one small aggregate over the batch is collected (only when there are such rows). The driver counts its own rows.
+Spark numbers rows by task. A record's number is its position in its split plus the number of records of the splits before it. So
+one small aggregate over the batch is collected, only if there are such rows. The driver counts its own rows.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def records_of(batch: pa.Table, chosen: pa.ChunkedArray, landing: Path) -> tuple
     Parameters
     ----------
     batch
-        All rows, with the source columns and those of taken rows.
+        All rows, with the source columns and the columns of rows taken from the deferred table.
     chosen
         Whether each row is chosen.
     landing

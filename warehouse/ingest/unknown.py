@@ -1,7 +1,7 @@
 """Undeclared columns of landing files, for ``unknown_columns = "add"``: their names, and the types that they get.
 
-They are looked for when an update is planned, in all files that it loads: in the header of CSV, the footer of Parquet, the
-fields of every line of JSON and logfmt. Text becomes ``string`` (of JSON what stands there, also of a number or an object), a
+They are searched when an update is planned, in all files that it loads: in the header of CSV, the footer of Parquet, and the
+fields of every line of JSON and logfmt. Text becomes ``string`` (for JSON the literal text, also of a number or an object); a
 column of Parquet keeps its type.
 """
 
@@ -96,7 +96,7 @@ def _problem(stream: Stream, new: Mapping[str, str | None], known: set[str]) -> 
 def _columns(
     stream: Stream, landing: Path, groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]]
 ) -> Iterator[tuple[LandingFile, Mapping[str, str | None]]]:
-    """Yield each file with its columns and their types, none where a table cannot have it; unreadable ones are passed over."""
+    """Yield each file with its columns and their types (None: a table cannot have the type); unreadable files are skipped."""
     for header, files in groups:
         if has_one_header(stream):
             for file in files:
@@ -131,7 +131,7 @@ def _fields(path: Path, size: int, mtime_ns: int, *, whole: bool) -> tuple[str, 
                     except msgspec.DecodeError:
                         continue  # a rejected row, whatever is in it
     except (OSError, EOFError, zlib.error, msgspec.DecodeError):
-        return ()  # reading the file reports what is wrong with it
+        return ()  # the reader of the file reports the fault
     return tuple(found)
 
 
@@ -145,7 +145,7 @@ def _names_of_pairs(path: Path, size: int, mtime_ns: int) -> tuple[str, ...]:  #
                 if len(found) <= 2 * MOST_ADDED:
                     found.update(dict.fromkeys(logfmt_fields(line) or ()))
     except (OSError, EOFError, zlib.error):
-        return ()  # reading the file reports what is wrong with it
+        return ()  # the reader of the file reports the fault
     return tuple(found)
 
 
@@ -158,7 +158,7 @@ def _footer(path: Path, form: str) -> dict[str, str | None]:
 
 
 def _spark_type(kind: Any) -> str | None:  # noqa: ANN401 - a type of Arrow
-    """Return the Spark SQL type that holds the values of an Arrow type; none when no table can have it."""
+    """Return the Spark SQL type for an Arrow type; None if no table can have it."""
     import pyarrow.types as at  # noqa: PLC0415 - only Parquet landings need it
 
     plain = {"bool": "boolean", "int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint", "uint8": "smallint"}

@@ -93,7 +93,7 @@ def _is_of_no_file(error: BaseException) -> bool:
 
 
 def _file_problem(path: Path, file: LandingFile, form: str) -> FileProblem | None:
-    """Return what is wrong with the bytes of a file: a truncated or damaged compressed, Parquet, ORC or Avro file, or nothing."""
+    """Return the damage of a compressed, Parquet, ORC or Avro file (truncated or changed bytes); None if there is none."""
     try:
         if form in ("orc", "avro"):
             for _ in orc_batches(path) if form == "orc" else avro_batches(path):
