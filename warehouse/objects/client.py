@@ -1,8 +1,7 @@
-"""The clients of object stores, by scheme and bucket; what a store's refusal means.
+"""The clients of object stores, by scheme and bucket, and the meaning of a store's errors.
 
-Credentials and endpoint come from the environment, as the stores' own tools name them (``AWS_ACCESS_KEY_ID``,
-``AWS_ENDPOINT_URL``, ...) or from the machine's role: the library ``object_store``, which obstore and deltalake are made of,
-looks for them.
+Credentials and endpoint come from environment variables with the names of the stores' own tools (``AWS_ACCESS_KEY_ID``,
+``AWS_ENDPOINT_URL``, ...) or from the machine's role. The library ``object_store``, which obstore and deltalake use, finds them.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def client(scheme: str, bucket: str) -> Any:  # noqa: ANN401 - as above
     Raises
     ------
     PlatformError
-        When the library is not installed, or the store cannot be addressed with what the environment says.
+        When the library is not installed, or the environment's settings do not lead to a store.
 
     """
     try:

@@ -1,11 +1,10 @@
 """Paths in an object store, with the methods of ``pathlib`` that the warehouse uses.
 
-A root is a path, and all that is under it is reached from there: so a root in a store needs no other code, only another
-kind of path. What a store cannot do as a file system does is asked of :mod:`warehouse.storage.store`: to write a name that
-must be free, to replace a file, to make it durable. Directories are prefixes: one is there as long as an object is.
+Code reaches all files from the path of the root, so a root in a store needs only another kind of path.
+:mod:`warehouse.storage.store` has the operations that stores do differently: write a name that must be free, replace a file, make
+it durable. Directories are prefixes: a directory exists as long as it has an object.
 
-No function of the operating system may take such a path for a local one, so it has no ``__fspath__``: ``os`` and ``open``
-refuse it.
+A path has no ``__fspath__``, so that ``os`` and ``open`` refuse it and never take it for a local path.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ def object_path(path: Path) -> ObjectPath:
 
 
 def directories_in(place: Path) -> list[Path]:
-    """Return the directories directly below a place, in order, and no stray file; none when it is no directory."""
+    """Return the directories directly below a place, in order, without files; empty if it is no directory."""
     try:
         return sorted(entry for entry in place.iterdir() if entry.is_dir())
     except (FileNotFoundError, NotADirectoryError):
@@ -79,7 +78,7 @@ def parquet_source(file: Path) -> Any:  # noqa: ANN401 - what pyarrow takes
 
 
 class ObjectPath(PosixPath):
-    """A place in an object store.
+    """A path in an object store.
 
     >>> place = ObjectPath("s3://bucket/warehouse") / "epochs"
     >>> str(place), place.name, str(place.parent)
@@ -88,7 +87,7 @@ class ObjectPath(PosixPath):
 
     _listed: Mapping[str, Any] | None
 
-    # --- what it is called ---
+    # --- names ---
 
     def __str__(self) -> str:
         parts = self.parts
@@ -122,7 +121,7 @@ class ObjectPath(PosixPath):
         """Its name in the bucket."""
         return "/".join(self.parts[2:])
 
-    # --- what is there ---
+    # --- contents ---
 
     def _head(self) -> Mapping[str, Any]:
         held: Mapping[str, Any] | None = getattr(self, "_listed", None)
@@ -159,7 +158,7 @@ class ObjectPath(PosixPath):
         return next(self._below(chunk=1), None) is not None
 
     def is_symlink(self) -> bool:
-        """Return false: a store has no links."""
+        """Return False: a store has no links."""
         return False
 
     def _below(self, chunk: int = 1000) -> Iterator[ObjectPath]:
@@ -213,7 +212,7 @@ class ObjectPath(PosixPath):
                 yield cast("Self", found)
 
     def glob(self, pattern: str, **_: Any) -> Iterator[Self]:  # type: ignore[override]  # noqa: ANN401 - as pathlib has it
-        """Yield what is directly below it and matches a pattern of one name."""
+        """Yield the paths directly below it that match a pattern of one name."""
         if self.is_dir():
             yield from (found for found in self.iterdir() if fnmatchcase(found.name, pattern))
 
@@ -257,7 +256,7 @@ class ObjectPath(PosixPath):
         errors: str | None = None,
         newline: str | None = None,
     ) -> IO[Any]:
-        """Open an object to read it: as text, whole, or as bytes, of which ranges are fetched as they are asked for."""
+        """Open an object for reading: as text, which is read completely, or as bytes, whose ranges are fetched when needed."""
         if mode == "rb":
             return io.BufferedReader(_Ranges(self), _BUFFER if buffering < 0 else max(buffering, 1))
         if mode == "r":
@@ -267,7 +266,7 @@ class ObjectPath(PosixPath):
     # --- writing ---
 
     def put(self, content: bytes, mode: Literal["create", "overwrite"] | Mapping[str, str] = "overwrite") -> str:
-        """Write an object whole, and return its tag.
+        """Write a complete object, and return its tag.
 
         Parameters
         ----------
@@ -280,8 +279,8 @@ class ObjectPath(PosixPath):
         Raises
         ------
         FileExistsError
-            When the condition does not hold. A put whose answer was lost is tried again and then meets its own object: that
-            is no such case, and is recognised by an attribute.
+            When the condition does not hold. If the answer to a put was lost, the retry finds the object of the first attempt; an
+            attribute identifies it, and no error is raised.
 
         """
         token = uuid.uuid4().hex

@@ -1,8 +1,8 @@
-"""What a bucket of S3 keeps in addition to the objects that it lists: former versions, and parts of unfinished uploads.
+"""Finds data in a bucket of S3 that listings do not show: former versions of objects, and parts of unfinished uploads.
 
 The requests go through the client of Spark's file system for S3, with its credentials, endpoint and retries. Credentials may
-not permit them (``s3:GetBucketVersioning``, ``s3:ListBucketMultipartUploads``,
-``s3:AbortMultipartUpload``): then the answer is unknown.
+forbid them (``s3:GetBucketVersioning``, ``s3:ListBucketMultipartUploads``, ``s3:AbortMultipartUpload``): then the answer is
+unknown.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _MODEL = "software.amazon.awssdk.services.s3.model"
 
 
 def former_versions(session: SparkSession, root: Path) -> Versions:
-    """Return whether a bucket keeps objects that were replaced or deleted.
+    """Return whether a bucket keeps former versions of objects.
 
-    A bucket whose versioning is suspended counts as one that does: it still has the versions from before.
+    A bucket with suspended versioning counts, too: it still has earlier versions.
 
     Raises
     ------

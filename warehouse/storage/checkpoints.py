@@ -1,18 +1,17 @@
 """Checkpoints of a table's log, made at versions that an epoch names. Making one removes nothing from the log.
 
-A checkpoint is made after the epoch's record, so a commit that is given up before has no checkpoint. Only
-:func:`warehouse.storage.logcut.trim_log` cuts the log, below what the oldest readable epoch names. Neither deltalake's cleanup
-after a commit nor that of another writer may cut it: they judge by the age of the log's files, and when the warehouse has not
-been updated for some weeks they delete the very version that the newest epoch names (so ``delta.enableExpiredLogCleanup`` is
-false in all tables).
+A checkpoint is made after the epoch's record, so an abandoned commit has no checkpoint. Only
+:func:`warehouse.storage.logcut.trim_log` cuts the log, below the version that the oldest readable epoch names. The cleanup of
+deltalake and of other writers goes by the age of the log's files: after some weeks without an update it would delete the version
+that the newest epoch names. So ``delta.enableExpiredLogCleanup`` is false in all tables.
 
-A checkpoint also names files that have left the table, so that a VACUUM spares them for a while: deltalake names all that left
-within ``delta.deletedFileRetentionDuration``, a week at least. Entries of files that
-our vacuum has already deleted are of no use. They are taken out as soon as they are a tenth of a checkpoint, so that checkpoints
-do not grow with the number of updates.
+A checkpoint also names removed files, so that a VACUUM spares them for a while: deltalake names all files that were removed
+within ``delta.deletedFileRetentionDuration``, at least a week. Entries of files that our vacuum has deleted are useless. They are
+dropped once they are a tenth of a checkpoint, so that checkpoints do not grow with the number of updates.
 
-Where many epochs are readable such entries are most of a checkpoint, and one for every ten commits would be most of the table's
-bytes. So the next one waits until the entries since are a fair part of it, for a hundred commits at the most.
+If many epochs are readable, such entries are most of a checkpoint, and checkpoints at every ten commits would be most of the
+table's bytes. So the next checkpoint waits until the entries since the last one are a fair part of it, for a hundred commits at
+most.
 """
 
 from __future__ import annotations
@@ -83,9 +82,9 @@ def _can_wait(table: Path, version: int) -> bool:
 def checkpoint(table: Path, version: int) -> None:
     """Write a checkpoint of a version that an epoch names, durably.
 
-    Readers open that version all the time and must never find half a checkpoint: deltalake writes it in a scratch directory, from
-    the log's files that lead to the version. It gets its name in the log when it is finished and durable.
-    Without a checkpoint readers read more of the log, and no more than that: a failure is logged, and the next one is tried.
+    Readers open this version at any time and must never find half a checkpoint. So deltalake writes it in a scratch directory,
+    from the log's files up to the version, and it gets its name in the log when it is finished and durable. A failure is only
+    logged, and the next checkpoint is tried: without one, readers read more of the log.
     """
     try:
         with store_of(table).scratch_directory(table) as scratch:
@@ -123,7 +122,7 @@ def _forget_gone(checkpoint: Path, table: Path) -> None:
     removed = _paths(file.read(columns=["remove.path"])["remove"])
     rows, least = len(removed), len(removed) / _WORTH
     if len(removed) - removed.count(None) < least:
-        return  # and nobody asks a store what is there
+        return  # and a store need not be asked for its files
     there = store_of(table).present(table, {path for path in removed if path is not None})
     stays = [path is None or path in there for path in removed]
     left = stays.count(True)
@@ -143,7 +142,7 @@ def _forget_gone(checkpoint: Path, table: Path) -> None:
 
 
 def _paths(removed: pa.ChunkedArray) -> list[str | None]:
-    """Return the file that each row of a checkpoint names as removed; None: none, or one that lies elsewhere."""
+    """Return the removed file of each row of a checkpoint; None: no removed file, or one outside the table's directory."""
     paths = (None if each is None else each["path"] for each in removed.to_pylist())
     return [None if path is None or "://" in path else unquote(path) for path in paths]
 

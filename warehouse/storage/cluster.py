@@ -1,8 +1,9 @@
-"""What differs where executors are processes of their own, on this machine or others, and share nothing but files.
+"""Handles executors that are separate processes, on this machine or others, and share only files.
 
-A task that Spark believes lost can still write after its job has ended, or into the next one. So each write has a directory of
-its own, which Spark's committer fills one whole task at a time and which nobody reads afterwards. An executor that does not
-share the table's directory writes to a local one, and Spark does not notice: so the rows that arrive are counted.
+A task that Spark believes lost can still write after its job has ended, or during the next one. So each write has a separate
+directory; Spark's committer adds the output of one whole task at a time, and nobody reads the directory after the job. If an
+executor does not share the table's directory, it writes to a local one, and Spark does not notice. So the rows that arrive are
+counted.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def cores(session: SparkSession) -> int:
 
 
 def asked_for(setting: Callable[[str], str | None], registered: int) -> int:
-    """Return the number of cores that settings ask for, at least those that ``registered`` executors have.
+    """Return the number of cores in the settings, at least the cores of ``registered`` executors.
 
     >>> asked_for({"spark.cores.max": "16"}.get, 2)
     16
@@ -89,7 +90,7 @@ def write_shared(
         writer = writer.partitionBy(*partition_columns)
     writer.parquet(str(place))
     found = sum(pq.read_metadata(file).num_rows for file in place.rglob("*.parquet") if is_data(file.relative_to(place)))
-    written = int(counted.get.get("rows", 0))  # Spark counts nothing where it knows beforehand that there is nothing
+    written = int(counted.get.get("rows", 0))  # Spark counts nothing if it knows beforehand that there are no rows
     if found != written:
         raise NotSharedError(f"executors wrote {written} rows below {staged}, of which {found} are there for the driver")
     for entry in place.iterdir():

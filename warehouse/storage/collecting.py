@@ -32,9 +32,9 @@ _QUERY = "_query"
 
 @dataclass(eq=False)
 class Together:
-    """Results of queries by name, each collected once, with those that go with it.
+    """Results of queries by name; each is collected once, together with its companions.
 
-    ``companions`` gives the queries that are collected with one, by name, itself included.
+    ``companions`` returns the queries that are collected with one, by name, itself included.
     """
 
     companions: Callable[[str], Mapping[str, DataFrame]]

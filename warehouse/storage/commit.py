@@ -1,12 +1,12 @@
 """One Delta commit: data files that Spark wrote, removed files, and the commit's metadata.
 
-Spark writes into a directory of the table's own, ``_staged``; the files move to their partitions, and one entry of the
-log, made exclusively, adds them and removes others (Delta protocol, actions ``add``, ``remove``, ``txn``). Delta's own
-writer would do the same, but asks Spark for the table's state with jobs of its own: *measured*, half a second of a warm
-update and several of a cold one. Here the files of the last version are read without a JVM.
+Spark writes into the table's directory ``_staged``. The files move to their partitions, and one entry of the log, created
+exclusively, adds them and removes others (Delta protocol, actions ``add``, ``remove``, ``txn``). Delta's own writer would do the
+same, but reads the table's state by Spark jobs: *measured*, half a second of a warm update and several of a cold one. This module
+reads the files of the last version without a JVM.
 
-In an object store nothing is moved: each staging has a prefix of its own, ``staged-<random>``, and its files stay there. So
-no process can take or overwrite what another one has staged. Vacuum removes what is never committed.
+In an object store no file is moved: each staging has a new prefix ``staged-<random>``, and its files stay there. So no process
+can take or overwrite the staged files of another one. Vacuum removes files that are never committed.
 """
 
 from __future__ import annotations
@@ -137,9 +137,9 @@ def commit(
     Raises
     ------
     ForeignChangeError
-        When the base is another entry by now, or somebody else has committed on it.
+        When the base was replaced, or another writer has committed on it.
     NotDurableError
-        When the disk does not confirm the files or the entry; neither is there then.
+        When the disk does not confirm the files or the entry; then both are removed.
     LockHeldError
         When another process has carried out the same plan, which is possible only in a store without file locks.
 

@@ -197,9 +197,9 @@ class Copies:
         self._held[file] = str(place)
 
     def _bounded(self, kept: Iterable[str]) -> None:
-        """Delete whole copies, the least recently used first, until the rest is within the bound.
+        """Delete complete copies, the least recently used first, until the rest is within the bound.
 
-        Those that are ``kept`` stay, and those that another process may be reading.
+        Copies that are ``kept`` stay, and copies that another process may be reading.
         """
         own = {self._held[file] for file in kept}
         young = time.time() - _GRACE
@@ -229,7 +229,7 @@ class _Tail:
     place: Path
 
     def fetch(self) -> int:
-        """Copy the footer with what lies before it, and return the first byte that is there."""
+        """Copy the footer and some bytes before it, and return the position of the first copied byte."""
         start = max(0, self.size - _TAIL)
         try:
             data = self.path.read_range(start, self.size)
@@ -246,7 +246,7 @@ class _Tail:
         return start
 
     def fill(self, begin: int, start: int) -> None:
-        """Copy what lies between two bytes too."""
+        """Also copy the bytes between two positions."""
         if begin < start:
             with self.place.open("r+b") as stream:
                 stream.seek(begin)

@@ -1,4 +1,4 @@
-"""Commits that change what a table is: they create it, replace it, change its columns or properties."""
+"""Commits that change the definition of a table: they create or replace it, or change its columns or properties."""
 
 from __future__ import annotations
 

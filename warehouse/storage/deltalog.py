@@ -1,7 +1,7 @@
-"""Delta's log as files: the commits of a table one by one, and undoing commits that no epoch names.
+"""Reads Delta's log as files: the commits of a table one by one; and undoes commits that no epoch names.
 
-The log's commit ``v`` is ``_delta_log/<20 digits>.json``, one JSON action a line (the Delta protocol). Reading commits
-one by one tells what an unfinished update has done; table snapshots are read by :mod:`warehouse.storage.snapshot`.
+The log's commit ``v`` is ``_delta_log/<20 digits>.json``, one JSON action a line (the Delta protocol). The single commits show
+how far an unfinished update has come; :mod:`warehouse.storage.snapshot` reads snapshots of tables.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class AddedFile:
 
 @dataclass(frozen=True)
 class Commit:
-    """One commit of a table's log; ``metadata`` is its ``userMetadata`` decoded, empty when it has none of ours.
+    """One commit of a table's log; ``metadata`` is its decoded ``userMetadata``, empty if the warehouse did not write it.
 
     If it is not ``readable``, a power loss truncated it, and no engine can read the table with it.
     """
@@ -192,15 +192,15 @@ def whole_parquet(path: Path) -> bool:
 
 
 def undo_commits(table: Path, from_version: int, *, pinned: int) -> None:
-    """Remove the commits at and above ``from_version``, newest first, of which the first cannot be read or is not on the disk.
+    """Remove the commits from ``from_version`` on, newest first; the first of them is unreadable or not durable.
 
-    A commit that is durable is taken back by one that follows it (:mod:`warehouse.storage.reversal`); no engine can read beyond
-    one that a power loss truncated.
+    A durable commit is reverted by a later one (:mod:`warehouse.storage.reversal`). No engine can read beyond a commit that a
+    power loss truncated.
 
     Raises
     ------
     MissingPartError
-        When version ``pinned``, which an epoch names, would be among them.
+        When version ``pinned``, which an epoch names, would be removed.
 
     """
     log = table / "_delta_log"
@@ -243,15 +243,15 @@ def _version_of(name: str) -> int:
 
 
 def make_durable(table: Path, commits: Sequence[Commit]) -> None:
-    """Force commits that an earlier process made, and the files they add, with their directories, to the disk.
+    """Sync the commits of an earlier process, the files that they add, and their directories to the disk.
 
-    That process may have ended between naming an entry and syncing it. Hadoop's checksums of the log's files are deleted: after a
-    power loss one of them might not match its file. Objects are durable already.
+    That process may have ended after it named an entry and before it synced it. Hadoop's checksum files of the log are deleted,
+    since after a power loss one might not match its file. Objects in a store are durable already.
 
     Raises
     ------
     NotDurableError
-        When the disk does not confirm it: these commits, and those after them, are undone then.
+        When the disk does not confirm it; then these commits and later ones are undone.
 
     """
     if not store_of(table).local_paths or not commits:

@@ -131,7 +131,7 @@ def _name(table: Path, number: int, content: pa.Buffer) -> str:
 
 
 def _staged(table: Path, files: Iterable[tuple[str, str, pa.Buffer]]) -> Path:
-    """Write files, given as directory, name and content, among the staged ones, and return where they are."""
+    """Write files, given as directory, name and content, to the staging directory, and return its path."""
     unstage(table)
     store = store_of(table)
     staged = store.staging_directory(table)
@@ -184,9 +184,9 @@ def _runs(rows: pa.Table, most: int) -> Iterator[tuple[tuple[int, int], pa.Table
 
 
 def _encoded(rows: pa.Table, key: Sequence[str], filtered: Collection[str], group_rows: int) -> pa.Buffer:
-    """Write rows, as they are stored, as a Parquet file.
+    """Encode stored rows as a Parquet file.
 
-    A float column with a NaN has no bounds, since readers would prune as if it had none.
+    A float column with a NaN gets no bounds, since readers would prune as if there were no NaN.
     """
     nan = [name for name, column in zip(rows.column_names, rows.columns, strict=True) if _has_nan(column)]
     leaves = leaves_of(rows.schema)
@@ -218,9 +218,9 @@ def _spark_version() -> str:
 
 
 def _differences(rows: pa.Table, filtered: Collection[str], telling: int) -> dict[str, str]:
-    """The encodings of the columns that have no dictionary: those with a filter, and those in which few values come twice.
+    """Return the encodings of columns without a dictionary: columns with a filter, and columns in which few values repeat.
 
-    So many of the first rows, or elements of lists, tell which these are: a dictionary is that of a row group.
+    The first ``telling`` rows, or elements of lists, decide this: each row group has a dictionary.
     """
     found = {}
     first = rows.slice(0, telling)
@@ -237,7 +237,7 @@ def _differences(rows: pa.Table, filtered: Collection[str], telling: int) -> dic
 
 
 def _encoding(kind: pa.DataType) -> str | None:
-    """What Parquet's second version of encodings has for a type's values beside dictionaries; None: nothing."""
+    """Return the encoding of Parquet's version 2 for a type, other than dictionaries; None: there is none."""
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
         return "DELTA_BYTE_ARRAY"
     whole = pa.types.is_integer(kind) or pa.types.is_date(kind) or pa.types.is_timestamp(kind)

@@ -1,17 +1,16 @@
-"""Entries of a Delta log by their content: the base of a commit, and the only way to append an entry.
+"""Identifies entries of a Delta log by their content; this is the only module that appends an entry.
 
-An entry is the file of one commit. It is recognised by the SHA-256 of its bytes, so an entry of the same number by another writer
-is another entry. A commit names the entry that it follows, and succeeds only on that one:
+An entry is the file of one commit. It is identified by the SHA-256 of its bytes, so an entry of another writer with the same
+number is another entry. A commit names the entry that it follows, and succeeds only on that one:
 
     append(log, base, actions) succeeds  <=>  sha256(entry base.version) = base.sha256  and  entry base.version + 1 is free
 
-The number after the base is taken exclusively (a hard link, or ``If-None-Match: *`` in an object store), so a writer
-that commits between the reading of the base and the appending wins, and the other one is refused.
+The file of the number after the base is created exclusively (by a hard link, or ``If-None-Match: *`` in an object store). So if
+another writer commits after the base was read, the append is refused.
 
-An entry is one JSON action a line, in UTF-8. Characters at which some readers end a line, such as U+0085, U+2028 and U+2029, are
-escaped, and no others: delta-rs reads an escaped U+10FFFF as another character (arrow-json adds the halves of a pair by "or"),
-and would prune by a bound that is too low. Other writers leave all characters as they are, so lines end at a line feed and
-nowhere else.
+An entry is one JSON action a line, in UTF-8. Only characters at which some readers end a line are escaped, such as U+0085, U+2028
+and U+2029: delta-rs reads an escaped U+10FFFF as another character (arrow-json adds the halves of a pair by "or"), and would
+prune by a bound that is too low. Other writers escape no characters, so a line ends only at a line feed.
 """
 
 from __future__ import annotations
@@ -87,7 +86,7 @@ def entry_lines(text: str) -> list[str]:
 
 
 def entry_text(actions: Iterable[Mapping[str, Any]]) -> str:
-    """Return the text of an entry: an action a line; what some readers take for the end of a line is escaped."""
+    """Return the text of an entry: an action a line; characters that some readers take for the end of a line are escaped."""
     lines = (json.dumps(action, ensure_ascii=False, separators=(",", ":")) + "\n" for action in actions)
     return _ENDS_A_LINE.sub(lambda found: f"\\u{ord(found[0]):04x}", "".join(lines))
 

@@ -1,8 +1,8 @@
-"""Failures that the data did not cause: the disk is full or read-only, Spark or a part of it was lost, its work was cancelled.
+"""Recognises failures that the data did not cause: a full or read-only disk, lost executors, a cancelled job.
 
-They pass, or a person ends them. No file and no view is the cause, so none is left out because of them. A message may hold values
-of rows, which anybody may have written: so Java's exceptions are distinguished by their classes, and by messages only where no
-message holds a value.
+They pass, or a person ends them. No file or view is the cause, so none is left out because of them. Messages may have values of
+rows, which anybody may have written. So Java's exceptions are distinguished by their classes, and by messages only if no message
+can have a value.
 """
 
 from __future__ import annotations
@@ -91,4 +91,4 @@ def _causes(error: BaseException) -> Iterator[tuple[str, str]]:
             yield str(java.getClass().getName()), str(java.getMessage() or "")
             java = java.getCause()
     except (Py4JError, OSError):
-        return  # the JVM has ended; what is known so far is all
+        return  # the JVM has ended, so no more is known

@@ -1,4 +1,4 @@
-"""Checks that a data file holds the bytes that were written: its name has a checksum of them.
+"""Verifies the bytes of data files: the name of each file has a checksum of them.
 
     name = <stem>.sum-<start>-<xxh3_128 of the bytes from start to the end>.parquet
 
@@ -119,14 +119,14 @@ def has_sum(name: str) -> bool:
 
 
 def damage(file: Path, *, pages: bool = True) -> str | None:
-    """Return what is wrong with a data file, or None.
+    """Return the damage of a data file, or None.
 
     Parameters
     ----------
     file
         A data file.
     pages
-        Whether to read every page of a file whose sum does not cover them, against its checksum where it has one.
+        Whether to verify each page that has a checksum, in a file whose sum does not cover the pages.
 
     Raises
     ------
@@ -182,14 +182,14 @@ def naming_damage(file: Path) -> Iterator[None]:
 
 
 def require_whole(files: Iterable[Path]) -> None:
-    """Verify files that are to be written again elsewhere, so that damage does not get a new sum.
+    """Verify files before their rows are written to other files, so that damage does not get a new sum.
 
     Raises
     ------
     DamagedFileError
         When one of them is damaged.
     MissingPartError
-        When one of them is not there.
+        When one of them is missing.
 
     """
     local = [file for file in files if store_of(file).cheap_requests]
@@ -205,7 +205,7 @@ def require_whole(files: Iterable[Path]) -> None:
 
 
 def damaged_of(files: Iterable[Path], said: str, table: str | None = None) -> DamagedFileError | None:
-    """Return the damaged file that an engine's error is about: of those that it names, else of all.
+    """Return the damaged file behind an engine's error: one that the error names, else any of the files.
 
     Parameters
     ----------

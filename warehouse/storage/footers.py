@@ -1,13 +1,13 @@
-"""The statistics that a Delta log keeps of a data file, taken from the file's own footer.
+"""Makes the statistics of a data file for the Delta log from the file's footer.
 
-The Delta protocol's per-file statistics: ``numRecords``, and for some columns ``minValues``, ``maxValues``, ``nullCount``.
-Bounds are safe: every value v of the file satisfies low <= v <= high, strings in the order of their UTF-8 bytes, which is that
-of Parquet and of every reader that the conformance suite runs. Both are written for each column that has a value, since
-delta-rs' dataset skips a file that has only one of them, or none (*measured*, deltalake 1.6): what the footer does not have, such
-as a string of several kilobytes, is read from the column. The forms:
+The Delta protocol's per-file statistics: ``numRecords``, and for some columns ``minValues``, ``maxValues``, ``nullCount``. Bounds
+are safe: every value v of the file satisfies low <= v <= high, strings in the order of their UTF-8 bytes, which is that of
+Parquet and of every reader that the conformance suite runs. Both are written for each column that has a value, since delta-rs'
+dataset skips a file without one of them (*measured*, deltalake 1.6). A bound that is not in the footer, such as a string of
+several kilobytes, is read from the column. The forms:
 
-* Strings longer than 32 characters are cut. An upper bound then ends with the successor of its last character that has
-  one: no character sorts after U+10FFFF, so a text with a character appended is no upper bound.
+* Strings longer than 32 characters are cut. An upper bound then ends with the successor of its last character that has one; an
+  appended character would not be enough, since no character sorts after U+10FFFF.
 * Instants are milliseconds, a low one cut and a high one raised; the last millisecond of the year 9999 has its microseconds,
   since rows that never expire end with it.
 * Decimals are written without an exponent: delta-rs reads ``1E-10`` as null.
@@ -90,9 +90,9 @@ def leaves_of(schema: pa.Schema) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def bounded_leaves(schema: pa.Schema) -> tuple[str, ...]:
-    """Return the paths of the columns that get bounds in a file that is written a batch at a time: all but those of floats.
+    """Return the paths of the columns that get bounds in a file that is written batch by batch: all except floats.
 
-    Bounds leave NaN out, so readers would prune as if there was none, and whether one comes is not known before.
+    Bounds ignore NaN, so readers would prune as if there were none, and it is unknown before whether a NaN will come.
     """
     return tuple(column.path for column in _columns(schema) if column.physical_type not in ("FLOAT", "DOUBLE"))
 
@@ -109,7 +109,7 @@ def _json(value: dict[str, Any]) -> str:
 
 
 def _bounds(chunks: Iterable[Any]) -> tuple[str, Any, Any] | None:
-    """Return the kind and the bounds of a column's chunks; None when one of them has values and no bounds, or no one has any."""
+    """Return the kind and the bounds of a column's chunks; None if a chunk has values without bounds, or no chunk has values."""
     lows, highs = [], []
     for chunk in chunks:
         statistics = chunk.statistics
@@ -204,8 +204,7 @@ def _following(text: str) -> str:
     return text
 
 
-# Which columns a large write gives no dictionary: those in which, as the table's own files say, few values come
-# twice.
+# Columns that get no dictionary in a large write: few values repeat in them, by the table's existing files.
 #
 # A dictionary that saves nothing is made and thrown away, page by page. *Measured*, 500 000 rows whose columns are
 # nearly unique: without them a write takes 1.7 instead of 2.6 seconds of a processor, for files of the same size
@@ -237,7 +236,7 @@ def without_dictionary(table: Path, version: int) -> frozenset[str]:
             plain = [field.name for field in file.schema_arrow if not pa.types.is_nested(field.type)]
             rows = file.read_row_group(0, columns=plain)
     except (OSError, pa.ArrowException):
-        return frozenset()  # a reader of its rows reports what is wrong with it
+        return frozenset()  # a reader of its rows reports the fault
     if rows.num_rows < _TELLING_ROWS:
         return frozenset()
     return frozenset(name for name, values in zip(rows.column_names, rows.columns, strict=True) if nearly_unique(values))

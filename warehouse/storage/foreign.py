@@ -1,10 +1,10 @@
-"""What commits of other writers (outsiders) change in a table, judged by their actions and never by the operation's name.
+"""Judges the changes of commits by other writers (outsiders), by their actions and never by the operation's name.
 
 Invariant: commits above a base are judged together, by the state that they lead to. That state has the base's files, columns,
 properties and protocol: nothing changed (VACUUM START and END, empty commits, an OPTIMIZE that was taken back). It has other
-files, and each action that made the difference says ``dataChange = false``: this claims that rows only lie in other files, and
-must be proven (:mod:`.proof`). The bounds must be proven too if a file that stays has other statistics. Everything else
-changes rows, or what the table is.
+files, and all actions of the difference have ``dataChange = false``: they claim that the same rows are in other files, which must
+be proven (:mod:`.proof`). Bounds must also be proven if a remaining file has new statistics. Any other state changes rows, or the
+definition of the table.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["Change", "ChangeKind", "absent_files", "judged", "same_statistics"]
 
 ChangeKind: TypeAlias = Literal["none", "layout", "rows", "metadata", "unreadable", "replaced"]
-"""What commits change: nothing, where rows lie (a claim), rows, what the table is; or one of them cannot be read.
+"""The change by commits: nothing, the files of rows (a claim), rows, the definition; or a commit cannot be read.
 
-``replaced`` means that the log is not the one that the warehouse wrote: another table, or an older copy, took its place.
+``replaced`` means that the warehouse did not write this log: it was replaced by another table, or by an older copy.
 """
 
 _WORDS: Mapping[ChangeKind, str] = {
@@ -43,9 +43,9 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class Change:
-    """What the commits ``first`` to ``last`` of a table change together.
+    """The change of a table by the commits ``first`` to ``last`` together.
 
-    ``added`` and ``removed`` are the ``add`` actions of the files that came and of those that left, by path in the table.
+    ``added`` and ``removed`` are the ``add`` actions of added and removed files, by path in the table.
     """
 
     kind: ChangeKind
@@ -57,7 +57,7 @@ class Change:
 
     @property
     def message(self) -> str:
-        """The change in words: which commits, and what they do."""
+        """The change in words: the commits, and their effect."""
         several = self.last > self.first
         which = f"commits {self.first} to {self.last}" if several else f"commit {self.first}"
         names = list(dict.fromkeys(self.operations))
@@ -87,7 +87,7 @@ def _is_there(path: Path, size: object) -> bool:
 
 
 def judged(base: LogState, commits: Sequence[RawCommit]) -> Change:
-    """Return what commits change of a table's state before them; ``commits`` are those that follow it, at least one."""
+    """Return the change of a table's state ``base`` by the commits that follow it, at least one."""
     first, last = commits[0].version, commits[-1].version
     operations = tuple(commit.operation for commit in commits)
     top, claimed = base, _Claims()
@@ -125,12 +125,12 @@ class _Claims:
                     self.changed[unquote(action[name]["path"])] = action[name].get("dataChange") is not False
 
     def layout_only(self, paths: Collection[str], among: Collection[str]) -> bool:
-        """Whether rows may be the same, where the bytes of ``paths`` are others; not if a path of ``among`` is one of them."""
+        """Whether rows may be the same although the bytes of ``paths`` changed; False if one of them is in ``among``."""
         return not any(path in among or self.changed.get(path, True) for path in paths)
 
 
 def _other_bytes(added: Mapping[str, Mapping[str, Any]], removed: Mapping[str, Mapping[str, Any]]) -> set[str]:
-    """Return the paths of files that came or left, or have other bytes; not of those that have other statistics alone."""
+    """Return the paths of files that were added, removed or changed, without files whose statistics alone changed."""
     return {
         path
         for path in added.keys() | removed.keys()
@@ -139,7 +139,7 @@ def _other_bytes(added: Mapping[str, Mapping[str, Any]], removed: Mapping[str, M
 
 
 def _same_file(one: Mapping[str, Any], other: Mapping[str, Any] | None) -> bool:
-    """Whether two ``add`` actions are of the same bytes in the same place, and say the same of them."""
+    """Whether two ``add`` actions have the same bytes and place, and the same statements about them."""
     return other is not None and _same_bytes(one, other) and same_statistics(one, other)
 
 
@@ -171,7 +171,7 @@ def _protocol(state: LogState) -> tuple[object, ...]:
 
 
 def _described(state: LogState) -> tuple[object, ...]:
-    """What a table is: identity, columns, partition columns, properties."""
+    """Return the definition of a table: identity, columns, partition columns, properties."""
     metadata = state.metadata
     try:
         schema = json.loads(metadata.get("schemaString") or "{}")

@@ -66,7 +66,7 @@ def store_settings(root: Path, given: Mapping[str, str], *, launched: bool = Fal
     region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
     settings = {
         "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
-        # Names are written once, each staging under a prefix of its own: nothing has to be looked up before.
+        # Names are written once, since each staging has a new prefix, so no lookup is necessary before.
         "spark.hadoop.fs.s3a.performance.flags": "create,delete,mkdir",
     }
     if endpoint:

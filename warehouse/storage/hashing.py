@@ -1,10 +1,10 @@
 """Spark's ``xxhash64`` in Python, to check in which bucket a row of a keyed table belongs without starting Spark.
 
-Spark hashes the values of a row one after the other, each with the hash before it as seed, from seed 42; a null leaves the
-hash as it is. Of a value it hashes the bytes: 4 of integers up to ``int``, of booleans, dates and floats, 8 of ``bigint``,
-timestamps, doubles and decimals up to 18 digits (their unscaled value), all little-endian, else the UTF-8 text, the bytes,
-or the two's complement of a larger decimal, big-endian (Spark's ``XXH64`` and ``InterpretedHashFunction``). Arrays and
-structs hash their parts in turn. XXH64 itself is Yann Collet's, by the library ``xxhash``.
+Spark hashes the values of a row one after the other, each with the previous hash as seed, from seed 42; a null does not change
+the hash. It hashes the bytes of a value: 4 of integers up to ``int``, of booleans, dates and floats, 8 of ``bigint``, timestamps,
+doubles and decimals up to 18 digits (their unscaled value), all little-endian, else the UTF-8 text, the bytes, or the two's
+complement of a larger decimal, big-endian (Spark's ``XXH64`` and ``InterpretedHashFunction``). Arrays and structs hash their
+parts in turn. XXH64 itself is Yann Collet's, by the library ``xxhash``.
 """
 
 from __future__ import annotations

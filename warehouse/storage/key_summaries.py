@@ -1,13 +1,13 @@
-"""The key summaries of data files, each in a companion file of its own: ``.NAME.parquet.keys``.
+"""Key summaries of data files, each in a companion file ``.NAME.parquet.keys``.
 
-The commit that makes a data file writes its summary, and what deletes the file deletes the summary. No record names it, nobody
-waits until it is on the disk, and no answer depends on it: a summary that is missing, damaged or of other rows is ignored, which
-costs time only. In an object store, where each would be a request, none is written.
+The commit that makes a data file writes its summary, and whoever deletes the file deletes the summary. No record names it, it is
+not synced, and no answer depends on it: a missing, damaged or wrong summary is ignored, which only costs time. In an object store
+no summaries are written, since each would be a request.
 
 A summary begins with a filter of all keys of the file (:mod:`warehouse.promise.presence`), if one fits half of its bytes, so that
 a probe reads no more than that; the counts follow. Each has a sum of its own.
 
-Source: promising-tuples sheet, 11 (summary table); its rows are files here, so that sealing, erasure and vacuum need no more.
+Source: promising-tuples sheet, 11 (summary table). Its rows are files, so that sealing, erasure and vacuum need no other code.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ _LARGEST_FILTER = 256 << 10
 """Bytes of a filter above which reading it takes longer than opening the data file."""
 
 _LEAST_BYTES = 64
-"""Bytes below which no summary is written: it would hold only a few keys."""
+"""A summary with less room (in bytes) is not written: it would have only a few keys."""
 _FEWEST_ROWS = 1.25
-"""Rows of a key, on average, below which keys are nearly unique, so that counting them tells little."""
+"""With fewer rows per key, on average, keys are nearly unique, and their counts are of little use."""
 _BYTES_OF_A_KEY = 2
 """The least bytes that a key takes."""
 _SAMPLED_GROUPS = 4
 FILTER_SHOWS = "a key, by its filter"
-"""What a filter says of a key that it holds: of one in 200 keys it says so wrongly."""
+"""The text for a key that a filter holds; it holds one in 200 keys wrongly."""
 
 
 def summary_path(file: Path) -> Path:
@@ -111,7 +111,7 @@ def is_readable(file: Path, *, filtered: bool, counted: bool) -> bool:
 
 
 def key_shown(content: bytes, keys: Sequence[Key], whole: int) -> str | None:
-    """Return how the bytes of a summary file tell that its data file had one of some keys; None: they tell of none.
+    """Return how the bytes of a summary file show that its data file had one of some keys; None if they show none.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def key_shown(content: bytes, keys: Sequence[Key], whole: int) -> str | None:
     keys
         The keys, or prefixes of keys, with parts as :func:`stored_part` gives them.
     whole
-        How many parts a whole key has. Of a prefix a filter tells nothing, so that it may have any.
+        The number of parts of a whole key. A filter does not exclude prefixes.
 
     """
     counts = counts_of(content)
@@ -142,7 +142,7 @@ def filter_exceeds(content: bytes, file: Path, key: Sequence[str]) -> bool:
     kept = _filter_in(content)
     try:
         counted = count_keys(file, key)
-    except (OSError, pa.ArrowException):  # it cannot be read, and so tells nothing
+    except (OSError, pa.ArrowException):  # it cannot be read, so it shows no key
         return kept is not None
     if kept is None or counted is None:
         return kept is not None
@@ -151,7 +151,7 @@ def filter_exceeds(content: bytes, file: Path, key: Sequence[str]) -> bool:
 
 
 def _filter_in(content: bytes) -> bytes | None:
-    """The filter with which a summary file begins; None: there is none, or it is damaged."""
+    """Return the filter at the beginning of a summary file; None if there is none, or it is damaged."""
     begin = _size_before_counts(content)
     if not _HEAD.size < begin <= len(content):
         return None
@@ -263,7 +263,7 @@ def _keys_of(file: Path, key: Sequence[str]) -> pa.Table | None:
 
 
 def _filter(rows: int, columns: Sequence[Any], most: int) -> bytes:
-    """The filter of distinct keys with what it begins with; nothing if it does not fit."""
+    """Return the filter of distinct keys with its header; empty if it does not fit."""
     if len(columns[0]) > most:  # a key takes a byte or more
         return b""
     found = filter_of([_parts(column) for column in columns], most - _HEAD.size)
@@ -296,7 +296,7 @@ def _runs(table: pa.Table, key: Sequence[str]) -> tuple[list[Any], Any]:
     columns = [_comparable(table[name].combine_chunks()) for name in key]
     ends: Any = np.array([], dtype=np.int64)
     for column in columns:
-        # Of a null, run_end_encode compares the bytes below it too: codes have none.
+        # run_end_encode also compares the bytes under a null; codes have no nulls.
         plain = pc.dictionary_encode(column, null_encoding="encode").indices if column.null_count else column
         encoded = pc.run_end_encode(plain, run_end_type=pa.int64())
         ends = np.union1d(ends, encoded.run_ends.to_numpy())

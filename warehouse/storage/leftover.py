@@ -58,7 +58,7 @@ def left_above(table: Path, top: int, names: Collection[str] | None = None) -> l
 def commits_beyond(table: Path, top: int, names: Collection[str] | None = None) -> list[int]:
     """Return the versions of the log's entries above a gap; ``top`` is the last version below the gap.
 
-    If the log has grown since it was read, nothing is above a gap.
+    If the log has grown since it was read, there is no gap.
     """
     numbers = [int(name[:20]) for name in (log_names(table) if names is None else names) if _ENTRY.fullmatch(name)]
     beyond = sorted(number for number in numbers if number > top + 1)

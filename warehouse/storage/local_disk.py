@@ -1,12 +1,12 @@
 """A store on a disk of this machine: files that survive a power loss.
 
-A file is written whole under a temporary name, linked into place, made durable. The order: a data file and the directories above
-it reach the disk before the entry of a log that names the file, the entry before the record of the epoch. Every sync goes through
-:func:`_force`, every new name through :func:`_named`, and both call what :func:`watching` has registered, so that a test can
-record the order, and make any one of them fail.
+A file is written completely under a temporary name, linked to its name, and synced. A data file and the directories above it
+reach the disk before the log entry that names the file, and the entry before the record of the epoch. :func:`_force` makes every
+sync and :func:`_named` every new name; both call the functions registered with :func:`watching`, so that a test can record the
+order and make any one fail.
 
-After a sync that failed nothing of the attempt is trusted: the kernel may have dropped the pages and call them clean, and a
-second sync would succeed. So the writer removes what it wrote, and the retry writes it again from its source.
+After a failed sync no file of the attempt is trusted: the kernel may have dropped the pages and marked them clean, and a second
+sync would succeed. So the writer removes its files, and the retry writes them again from the source.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def watching(watcher: Watcher) -> Iterator[None]:
 
 @contextmanager
 def undone_on_failure(undo: Callable[[], object]) -> Iterator[None]:
-    """Call ``undo`` when the block raises; the error stays that of the block, whatever ``undo`` can do on a failing disk.
+    """Call ``undo`` when the block raises; the block's error is raised, even if ``undo`` fails on a failing disk.
 
-    A process that is stopped undoes nothing: the next one judges what it left.
+    A process that is stopped undoes nothing; the next one handles its leftovers.
     """
     try:
         yield
@@ -65,12 +65,12 @@ def undone_on_failure(undo: Callable[[], object]) -> Iterator[None]:
 
 
 def sync_handle(handle: int, name: str) -> None:
-    """Force what a handle is open on to the disk; ``name`` is what errors call it."""
+    """Sync the file of a handle to the disk; errors call it ``name``."""
     _force(handle, Path(name))
 
 
 def _force(handle: int, path: Path) -> None:
-    """Force what a handle is open on to the disk.
+    """Sync the file of a handle to the disk.
 
     Raises
     ------
@@ -215,7 +215,7 @@ class LocalDisk:
         return table / STAGED
 
     def take_back(self, table: Path, files: Iterable[PurePath]) -> None:
-        """Remove the files: what a disk did not confirm may not be what was written, and the next attempt writes them again."""
+        """Remove files that the disk did not confirm, since their bytes may be wrong; the next attempt writes them again."""
         for file in files:
             (table / file).unlink(missing_ok=True)
             for other in companions(table / file):

@@ -1,10 +1,10 @@
 """Cuts a table's Delta log: one checkpoint replaces all earlier entries.
 
-Statistics of files stand in the log: the smallest and largest keys of rows that may be gone for good. A log cut at version v is
-``{ checkpoint v, commit v, commits above v }``, which every reader of the Delta protocol opens at v; some ask for the file of
-commit v too, so it stays. The checkpoint is a classic one, which this module writes from the log's own actions: statistics are
-copied as they stand, and files that have left the table are not mentioned. (deltalake writes the checkpoints of
-:mod:`.checkpoints`, which cut nothing: they mention such files as long as a VACUUM must spare them.)
+The log has statistics of files: the smallest and largest keys, also of rows that were erased. A log cut at version v is ``{
+checkpoint v, commit v, commits above v }``, which every reader of the Delta protocol can open at v; some also read the file of
+commit v, so it stays. The checkpoint is a classic one, which this module writes from the log's own actions: statistics are copied
+unchanged, and removed files are not mentioned. (deltalake writes the checkpoints of :mod:`.checkpoints`, which cut nothing: they
+mention removed files as long as a VACUUM must spare them.)
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def commit_mark(table: Path, base: LogEntry, metadata: Mapping[str, Any], at: in
 def cut_log(table: Path, version: int) -> tuple[str, ...]:
     """Make a version the first of a table's log, and return the names of the log's files that were removed.
 
-    No epoch may name an older version. It may be called again after a crash anywhere.
+    No epoch may name an older version. After a crash at any point it can be called again.
     """
     _sum_up(table, version)
     log = table / "_delta_log"
@@ -55,7 +55,7 @@ def cut_log(table: Path, version: int) -> tuple[str, ...]:
 def _sum_up(table: Path, version: int) -> None:
     """Write a checkpoint of a version that names only files of the table, no removed file; remove nothing.
 
-    An existing checkpoint stays if it holds exactly what the commits say.
+    An existing checkpoint stays if it has exactly the state of the commits.
     """
     log = table / "_delta_log"
     name = f"{version:020d}.checkpoint.parquet"
@@ -85,10 +85,10 @@ def _names_removed(checkpoint: Path) -> bool:
 
 
 def trim_log(table: Path, oldest: int, *, dry_run: bool = False) -> tuple[str, ...]:
-    """Remove what a log holds below the newest checkpoint at or before version ``oldest``, and return its names.
+    """Remove the files of a log below the newest checkpoint at or before version ``oldest``, and return their names.
 
-    Every version from ``oldest`` on can still be opened: what is removed is in the checkpoint, which was read, and says what the
-    commits say. One that another writer has made is forced to the disk before anything relies on it.
+    Every version from ``oldest`` on can still be opened: the checkpoint was read and has the state of the removed commits. A
+    checkpoint of another writer is synced to the disk first.
     """
     log = table / "_delta_log"
     if not log.is_dir():

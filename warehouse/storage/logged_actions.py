@@ -70,7 +70,7 @@ def _count(value: object) -> int | None:
 
 
 def _typed(values: Sequence[Any], kind: pa.DataType) -> pa.Array | None:
-    """Bounds as they are compared; None if one is not of the column's type."""
+    """Return bounds in a comparable form; None if one does not have the column's type."""
     import pyarrow as pa  # noqa: PLC0415 - slow to import
 
     try:

@@ -1,11 +1,11 @@
 """Lookups: the rows of a table's files that have one of some keys, found by DuckDB in the driver.
 
-Few keys against a large table are a lookup, not a join. A Spark job reads every wanted column of all rows through code that it
-generates for this plan, and takes seconds before the first row; DuckDB reads the key columns, and of the others what the
-rows that match need (*measured*, 10 000 keys in 4.4 million rows of five columns, 400 MB on two cores: 0.2 s, by Spark 1.9 s).
-The result is a local relation: Spark knows how few rows it has, and plans what is built on it accordingly.
+Few keys in a large table are a lookup, not a join. A Spark job reads every wanted column of all rows with code that it generates
+for this plan, and takes seconds before the first row. DuckDB reads the key columns, and the other columns only for matching rows
+(*measured*, 10 000 keys in 4.4 million rows of five columns, 400 MB on two cores: 0.2 s, by Spark 1.9 s). The result is a local
+relation, so Spark knows its small number of rows for further plans.
 
-Spark reads what is too large for one process, what is not on a disk of this machine, and what DuckDB cannot read.
+Spark reads tables that are too large for one process, are not on a disk of this machine, or cannot be read by DuckDB.
 """
 
 from __future__ import annotations
@@ -127,12 +127,12 @@ def looked_up(
     Parameters
     ----------
     files
-        The files, which may hold such rows.
+        The files that may have such rows.
     schema
         The wanted columns, in order.
     keys
-        Values of columns, under the table's names; a null equals a null. Columns whose values the engines might compare in
-        different ways are not compared: then there are more rows. None: all rows.
+        Values of columns, with the table's names; null equals null. Columns that the engines might compare in different ways are
+        ignored; then the result has more rows. None: all rows.
     where
         Further conditions on columns of the table, all of which hold.
     most

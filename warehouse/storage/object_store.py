@@ -1,7 +1,8 @@
 """A store of objects (S3, Google, Azure), by conditional puts.
 
 A put is durable when the store has answered: the object is complete or does not exist. A conditional put (``If-None-Match: *``)
-fails if the name is taken. So there is nothing to force to a disk, and nothing to take back. A file is one object.
+fails if the name is taken. So nothing must be synced to a disk, and no file must be removed after a failed sync. A file is one
+object.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ class ObjectStore:
         return table / f"staged-{uuid.uuid4().hex}"
 
     def take_back(self, table: Path, files: Iterable[PurePath]) -> None:
-        """Do nothing: vacuum removes what is not committed."""
+        """Do nothing: vacuum removes uncommitted files."""
 
     # --- removing ---
 

@@ -31,9 +31,9 @@ __all__ = ["drop_overdue"]
 def drop_overdue(
     table: Path, base: LogEntry, column: str, through: int, *, facts: CommitFacts, staged: Callable[[], None]
 ) -> LogEntry | None:
-    """Remove the rows whose value of a column is not above ``through``, and return the entry made; None: no such row.
+    """Remove the rows with a value up to ``through`` in a column, and return the new entry; None if there is no such row.
 
-    A file that cannot be read stays. The commit says how many rows remain in the files that it leaves alone.
+    A file that cannot be read stays. The commit records how many rows remain in unchanged files.
 
     Parameters
     ----------
@@ -46,9 +46,9 @@ def drop_overdue(
     through
         The largest value that leaves.
     facts
-        What the commit says of itself.
+        The commit's metadata.
     staged
-        Called when the files that are written again are complete and not yet committed.
+        Called when the rewritten files are complete and not yet committed.
 
     """
     held = replay(table, base.version).files

@@ -1,19 +1,19 @@
-"""The commits of one epoch's steps in a table's log, checked; commits of outsiders are taken back if they changed no row.
+"""Finds the commits of a plan's steps in a table's log, and reverts commits of outsiders that changed no row.
 
-Invariant: the log has the entry that the last epoch names, recognised by its sum, and every commit above it that counts names
-the epoch and one of its steps for that table, in order. Anything else is a change from outside.
+Invariant: the log has the entry that the last epoch names, identified by its sum. Every commit above it that counts names the
+epoch and one of its steps for that table, in order. Any other commit is a change by outsiders.
 
-Commits of outsiders between those of steps are never adopted, since each step follows the one before it. A further commit takes
-them back if they change nothing, or if they claim that rows only lie in other files and all files that they removed still exist.
-Anything else stops the plan, until ``repair --undo-foreign`` has taken it back in the same way.
+Commits of outsiders between those of steps are never adopted, since each step follows the one before it. A further commit reverts
+them if they change nothing, or if they claim that the same rows are in other files and all files that they removed still exist.
+Other commits stop the plan, until ``repair --undo-foreign`` has reverted them in the same way.
 
-No checkpoint above the last epoch is used: one that outsiders made may sum up commits that somebody has removed since.
+No checkpoint above the last epoch is used: a checkpoint of outsiders may contain commits that were removed since.
 
-A commit whose files did not survive a power loss is given up, with all that follow it: a further commit takes them back
+If files of a commit did not survive a power loss, a further commit reverts it with all later ones
 (:mod:`warehouse.storage.reversal`), and none of them counts. Only commits that cannot be read are removed.
 
-In an object store a process that was delayed can continue after another one has taken over its work. Its commits then belong to
-the same plan, and count; or to a plan that is finished (a *straggler*): no epoch names them, so they are given up.
+In an object store a delayed process can continue after another one has taken over its work. If its commits belong to the same
+plan, they count. If they belong to a finished plan (a *straggler*), no epoch names them, so they are reverted.
 """
 
 from __future__ import annotations
@@ -259,7 +259,7 @@ def _take_back(table: Path, version: int, expected: Expected) -> bool:
 
 
 def _taken_back(table: Path, commits: Sequence[Commit], kept: Collection[int]) -> Iterator[TakenBack]:
-    """Yield what became of outsiders' commits that do not count any more; ``kept`` are the versions that do."""
+    """Yield the reverted commits of outsiders; ``kept`` are the versions that count."""
     open_: list[Commit] = []
     for commit in commits:
         if commit.reverses is None:

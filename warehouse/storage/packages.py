@@ -1,6 +1,6 @@
-"""Jars that Spark needs for what it does not ship: resolved once by Spark's own resolver into the cache directory.
+"""Jars that Spark needs and does not ship; Spark's own resolver puts them into the cache directory once.
 
-They are not resolved where ``spark.jars``, ``spark.jars.packages`` or the class path already has them.
+They are not resolved if ``spark.jars``, ``spark.jars.packages`` or the class path already has them.
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ AVRO = Needed(
     "avro-4.2.0",
     "reads files of Avro",
 )
-"""The version of the Spark that is required; what it depends on ships with that."""
+"""The version of the required Spark; the dependencies of the jar ship with Spark."""
 _AVRO_CLASS = "org.apache.spark.sql.avro.AvroFileFormat"
 
 
 def jar_settings(needed: Needed, given: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings that bring jars to a session which is to be started with those ``given``; none if it has them.
+    """Return the settings that add jars to a session with the ``given`` settings; empty if it has the jars.
 
     Raises
     ------
     PlatformError
-        When they cannot be had.
+        When they cannot be resolved.
 
     """
     if any(needed.known_by in given.get(key, "") for key in _GIVEN):

@@ -43,17 +43,17 @@ _keeping = Lock()
 
 
 def prepared(key: Hashable, sources: Sequence[DataFrame], made: Callable[[Sequence[DataFrame]], DataFrame]) -> DataFrame:
-    """Return ``made(sources)``, planned only when no plan is kept under the key.
+    """Return ``made(sources)``, planned only if no plan is cached under the key.
 
     Parameters
     ----------
     key
-        All that ``made`` depends on but the sources, and the settings of their session.
+        Everything on which ``made`` depends except the sources, with the settings of their session.
     sources
         Frames of one session, or of several sessions that differ only in settings of writers.
     made
-        Makes a frame of the sources, row by row: each source is read once, and no value of what is made depends on anything
-        but the key and the rows of the sources.
+        Makes a frame from the sources, row by row: each source is read once, and all values depend only on the key and the rows
+        of the sources.
 
     """
     session = sources[0].sparkSession

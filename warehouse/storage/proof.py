@@ -1,7 +1,7 @@
-"""Proves that files hold exactly the rows of other files and can replace them, which an OPTIMIZE only claims.
+"""Proves that files have exactly the rows of other files, as an OPTIMIZE claims, and can replace them.
 
-Rows are compared as bags, per partition: their number, and the sums of both halves of the MD5 of each row's text (DuckDB's
-text of a struct tells types, nulls and strings apart). Bags that differ have equal sums by chance with odds of 2^-128.
+Rows are compared as bags, per partition: their number, and the sums of both halves of the MD5 of each row's text (DuckDB's text
+of a struct distinguishes types, nulls and strings). Different bags have equal sums with a probability of 2^-128.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class RowProof:
 
 
 def proven(root: Path, path: str, change: Change, *, schema_file: str | None, bounded: Sequence[str]) -> RowProof:
-    """Return whether the files that a change added hold the rows of the files that it removed, partition by partition.
+    """Return whether the files that a change added have the rows of the files that it removed, partition by partition.
 
     Parameters
     ----------
     root, path
         The warehouse's directory, and the table's relative to it.
     change
-        What outsiders did.
+        The change by outsiders.
     schema_file
         The zero-row file of the table's columns, relative to the root; None where the table has none.
     bounded

@@ -1,8 +1,8 @@
-"""The rows of small data files that this process has just written or read, so that its next update need not read them.
+"""Caches the rows of small data files that this process has just written or read, for its next update.
 
-A data file is never written again under its name, so its rows are what they were. That its bytes are on the disk still is
-verified by those who look rows up (:mod:`warehouse.storage.scan`), not here. What an update did not ask for is dropped when the
-next but one begins: neither memory nor erased rows outlive the files for long.
+A data file is never written again under its name, so its rows do not change. :mod:`warehouse.storage.scan` verifies on each
+lookup that its bytes are still on the disk. Rows that an update did not use are dropped when the update after the next one
+begins, so memory and erased rows do not outlive the files for long.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class RecentRows:
             self._bytes = sum(rows.nbytes for _, rows in self._rows.values())
 
     def keep(self, path: str, rows: pa.Table) -> None:
-        """Keep the rows of a file, with all columns, unless they are too wide or what is kept is too much already.
+        """Cache the rows of a file, with all columns, unless they are too wide or the cache is full.
 
-        Bytes that are no text are not kept: DuckDB refuses them in a file, not in memory.
+        Bytes that are no UTF-8 text are not cached: DuckDB refuses them in a file, but not in memory.
         """
         if rows.nbytes > _WIDE:
             return
@@ -91,7 +91,7 @@ def _in_lower_case(rows: pa.Table) -> pa.Table:
 
 
 def _of_its_own(rows: pa.Table) -> pa.Table:
-    """Copy rows that are a part of others: they would keep all of these in memory, those of files that are gone too."""
+    """Copy rows that are a part of a larger table, which would stay in memory as a whole, even for deleted files."""
     return rows.take(pa.array(np.arange(rows.num_rows))) if rows.get_total_buffer_size() > rows.nbytes else rows
 
 
@@ -111,5 +111,5 @@ def _read(path: str) -> pa.Table | None:
 
 @cache
 def recent_rows() -> RecentRows:
-    """Return what this process keeps."""
+    """Return the cache of this process."""
     return RecentRows()

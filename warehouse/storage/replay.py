@@ -1,10 +1,10 @@
 """Replays a table's log action by action, for code that needs the log's own actions instead of a reader's snapshot.
 
-Invariant: the state at version v is the last checkpoint at or before v, then each commit up to v in order: an ``add`` puts
-a file in, a ``remove`` takes it out, ``metaData`` and ``protocol`` replace those before, a ``txn`` the one of its application
-(the Delta protocol, action reconciliation). Checkpoints above v never count. The actions are kept as they were written,
-statistics as their JSON text included, so that a file which left a table can be restored exactly as it was. A commit or
-checkpoint with an action that is not as the protocol says counts as damaged.
+Invariant: the state at version v is the last checkpoint at or before v, then each commit up to v in order: an ``add`` puts a file
+in, a ``remove`` takes it out, ``metaData`` and ``protocol`` replace those before, a ``txn`` the one of its application (the Delta
+protocol, action reconciliation). Checkpoints above v never count. The actions are kept as they were written, with statistics as
+JSON text, so that a removed file can be restored exactly. A commit or checkpoint with an action that violates the protocol counts
+as damaged.
 """
 
 from __future__ import annotations
@@ -285,7 +285,7 @@ class _Taken:
         self._files, self._transactions = dict(state.files), dict(state.transactions)
 
     def take(self, action: Mapping[str, Any]) -> None:
-        """Take one action; those that say nothing of the table's content are passed over."""
+        """Apply one action; actions that do not change the table's content are ignored."""
         _require_understood(action)
         if "add" in action:
             self._files[unquote(action["add"]["path"])] = action["add"]

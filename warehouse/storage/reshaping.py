@@ -1,8 +1,8 @@
-"""Other columns for a table beside another, whose rows stay: the short-lived results of a view whose columns changed.
+"""Changes the columns of a side table and keeps its rows: the short-lived results of a view with new columns.
 
-Columns come into the table's schema, and those that the view has no more stay in it. Where a column has another type now, the
-files that hold values of the former one are written again: a value is converted, and one that the new type cannot hold as
-it was is also kept, in a column ``_former_NAME_TYPE``. Should the type come back, so does the value.
+New columns are added to the table's schema, and columns that the view no longer has stay in it. If a column has another type now,
+the files with values of the former type are written again. Values are converted. If the new type cannot represent a value
+exactly, the value is also kept, in a column ``_former_NAME_TYPE``, and is restored if the type returns.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def reshape(
     at: int,
     staged: Callable[[], None],
 ) -> LogEntry | None:
-    """Give a table further columns, or columns of another type, and return the entry made; None: it has them.
+    """Give a table further columns, or columns of another type, and return the new entry; None if it has them already.
 
     Parameters
     ----------
@@ -65,15 +65,15 @@ def reshape(
     base
         The newest entry.
     wanted
-        The columns that come, a Spark struct type as JSON.
+        The wanted columns, a Spark struct type as JSON.
     statistics
         The columns whose bounds the log keeps.
     facts
-        What the commit says of itself.
+        The commit's metadata.
     at
         The instant of the commit in microseconds.
     staged
-        Called when the files that are written again are complete and not yet committed.
+        Called when the rewritten files are complete and not yet committed.
 
     """
     held = replay(table, base.version)
@@ -105,7 +105,7 @@ def _rows(add: Mapping[str, Any]) -> int:
 
 
 def _with_kept(wanted: _Fields, others: _Fields) -> _Fields:
-    """The wanted columns, and after them those of before that have no successor; state of operators goes."""
+    """Return the wanted columns, then former columns without a successor; columns with the state of operators are dropped."""
     found = list(wanted)
     names = {field["name"].lower() for field in wanted}
     for field in others:
@@ -116,7 +116,7 @@ def _with_kept(wanted: _Fields, others: _Fields) -> _Fields:
     return found
 
 
-# --- what is written again ---
+# --- rewritten files ---
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ def _any(connection: duckdb.DuckDBPyConnection, file: Path, condition: str) -> b
 
 
 def _queried(connection: duckdb.DuckDBPyConnection, file: Path, statement: str) -> Iterator[pa.Table]:
-    """Yield what a statement over ``stored`` gives for a file's rows, a batch at a time."""
+    """Yield the result of a statement over ``stored``, a file's rows, batch by batch."""
     with pq.ParquetFile(parquet_source(file), page_checksum_verification=True) as source:
         for batch in source.iter_batches():
             whole = pa.Table.from_batches([batch])

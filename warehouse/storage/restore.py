@@ -1,8 +1,8 @@
 """Restores a table to the files of an earlier version, by one commit.
 
-Files that have left the table since come back as new links to the same bytes, under new names. So each name is added once and
-removed once in the life of a table, and what vacuum knows of removed files stays true. Files are copied where there are no
-links, as in object stores.
+Files that were removed since are added as new links to the same bytes, under new names. So each name is added once and removed
+once in the life of a table, and the list of removed files for vacuum stays right. Files are copied if there are no links, as in
+object stores.
 """
 
 from __future__ import annotations

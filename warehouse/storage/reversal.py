@@ -1,9 +1,9 @@
-"""Reverses commits by a further one: what they removed is added, what they added is removed.
+"""Reverts commits by a further one: files that they removed are added, and files that they added are removed.
 
     files(append(log, reversal(base, now))) = files(base), and the columns, properties and transactions of base
 
-A log is only ever appended to: readers that have seen a commit see that it was taken back. The entry says so in its metadata,
-``{"epoch": n, "reverses": v}``: the commits above version v and below it do not count.
+A log is only appended to, so readers that have seen a commit see its reversal, too. The entry's metadata has ``{"epoch": n,
+"reverses": v}``: the commits between version v and this entry do not count.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ def reversal(
     milliseconds
         The instant of the commit, since 1970.
     said
-        What the commit says of itself besides ``reverses``.
+        The commit's metadata in addition to ``reverses``.
     data_change
-        What the actions say of themselves: False when what is taken back changed no row.
+        The actions' ``dataChange``: False if the reverted commits changed no row.
 
     Raises
     ------
     ValueError
-        When the protocols differ, which no commit can take back.
+        When the protocols differ, since no commit can revert this.
 
     """
     if _content_of(now.protocol) != _content_of(base.protocol):
@@ -75,7 +75,7 @@ def reversal(
 
 
 def _content_of(action: Mapping[str, Any]) -> dict[str, Any]:
-    """What an action says, whether it comes from a commit or from a checkpoint, which leaves out what is empty."""
+    """Return the content of an action in the same form for commits and checkpoints; checkpoints leave out empty fields."""
     return {name: value for name, value in action.items() if name != "dataChange" and value not in (None, {}, [])}
 
 
@@ -93,7 +93,7 @@ def reverse(
     newest
         The newest entry.
     metadata
-        What the commit says of itself besides ``reverses``: the ``epoch`` that it is of.
+        The commit's metadata in addition to ``reverses``: its ``epoch``.
     at
         The instant of the commit in microseconds.
     data_change
@@ -102,7 +102,7 @@ def reverse(
     Raises
     ------
     ValueError
-        When the protocol was changed since, which no commit can take back.
+        When the protocol was changed since, since no commit can revert this.
     MissingPartError
         When the log does not reach one of the versions.
     ForeignChangeError, LockHeldError
@@ -121,7 +121,7 @@ def reverse(
 
 
 def counting(commits: Iterable[Commit]) -> list[Commit]:
-    """Return the commits that were not taken back, without those that took others back or changed nothing.
+    """Return the commits that were not reverted, without reversals and commits that changed nothing.
 
     >>> from warehouse.storage.deltalog import Commit
     >>> def made(version, **said):

@@ -118,11 +118,11 @@ class TableFiles:
         rewritten: bool = False,
         keys: pa.Table | None = None,
     ) -> DataFrame:
-        """Return the rows of a table's wanted files: the given columns and the system's.
+        """Return the rows of a table's wanted files: the given columns and the system columns.
 
-        The partition columns are among them only if ``placed``; they are taken from the files' paths. Files are verified
-        first, however large they are, when their rows are to be written again (``placed`` ones always, and ``rewritten``
-        ones). With ``keys`` other rows than those that have them may be missing (:mod:`warehouse.storage.lookup`).
+        With ``placed`` they include the partition columns, from the files' paths. Files of any size are verified first if their
+        rows will be written again (always with ``placed``, and with ``rewritten``). With ``keys``, rows without one of them may
+        be missing (:mod:`warehouse.storage.lookup`).
         """
         fields = rows_schema(columns)
         if not placed:
@@ -138,12 +138,12 @@ class TableFiles:
         return self._parquet(session, path, fields, [file.path for file in files])
 
     def require_whole(self, files: Sequence[DataFile]) -> None:
-        """Verify files whose rows are to be written again, each once.
+        """Verify files whose rows will be written again, each once.
 
         Raises
         ------
         DamagedFileError
-            When one is damaged.
+            When a file is damaged.
 
         """
         if not store_of(self._root).cheap_requests:
@@ -225,9 +225,9 @@ class TableFiles:
         *,
         beside: Callable[[DataFile], bool] = lambda _: False,
     ) -> pa.Table | None:
-        """Return what :meth:`to_rewrite` does of many rows, and of all in the wanted files; None when Spark is to read them.
+        """Return the same as :meth:`to_rewrite`, for many rows: all rows of the wanted files; None if Spark must read them.
 
-        The rows of the files ``beside`` are held already, and count among those that the driver takes.
+        The rows of the files ``beside`` are in memory already, and count towards the bound of the driver.
         """
         schema = _schema_without((), *((column.name, column.type) for column in columns))
         every = self.files(path, version)
@@ -274,7 +274,7 @@ class TableFiles:
 
 
 def no_rows(session: SparkSession, columns: Sequence[Column | ColumnRecord]) -> DataFrame:
-    """Return no rows, with these columns and the system's but those of partitions."""
+    """Return an empty frame with these columns and the system columns except partition columns."""
     schema = StructType.fromJson(rows_schema(columns))
     return _empty(session, StructType([field for field in schema.fields if field.name not in CELL]))
 
@@ -296,5 +296,5 @@ def _placed_apart(session: SparkSession, schema: StructType, files: Sequence[str
 
 
 def _escaped(path: str) -> str:
-    """A path as Spark takes it: what it would read as a pattern is escaped."""
+    """Return a path for Spark, with escaped pattern characters."""
     return "".join(f"\\{letter}" if letter in "{}[]*?\\" else letter for letter in path)

@@ -1,4 +1,4 @@
-"""The Spark session: started here, or the caller's own when one is active.
+"""The Spark session: the caller's active session, or a new one.
 
 Each table is read and written in a session of its own (``spark.newSession()``), because the Parquet options of its
 key columns are session settings and would leak into the next table (DESIGN 4).
@@ -79,7 +79,7 @@ _DEFAULTS = {
     "spark.driver.memory": "2g",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # Nobody reads the plan that Spark would write out in full for every query: a tenth of the JVM's time where rows are few.
+    # Spark would write the full text of every query's plan, which nobody reads: with few rows it takes a tenth of the JVM's time.
     "spark.sql.ui.explainMode": "simple",
     # Telling the JVM which Python line made each expression takes four calls to it for every expression.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
@@ -109,7 +109,7 @@ def spark_session(
 ) -> SparkSession:
     """Return the active Spark session, or start one with ``settings``.
 
-    ``small`` is for little data, ``root`` where tables are, ``formats`` those of the files that are to be read.
+    ``small`` is for little data. ``root`` is the directory of the tables, and ``formats`` are the formats of the files to read.
 
     Raises
     ------
@@ -213,7 +213,7 @@ def _names_in_utf_8() -> Iterator[None]:
 
 
 def _forward(read_end: int) -> None:
-    """Pass on what the JVM says until it ends; what cannot be said, on a full disk, is read all the same: the JVM would wait."""
+    """Forward the output of the JVM until it ends; it is read even if it cannot be written, so that the JVM does not wait."""
     with os.fdopen(read_end, errors="replace") as lines:
         for line in lines:
             if line.startswith(_NOISE):
@@ -346,7 +346,7 @@ _scheduler: dict[str, Any] = {}
 def hold_lock(session: SparkSession, path: Path) -> None:
     """Let the JVM hold a file lock until it ends, so that no update starts while an orphaned JVM may still commit."""
     if not store_of(path).local_paths:
-        return  # what it may still write is in another directory than what others stage
+        return  # it may still write, but to another directory than other stagings
     key = str(path.resolve())
     if key in _held:
         return

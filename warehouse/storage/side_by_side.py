@@ -1,6 +1,6 @@
-"""Short work on many files, several at a time, by threads that stay: making some for each commit costs more than the work.
+"""Runs short tasks on many files in a permanent thread pool; new threads for each commit would cost more than the tasks.
 
-Other work is done beside that of Spark, for which the driver waits.
+It also runs other work in parallel with Spark jobs, for which the driver waits.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ for _made in (_pool, _beside):  # a child has no thread but the one that made it
 
 
 def each(work: Callable[[T], R], items: Iterable[T]) -> list[R]:
-    """Do work on each item and return what it gave, in order; an error is raised when no other item is at work any more.
+    """Do work on each item, and return the results in order; an error is raised when the work on all items has ended.
 
-    The work itself must not come here again: it might wait for a thread that it holds.
+    The work must not call this function: it might wait for its own thread.
     """
     several = list(items)
     if len(several) == 1:
@@ -58,6 +58,6 @@ def begun(work: Callable[[], R]) -> Future[R]:
 
 
 def ended(work: Future[R]) -> None:
-    """Return when work that was begun is not done any more; what it gave, or raised, is of no interest."""
+    """Wait for the end of work that was begun, and ignore its result or error."""
     work.cancel()
     wait([work])

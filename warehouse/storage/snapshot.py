@@ -1,8 +1,8 @@
 """The files of one Delta table at a pinned version, with the statistics that pruning needs; no JVM, no pyarrow.
 
-A snapshot holds `{ add : add in the log up to version, not removed since }`. Its statistics are bounds, not values:
-every value v of a column in a file satisfies `low <= v` and `v <= high`, where a string's `high` may also be a prefix
-of it. Values have a form that compares as they do: timestamps as microseconds, dates, decimals, numbers and strings as they are.
+A snapshot holds `{ add : add in the log up to version, not removed since }`. Its statistics are bounds, not values: every value v
+of a column in a file satisfies `low <= v` and `v <= high`, where a string's `high` may also be a prefix of it. Values are in a
+comparable form: timestamps are microseconds; dates, decimals, numbers and strings are unchanged.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ __all__ = [
 Comparable: TypeAlias = "str | int | bool | date | Decimal"
 
 BOUND_LENGTH = 32
-"""Characters of a string that a bound surely keeps; what a high bound has after them is the writer's tie-break."""
+"""A bound surely has this many characters of a string; further characters of a high bound make it larger than the value."""
 
 _DECIMAL_SLACK = Decimal(2) ** -50
 """deltalake reads decimal statistics as doubles (*measured*: 123456789012345.67 comes back as ...69)."""
@@ -64,7 +64,7 @@ _LAST_ORDINAL = date.max.toordinal()
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What is known of a column's values in one file; all None if nothing is known.
+    """Bounds of a column's values in one file; all None if they are unknown.
 
     ``nulls`` is the number of null values.
     """
@@ -182,10 +182,10 @@ def _read(table: Path, version: int) -> tuple[str, Any]:
 
 
 def _known_or_read(location: str, version: int) -> tuple[str, Any]:
-    """The id of a table and its flattened ``add`` actions, which this process may have read before.
+    """Return the id of a table and its flattened ``add`` actions, perhaps from the cache of this process.
 
-    A version is what it was as long as its entry in the log is the same file and no other has come or gone: entries are
-    written once.
+    A cached version is valid as long as its log entry is the same file and no entry was added or removed: entries are written
+    once.
     """
     log = Path(location) / "_delta_log"
     try:

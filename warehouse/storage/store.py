@@ -1,8 +1,8 @@
-"""Where a warehouse lies, as an interface: a disk of this machine, or a store of objects.
+"""The storage of a warehouse as an interface: a disk of this machine, or an object store.
 
 Paths of both kinds have pathlib's methods to read, list and delete. The store of a path has the methods that the kinds implement
-in different ways: write a name that must be free, make durable, stage a table's files. A flag says what one of them cannot do at
-all, so that code asks for an ability instead of a kind of store.
+in different ways: write a name that must be free, make durable, stage a table's files. A flag says whether a store has an
+ability, so that code asks for the ability instead of the kind of store.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ __all__ = ["Store", "store_of"]
 
 
 class Store(Protocol):
-    """What the two kinds of stores do in different ways; all paths that a store is given are its own.
+    """Operations that the two kinds of stores do in different ways; all path arguments belong to the store.
 
     Attributes
     ----------
     local_paths
         Whether the operating system and other libraries open its paths: files there are renamed, linked and locked.
     cheap_requests
-        Whether it costs little to look at each of many files, or through all bytes of one.
+        Whether it is cheap to look at each of many files, or to read all bytes of one.
     late_commits
         Whether a process that lost the writer lock may still commit: no lock dies with its JVM.
     keeps_deleted
-        Whether it may keep what was deleted, as former versions or parts of uploads.
+        Whether it may keep deleted data, as former versions or parts of uploads.
 
     """
 
@@ -58,12 +58,12 @@ class Store(Protocol):
         """
 
     def write_replacing(self, path: Path, content: bytes) -> None:
-        """Write a file durably, in place of one of that name; readers see the whole former or the whole new one.
+        """Write a file durably and replace a file of that name; readers see either the complete old or the complete new file.
 
         Raises
         ------
         NotDurableError
-            When the disk does not confirm it; the former one is there, or the new one: write it again.
+            When the disk does not confirm it; the name has the old or the new file: write it again.
 
         """
 
@@ -118,10 +118,10 @@ class Store(Protocol):
         """Remove files (relative to the table) of a commit that failed, where another attempt could meet them."""
 
     def remove_tree(self, directory: Path, *, ignore_errors: bool = False) -> None:
-        """Delete a directory with all that is in it; with ``ignore_errors``, as much of it as can be."""
+        """Delete a directory with its content; with ``ignore_errors``, as much as possible."""
 
     def remove_file(self, path: Path) -> None:
-        """Delete a file of a table, and what is left empty or useless without it."""
+        """Delete a file of a table, and directories and companion files that are empty or useless without it."""
 
     def sync_tree(self, top: Path, files: Iterable[PurePath]) -> None:
         """Make files (relative to ``top``) and all directories from them up to ``top`` durable.
@@ -129,7 +129,7 @@ class Store(Protocol):
         Raises
         ------
         NotDurableError
-            When the disk does not confirm one of them: none of them can be trusted.
+            When the disk does not confirm one of them; then none can be trusted.
 
         """
 

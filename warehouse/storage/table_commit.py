@@ -3,7 +3,7 @@
     files(log + commit) = files(log) - removed + added
 
 The warehouse writes entries itself, without a library: an entry must follow one given entry, name files that Spark wrote, and
-hold what the plan needs to recognise it.
+have the metadata by which the plan recognises it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def commit_info(
     metadata
         The entry's ``userMetadata``, as a JSON object.
     appends
-        Whether the commit only adds, whatever the table held.
+        Whether the commit only adds, independent of the content of the table.
     more
         Further fields, as the protocol names them.
 
@@ -84,7 +84,7 @@ def metadata_action(
 
 
 def remove_action(add: Mapping[str, Any], milliseconds: int, *, data_change: bool = True) -> dict[str, Any]:
-    """Return the action by which the file of an ``add`` action leaves; of it only path, size and partition values are used."""
+    """Return the ``remove`` action for the file of an ``add`` action; it uses only path, size and partition values."""
     return {"remove": {
         "path": add["path"],
         "deletionTimestamp": milliseconds,
@@ -108,7 +108,7 @@ class TableCommit:
     said
         The entry's ``userMetadata``, by which a plan recognises its steps.
     appends
-        Whether the commit only adds, whatever the table held.
+        Whether the commit only adds, independent of the content of the table.
     facts
         Further fields of ``commitInfo``, as the protocol names them.
     definitions

@@ -142,10 +142,12 @@ def write_schema_file(file: Path, columns: Sequence[Column | ColumnRecord]) -> N
 # The properties of the Delta tables: which columns have statistics, how often logs are summed up, how long they stay.
 
 CHECKPOINT_INTERVAL = Limits.checkpoint_interval
-"""After so many commits the log is summed up."""
+"""A checkpoint of the log is written after this many commits."""
 PROPERTIES = 2
-"""The number of the set of properties that this build gives its tables. An epoch records it for each table, and an update sets
-the properties of a table that has those of a lower number: raise it with each change of :func:`table_properties`. 1: no boolean
+"""The number of the set of properties that this build gives its tables.
+
+An epoch records it for each table, and an update sets the properties of a table with a lower number. Raise it with each change of
+:func:`table_properties`. 1: no boolean
 column in ``delta.dataSkippingStatsColumns``. 2: ``delta.enableExpiredLogCleanup`` is false."""
 _DAY = 86_400
 
@@ -162,8 +164,8 @@ def table_properties(statistics: Sequence[str], retain: int) -> dict[str, str]:
 def log_properties(retain: int) -> dict[str, str]:
     """Return how long Delta keeps a table's log and removed files: long enough to open every version an epoch pins.
 
-    No writer cuts the log after a commit, since that goes by the age of its files alone: a table that rests for longer than
-    the log is to be kept would lose the version that the newest epoch names.
+    No writer cuts the log after a commit, since this depends only on the age of its files: a table without updates for longer
+    than this time would lose the version that the newest epoch names.
     """
     seconds = -(-retain // 1_000_000)
     return {

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["fits_arrays", "read_in_cells"]
 
 _AT_ONCE = 16_384
-"""Rows after which their bytes are counted: a footer does not say how many a dictionary's values become."""
+"""Rows after which bytes are counted, since a footer does not have the expanded size of a dictionary's values."""
 
 
 def fits_arrays(files: Sequence[DataFile]) -> bool:

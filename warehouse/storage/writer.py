@@ -1,4 +1,4 @@
-"""Writing runs: one Delta commit that adds a batch, removes what expired and rewrites what is sealed.
+"""Writes runs: one Delta commit adds a batch, removes expired rows and rewrites sealed runs.
 
 A run is the rows of one (sub-index, expiry block) sorted by (search key, ``_exp``): one file, or several with disjoint key ranges
 when it is large (:mod:`warehouse.storage.writer`). The Parquet options of the key columns are settings
@@ -82,7 +82,7 @@ def write_runs(
     table_metadata: Mapping[str, Any] | None = None,
     encoded: EncodedRuns | None = None,
 ) -> LogEntry:
-    """Commit rows as runs and return the entry made; without rows Spark is not asked for anything.
+    """Commit rows as runs, and return the new entry; without rows no Spark job runs.
 
     Parameters
     ----------
@@ -94,21 +94,21 @@ def write_runs(
     key
         (column, type) of the search key, in order.
     sizes
-        Rows to expect per (sub-index, expiry block): how the write is cut into tasks.
+        Expected rows per (sub-index, expiry block); they decide how the write is divided into tasks.
     target_rows
         Rows of a file, by :func:`warehouse.layout.tasks.file_rows`.
     base
-        The table's newest entry: the commit is made on it and no other.
+        The table's newest entry, which the commit must follow.
     leaving
         Whether the files of a (sub-index, expiry block) leave the table in the same commit. None: the commit only adds.
     facts
-        What the commit says of itself.
+        The commit's metadata.
     staged
-        Called when the rows are written, before they are committed; what it raises leaves the table as it was.
+        Called when the rows are written and not yet committed; if it raises an error, the table does not change.
     table_metadata
-        The action that gives the table other columns or another key with it; None: they stay.
+        The action that also changes the table's columns or key; None: they stay.
     encoded
-        What :func:`encoded_runs` gives of the rows, if that was called before.
+        The result of :func:`encoded_runs` for the rows, if it was called before.
 
     """
     directory = None
