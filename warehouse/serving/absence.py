@@ -1,4 +1,4 @@
-"""Why a probe or a scan found nothing: rows that expired, a key that never came, a table that is empty."""
+"""Explains an empty answer of a probe or a scan: the rows expired, the key never arrived, or the table is empty."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How much shedding has left of the coalesced tables that an answer depends on: Eq. 6 of the load-shedding sheet, exactly.
+"""The exact accuracy, after shedding, of the coalesced tables of an answer: Eq. 6 of the load-shedding sheet.
 
-A table's accuracy is over the exact rows of its window, all groups together. Those that lost members are in its ledger; of all
-others the stored row is the exact row.
+A table's accuracy is over the exact rows of its window, all groups together. The ledger has the exact rows that lost members; all
+other exact rows equal the stored rows.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ def shed_share(pin: Pin, connection: duckdb.DuckDBPyConnection, state: TableStat
 
 @dataclass(frozen=True)
 class ShedFigures:
-    """What shedding left of a table: how many members are kept and shed, and what that did to its rows.
+    """The effect of shedding on a table: its kept and shed members, and the loss of its rows.
 
-    ``runs`` exact rows lost members, of which ``lost`` have nothing left; of their ``length`` (microseconds) ``length_lost`` is
-    gone. ``accuracy`` is a share.
+    ``runs`` exact rows lost members; ``lost`` of them have no member left. ``length_lost`` is the lost part of their ``length``,
+    in microseconds. ``accuracy`` is a share.
     """
 
     kept: int

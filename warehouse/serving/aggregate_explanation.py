@@ -1,4 +1,4 @@
-"""How an aggregate is answered: the synopses that it reads, who shares them, what they hold, and when each window is due."""
+"""Explains an aggregate: the synopses that it reads, the aggregates that share them, their contents, and when windows are due."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ __all__ = ["AggregateExplanation", "ExplainedSynopsis", "WindowDue", "explained_
 class ExplainedSynopsis:
     """A synopsis that an aggregate reads.
 
-    ``table`` is None until an update has created it, ``counted`` the column whose values are counted, of which a slot has the
-    ``listed`` most frequent ones (None: all), ``states`` what is read of the others. ``shared_with`` are other aggregates that
-    read it. ``slots`` is for how many slots it keeps a row, ``rows`` how many it has, ``full_from`` (microseconds) from when on
-    it has all that arrived; None while it does not exist. ``where`` is its condition, if that is another than the aggregate's:
-    several such together have the rows of the aggregate. With ``less`` its rows are taken away from those of the others.
-    ``parts`` are the columns of a join by whose slots its rows are apart. Its longest intervals have ``2^levels`` slots.
+    ``table`` is None until an update has created it. ``counted`` is the column whose values are counted; a slot has the
+    ``listed`` most frequent values (None: all). ``states`` are the states that are read. ``shared_with`` are other aggregates
+    that read it. It keeps a row for ``slots`` slots, has ``rows`` rows, and all rows that arrived from ``full_from`` on
+    (microseconds); None if it does not exist. ``where`` is its condition, if it differs from the aggregate's: several synopses
+    together have the rows of the aggregate. With ``less`` its rows are subtracted from the others. Its rows are separated by the
+    slots of ``parts``, columns of a join. Its longest intervals have ``2^levels`` slots.
     """
 
     table: str | None
@@ -53,9 +53,9 @@ class ExplainedSynopsis:
 class WindowDue:
     """A window: its length as declared, how many slots it reads, its period and its next due end, in microseconds.
 
-    ``rows`` is about how many rows of synopses an answer reads; None before there are any. ``together`` are the aggregates that
-    read some of these synopses, too, and are due at the same end: one run merges the synopses for all of them. Of synopses with
-    longer intervals than slots the window is made of so many ``pieces``.
+    ``rows`` is about how many rows of synopses an answer reads; None if there are no rows yet. ``together`` are aggregates with
+    common synopses that are due at the same end: one run merges the synopses for all of them. If synopses have intervals longer
+    than a slot, the window merges so many ``pieces``.
     """
 
     length: str
@@ -79,7 +79,7 @@ class AggregateExplanation:
 
 
 def explained_aggregate(catalog: Catalog, name: str, epoch: Epoch | None) -> AggregateExplanation | None:
-    """Explain a declared aggregate; None when none of that name is declared."""
+    """Explain a declared aggregate; None if there is no aggregate of that name."""
     aggregate = catalog.aggregate(name)
     if aggregate is None:
         return None

@@ -1,7 +1,7 @@
-"""Splits a query of aggregates over one table in two: partial results of each data file, and how these are combined.
+"""Splits a query of aggregates over one table in two: partial results of each data file, and their combination.
 
-Counts, sums, averages, minima and maxima of a file's rows, by group and expiration slot, never change, since files do not. A
-query that needs nothing else is answered from them (:mod:`warehouse.serving.partials`). Both queries are made from DuckDB's own
+Counts, sums, averages, minima and maxima of a file's rows, by group and expiration slot, never change, since files do not.
+:mod:`warehouse.serving.partials` answers a query from them if it needs nothing else. Both queries are made from DuckDB's own
 syntax tree of the user's query, so that every expression keeps its meaning.
 
 Source: the synopsis of basic intervals (`shared-aggregates`), with data files for intervals; window-concurrency sheet, 8.1.
@@ -88,18 +88,18 @@ class Aggregation:
 def aggregation_of(
     connection: duckdb.DuckDBPyConnection, query: str, columns: Collection[str], stable: Collection[str]
 ) -> Aggregation | None:
-    """Return the halves of a checked query, None if partial results are not enough for its answer.
+    """Return the halves of a checked query; None if partial results are not enough for its answer.
 
     Parameters
     ----------
     connection
-        Parses.
+        A connection that parses the query.
     query
         One SELECT that reads one table.
     columns
         The names of the table's columns.
     stable
-        The scalar functions that give the same for the same arguments at any time.
+        The scalar functions that always give the same result for the same arguments.
 
     """
     tree = syntax_tree(connection, query)
@@ -172,7 +172,7 @@ class Halves:
         return source["table_name"], source["alias"] or source["table_name"]
 
     def _group(self, node: Node, items: Sequence[Node]) -> None:
-        """Name the groups; those of GROUP BY ALL are the items without aggregates, numbers and aliases stand for items."""
+        """Name the groups. GROUP BY ALL groups by the items without aggregates; numbers and aliases mean items."""
         if node["aggregate_handling"] == "FORCE_AGGREGATES":
             found = [item for item in items if not self._aggregates(item)]
         elif len(node["group_sets"]) > 1:
@@ -282,7 +282,7 @@ class Halves:
         return msgspec.json.encode(self._bare(node))
 
     def _bare(self, node: Any) -> Any:  # noqa: ANN401 - JSON
-        """An expression without its name and places in the text, by which two are recognised as equal."""
+        """Return an expression without its name and its positions in the text, so that equal expressions are recognised."""
         if isinstance(node, list):
             return [self._bare(each) for each in node]
         if not isinstance(node, dict):

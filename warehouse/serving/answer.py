@@ -100,7 +100,8 @@ class Answer:
     committed_at
         When the epoch was committed, in microseconds.
     put
-        For an answer from partial results, the number of its files and of those that were read; None: it is read from the rows.
+        For an answer from partial results: the number of its files, and of the files that were read. None: it was computed from
+        the rows.
     shed
         The shed tables on which it depends.
     share

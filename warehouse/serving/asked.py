@@ -1,7 +1,7 @@
 """The parts of a query with a time limit: counts, sums, averages and medians by group over one table.
 
 Its text is parsed into DuckDB's own syntax tree, as for partial results (:mod:`warehouse.serving.aggregation`), so that every
-expression means what it means in any other query.
+expression has the same meaning as in any other query.
 """
 
 from __future__ import annotations
@@ -42,24 +42,24 @@ class AskedColumn:
 
 @dataclass(frozen=True)
 class AskedQuery:
-    """A query, taken apart.
+    """The parts of a query.
 
     Attributes
     ----------
     table, alias
-        The table, and what the query calls it.
+        The table, and its name in the query.
     groups
         The expressions of its groups.
     group_columns
-        The column that each of them is; None: the group is another expression.
+        The column of each group; None: the group is another expression.
     items
         The columns of its answer.
     where
         Its condition; None: it has none.
     equal
-        The constants, as SQL, that its condition demands columns to be equal to.
+        Columns that its condition compares with ``=``, each with the constant as SQL.
     nothing_more
-        Whether it demands no more than that.
+        Whether the condition has no other part.
 
     """
 
@@ -81,23 +81,23 @@ class AskedQuery:
 def asked_of(
     connection: duckdb.DuckDBPyConnection, query: str, columns: Collection[str], stable: Collection[str]
 ) -> AskedQuery:
-    """Return what a checked query of one table asks.
+    """Return the parts of a checked query of one table.
 
     Parameters
     ----------
     connection
-        Parses.
+        A connection that parses the query.
     query
         One SELECT.
     columns
         The names of the table's columns.
     stable
-        The scalar functions that give the same for the same arguments at any time.
+        The scalar functions that always give the same result for the same arguments.
 
     Raises
     ------
     QueryError
-        When it asks for more.
+        When it has other parts.
 
     """
     try:

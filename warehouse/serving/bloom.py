@@ -1,10 +1,10 @@
 """Bloom filters of data files, which a reader caches when it probes a table more than once.
 
-DuckDB skips a row group by its filter too, but has to open each file for that, about 0.1 ms per file (*measured*).
-Here a file is left out before. The format is Parquet's split-block filter (:mod:`warehouse.promise.presence`); the hash of a
-value is its 64-bit xxHash with seed 0.
+DuckDB skips a row group by its filter, too, but must open each file for that: about 0.1 ms per file (*measured*). With cached
+filters a file is pruned before it is opened. The format is Parquet's split-block filter (:mod:`warehouse.promise.presence`); the
+hash of a value is its 64-bit xxHash with seed 0.
 
-A filter never says no to a value that is in its row group; a row group without one may hold anything.
+A filter never excludes a value of its row group; a row group without a filter may have any value.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The metadata of a warehouse at an epoch: tables, their columns, layout, files, and how full they are.
+"""The metadata of a warehouse at an epoch: tables, their columns, layout and files, and their rows and bytes.
 
-All of it comes from the epoch's record and the tables' statistics; only rows of files in which some have expired are counted by
-the engine. This module does not read landing directories, so it does not know lags.
+All of it comes from the epoch's record and the tables' statistics; the engine counts only the rows of files with expired rows.
+This module does not read landing directories, so it does not know lags.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ class ColumnDescription:
 
 @dataclass(frozen=True)
 class ViewDescription:
-    """What a view is: its query as declared, the tables it reads, and what becomes of its short-lived results.
+    """A view: its declared query, the tables that it reads, and how it handles short-lived results.
 
-    ``restored`` such results are kept in a side table; ``state`` names the tables in which its operators keep their state;
-    ``failed`` says why the last update could not maintain it.
+    A side table has ``restored`` short-lived results. ``state`` names the tables with the state of its operators. ``failed`` says
+    why the last update could not maintain it.
     """
 
     sql: str
@@ -83,7 +83,7 @@ class ViewDescription:
 
 @dataclass(frozen=True)
 class RelationDescription:
-    """What a relation is: how its files name changes, whether these act on rows before them, its current versions."""
+    """A relation: how its files name changes, whether changes are retroactive, and its current versions."""
 
     op: str
     retroactive: bool
@@ -115,8 +115,8 @@ class TableDescription:
 class LiveFiles:
     """The files of a table that may hold live rows, and the filter that keeps only these rows.
 
-    ``filter`` is SQL for any engine; ``slot_filter`` says the same in integers. The files lack the partition columns:
-    they stand in the paths.
+    ``filter`` is SQL for any engine; ``slot_filter`` is the same condition on integers. The files do not have the partition
+    columns; they are in the paths.
     """
 
     table: str
@@ -130,10 +130,10 @@ class LiveFiles:
 
 @dataclass(frozen=True)
 class FormerStatus:
-    """What is left of a layout from which a table migrates side by side.
+    """The rest of a former layout during a migration side by side.
 
-    ``rows`` live in it still, ``share`` of those that lived when it gave way, ``updates`` slots ago; ``predicted`` is the share
-    for steady arrivals and uniform lifetimes.
+    ``rows`` of it are still live: the ``share`` of the rows that were live when the migration began, ``updates`` slots ago.
+    ``predicted`` is the share for steady arrivals and uniform lifetimes.
     """
 
     rows: int
@@ -146,15 +146,14 @@ class FormerStatus:
 class TableStatus:
     """The state of a table; instants and durations in microseconds.
 
-    ``rows`` are all in its files, ``live_rows`` those that expire after the window time. An expired row has left the
-    newest epoch's files ``dead_for`` after its expiration (when updates come in time), and the disk after
-    ``on_disk_for``: then the epochs that name its file are no longer retained and the next update has vacuumed.
-    ``overflow_rows`` were loaded with a lifetime beyond p slots; for them the first is ``overflow_dead_for``. ``failed``
-    says why the last update could not maintain a view, or move a table changed from outside; counts are then those of former
-    rows. ``newest`` is the largest
-    ``_ts`` that it ever held, expired rows included (None: not known). ``former`` are layouts that a migration side by side
-    has not emptied yet. Of an aggregate, ``waiting`` are due windows that the last update had no time to answer, and ``late`` is
-    how many updates ago the first of them was due. ``owed`` is what a view under a budget lacks.
+    ``rows`` counts all rows in its files, ``live_rows`` the rows that expire after the window time. If updates come in time, an
+    expired row has left the newest epoch's files ``dead_for`` after its expiration. It has left the disk after ``on_disk_for``:
+    then the epochs that name its file are retired and the next update has vacuumed. ``overflow_rows`` were loaded with a lifetime
+    beyond p slots; for them ``overflow_dead_for`` replaces ``dead_for``. ``failed`` says why the last update could not maintain a
+    view, or move a table that outsiders changed; then the counts are of former rows. ``newest`` is the largest ``_ts`` of all its
+    rows so far, also of expired ones (None: unknown). ``former`` are layouts that a migration side by side has not emptied yet.
+    For an aggregate, ``waiting`` are due windows that the last update had no time to answer, and ``late`` is how many updates ago
+    the first of them was due. ``owed`` has the results that a view under a budget owes.
     """
 
     table: str

@@ -104,7 +104,7 @@ def changes_between(held: Sequence[Held]) -> ChangePlan:
 
 
 def _expiring(held: Sequence[Held]) -> Iterator[Expiring]:
-    """Yield, for each span of epochs, the files that were there for just that span and in which rows expired."""
+    """Yield, for each span of epochs, the files that existed in exactly this span and whose rows expired in it."""
     spans: dict[tuple[int, int], list[DataFile]] = {}
     for file, first, last in _spans(held):
         until = held[min(last + 1, len(held) - 1)]  # the epoch that removed the file reported its expired rows

@@ -43,20 +43,21 @@ def change_query(
     shown: Sequence[str],
     limit: int | None,
 ) -> str:
-    """Return the query of changes in the order in which they are to be applied: by epoch, what leaves before what comes.
+    """Return the query of changes in the order in which to apply them: by epoch, removed rows before inserted rows.
 
     Parameters
     ----------
     plan
         The files to read.
     times
-        Number and window time (microseconds) of each epoch in which something may have changed, ascending.
+        Number and window time (microseconds) of each epoch with possible changes, ascending.
     own
         The user's columns.
     schema_file
         The zero-row file; a column that a data file lacks is null there.
     key
-        The search key of a keyed table: what left and what came with one key is reported as an update. None: no updates.
+        The search key of a keyed table: a removed and an inserted row with the same key are reported as an update. None: no
+        updates.
     shown
         The columns to show before those of the change.
     limit
@@ -95,7 +96,7 @@ def _read(schema_file: str, files: Sequence[DataFile], projection: str, where: s
 
 
 def _plain(schema_file: str, moved: MovedFiles, row: str) -> list[str]:
-    """Return the queries of what came and went where nothing has to be compared."""
+    """Return the queries of added and removed rows, if no rows must be compared."""
     live = f"_exp > {instant(moved.window_time)}"
     return [
         _read(schema_file, files, f"{row}, {literal(kind)}, {moved.epoch}", live)

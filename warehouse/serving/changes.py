@@ -1,4 +1,4 @@
-"""What entered a table and what left it between two epochs, from the files of the readable epochs alone.
+"""Finds the rows that entered or left a table between two epochs, from the files of the readable epochs alone.
 
 Invariant: for every i < j, the live rows of epoch i, without the rows reported as ``expire``, ``delete`` and
 ``update_preimage``, with those reported as ``insert`` and ``update_postimage``, are the live rows of epoch j, as bags.

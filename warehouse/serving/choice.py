@@ -54,8 +54,8 @@ class ChosenFiles:
 class Chooser:
     """Chooses files by the filters of key summaries, and by Bloom filters of files that have none.
 
-    These are read from a table's second probe on, so that one probe costs no more; in an object store from the first one
-    on; of hot tables they are not.
+    Bloom filters are read from a table's second probe on, so that a single probe does not pay for them. In an object store they
+    are read from the first probe on, for hot tables never.
     """
 
     filters: Filters = field(default_factory=Filters)

@@ -1,4 +1,4 @@
-"""What a coalesced table holds at an epoch: how its points are compared, where its window begins, and which it did not take."""
+"""Explains a coalesced table at an epoch: how its points are compared, where its window begins, and which points it ignored."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ __all__ = ["CoalescedExplanation", "explained_coalesced"]
 
 @dataclass(frozen=True)
 class CoalescedExplanation:
-    """A coalesced table; ``epoch`` is the newest one, None before it is there.
+    """A coalesced table; ``epoch`` is the newest one, or None if the table does not exist yet.
 
-    Instants are microseconds: ``begins`` is the least time that is in its window (None of a window of rows), ``full_from`` the
-    instant from which on it has every point (None: from the first). ``rows`` are the stored rows, including expired ones that are
-    not removed yet. ``late`` points had left the window before they were loaded, ``repeated`` ones had the group and the time of
-    another. ``shed`` tells of one with a budget, ``over`` how many members its last update kept above it. Of one that is
-    ``lazy``, without files, ``rows`` are those that the points of its stream make. ``choice`` is what an update decided of one
-    with ``how = "auto"``.
+    Instants are microseconds. ``begins`` is the least time in its window (None for a window of rows). It has every point from
+    ``full_from`` on (None: from the first). ``rows`` counts the stored rows, also expired ones that are not removed yet. ``late``
+    points had left the window before they were loaded, ``repeated`` points had the group and the time of another. ``shed`` has
+    the figures of a table with a budget; its last update kept ``over`` members above it. A ``lazy`` table has no files, and
+    ``rows`` counts the rows made from the points of its stream. ``choice`` is the decision of an update about a table with ``how
+    = "auto"``.
     """
 
     name: str
@@ -47,7 +47,7 @@ class CoalescedExplanation:
 
 
 def explained_coalesced(catalog: Catalog, name: str, reader: Reader | None) -> CoalescedExplanation | None:
-    """Explain a declared coalesced table; None when none of that name is declared. ``reader`` is of the newest epoch."""
+    """Explain a declared coalesced table; None if there is no table of that name. ``reader`` is of the newest epoch."""
     epoch = reader.epoch if reader else None
     declared = catalog.coalesced_table(name)
     if declared is None:
@@ -88,5 +88,5 @@ def _shed(reader: Reader, pin: Pin, name: str) -> ShedFigures:
 
 
 def _choice(epoch: Epoch, table: Coalesced) -> Choice | None:
-    """What was decided of a table, where its declaration leaves it open."""
+    """The decision about a table, if its declaration leaves it open."""
     return next((each for each in epoch.choices if each.table == table.name), None) if table.how == "auto" else None

@@ -30,20 +30,20 @@ class Condition:
     text: str
 
     def over(self, inner: str, projection: str) -> str:
-        """Return the query of the rows of another for which the condition holds."""
+        """Return the query for the rows of an inner query for which the condition holds."""
         return f"SELECT {projection} FROM ({inner}) AS {quoted(self.table)} {_PLACE.format(self.text)}"
 
 
 def checked_condition(connection: duckdb.DuckDBPyConnection, text: str) -> frozenset[str]:
     """Return the column names, in lower case, that a condition may mean, if it is one expression without sub-queries.
 
-    Everything but the condition must come out as if it were `true`: so nothing in the text ends the parentheses that
-    it will stand in.
+    The rest of the parsed query must be the same as with the condition `true`: so the text cannot close the parentheses around
+    it.
 
     Raises
     ------
     QueryError
-        When it is something else.
+        When it is no such condition.
 
     """
     require_utf8(text)

@@ -22,7 +22,7 @@ _Result = TypeVar("_Result")
 def each_table(
     reader: Reader, tables: Callable[[Epoch], Iterable[TableState]], read: Callable[[Pin, TableState], _Result]
 ) -> tuple[dict[str, _Result], dict[str, str]]:
-    """Return, by table, what is read of each of an epoch's tables, and why a table cannot be read."""
+    """Return the result of reading each table of an epoch, by table, and the error of each table that cannot be read."""
     try:
         return reader.retrying(lambda pin: {state.name: read(pin, state) for state in tables(pin.epoch)}), {}
     except (EpochVacuumedError, MissingPartError):

@@ -45,7 +45,7 @@ class Ending:
 
 
 def ending(reader: Reader, horizons: Sequence[int]) -> tuple[Ending, ...]:
-    """Return for each table and horizon (microseconds after the window time) what ends by then; archives never end.
+    """Return the rows that expire within each horizon (microseconds after the window time), for each table except archives.
 
     A table that cannot be read is left out.
     """

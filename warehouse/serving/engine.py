@@ -37,11 +37,11 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Resources:
-    """What the engine may use; None: DuckDB's defaults (all cores, four fifths of the memory, nine tenths of the disk).
+    """The limits of the engine; None: DuckDB's defaults (all cores, four fifths of the memory, nine tenths of the disk).
 
-    The rest bounds statements with text of the user's: ``timeout`` in microseconds (0: none), ``ceiling`` the bytes that
-    the whole process may hold (None: it does more than this query), and ``unstoppable``, what ends it when the engine does
-    not (see :mod:`warehouse.serving.watch`).
+    The other fields bound statements with text of the user: ``timeout`` is in microseconds (0: none), ``ceiling`` bounds the
+    bytes of the whole process (None: it runs more than this query), and ``unstoppable`` ends the process if the engine does not
+    stop (see :mod:`warehouse.serving.watch`).
     """
 
     memory_limit: str | None = None
@@ -77,12 +77,12 @@ _kept = threading.local()
 
 @contextmanager
 def kept_connection(resources: Resources) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Yield a connection that this thread has used before, a new one after a failure: opening one costs as much as small work.
+    """Yield the cached connection of this thread, or a new one after a failure: opening one costs as much as a small query.
 
-    Whoever uses it leaves nothing attached, and no tables. It remembers no footers of files: each work reads others.
+    The user must leave nothing attached and no tables. The connection caches no footers, since each task reads other files.
     """
     idle: dict[tuple[int, Resources], duckdb.DuckDBPyConnection] = _kept.__dict__.setdefault("idle", {})
-    place = os.getpid(), resources  # a fork leaves those of its parent alone: to close one waits for threads that it has not
+    place = os.getpid(), resources  # a fork must not close its parent's: that waits for threads that it lacks
     connection = idle.pop(place, None) or _forgetful(resources)
     try:
         yield connection
@@ -116,7 +116,7 @@ def spill_prefix() -> str:
 
 
 def sandbox_settings(paths: Sequence[str], directories: Sequence[str] = ()) -> str:
-    """Return the statements after which a connection opens these files, those below directories, and nothing else, for good."""
+    """Return the statements that permanently restrict a connection to these files and to files below directories."""
     return (
         f"SET GLOBAL allowed_paths = [{', '.join(map(literal, paths))}]; "
         f"SET GLOBAL allowed_directories = [{', '.join(map(literal, directories))}]; "
@@ -131,7 +131,7 @@ _OF_MEMORY = duckdb.OutOfMemoryException
 
 
 def damaged_error(error: Exception, files: Iterable[str]) -> DamagedFileError | None:
-    """Return which of the files that were read is damaged, if that may be why they could not be read."""
+    """Return the error about a damaged file, if one of the files that were read is damaged."""
     if isinstance(error, (*_OF_TEXT, _OF_MEMORY)):
         return None
     said = str(error)
@@ -142,7 +142,7 @@ def damaged_error(error: Exception, files: Iterable[str]) -> DamagedFileError | 
 
 
 def read_error(error: Exception, files: Iterable[str] = ()) -> WarehouseError:
-    """Return what an error means when the SQL is ours: a file vanished or is damaged. ``files`` are those that were read."""
+    """Translate an error of the warehouse's own SQL: a file is missing or damaged. ``files`` are the files that were read."""
     damaged = damaged_error(error, files)
     if damaged is not None:
         return damaged

@@ -65,8 +65,8 @@ class Explanation:
     joins
         The joins whose inputs exist at the newest epoch.
     placement
-        The declared negation below a join against the one above it; None where the model has nothing to compare, which
-        is a negation on one attribute below a join of two inputs, all of them streams, relations, or views.
+        The comparison of the declared negation below a join with a negation above it. None if the model does not apply: it needs
+        a negation on one attribute below a join of two inputs, all of them streams, relations, or views.
     epoch
         The epoch of all figures; None when there is no epoch yet.
     shed
@@ -74,9 +74,9 @@ class Explanation:
     jobs
         The number of Spark jobs of its steps in the epoch (0: the driver computed it); None if it is not known.
     budget
-        Its own declared budget.
+        Its declared budget.
     owed
-        The results that it owes under its budget, and those of the views that it reads.
+        The results that it owes under its budget, and the owed results of views that it reads.
 
     """
 
@@ -104,7 +104,7 @@ def explained(catalog: Catalog, view: str, reader: Reader | None) -> Explanation
     Parameters
     ----------
     catalog
-        The present declarations.
+        The current declarations.
     view
         The view's name.
     reader

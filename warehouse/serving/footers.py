@@ -35,12 +35,12 @@ class FooterBounds:
 
 @dataclass
 class Footers:
-    """What was read, by path and column."""
+    """Cached bounds from footers, by path and column."""
 
     known: dict[tuple[str, str], FooterBounds] = field(default_factory=dict)
 
     def of(self, file: DataFile, column: str) -> FooterBounds | None:
-        """Return what is known of a column in a file; None: it was not read."""
+        """Return the bounds of a column in a file; None: its footer was not read."""
         return self.known.get((file.path, column))
 
     def load(

@@ -51,7 +51,7 @@ CATALOG_MACROS = frozenset(("format_type", "get_block_size", "pg_get_constraintd
 """Functions that are macros over the catalog, which DuckDB expands after the text was checked."""
 
 _QUERY_NODES = frozenset(("SELECT_NODE", "SET_OPERATION_NODE", "CTE_NODE", "RECURSIVE_CTE_NODE"))
-"""Of the nodes that a query is made of; DuckDB 2.0 also takes COPY, INSERT, UPDATE and DELETE as a WITH expression."""
+"""The allowed nodes of a query; DuckDB 2.0 also accepts COPY, INSERT, UPDATE and DELETE in a WITH expression."""
 
 _LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 _INFORMATION = frozenset(("tables", "columns", "schemata"))
@@ -103,7 +103,7 @@ def checked_query(connection: duckdb.DuckDBPyConnection, text: str, tables: Coll
 
 
 def _single(connection: duckdb.DuckDBPyConnection, text: str) -> str:
-    """Return the one SELECT that a text holds, without what ends or follows it."""
+    """Return the only SELECT of a text, without its end and later text."""
     try:
         statements = connection.extract_statements(text)
     except duckdb.Error as error:
@@ -171,10 +171,10 @@ def nodes(tree: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - JSON
 
 
 def _scoped(tree: Any) -> Iterator[tuple[dict[str, Any], frozenset[str]]]:  # noqa: ANN401 - JSON
-    """Yield every object of a syntax tree with the names of the common table expressions that it sees.
+    """Yield every object of a syntax tree with the names of the visible common table expressions.
 
-    Those of a query are seen in all of it and below, each by those after it; itself only by its second part if it is
-    recursive.
+    Those of a query are visible in the whole query and below, and in later common table expressions; a recursive one is also
+    visible in its own second part.
     """
     pending: list[tuple[Any, frozenset[str]]] = [(tree, frozenset())]
     while pending:

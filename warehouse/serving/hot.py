@@ -1,12 +1,12 @@
-"""Hot tables: rows kept in memory as Arrow, each data file decoded once, for as long as the pinned epoch has it.
+"""Hot tables: live rows in memory as Arrow. Each data file is decoded once and stays as long as the pinned epoch has it.
 
-Files never change under their names, so a new epoch costs the decoding of the files that it added; the rows of files that it
-removed are freed with the last answer over them. DuckDB reads the rows in place. Files are clustered by the search key, so a
-probe needs one slice of a file, found by bisection; a file that is not clustered (which is checked once) is read whole.
+Files never change under their names, so a new epoch only decodes the files that it added. The rows of removed files are freed
+after the last answer over them. DuckDB reads the rows in place. Files are clustered by the search key, so a probe needs one slice
+of a file, found by bisection; a file that is not clustered (which is checked once) is read whole.
 
 *Measured*, a million rows of 130 bytes in 50 files, Intel Xeon, 2 cores: a probe of a key with few rows 5 ms (12 from files),
 with 900 rows 5.5 (34), a scan 76 (188), a query for the sum of one column and the maximum of another 15 (58; 5 in a table of
-DuckDB's own), 0.07 s for what an update of 56 000 rows brought, 200 bytes of memory a row.
+DuckDB's own), 0.07 s to load the files of an update of 56 000 rows, 200 bytes of memory a row.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["FileRows", "HotTables"]
 
 _MAX_SLICED = 16
-"""Keys of one probe up to which each one's slice is looked for; for more of them a file is filtered by all at once."""
+"""Up to this many keys of a probe the slice of each key is looked up; with more keys a file is filtered by all at once."""
 _DAY_0 = date(1970, 1, 1)
 
 Columns = tuple[tuple[str, str], ...]
@@ -96,7 +96,7 @@ class FileRows:
                 yield self.table
 
     def _slice(self, start: int, end: int) -> pa.Table:
-        """Return some rows; as a copy if there is a struct in a struct, of which DuckDB does not read a part."""
+        """Return some rows; as a copy if there is a struct in a struct, since DuckDB cannot read a slice of it."""
         import pyarrow as pa  # noqa: PLC0415 - slow to import, needed only here
 
         part = self.table.slice(start, end - start)
@@ -171,9 +171,10 @@ class HotTables:
         }
 
     def memory(self, table: str, files: Iterable[DataFile], selection: Selection, slot: int) -> Memory:
-        """Return the rows in memory of some files, or of a selection's those that it can hold.
+        """Return the rows in memory of some files; for a selection, a superset of its rows.
 
-        ``slot`` is that of the reading time, rounded up: files of which all rows expire later are apart when all are read.
+        ``slot`` is the slot of the reading time, rounded up. If all rows are read, files whose rows all expire later are
+        separate.
         """
         import pyarrow as pa  # noqa: PLC0415 - slow to import, needed only here
 
@@ -195,7 +196,7 @@ class HotTables:
         """Return the rows of a file on this machine, in its order."""
         if self._connection is None:
             self._connection = connect(self.resources)
-            # each file is read once, so what is known of it is of no use any more
+            # each file is read once, so its cached facts are no longer needed
             self._connection.execute("SET GLOBAL preserve_insertion_order = true; SET GLOBAL parquet_metadata_cache = false")
         shown = ", ".join(quoted(name) for name in (*(name for name, _ in columns), *TIMES, *SLOTS))
         query = (

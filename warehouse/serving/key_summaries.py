@@ -1,8 +1,8 @@
-"""Key summaries that a reader caches: they exclude data files that hold none of some keys, without opening a file.
+"""Key summaries that a reader caches: they exclude data files without any of some keys, without opening the files.
 
 Reading the Bloom filters of data files costs as much as a reader's first probe of a table. A summary begins with a filter of few
-bytes, and a probe reads only the filter. Counts are read where numbers of rows are asked for, if they have at most :data:`_SMALL`
-bytes: beyond, reading the file's key column is faster.
+bytes, and a probe reads only the filter. Counts are read if numbers of rows are needed and the counts have at most :data:`_SMALL`
+bytes; for larger ones it is faster to read the file's key column.
 """
 
 from __future__ import annotations

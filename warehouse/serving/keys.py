@@ -49,7 +49,7 @@ class KeyColumn:
 
 
 def parse_key(text: str, sql_type: str) -> Any:  # noqa: ANN401 - any key value
-    """Return the value that a text means in a column of a type (DuckDB's or Spark SQL's name).
+    """Return the value of a text in a column of a type (DuckDB's or Spark SQL's name).
 
     Raises
     ------
@@ -88,12 +88,12 @@ def _parsed(text: str, kind: str) -> Any:  # noqa: ANN401 - any key value
 
 
 def parse_composite(given: str | Sequence[str], columns: Sequence[KeyColumn]) -> Key:
-    """Return the key that a JSON array, or a list of ``column=value`` items, spells; fewer parts are a prefix.
+    """Return the key in a JSON array or in a list of ``column=value`` items; fewer parts are a prefix.
 
     Raises
     ------
     UsageError
-        When it spells no key; the message says what is allowed.
+        When it is no key; the message says what is allowed.
     UnknownNameError
         When an item names a column that is not in the key.
 
@@ -251,7 +251,7 @@ def _encodes(text: str) -> bool:
 
 
 def to_parameter(part: Any, column: KeyColumn) -> Any:  # noqa: ANN401 - any key value
-    """Return what is bound in a query for a part of a key; decimals go as text, which DuckDB casts without rounding."""
+    """Return the query parameter for a part of a key; decimals become text, which DuckDB casts without rounding."""
     kind = _canonical(column.type)
     if part is None:
         return None

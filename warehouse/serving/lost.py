@@ -39,7 +39,7 @@ def lost_part(root: Path, epoch: Epoch, error: WarehouseError) -> WarehouseError
 
 
 def replaced_table(root: Path, epoch: Epoch, state: TableState) -> MissingPartError | None:
-    """Return the error of a table in whose place there is another one, an older copy, or nothing; None: it is the epoch's."""
+    """Return the error of a table that is missing or was replaced by another one or an older copy; None if it is unchanged."""
     for path, version in _versions(state):
         pinned = epoch.entry(path)
         if pinned is None or pinned.version != version:

@@ -103,7 +103,7 @@ def retained(reader: Reader) -> tuple[Epoch, ...]:
 
 
 def short_lived(epochs: Sequence[Epoch], view: str, *, tells: bool) -> ShortLived:
-    """Return what the counts of some epochs say of the short-lived results of a view; ``tells``: whether it knows them."""
+    """Return the short-lived results of a view from the counts of some epochs; ``tells``: whether the view counts them."""
     counted = [counts for epoch in epochs for counts in epoch.counts if counts.stream == view]
     dead = sum(each.dead for each in counted) if tells else None
     return ShortLived(len(counted), sum(each.inserted for each in counted), dead)
@@ -162,13 +162,13 @@ def measured_input(
     reader
         The epoch whose live rows are counted.
     epochs
-        Those that arrivals are counted in; the first of several is left out, since it may be a first build.
+        The epochs in which arrivals are counted; the first of several is left out, since it may be a first build.
     operator
         The input.
     columns
-        Its columns that are compared. One that is computed, or of several tables, is taken to differ in every row.
+        Its compared columns. A column that is computed or comes from several tables is assumed to differ in every row.
     name
-        What the input is called.
+        The name of the input.
 
     """
     tables = tuple(dict.fromkeys(scanned(operator)))

@@ -40,13 +40,13 @@ def prometheus_text(
     reader
         The newest epoch.
     landing
-        What waits in the landing directories and what needs a person.
+        The waiting files in the landing directories, and the files that need a person.
     stale_after
-        How old the newest data of tables may be, where that is declared.
+        The greatest age of the newest data of each table that declares it.
     health
         The verdict.
     retain, now
-        How long superseded epochs stay readable, and the wall-clock instant; all in microseconds.
+        How long superseded epochs stay readable, and the clock's instant; all in microseconds.
 
     """
     gauges = _Gauges()

@@ -19,14 +19,14 @@ __all__ = ["Owed", "cost_of", "facts_of", "owed_by", "owed_of"]
 
 @dataclass(frozen=True)
 class Owed:
-    """What a view under a budget lacks: at least ``least`` and at most ``most`` results of its window time.
+    """The missing results of a view under a budget: at least ``least`` and at most ``most`` results of its window time.
 
-    ``exact`` are the results of its query; None: they were not counted, since nothing came, or a condition decides.
-    The view has between ``share_least`` and ``share_most`` of them. ``made`` came in the last epoch, ``units`` are owed;
-    ``lapsed`` ones ended before they were made, ``given_up`` ones are not made. ``later`` results come with the next update.
-    ``ended`` rows were set aside and given up when the view was rebuilt.
-    Completing joins at most ``rows`` rows, a row once for each unit. The Archive-metric, how many rows lack a partner, is at
-    least ``incomplete`` and at most ``rows``; of what was given up it is not known.
+    ``exact`` counts the results of its query; None: they were not counted, since no row arrived, or a condition decides. The view
+    has between ``share_least`` and ``share_most`` of them. The last epoch ``made`` results. ``units`` are owed; ``lapsed`` units
+    ended before they were made, and ``given_up`` units are not made. ``later`` results come with the next update. ``ended`` rows
+    were set aside, and were given up when the view was rebuilt. Completing joins at most ``rows`` rows, a row once for each unit.
+    The Archive-metric (rows that lack a partner) is between ``incomplete`` and ``rows``; for units that were given up it is
+    unknown.
     """
 
     view: str

@@ -1,8 +1,9 @@
-"""Partial results of data files, kept in memory: a dashboard's query asked again reads only the files that the epoch brought.
+"""Caches partial results of data files in memory: a repeated query of a dashboard reads only the files that an epoch added.
 
 Files do not change under their names, but their rows expire slot by slot: a file's results are cached by group and expiration
 slot, and results of slots that have ended are ignored. The cache is bounded in bytes, and is never written to a disk, where it
-would outlive an erasure. Files are read youngest first: those that an update will remove are read last, if they still exist then.
+would outlive an erasure. The youngest files are read first, so files that an update will soon remove are read last, if they still
+exist then.
 
 Source: window-concurrency sheet, 8.1 (partial results for each sub-window, time-to-update order).
 """
@@ -105,8 +106,8 @@ class Partials:
     ) -> Put | None:
         """Return the answer of a query at an instant that ends a slot; None: the query must run over the rows.
 
-        Files whose partial results are kept are not opened: expressions of the user's are evaluated in a sandbox that has the
-        tables without rows, and reads only the files that are new.
+        Files with cached partial results are not opened: the user's expressions are evaluated in a sandbox with empty tables,
+        which can read only the new files.
 
         Parameters
         ----------
@@ -146,7 +147,7 @@ class Partials:
                 return self._of_files(pin, sandbox, state, halves, columns, text, identity, tau, between)
         except duckdb.Error:
             self._drop(identity)
-            return None  # run over the rows it says what is wrong
+            return None  # over the rows the query reports its own error
 
     @property
     def _engine(self) -> duckdb.DuckDBPyConnection:
@@ -257,7 +258,7 @@ class Partials:
 
 
 def _remembered(known: dict[object, _Known], key: object, made: Callable[[], _Known]) -> _Known:
-    """Return what is known of a query, made where it is not; the query used last is at the end."""
+    """Return the cached facts of a query, made if they are missing; the query used last is at the end."""
     found = known.pop(key) if key in known else made()
     known[key] = found
     while len(known) > _QUERIES:
@@ -266,7 +267,7 @@ def _remembered(known: dict[object, _Known], key: object, made: Callable[[], _Kn
 
 
 def _columns(sandbox: duckdb.DuckDBPyConnection, text: str) -> tuple[tuple[str, str], ...]:
-    """Return names and types of what a query gives."""
+    """Return the names and types of a query's columns."""
     cursor = sandbox.cursor()
     try:
         relation = cursor.sql(text)

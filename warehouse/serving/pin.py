@@ -55,7 +55,7 @@ _columns_of: dict[tuple[str, int, int, int] | None, tuple[tuple[str, str], ...]]
 
 @dataclass
 class Pin:
-    """An epoch under a root, and what was read of it. Snapshots are shared between pins by path and version."""
+    """An epoch under a root, with its cached metadata. Pins share snapshots by path and version."""
 
     root: Path
     epoch: Epoch
@@ -131,7 +131,7 @@ class Pin:
         return self.schema_files[path]
 
     def lazy(self, state: TableState) -> LazyTable | None:
-        """Return what the epoch says of a coalesced table without files; None of another table."""
+        """Return the epoch's record of a coalesced table without files; None for another table."""
         return self.epoch.lazy_table(state.name)
 
     def stored(self, state: TableState) -> TableState:
@@ -242,14 +242,14 @@ class Pin:
         *,
         hot: bool = True,
     ) -> Source:
-        """Return the files of a read; of a hot table with its rows in memory, those that a selection (None: all) may want.
+        """Return the files of a read; for a hot table with rows in memory, a superset of a selection's rows (None: all rows).
 
-        Under a local root the files must be there all the same: what was erased is not served from memory.
+        Under a local root the files must exist nevertheless: erased rows are not served from memory.
 
         Raises
         ------
         EpochVacuumedError
-            When one is gone.
+            When a file is gone.
 
         """
         if self.hot is None or not hot or not self.is_hot(state) or not files:
@@ -310,9 +310,9 @@ class Pin:
         *,
         open_until_now: bool = False,
     ) -> duckdb.DuckDBPyConnection:
-        """Return a closed-off connection in which a checked query's tables are views of what is live at an instant.
+        """Return a sandboxed connection in which a checked query's tables are views of the live rows at an instant.
 
-        A query that lists tables finds all; the tables that it does not read have no files there.
+        A query that lists tables finds all of them; tables that it does not read have no files in the sandbox.
         """
         identity = (query.tables, query.meta, query.lists, query.in_system, tau, open_until_now)
         held = self.sandboxes.pop(identity, None)
@@ -364,7 +364,7 @@ class Pin:
         for state in (*self.epoch.tables, *lazy_states(self.epoch)):
             if state.name in query.tables:
                 files = self.live_files(self.state(state.name), tau)
-                # what is in memory has relations of its own, which no list of tables is to show
+                # rows in memory have relations that lists of tables must not show
                 source = self.read_source(connection, state, files, tau, hot=not query.lists)
                 source = until_now(source, state, open_until_now=open_until_now)
             elif query.lists and state.kind != "state":
@@ -417,17 +417,17 @@ class Pin:
 
 
 def until_now(source: Source, state: TableState, *, open_until_now: bool) -> Source:
-    """Return a source of which the open rows end at its instant, where that is asked for and it is one of a coalesced table."""
+    """Return the source of a coalesced table with open rows that end at its instant, if requested; other sources unchanged."""
     return replace(source, open_until=source.tau) if open_until_now and state.coalesced is not None else source
 
 
 def require(paths: Iterable[str]) -> None:
-    """Check that files are there.
+    """Check that files exist.
 
     Raises
     ------
     EpochVacuumedError
-        When one is not.
+        When a file does not exist.
 
     """
     for path in paths:
@@ -436,7 +436,7 @@ def require(paths: Iterable[str]) -> None:
 
 
 def _as_it_is(path: str) -> tuple[str, int, int, int] | None:
-    """A file's path and what changes when it is written again; None when it is not there."""
+    """Return a file's path and facts that change when it is written again; None if it does not exist."""
     try:
         found = os.stat(path)  # noqa: PTH116 - a path object costs more than the call
     except OSError:

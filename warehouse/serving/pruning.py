@@ -1,4 +1,4 @@
-"""Which files can hold the rows that a read wants: a pure function of a snapshot's statistics.
+"""Finds the files that can have the rows of a read: a pure function of a snapshot's statistics.
 
 Never prunes a file that holds a matching row. Bounds are not values (DESIGN 4): timestamps were cut to milliseconds (the snapshot
 reader has widened them), string bounds are prefixes, so both ends are compared as prefixes, and a null or missing bound prunes
@@ -58,7 +58,7 @@ Selection: TypeAlias = "All | Keys | KeyRange | NullKey"
 
 @dataclass(frozen=True)
 class Pruned:
-    """What is left of a snapshot, and how many files each rule took away."""
+    """The remaining files of a snapshot, and the number of files that each rule pruned."""
 
     files: tuple[DataFile, ...]
     considered: int
@@ -128,7 +128,10 @@ def _range_may_hold(file: DataFile, column: str, low: Key | None, high: Key | No
 
 
 def _keys_may_hold(file: DataFile, search_key: Sequence[str], keys: tuple[Key, ...]) -> bool:
-    """Of many keys, check only those whose first part is within the file's bounds; nulls come first."""
+    """Whether a file may have one of many keys; only keys whose first part is within the file's bounds are checked.
+
+    Nulls come first.
+    """
     if len(keys) <= _FEW:
         return any(_key_may_be_in(file, search_key, key) for key in keys)
     first = file.of(search_key[0])

@@ -79,13 +79,13 @@ class Reader(PinnedReader):
         table
             The table's name.
         keys
-            Values of the search key; for a composite key tuples, or mappings of column to value, of which fewer parts
-            are a prefix. Any number is one query, and a key given twice counts once. A part ``None`` is null.
+            Values of the search key; for a composite key tuples, or mappings of column to value. Fewer parts are a prefix. All
+            keys are one query, and a repeated key counts once. A part ``None`` is null.
         from_, to
             The half-open range ``[from_, to)``; an end may be left out, or be a prefix. A key whose first part is null
             is in no range; a null in a later part comes before every value.
         null
-            Rows of which a part of the key is null.
+            Whether to return the rows with null in a part of the key.
         columns
             The columns to show, system columns too; all of the user's by default.
         limit
@@ -97,13 +97,13 @@ class Reader(PinnedReader):
         open_until
             ``"now"``: the open rows of a coalesced table end at that instant, not at their last point; ``open`` marks them.
         within
-            Microseconds that the answer may take, of keys alone: the rows that were found by then (:attr:`Answer.within`
-            tells whether these are all).
+            For keys alone: a time limit in microseconds. The answer has the rows that were found by then (:attr:`Answer.within`
+            says whether these are all).
 
         Raises
         ------
         UsageError
-            For a key that is none of the column's type, or a wrong combination of arguments.
+            For a key that does not have the column's type, or a wrong combination of arguments.
         UnknownNameError
             For an unknown table or column.
         EpochVacuumedError
@@ -194,7 +194,7 @@ class Reader(PinnedReader):
         open_until: OpenUntil | None = None,
         within: int | None = None,
     ) -> Answer:
-        """Return what a read-only DuckDB query over the live rows gives.
+        """Return the answer of a read-only DuckDB query over the live rows.
 
         Parameters
         ----------
@@ -205,20 +205,20 @@ class Reader(PinnedReader):
         now
             An instant (microseconds) at or after the window time; rows must expire after it.
         isolation
-            ``"pinned"``: the answer is of this reader's epoch. ``"latest"``: it is that of the newest epoch at the moment it is
-            given, which the reader is then of; it is computed again if a newer epoch appears before it is complete. Counts, sums,
-            averages, minima and maxima by group over one table are then put together of what each data file gives, which the
-            reader keeps in memory, so that asked again after an update they read the files that it brought.
+            ``"pinned"``: the answer is of this reader's epoch. ``"latest"``: the answer is of the newest epoch at the moment of
+            the answer, and the reader moves to this epoch; the answer is computed again if a newer epoch appears before it is
+            complete. Then counts, sums, averages, minima and maxima by group over one table are combined from partial results of
+            data files. The reader caches these in memory, so a repeated query reads only the files that an update added.
         open_until
             As for :meth:`probe`, of all coalesced tables in the query.
         within
-            Microseconds that the answer may take: then counts, sums, averages and medians by group over one table come as
-            estimates with certain bounds, in columns ``NAME_low`` and ``NAME_high`` (null: open), as far as the files could be
-            read in that time (:attr:`Answer.within` tells). Other queries are refused.
+            A time limit in microseconds. Counts, sums, averages and medians by group over one table are then estimates from the
+            files that could be read in time, with certain bounds in columns ``NAME_low`` and ``NAME_high`` (null: open);
+            :attr:`Answer.within` has the details. Other queries are refused.
 
-        Tables go by their names with the user's columns; schema ``system`` has them with the system columns;
-        ``_epochs``, ``_files`` and ``_rejected`` have the metadata of the warehouse. ``SHOW TABLES``, ``DESCRIBE``, ``SUMMARIZE``
-        and ``EXPLAIN`` work. The query sees no files.
+        Tables have their names and the user's columns; schema ``system`` has them with the system columns; ``_epochs``,
+        ``_files`` and ``_rejected`` have the metadata of the warehouse. ``SHOW TABLES``, ``DESCRIBE``, ``SUMMARIZE`` and
+        ``EXPLAIN`` work. The query sees no files.
 
         Raises
         ------
@@ -315,25 +315,25 @@ class Reader(PinnedReader):
         limit: int | None = None,
         system_columns: bool = False,
     ) -> Answer:
-        """Return what entered a table and what left it after epoch ``since``, up to epoch ``to`` (None: the pinned one).
+        """Return the rows that entered or left a table after epoch ``since``, up to epoch ``to`` (None: the pinned one).
 
-        Each row has ``_change_type`` (``insert``, ``expire``, ``delete``: it left before its end; for relations and views
-        whose rows are replaced by their key also ``update_preimage`` and ``update_postimage``), ``_change_epoch`` and
-        ``_change_time``, that epoch's window time. They come in the order in which they are to be applied.
+        Each row has ``_change_type`` (``insert``, ``expire``, ``delete``: it left before its end; for relations and views whose
+        rows are replaced by their key also ``update_preimage`` and ``update_postimage``), ``_change_epoch`` and ``_change_time``,
+        the epoch's window time. Rows are in the order in which to apply them.
 
         Parameters
         ----------
         since, to
             Numbers of epochs that can still be read.
         columns, limit, system_columns
-            As for :meth:`probe`; of the system's columns a change has ``_ts`` and ``_exp``.
+            As for :meth:`probe`; of the system columns a change has only ``_ts`` and ``_exp``.
 
         Raises
         ------
         CursorLostError
-            When an epoch on the way cannot be read any more, or the table had other columns then.
+            When an epoch between them can no longer be read, or the table had other columns then.
         UsageError
-            When a number is no epoch's.
+            When there is no epoch of a number.
         UnknownNameError
             For an unknown table or column.
 
@@ -349,7 +349,7 @@ class Reader(PinnedReader):
         return self.retrying(build)
 
     def _read(self, pin: Pin, state: TableState, selection: Selection, request: Request) -> Answer:
-        """Answer a probe or a scan on the main connection: none of the SQL is the user's, values are bound."""
+        """Answer a probe or a scan on the main connection: the SQL has no text of the user, and values are bound."""
         start = time.perf_counter()
         tau = instant_of(pin, request.now)
         shown = request.shown(pin.table_columns(self.connection, state))
@@ -417,7 +417,8 @@ class Reader(PinnedReader):
     ) -> Answer:
         """Return the answer of a statement.
 
-        ``users`` means that its SQL has text of the user, ``ended`` is called when it ends, ``tables`` are those that it reads.
+        ``users`` means that its SQL has text of the user. ``ended`` is called when it ends. ``tables`` are the tables that it
+        reads.
         """
         return Answer(
             connection,

@@ -1,4 +1,4 @@
-"""What a read asks for in addition to its selection: columns, limit, instant; checked against a pinned epoch."""
+"""The parameters of a read in addition to its selection (columns, limit, instant), checked against a pinned epoch."""
 
 from __future__ import annotations
 

@@ -78,10 +78,10 @@ def open_sandbox(
     allowed: Sequence[str] = (),
     below: Sequence[str] = (),
 ) -> None:
-    """Make a new connection one that sees these tables and nothing else.
+    """Restrict a new connection to these tables.
 
-    ``in_system`` tells whether the schema with the system columns is wanted, ``allowed`` are files that no view has; those
-    ``below`` directories are, too.
+    ``in_system`` says whether the schema with the system columns is wanted. ``allowed`` files, and files ``below`` directories,
+    may also be read although no view has them.
     """
     try:
         connection.execute(f"CREATE SCHEMA {CATALOG}.{SYSTEM_SCHEMA}")

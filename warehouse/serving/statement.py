@@ -1,7 +1,7 @@
 """The SQL of reads, built from quoted names, our own literals and bound values.
 
-A read is `{ r : r in files and r._exp > tau and the selection holds }`. Files whose rows are surely all live are read
-without the condition on `_exp`, so a scan that shows no `_exp` does not decode it there.
+A read is `{ r : r in files and r._exp > tau and the selection holds }`. Files whose rows are surely all live are read without the
+condition on `_exp`, so a scan without `_exp` in its result does not decode it.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ class Source:
     """The files of a read: the zero-row schema file, files whose rows are all live, and files that may have dead rows.
 
     Rows that are in memory are read from memory; they may be fewer than in the files: only rows that a selection can have. With
-    ``open_until`` (microseconds) the open rows of a coalesced table are shown as valid until then. Of a ``lazy`` table the files
-    are those of its stream with points that are live at the window time, ``points_at``; rows are made of these.
+    ``open_until`` (microseconds) the open rows of a coalesced table are valid until then. For a ``lazy`` table the files are
+    those of its stream with points that are live at the window time, ``points_at``; its rows are made from these points.
     """
 
     schema_file: str
@@ -144,9 +144,10 @@ def select(
 def _file_parts(
     source: Source, columns: Sequence[str], where: str, paths: Callable[[Sequence[str]], str], *, at_once: bool
 ) -> list[str]:
-    """Return a query over the files without dead rows and one over the others; at once, if need be, for an order of columns
-    that are perhaps not shown.
-    """  # noqa: D205 - one sentence
+    """Return a query over the files without dead rows, and one over the others.
+
+    ``at_once``: one query over all files, for an order by columns that may not be in the result.
+    """
     projection = ", ".join(_shown(column, source.open_until) for column in columns)
     place = any(column in CELL for column in columns)
     named = f", filename = '{_FILE}'" if place else ""
@@ -316,13 +317,13 @@ def restored_query(
     Parameters
     ----------
     own
-        The view's columns as they are today. A result of a former declaration shows null for a column that it lacks.
+        The current columns of the view. A result of a former declaration has null in a column that it lacks.
     files
         Absolute paths.
     limit
         The greatest number of rows, of the earliest epochs first; None: all rows, in no order.
     owed
-        Whether to tell which results were owed before they were made.
+        Whether to mark results that were owed before they were made.
 
     """
     columns = (*own, *RESTORED_COLUMNS, *(((OWED_RESULT, "BOOLEAN"),) if owed else ()))

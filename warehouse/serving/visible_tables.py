@@ -1,7 +1,7 @@
 """The tables and columns of an epoch that users declared and can see: operators' state tables and columns are hidden.
 
-A ``state`` table (``view.1``, ``view.1.spare``) belongs to a view and holds what an operator of it keeps. It is found by
-its exact name, and listed nowhere. Of any table, columns whose names begin with ``_`` are the warehouse's own.
+A ``state`` table (``view.1``, ``view.1.spare``) belongs to a view and has the state of one of its operators. It is found by its
+exact name, but not listed. In all tables, columns whose names begin with ``_`` belong to the warehouse.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def counts_of(epoch: Epoch) -> tuple[Counts, ...]:
 
 
 def inputs_of_view(epoch: Epoch, view: str) -> tuple[str, ...]:
-    """Return the streams, relations and views that a view reads, each once, in the order in which it names them."""
+    """Return the streams, relations and views that a view reads, each once, in order of their first use."""
     nodes = [state for state in epoch.tables if state.view is not None and state.owner == view]
     own = {state.name for state in nodes}
     named = [name for state in nodes if state.view for name in read_by(state.view.node.operator)]

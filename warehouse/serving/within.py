@@ -1,9 +1,9 @@
-"""Answers with a time limit: files are read until the time is up; what was not read gives estimates and certain bounds.
+"""Answers with a time limit: files are read until the time is up; estimates and certain bounds cover the unread files.
 
 The time for the next files is predicted from the files before, and a read that does not fit is not begun; no read is interrupted.
-So there is always an answer. It is exact if all files were read, or if no file has to be read (numbers of rows by key, from key
-summaries). Bounds follow :mod:`warehouse.promise.bounds`: rows of an unread file by its number of rows (and none, where rows may
-be dead or filtered out), values by its footer.
+So there is always an answer. It is exact if all files were read, or if no file must be read (numbers of rows by key, from key
+summaries). :mod:`warehouse.promise.bounds` computes the bounds: the number of rows of an unread file bounds its rows (from 0, if
+rows may be dead or filtered out), its footer bounds its values.
 
 Source: promising-tuples sheet, 5.4 and 11 (aggregates over the regions that were reached, counts without reading).
 """
@@ -80,14 +80,14 @@ class WithinAnswer:
 
 @dataclass
 class _State:
-    """What was read of a group: rows, and of each argument how many values and their sum."""
+    """The read rows of a group: their number, and for each argument the number of values and their sum."""
 
     rows: int = 0
     values: dict[str, tuple[int, Any]] = field(default_factory=dict)
 
 
 class Within:
-    """Reads one query's files for as long as there is time.
+    """Reads the files of one query until its time is up.
 
     Parameters
     ----------
@@ -100,11 +100,11 @@ class Within:
     asked
         The query.
     columns
-        Names and types of what it gives without a time.
+        Names and types of its columns without a time limit.
     tau
         The instant after which rows must expire.
     summaries, footers
-        What the reader knows of files.
+        The reader's caches of facts about files.
 
     """
 
@@ -162,7 +162,7 @@ class Within:
             self._footers.load(self._connection, files, types, clock, clock.left * (1 - _FOR_FOOTERS))
 
     def _reserve(self) -> float:
-        """The seconds that what was read takes at the end."""
+        """Return the seconds that the end of the work takes for the rows read so far."""
         return _LAST_SECONDS + _SECONDS_A_GROUP * len(self._groups) + self._seconds_a_value * self._values
 
     @property
@@ -171,7 +171,7 @@ class Within:
         return sum(table.num_rows for tables in self._medians.values() for table in tables)
 
     def _rehearse(self, clock: Clock) -> None:
-        """Measure what the end takes for a value, once there are enough of them."""
+        """Measure the time that the end of the work takes for a value, once there are enough values."""
         if self._is_rehearsed or self._values < _ENOUGH_VALUES:
             return
         begun = clock.now()
@@ -180,7 +180,7 @@ class Within:
         self._seconds_a_value = _SLOWER * (clock.now() - begun) / self._values
         self._is_rehearsed = True
 
-    # --- what is known without reading ---
+    # --- facts without reading ---
 
     def _known(self, file: DataFile) -> bool:
         """Take the numbers of rows of a file from its summary, or from the log, where nothing else is asked; False: read it."""
@@ -374,7 +374,7 @@ class Within:
             least, most = max(0, least - known.nulls), min(most, values)
         else:
             least = 0
-        if item.kind == "count":  # of what may be no number
+        if item.kind == "count":  # its argument need not be a number
             return Unread(least, most)
         if self._kinds[item.argument] in _FLOATS:
             return Unread(least, most, known.low, known.high)

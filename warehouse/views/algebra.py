@@ -1,14 +1,13 @@
-"""The algebra of views: what a query is after parsing, and what of it is kept as tables.
+"""The algebra of views: a parsed query as a tree of operators, and its nodes, which are kept as tables.
 
-A plan is a tree of operators over stored tables. *Stateless* operators (scan, time window, filter, projection, as-of
-lookup, union) need only the row itself; the others keep their answer as a table. Compiling cuts a tree below
-each operator that keeps state, so that every :class:`Node` is one such operator over stateless inputs: a query of many
-operators is maintained exactly as views over views are. Frozen and serialisable: write-ahead plans hold nodes.
+A plan is a tree of operators over stored tables. *Stateless* operators (scan, time window, filter, projection, as-of lookup,
+union) need only the row itself; the others keep their answer as a table. Compiling cuts a tree below each operator that keeps
+state, so that every :class:`Node` is one such operator over stateless inputs: a query of many operators is maintained exactly
+like views over views. Operators are frozen and serialisable, since recorded plans contain nodes.
 
-Column names are plain names of the operator's input, matched ignoring case; expressions are Spark SQL text over them,
-each column quoted in backticks. Inputs of a join have disjoint column names, so no qualifier exists here. Every row of
-an operator has, in addition to its columns, ``_ts`` (gen, the instant it enters the answer) and ``_exp``; lengths are
-microseconds.
+Column names are plain names of the operator's input, matched ignoring case; expressions are Spark SQL text over them, each column
+quoted in backticks. Inputs of a join have disjoint column names, so there are no qualifiers. Every row of an operator has, in
+addition to its columns, ``_ts`` (gen, the instant at which it enters the answer) and ``_exp``; lengths are microseconds.
 
 Source: update-patterns sheet, sections 2 and 3; window-joins sheet, section 5; DESIGN 9.
 """
@@ -109,13 +108,13 @@ class TimeWindow(msgspec.Struct, frozen=True, tag="time-window"):
 
 
 class InternalRows(msgspec.Struct, frozen=True, tag="internal-rows"):
-    """The rows of a count-based window that bounds memory only: they decide what meets, and what comes of it stays."""
+    """The rows of a count-based window that bounds memory only: it decides which rows join, and the results stay."""
 
     input: Operator
 
 
 class Filter(msgspec.Struct, frozen=True, tag="filter"):
-    """Rows for which the condition is true."""
+    """The rows for which a condition holds."""
 
     input: Operator
     condition: str
@@ -223,9 +222,9 @@ class OuterJoin(msgspec.Struct, frozen=True, tag="outer-join"):
 
 
 class Top(msgspec.Struct, frozen=True, tag="top"):
-    """The first ``limit`` rows of each partition (none: of all) in an order; no order: the newest by ``ts``.
+    """The first ``limit`` rows of each partition (no partition columns: of all rows) in an order; no order: the newest by ``ts``.
 
-    With no order it is a count-based window.
+    Without an order it is a count-based window.
     """
 
     input: Operator
@@ -302,19 +301,19 @@ class Node(msgspec.Struct, frozen=True):
     table
         The table's name; an operator's state is called ``view.1``, ``view.2``, ...
     operator
-        One stateful operator over stateless inputs, with filters and projections above it at the most; or stateless
-        operators alone. Scans name streams, relations, views and earlier nodes.
+        One stateful operator over stateless inputs, perhaps with filters and projections above it; or stateless operators alone.
+        Scans name streams, relations, views and earlier nodes.
     columns
         The stored user columns, in order.
     search_key
-        What the table is sorted by: the declared key, or the columns that the operator above looks rows up by.
+        The columns by which the table is sorted: the declared key, or the columns by which the operator above looks rows up.
     label
         The state label: ``MON``, ``WKS``, ``WK`` or ``STR``.
     periods
         p: the bound on the rows' lifetimes in update intervals, for the layout.
     changed_key, changed_by
-        For ``STR`` nodes that recompute what changed: stored columns, and for each input of the stateful operator its
-        columns that are equal to them. Empty: by whole rows (stateless nodes), or the whole answer.
+        For ``STR`` nodes that recompute changed rows: stored columns, and for each input of the stateful operator its columns
+        that equal them. Empty: whole rows are compared (stateless nodes), or the whole answer is recomputed.
     hidden
         Whether the table is state that no user declared.
 

@@ -1,7 +1,7 @@
-"""Finds the columns of a view that hold arrival times: of its own rows, and of both parts of each result of a join.
+"""Finds the columns of a view with arrival times: of its own rows, and of both parts of each result of a join.
 
-Such a column is, unchanged, the arrival column of a stream. A result of a join arrives with the later of its parts, so no column
-of it holds its arrival.
+Such a column is the unchanged arrival column of a stream. A result of a join arrives with the later of its parts, so no column of
+it holds its arrival.
 """
 
 from __future__ import annotations

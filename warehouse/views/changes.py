@@ -1,4 +1,4 @@
-"""Which rows of a keyed node can change when a row of an input comes or goes: those that agree with it on some columns."""
+"""Finds the columns that decide which rows of a keyed node can change: rows with the same values as a changed input row."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Key:
     by: tuple[tuple[str, ...], ...]
 
     def stored(self, chain: Sequence[Filter | Project]) -> tuple[str, ...] | None:
-        """Return what they are called above filters and projections, outermost first; nothing when one is lost."""
+        """Return their names above filters and projections, outermost first; None if one is lost."""
         found = []
         for equals in self.columns:
             names = [name for each in equals if (name := name_above(chain, each)) is not None]

@@ -1,8 +1,8 @@
-"""A plan to the tables that keep it: cut below every operator with state, so that each node is one of them.
+"""Compiles a plan to nodes: the plan is cut below every operator with state, so that each node is one table.
 
-Stateless operators stay in the node that reads them. Filters and projections above an operator stay in its node where the
-node can still tell what changed from its stored columns: a group is stored whole, a row of a keyed node with its key.
-Everything else is cut off: the operator becomes a hidden node of its own, and what was above it reads that.
+Stateless operators stay in the node that reads them. Filters and projections above an operator stay in its node if the stored
+columns still show what changed: a group is stored with all columns, a row of a keyed node with its key. Otherwise the operator
+becomes a separate hidden node, and the operators above read it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _NO_KEY = ("float", "double", "binary", "array", "struct")
 
 @dataclass
 class KnownTables:
-    """What is known of stored tables, by name: labels, lifetimes in microseconds, columns with their types."""
+    """The properties of stored tables, by name: labels, lifetimes in microseconds, columns with their types."""
 
     labels: dict[str, Label]
     lifetimes: dict[str, int | None]
@@ -74,7 +74,7 @@ class KnownTables:
 
 
 def compile_plan(name: str, plan: Operator, search_key: tuple[str, ...], known: KnownTables, interval: int) -> tuple[Node, ...]:
-    """Return the nodes of a view, each after those that it reads; the view's own table is the last.
+    """Return the nodes of a view, each after the nodes that it reads; the view's own table is the last.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def compile_plan(name: str, plan: Operator, search_key: tuple[str, ...], known: 
     search_key
         The declared key.
     known
-        What is known of the tables that it reads.
+        The properties of the tables that it reads.
     interval
         The update interval in microseconds.
 
@@ -120,7 +120,7 @@ class _Compiler:
     # --- one node ---
 
     def _folded(self, plan: Operator) -> _Shape | None:
-        """The operator with state that a plan is, with what is above it; nothing when that cannot be one node."""
+        """Return the operator with state of a plan, with the operators above it; None if they cannot be one node."""
         chain, core = chain_of(plan)
         if isinstance(core, _STATELESS):
             return None
@@ -163,7 +163,7 @@ class _Compiler:
         inputs = [self._stateless(each, wanted[number]) for number, each in enumerate(inputs_of(core))]
         return with_inputs(core, inputs)
 
-    # --- what it reads ---
+    # --- inputs ---
 
     def _stateless(self, operator: Operator, wanted: tuple[str, ...]) -> Operator:
         """A plan over stored tables and hidden nodes; ``wanted`` are the columns that its reader looks rows up by."""
@@ -182,7 +182,7 @@ class _Compiler:
         return msgspec.structs.replace(first, input=self._stateless(first.input, below))
 
     def _hidden(self, operator: Operator, wanted: tuple[str, ...]) -> Operator:
-        """Store what an operator with state gives; return the scan of it, under the names that its reader knows."""
+        """Make a hidden node of an operator with state; return a scan of it, with the names that its reader uses."""
         chain, _ = chain_of(operator)
         types = types_of(operator, self._known.types)
         if chain and not _key(tuple(types), types):
@@ -225,7 +225,7 @@ class _Compiler:
 
 @dataclass(frozen=True)
 class _Shape:
-    """A node's operator, and for keyed ones by which stored columns, equal to which of the inputs', it is recomputed."""
+    """A node's operator; for keyed nodes the stored columns by which it is recomputed, and the equal columns of the inputs."""
 
     operator: Operator
     key: tuple[str, ...]

@@ -37,13 +37,13 @@ class Line:
     branch
         The box-drawing before it.
     operator, text
-        What it is, and of what.
+        Its name, and its arguments.
     state, output
         The labels of the edge above it.
     table, structure
-        The table that stores its rows and how, where one does.
+        The table that stores its rows, and the table's structure; None if no table does.
     variant
-        For DISTINCT, how it is kept.
+        For DISTINCT: the variant of its state.
 
     """
 
@@ -164,7 +164,7 @@ class _Drawing:
 
 
 def _told(operator: Operator) -> Operator:
-    """Pass over projections that only pick and rename, or compute what a join or an order needs."""
+    """Skip projections that only select and rename, or compute columns for a join or an order."""
     while isinstance(operator, Project) and not _counts(operator) and all(map(_silent, operator.columns)):
         operator = operator.input
     return operator

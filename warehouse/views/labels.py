@@ -73,7 +73,7 @@ def label(operator: Operator, tables: Mapping[str, Label], *, output: bool = Fal
     operator
         A plan.
     tables
-        The labels of what it scans; relations are STR.
+        The labels of the tables that it scans; relations are STR.
     output
         The output label instead of the state label.
 

@@ -18,16 +18,16 @@ __all__ = ["lifetime"]
 
 
 def lifetime(operator: Operator, tables: Mapping[str, int | None], *, output: bool = False) -> int | None:
-    """Return S in microseconds; ``None`` when nothing bounds it.
+    """Return S in microseconds; None if it is unbounded.
 
     Parameters
     ----------
     operator
         A plan.
     tables
-        The bounds of what it scans.
+        The bounds of the tables that it scans.
     output
-        Of the rows of the answer, which internal windows do not end, instead of the state's.
+        Whether to return the bound of the answer's rows (internal windows do not end them) instead of the state's.
 
     """
     match operator:

@@ -54,19 +54,19 @@ class ViewPlan:
     tree
         The plan of its SQL; the columns of its rows are those of ``columns``.
     nodes
-        The tables that keep it, each after those that it reads; the last is the view's own.
+        Its nodes, each after the nodes that it reads; the last is the view's own table.
     columns
         The view's columns with their types, as far as they are certain without Spark.
     reads
         The streams, relations and views that it reads, each once.
     label, state
-        The output label, that of the view's own rows, and the state label of the root.
+        The output label (of the view's own rows), and the state label of the root.
     lifetime
-        S of the view's rows in microseconds; none when nothing bounds it.
+        S of the view's rows in microseconds; None if it is unbounded.
     tables
-        What is known of the tables that it can name, for :mod:`warehouse.views.describe`.
+        The properties of the tables that it can name, for :mod:`warehouse.views.describe`.
     warnings
-        What ``validate`` tells without failing.
+        Warnings of ``validate``.
     tells
         Whether its short-lived results are known.
 
@@ -98,9 +98,10 @@ class ViewPlan:
 
 @dataclass(frozen=True)
 class ViewPlans:
-    """The compiled views of a catalog, each after those that it reads.
+    """The compiled views of a catalog, each after the views that it reads.
 
-    ``refused`` are the others with the reason: those with a fault, and those that read them. ``interval`` is in microseconds.
+    ``refused`` has the other views with the reason: views with a fault, and views that read them. ``interval`` is in
+    microseconds.
     """
 
     views: tuple[ViewPlan, ...]
@@ -108,7 +109,7 @@ class ViewPlans:
     refused: Mapping[str, str] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[ViewPlan]:
-        """Yield the views, each after those that it reads."""
+        """Yield the views, each after the views that it reads."""
         return iter(self.views)
 
     def view(self, name: str) -> ViewPlan | None:
@@ -133,8 +134,8 @@ def compile_views(catalog: Catalog) -> ViewPlans:
     Raises
     ------
     ConfigurationError
-        With every fault of every view: its place in the SQL, what is allowed, and the nearest query that could be
-        maintained. A view over a faulty one is not looked at.
+        With every fault of every view: its place in the SQL, what is allowed, and the nearest query that could be maintained. A
+        view over a faulty one is not checked.
 
     """
     plans, problems = judged_views(catalog)
@@ -144,7 +145,7 @@ def compile_views(catalog: Catalog) -> ViewPlans:
 
 
 def judged_views(catalog: Catalog) -> tuple[ViewPlans, tuple[Problem, ...]]:
-    """Check all views of a catalog; return those that can be maintained, compiled, and every fault of the others."""
+    """Check all views of a catalog; return the compiled views that can be maintained, and every fault of the others."""
     problems: list[Problem] = []
     tables = declared_tables(catalog)
     queries = _parsed(catalog, problems)
@@ -190,14 +191,14 @@ def _judged(
 
 
 def _unexpected(error: Exception) -> tuple[str, str]:
-    """What is said of a view that this version fails to judge."""
+    """Return the fault of a view whose check raises an unexpected error."""
     _log.debug("a view cannot be judged", exc_info=error)
     said = str(error).splitlines()[0] if str(error) else ""
     return f"a query that this version fails to read: {type(error).__name__}: {said}", "the same query written in another way"
 
 
 def _refused(queries: Mapping[str, exp.Query], problems: Sequence[Problem]) -> dict[str, str]:
-    """The views with a fault, by the first of each, and those that read them."""
+    """Return the views with a fault (the first fault of each), and the views that read them."""
     reasons: dict[str, str] = {}
     for problem in problems:
         reasons.setdefault(problem.key.split(".")[1], f"{problem.found}; allowed: {problem.allowed}")
@@ -287,20 +288,19 @@ def _table(plan: ViewPlan) -> Table:
     return Table(plan.name, "view", plan.columns, plan.label, plan.lifetime, key, never_null=sound, partial=partial_of(plan))
 
 
-# --- which tables of views know their short-lived results: those that began and ended between two updates ---
-# Rows that end by themselves carry their times, and an anti-join knows the lives of both sides, as far as these are
-# rows that end by themselves; a selection knows those of what it selects from. What is recomputed for the keys that
-# changed (groups, outer joins, first rows, bag differences, joins of such) sees two contents and nothing in between
-# (update-patterns sheet, 4.4).
+# --- tables of views that know their short-lived results: those that began and ended between two updates --- Rows that end by
+# themselves carry their times, and an anti-join knows the lives of both sides, as far as these are rows that end by themselves; a
+# selection knows those of what it selects from. What is recomputed for the keys that changed (groups, outer joins, first rows,
+# bag differences, joins of such) sees two contents and nothing in between (update-patterns sheet, 4.4).
 
 
 def with_short_lived(nodes: Iterable[Node], streams: Iterable[str], relations: Iterable[str]) -> frozenset[str]:
-    """Return the tables whose short-lived rows are known.
+    """Return the tables that know their short-lived rows.
 
     Parameters
     ----------
     nodes
-        The nodes of all views, each after those that it reads.
+        The nodes of all views, each after the nodes that it reads.
     streams, relations
         The declared names; versions of a relation are no results.
 
@@ -327,7 +327,7 @@ def _operators(tree: Operator) -> Iterator[Operator]:
         yield from _operators(each)
 
 
-# --- the order of views: each after those that it names ---
+# --- the order of views: each after the views that it names ---
 
 
 def named_in(query: exp.Query) -> set[str]:

@@ -1,8 +1,8 @@
-"""Which views an aggregate can read: those whose rows arrive once each, whenever updates run.
+"""Finds the views that an aggregate can read: each of their rows arrives exactly once, whenever updates run.
 
-Of selections, UNION ALL and joins of windows each result has an arrival of its own, the latest of its parts. DISTINCT shows one
-row for as long as a value lives: how often it shows another depends on when updates run. A view whose rows are replaced (GROUP
-BY, outer joins, first rows, relations) says what is so, not what arrived.
+In selections, UNION ALL and joins of windows each result has an arrival time: the latest of its parts. DISTINCT has one row as
+long as a value lives, and the number of its rows depends on when updates run. A view whose rows are replaced (GROUP BY, outer
+joins, first rows, relations) has a current state, not arrivals.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Equal plans with simpler update patterns: fewer operators whose rows leave before their own end.
+"""Finds equal plans with simpler update patterns: fewer operators whose rows leave before their own end.
 
-An anti-join below a join can go above it, and DISTINCT above an anti-join below it, where it needs no counts; both only in the
-anti-join form, never for bag difference (update-patterns sheet, 6.1 rule 5, 6.2 and A9). A cost model decides which plan is
+An anti-join below a join can move above it. DISTINCT above an anti-join can move below it, where it needs no counts. Both hold
+only for anti-joins, never for bag difference (update-patterns sheet, 6.1 rule 5, 6.2 and A9). A cost model decides which plan is
 cheaper; this module only finds equal plans.
 """
 
@@ -31,7 +31,7 @@ __all__ = ["EqualPlan", "alternatives"]
 
 @dataclass(frozen=True)
 class EqualPlan:
-    """A plan that gives the same answer: the rewriting's name, the plan, and what it gains."""
+    """A plan that gives the same answer: the name of the rewriting, the plan, and its advantage."""
 
     name: str
     tree: Operator

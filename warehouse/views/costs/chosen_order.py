@@ -35,7 +35,7 @@ class InputStatistics:
 
 
 def equality_classes(join: Join) -> tuple[Mapping[str, str], ...]:
-    """Return for each input which of its columns belongs to which class of columns that must all be equal.
+    """Return for each input its columns by equality class; all columns of a class must be equal.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def chosen_order(join: Join, statistics: Sequence[InputStatistics], counts: KeyC
 
 
 def _values(distinct: int, statistics: InputStatistics) -> int:
-    """Distinct values in the window: as many as in the batch, unless nearly all of its rows differ."""
+    """Return the distinct values in the window: as many as in the batch, unless nearly all rows of the batch differ."""
     if statistics.arrived == 0 or distinct < _MOSTLY_DIFFERENT * statistics.arrived:
         return distinct
     return max(distinct, statistics.window * distinct // statistics.arrived)

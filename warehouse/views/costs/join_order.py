@@ -1,14 +1,12 @@
-"""In which order the inputs of a window join are probed, and what an order costs: window-joins sheet, section 8.
+"""Chooses the order in which the inputs of a window join are probed, by its cost: window-joins sheet, section 8.
 
-An order is a tuple of inputs, the outermost loop first. A new row of an input is a one-row window placed before all
-others: it probes the other inputs in the order's sequence. Costs are rows compared per unit of time in steady state;
-what is the same for all orders (inserting, expiring) is left out. Numbers are exact fractions, so that equal costs are
-seen to be equal.
+An order is a tuple of inputs, the outermost loop first. A new row of an input is a one-row window placed before all others: it
+probes the other inputs in the order's sequence. Costs are rows compared per unit of time in steady state; work that is the same
+for all orders (inserting, expiring) is left out. Numbers are exact fractions, so that equal costs are recognised as equal.
 
-What the estimates assume: arrivals at constant rates; values spread evenly; *containment* (of two inputs, the values of
-the one with fewer are among the values of the other); and, where inputs join on several attributes, *independence* of
-the attributes. Rows with a null key join nothing and are not counted. Skewed keys break this: :class:`KeyCounts` then
-gives the same figures from counted keys.
+The estimates assume arrivals at constant rates; evenly distributed values; *containment* (the input with fewer values has a
+subset of the other's values); and, for joins on several attributes, *independence* of the attributes. Rows with a null key have
+no partner and are not counted. Skewed keys break this: :class:`KeyCounts` then gives the same figures from counted keys.
 """
 
 from __future__ import annotations
@@ -342,7 +340,7 @@ def candidate_orders(base: Order, fast: Sequence[JoinInput]) -> tuple[Order, ...
 
 
 def all_costs(inputs: Sequence[JoinInput], cost: Cost = probing_cost) -> tuple[tuple[Order, Fraction], ...]:
-    """Every one of the n! orders with its cost, in lexicographic order: what the heuristic is tested against."""
+    """Return all n! orders with their costs, in lexicographic order; tests compare the heuristic with it."""
     return tuple((order, cost(order)) for order in permutations(inputs))
 
 

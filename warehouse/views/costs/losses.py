@@ -1,8 +1,8 @@
-"""Which results periodic evaluation never shows, and how large a share of a join they are predicted to be.
+"""Predicts the share of a join's results that periodic evaluation loses.
 
-A result that lives in ``[gen, exp)`` is seen by the evaluations at ``anchor + kΔ``, and without restore it is lost iff none
-of them falls into its life. A lifetime below Δ is necessary for that, not sufficient: a result of lifetime L is lost with
-probability ``max(0, 1 - L/Δ)``; window-joins sheet, section 7, and update-patterns sheet, section 4.4.
+A result that lives in ``[gen, exp)`` is seen by the evaluations at ``anchor + kΔ``, and without restore it is lost iff none of
+them falls into its life. A lifetime below Δ is necessary but not sufficient: a result of lifetime L is lost with probability
+``max(0, 1 - L/Δ)``; window-joins sheet, section 7, and update-patterns sheet, section 4.4.
 
 The shares are those of an equi-join of windows of T_1..T_n whose rows arrive at constant rates and independently of each
 other. Rates and keys then cancel out. Lifetimes, Δ and the tick are in one unit; shares are exact fractions of 0 to 1.
@@ -38,7 +38,7 @@ def is_lost(gen: int, exp: int, anchor: int, interval: int) -> bool:
 
 
 def lost_share(lifetimes: Sequence[Number], interval: Number, *, tick: Number = 0) -> Fraction:
-    """The share of a join's results that evaluation every `interval` loses, section 7.
+    """Return the share of a join's results that evaluation at every `interval` loses, section 7.
 
     1 - (ΠT - Π(T-d)) / (Δ·ΣΠT'), the sum over the inputs of the product of the other lifetimes, d = min(Δ, min T). The
     sheet has Δ <= T, hence d = Δ; beyond that no result outlives the shortest window. A single input loses nothing
@@ -51,8 +51,8 @@ def lost_share(lifetimes: Sequence[Number], interval: Number, *, tick: Number = 
     interval
         Δ, positive.
     tick
-        The unit in which arrivals are stamped, of which lifetimes and Δ are multiples; 0: a continuous clock. A coarse
-        clock has several rows at one instant, and loses less. ΣΠT' is then (ΠT - Π(T-tick)) / tick.
+        The unit of arrival times; lifetimes and Δ are multiples of it. 0: a continuous clock. With a coarse clock several rows
+        arrive at one instant, and fewer results are lost. ΣΠT' is then (ΠT - Π(T-tick)) / tick.
 
     Raises
     ------

@@ -1,13 +1,13 @@
-"""Where a negation stands in a plan, and how its answer is kept: update-patterns sheet, sections 5.4 and 6.3.
+"""Compares the places of a negation in a plan, and the structures for its answer: update-patterns sheet, sections 5.4 and 6.3.
 
-The query is ``S1 JOIN S2 ON a WHERE S1.a NOT IN S3``, an anti-join; for bag difference the two plans differ in their answer
-(section 6.1, rule 5) and nothing here applies.
+The query is ``S1 JOIN S2 ON a WHERE S1.a NOT IN S3``, an anti-join. It does not apply to bag difference, for which the answers of
+the two plans differ (section 6.1, rule 5).
 
     pull-up      (S1 JOIN S2) - S3     no operator but the last sees a negative tuple; the whole join is kept
     push-down    (S1 - S3) JOIN S2     less is joined and kept; the join has to process negative tuples
 
-Rates are rows per unit of time in steady state, prices are in any one unit of cost. The estimates are floats: they
-rest on measured figures, and no tie between plans has to be exact.
+Rates are rows per unit of time in steady state; prices are in any unit of cost. The estimates are floats, since they depend on
+measured figures, and no tie between plans must be exact.
 """
 
 from __future__ import annotations
@@ -133,10 +133,10 @@ class Negation:
     Parameters
     ----------
     kept
-        The share of the live rows of S1 without a live partner in S3, 0 to 1. It is taken to be the same among those
-        that S2 joins with, and among those that just arrived.
+        The share of the live rows of S1 without a live partner in S3, 0 to 1. It is assumed to be the same for rows with a
+        partner in S2, and for rows that just arrived.
     cancelled
-        Rows of S1 per unit of time that were without a partner and get one. As many lose their last one and come back.
+        Rows of S1 per unit of time that get their first partner. As many lose their last one and return to the answer.
     """
 
     kept: float
@@ -144,7 +144,7 @@ class Negation:
 
 
 def uniform_negation(left: JoinInput, negated: JoinInput) -> Negation:
-    """What to expect of S3 when values are spread evenly and those of one input are among those of the other [derived].
+    """Return the expected negation for evenly distributed values, if one input has a subset of the other's values [derived].
 
     The live rows of S3 with one value are Poisson with mean W3/v3, so a value that S3 has is absent with probability
     exp(-W3/v3); an absent one is met by λ3/v3 arrivals per unit of time. A share min(1, v3/v1) of the rows of S1 has such
@@ -153,7 +153,7 @@ def uniform_negation(left: JoinInput, negated: JoinInput) -> Negation:
     Raises
     ------
     ValueError
-        When the inputs have not exactly one equality class in common, that of the negation.
+        When the inputs do not have exactly one common equality class, the class of the negation.
     """
     common = left.values.keys() & negated.values.keys()
     if len(common) != 1:
@@ -186,7 +186,7 @@ class PlanCost:
 
     @property
     def total(self) -> float:
-        """What the plans are compared by."""
+        """The cost by which plans are compared."""
         return self.operators + self.negatives + self.buffers
 
 
@@ -260,7 +260,7 @@ def negation_placement(
 
 
 def _negatives(entering: float, rows: float, cancelled: float, prices: ActPrices) -> float:
-    """The cost of a strict edge: making its negative tuples, and finding in the cheaper structure what leaves.
+    """Return the cost of a strict edge: making its negative tuples, and finding the leaving rows in the cheaper structure.
 
     In steady state as many rows leave as enter.
     """

@@ -1,4 +1,4 @@
-"""GROUP BY: keys and arguments become columns of the input, what is made of aggregates a projection above."""
+"""GROUP BY: keys and arguments become columns of the input, expressions over aggregates a projection above it."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def replaced_columns(node: exp.Expr, replacement: Callable[[exp.Column], exp.Exp
     node
         The expression, as parsed.
     replacement
-        Gives what stands for a column.
+        Returns the replacement of a column.
 
     Examples
     --------

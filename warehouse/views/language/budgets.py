@@ -67,9 +67,9 @@ _WORDS: dict[type, str] = {
 
 
 def budget_faults(view: View, nodes: Sequence[Node], tables: Mapping[str, Table]) -> Iterator[tuple[str, Fault]]:
-    """Yield (key, fault): a budget for a view that cannot have one, and what cannot be over a view that has one.
+    """Yield (key, fault): a budget for a view that cannot have one, and declarations that cannot read a view with a budget.
 
-    ``tables`` are those that the view can name.
+    ``tables`` are the tables that the view can name.
     """
     below = partial_below(nodes, tables)
     if view.budget is not None:
@@ -131,8 +131,8 @@ def _unfit(nodes: Sequence[Node], tables: Mapping[str, Table]) -> Iterator[tuple
 def _relation(nodes: Sequence[Node], tables: Mapping[str, Table]) -> Table | None:
     """A relation that a view reads.
 
-    Results with one that is retroactive leave before their own end (label STR). One that is not gives each row a version at most:
-    there is no product of which a part could be left for later.
+    Results with a retroactive relation leave before their own end (label STR). Any other relation gives each row at most one
+    version, so there is no product of which a part could be made later.
     """
     read = (tables[name] for node in nodes for name in tables_read(node.operator) if name in tables)
     return next((table for table in read if table.kind == "relation"), None)

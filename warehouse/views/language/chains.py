@@ -37,7 +37,7 @@ def rebuilt(chain: Sequence[Filter | Project], core: Operator) -> Operator:
 
 
 def name_above(chain: Sequence[Filter | Project], column: str) -> str | None:
-    """Return what a column is called above filters and projections; nothing when it is lost or changed."""
+    """Return the name of a column above filters and projections; None if it is lost or changed."""
     for each in reversed(chain):
         if isinstance(each, Project):
             above = next((named.name for named in each.columns if column_of(named.sql) == column), None)

@@ -133,7 +133,7 @@ def _sound(node: exp.Expr, columns: frozenset[str]) -> bool:
 
 
 def _passed(condition: str) -> frozenset[str]:
-    """The columns that are not null in rows for which a condition is true."""
+    """Return the columns that are not null in rows for which a condition holds."""
     names = set()
     for part in conjuncts(expression_of(condition)):
         compared: list[exp.Expr] = []

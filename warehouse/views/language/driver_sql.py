@@ -38,7 +38,7 @@ _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _INTEGER = re.compile(r"\d+")
 _FRACTION = re.compile(r"\d*\.\d+|\d+\.\d*")
 _DIGITS = 18
-"""Digits of a decimal constant up to which both engines hold it exactly in the same type."""
+"""Both engines represent a decimal constant of up to this many digits exactly, in the same type."""
 _DIGITS_OF = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 """The digits of a decimal without fraction that holds all values of a type."""
 _MOST_DIGITS = 38
@@ -265,7 +265,7 @@ class _Translator:
         if inner.kind in _WHOLE and asked is not None:
             widened = asked[0] - asked[1] >= _DIGITS_OF[inner.kind]
         elif own is not None and asked is not None:
-            widened = own[1] == asked[1]  # what has more digits is an error of both engines
+            widened = own[1] == asked[1]  # more digits are an error of both engines
         elif own is not None and own[1] == 0 and kind == "double":
             value = f"(CASE WHEN abs({inner.sql}) > {_EXACT} THEN error('rounded') ELSE {inner.sql} END)"
             return Translated(f"CAST({value} AS DOUBLE)", kind)

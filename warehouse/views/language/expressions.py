@@ -1,7 +1,7 @@
-"""What may stand in an expression of a view: functions whose result depends on their arguments only.
+"""Checks expressions of a view: a function's result must depend on its arguments only.
 
-A view is evaluated again and again over changing inputs, and a row that is computed twice must come out the same. So the
-clock, chance and the session are refused, and so are aggregates that depend on the order of rows.
+A view is evaluated again and again over changing inputs, and a row that is computed twice must be the same. So functions of the
+clock, of chance and of the session are refused, and aggregates that depend on the order of rows.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def check_expression(node: exp.Expr, faults: Faults, over: Over) -> bool:
     faults
         The list to which faults are added.
     over
-        What it is evaluated over: rows, or groups, where aggregates may stand in it.
+        Whether it is evaluated over rows, or over groups; then it may have aggregates.
 
     """
     before = len(faults.found)
@@ -106,7 +106,7 @@ def _reads_clock(cast: exp.Cast) -> bool:
 
 
 def _check_call(node: exp.Anonymous, faults: Faults, over: Over) -> Over:
-    """Check the function itself; return what its arguments are evaluated over."""
+    """Check the function itself; return whether its arguments are evaluated over rows or groups."""
     name = function_name(node) or ""
     if name == "unix_timestamp" and not node.expressions:
         faults.add(node, "unix_timestamp(), which reads the clock", f"{_DETERMINISTIC_ONLY}: unix_timestamp(column)")

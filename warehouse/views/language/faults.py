@@ -37,7 +37,7 @@ _KEYWORDS: tuple[tuple[type[exp.Expr], str], ...] = (
 
 
 TOO_DEEP = ("a query nested too deeply", "sub-queries and parentheses of some dozen levels")
-"""What was found, and what is allowed, when a query is deeper than Python's calls can be."""
+"""The fault, and what is allowed, for a query that is nested deeper than Python's call stack."""
 
 
 class RefusedError(Exception):
@@ -67,7 +67,7 @@ class Faults:
             self.found.append(fault)
 
     def add_refused(self, error: RefusedError) -> None:
-        """Add what ended the looking."""
+        """Add the fault that ended the checks."""
         self.add(error.at, error.found, error.allowed, error.nearest)
 
 

@@ -1,8 +1,8 @@
-"""Internal windows: they bound memory only, so results stay; which queries can have them (update-patterns sheet, 4.1).
+"""Internal windows bound memory only, so results stay. This module says which queries can have them (update-patterns sheet, 4.1).
 
-Time windows and row windows alike, the latter over rows that end in the order they came, so that none comes back.
-A selection, a flat join or a GROUP BY (each new value is then appended). A duplicate elimination or a negation over one
-would show duplicates, or rows that the negation forbids; outer joins and first rows contain one.
+They are time windows, or row windows over rows that end in the order of their arrival, so that no row returns to the window. A
+query with one is a selection, a flat join or a GROUP BY (each new value is then appended). A duplicate elimination or a negation
+over one would give duplicates, or rows that the negation forbids; outer joins and first rows contain a negation.
 """
 
 from __future__ import annotations

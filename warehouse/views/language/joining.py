@@ -68,7 +68,7 @@ def combine(shop: Workshop, steps: Sequence[Step], where: Sequence[exp.Expr]) ->
             made_null.add(step.number)
         if step.side in {"right", "full"}:
             made_null.update(each.number for each in steps[:position])
-    # A condition without columns is of whole results: below an outer join it would make nulls of what it takes away.
+    # A condition without columns filters whole results: below an outer join it would turn removed rows into nulls.
     late = [each for each in where if owners_of(each) & made_null or (outer and not owners_of(each))]
     pending = [each for each in where if each not in late]
     units: list[FromPart] = []

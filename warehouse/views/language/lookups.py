@@ -1,8 +1,8 @@
-"""Relations in a join: looked up as of each row's time, or, retroactive ones, joined with what they are now.
+"""Relations in a join: they are looked up as of each row's time; retroactive ones are joined with their current versions.
 
-A non-retroactive relation needs only the row itself, so it is looked up by the part of the FROM that names its
-whole key. Rows that can leave before their own end cannot be joined with a relation: what took them away would have to
-find the version they saw (update-patterns sheet, 4.3 and 6.1).
+A non-retroactive relation needs only the row itself, so it is looked up by the part of the FROM that names its whole key. Rows
+that can leave before their own end cannot be joined with a relation: their removal would need the version with which they were
+joined (update-patterns sheet, 4.3 and 6.1).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["attach", "check_relations", "check_steady", "is_lookup", "looked_up"
 
 
 def is_lookup(unit: FromPart) -> bool:
-    """Whether a unit is a non-retroactive relation as it stands in FROM."""
+    """Whether a unit is an unchanged non-retroactive relation of FROM."""
     return unit.relation is not None and not unit.relation.retroactive
 
 
@@ -127,7 +127,7 @@ def no_key(shop: Workshop, lookup: FromPart) -> RefusedError:
 def attach(
     shop: Workshop, lookup: FromPart, units: Sequence[FromPart], conditions: list[exp.Expr], *, outer: bool
 ) -> tuple[FromPart, FromPart, list[exp.Expr]] | None:
-    """Look a relation up by the unit that names its whole key; return that unit, what becomes of it, and the rest."""
+    """Look a relation up by the unit that names its whole key; return this unit, its replacement, and other conditions."""
     item, relation = lookup.item, lookup.relation
     if item is None or relation is None:
         raise TypeError("not a relation")

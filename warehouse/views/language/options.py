@@ -49,7 +49,7 @@ def key_faults(view: View, columns: Types) -> Iterator[Fault]:
 
 
 def layout_faults(view: View, tree: Operator, node: Node, label: Label, *, tells: bool) -> Iterator[tuple[str, Fault]]:
-    """Yield (key, fault) of the layout, and of what becomes of short-lived results; ``tells``: whether these are known."""
+    """Yield (key, fault) of the layout and of the handling of short-lived results; ``tells``: whether these are known."""
     given = {key: value for key, value in vars(view.layout).items() if value is not None}
     if label == STR:
         for key in given:
@@ -74,7 +74,7 @@ def layout_faults(view: View, tree: Operator, node: Node, label: Label, *, tells
 
 
 def warnings_of(tree: Operator, tables: Mapping[str, Table], interval: int) -> Iterator[str]:
-    """Yield what a sound view does that its owner may not expect, each beginning with the key that it is about."""
+    """Yield warnings about a valid view's behaviour that its owner may not expect; each begins with its key."""
     update = format_duration(interval)
     for length in sorted({each.length for each in _operators(tree) if isinstance(each, TimeWindow)}):
         if length < interval:

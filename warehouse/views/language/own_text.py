@@ -1,4 +1,4 @@
-"""The text of a view as Spark can read it: windows of ours are replaced by what they are over, and nothing else is touched."""
+"""The text of a view for Spark: calls of the warehouse's windows are replaced by their argument; nothing else changes."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
 
 @dataclass(frozen=True)
 class WindowCall:
-    """Where a window of ours stands in a text: first place, and the place after the last, of the call and of its first argument.
+    """The positions of a window call in a text: begin and end (exclusive) of the call and of its first argument.
 
-    ``name`` is the called function as it is written; ``named`` says whether an alias follows.
+    ``name`` is the function's name as it is written; ``named`` says whether an alias follows.
     """
 
     start: int

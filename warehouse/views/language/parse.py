@@ -1,7 +1,7 @@
-"""SQL to a plan: names bound, conditions placed, every construct an operator of the algebra or refused with its place.
+"""Parses SQL to a plan: it binds names, places conditions, and turns each construct into an operator or refuses it.
 
-Each part of a query has a module of its own: FROM (sources, windows), its joins (units, joining, lookups), sub-queries of WHERE
-(predicates, sub_queries), and the clauses above (shaping, outputs, aggregation). This module combines them.
+Each part of a query has modules: FROM (sources, windows), its joins (units, joining, lookups), sub-queries of WHERE (predicates,
+sub_queries), and the clauses above (shaping, outputs, aggregation). This module combines them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""EXISTS, IN and their negations in WHERE: which rows of the outer query they look for, and by which equalities.
+"""EXISTS, IN and their negations in WHERE: the sub-query, and the equalities with the outer query.
 
-What such a sub-query may say of the outer query are equalities, so that each becomes a join by keys: EXISTS and IN with
-the distinct keys of the sub-query's rows, NOT EXISTS and NOT IN as an anti-join (update-patterns sheet, 2.4 and 10).
+Such a sub-query may refer to the outer query only in equalities, so that it becomes a join by keys: EXISTS and IN a join with the
+distinct keys of the sub-query's rows, NOT EXISTS and NOT IN an anti-join (update-patterns sheet, 2.4 and 10).
 """
 
 from __future__ import annotations

@@ -26,12 +26,12 @@ _LATER = ("qualify", "distinct", "order", "limit", "group", "having")
 
 
 def with_ranks_bounded(select: exp.Select, known: Known) -> tuple[exp.Select, Known]:
-    """Return a query in which bounds on ``row_number()`` of a sub-query of FROM are a QUALIFY there, and what it can name.
+    """Return a query in which bounds on ``row_number()`` of a sub-query of FROM became its QUALIFY, and the visible WITH queries.
 
     Parameters
     ----------
     select
-        The query; it stays as it is.
+        The query; it is not changed.
     known
         The WITH queries that it can name.
 
@@ -49,7 +49,7 @@ def with_ranks_bounded(select: exp.Select, known: Known) -> tuple[exp.Select, Kn
         if isinstance(source, exp.Subquery):
             source.set("this", bounded)
             continue
-        name = f"{source.name.lower()}#{len(known)}"  # what the query of WITH can name is not what this one can
+        name = f"{source.name.lower()}#{len(known)}"  # a query of WITH sees other names than this query
         known[name] = replace(known[source.name.lower()], query=bounded)
         source.set("alias", exp.TableAlias(this=exp.to_identifier(source.alias_or_name, quoted=True)))
         source.set("this", exp.to_identifier(name, quoted=True))

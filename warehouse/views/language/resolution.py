@@ -1,9 +1,9 @@
-"""What a name means above FROM and WHERE, where output columns have names too: as Spark's analyser has it.
+"""Resolves names above FROM and WHERE, where output columns have names, too, like Spark's analyser.
 
-* ``ORDER BY`` sees the output columns first, each name of an expression by itself; names that they lack are names of the inputs.
+* ``ORDER BY`` sees the output columns first, for each name of an expression; other names are names of the inputs.
 * ``GROUP BY``, and ``QUALIFY`` without groups, see the inputs first, then the output columns.
-* ``HAVING``, and ``QUALIFY`` over groups, see the inputs inside aggregates, and where the expression is grouped; elsewhere the
-  output columns.
+* ``HAVING``, and ``QUALIFY`` over groups, see the inputs inside aggregates and in grouped expressions, and else the output
+  columns.
 
 A name of several parts is an input's column, an output's field, or an input's field, whichever comes first in that order.
 """
@@ -107,7 +107,7 @@ class Names:
         return next(output for output in self.outputs if output.name == name)
 
     def _of_output(self, column: exp.Column) -> exp.Expr | None:
-        """What the output column that a name begins with is computed as, with the fields that follow."""
+        """Return the expression of the output column at the beginning of a name, with the fields that follow."""
         first, *fields = [part.name for part in column.parts]
         output = next((each for each in self.outputs if each.name.lower() == first.lower()), None)
         if output is None or (fields and self._has_field(output.node, fields[0]) is False):
@@ -192,18 +192,18 @@ def over_names(node: exp.Expr, outputs: Sequence[tuple[str, exp.Expr]], at: exp.
     Parameters
     ----------
     node
-        The expression; what is an output column, or computed as one is, is that column.
+        The expression. Output columns in it, and parts that are computed like one, become references to the column.
     outputs
-        The names, and as what each is computed.
+        The names, each with its expression.
     at
         The expression as it was written.
     of
-        Of what it is the order, for the message.
+        What it orders, for the message.
 
     Raises
     ------
     RefusedError
-        When it needs anything else.
+        When it needs other columns.
 
     """
     by_meaning = {meaning(made): name for name, made in reversed(outputs)}

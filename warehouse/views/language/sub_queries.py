@@ -33,7 +33,7 @@ __all__ = ["Keyed", "keyed_by", "semi_joined", "without"]
 
 @dataclass(frozen=True)
 class Keyed:
-    """A predicate as a plan of keys: the rows it looks for, the names of their columns, and what they must equal."""
+    """A predicate as a plan of keys: the plan of its rows, their column names, and the expressions that they must equal."""
 
     predicate: Predicate
     operator: Operator
@@ -47,18 +47,18 @@ def keyed_by(
     inner_scope: Callable[[exp.Select], Scope],
     plan: Callable[[exp.Query], Operator],
 ) -> list[Keyed]:
-    """Return the plans of the sub-queries of WHERE, and bind what they are compared with.
+    """Return the plans of the sub-queries of WHERE, and bind the expressions with which they are compared.
 
     Parameters
     ----------
     predicates
         The predicates.
     scope
-        What the outer query can name.
+        The names of the outer query.
     inner_scope
-        Gives what a sub-query can name by itself.
+        Returns the names of a sub-query itself.
     plan
-        Gives the plan of a sub-query.
+        Returns the plan of a sub-query.
 
     """
     keyed = []
@@ -99,7 +99,7 @@ def semi_joined(keyed: Sequence[Keyed], scope: Scope) -> tuple[list[FromPart], l
 
 
 def without(shop: Workshop, unit: FromPart, keyed: Sequence[Keyed]) -> FromPart:
-    """Return the rows for which NOT EXISTS and NOT IN hold.
+    """Return a unit with the rows for which NOT EXISTS and NOT IN hold.
 
     Raises
     ------

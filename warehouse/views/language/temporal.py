@@ -1,11 +1,11 @@
 """Temporal functions as plain expressions over the bounds of intervals (temporal-coalescing sheet, section 9).
 
 An interval is half-open, ``[from, to)``. It is written as ``valid(from, to)``, as the alias of a table with the columns
-``valid_from`` and ``valid_to`` (or as a structure of these fields), or as ``interval_intersect`` of intervals. One whose end is
-not after its start is empty: its duration is 0, every predicate of it is false, it has no relation to another, and an
-intersection that is empty is null. A null bound makes null of what depends on it.
+``valid_from`` and ``valid_to`` (or as a structure of these fields), or as ``interval_intersect`` of intervals. An interval whose
+end is not after its start is empty: its duration is 0, every predicate of it is false, it has no relation to another, and an
+empty intersection is null. Results that depend on a null bound are null.
 
-Both engines compute the same plain expressions, so that labels, lifetimes and plans of views see nothing but columns.
+Both engines compute the same plain expressions, so labels, lifetimes and plans of views only see columns.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def _replaced(sql: str, reader: _Reader) -> str:
     try:
         tokens = reader.tokens(sql)
     except SqlglotError:
-        return sql  # the engine says what is wrong with it
+        return sql  # the engine reports the fault
     parts, end, number = [], 0, 0
     listing: list[bool] = [False]
     while number + 1 < len(tokens):
@@ -127,7 +127,7 @@ def _is_item(tokens: Sequence[Token], first: int, last: int, *, listing: bool) -
 
 
 def _end_of_call(tokens: Sequence[Token], number: int) -> int | None:
-    """The closing parenthesis of a call that begins at a word; None if none of ours does."""
+    """Return the closing parenthesis of a temporal call that begins at a word; None if there is no such call."""
     word = tokens[number]
     of_ours = word.text.lower() in FUNCTIONS and word.token_type is not TokenType.STRING
     qualified = number > 0 and tokens[number - 1].token_type is TokenType.DOT
@@ -155,7 +155,7 @@ def _call(sql: str, tokens: Sequence[Token], first: int, last: int, reader: _Rea
 
 
 def _argument(sql: str, tokens: Sequence[Token], reader: _Reader) -> exp.Expr:
-    """An argument: a call of ours as one, a name or another text as it is written."""
+    """Return an argument: a temporal call, a name, or another text as it is written."""
     if _end_of_call(tokens, 0) == len(tokens) - 1:
         return _call(sql, tokens, 0, len(tokens) - 1, reader)
     written = sql[tokens[0].start : tokens[-1].end + 1]

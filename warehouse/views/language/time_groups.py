@@ -24,14 +24,14 @@ _CLAUSES = ("expressions", "group", "having", "order", "qualify", "where")
 
 
 def with_window_columns(select: exp.Select) -> exp.Select:
-    """Return a query that has no rows without a time, and in which ``window``, where rows are grouped by one, is written out.
+    """Return a query without rows that have no time, and with ``window`` written out if rows are grouped by it.
 
-    Spark leaves out the rows for which there is no window, wherever in a SELECT one is named.
+    Spark leaves out rows without a window if any part of a SELECT names a window.
 
     Raises
     ------
     RefusedError
-        For windows that are not one tumbling window.
+        When the windows are not one tumbling window.
 
     """
     windows = [call for clause in _CLAUSES for call in _in_clause(select, clause)]

@@ -62,7 +62,10 @@ def all_hold(conditions: Sequence[str], nodes: Sequence[exp.Expr]) -> str:
 
 
 def equal_sides(condition: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
-    """Return what must be equal; of ``a <=> b`` structures of one field, which are equal when both fields are null."""
+    """Return both sides of an equality.
+
+    The sides of ``a <=> b`` become structures of one field, which are equal if both fields are null.
+    """
     if isinstance(condition, exp.EQ):
         return condition.this, condition.expression
     one, other = (
@@ -73,7 +76,7 @@ def equal_sides(condition: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
 
 
 class Workshop:
-    """What makes units of one FROM into others.
+    """Makes new units from the units of one FROM.
 
     Parameters
     ----------
@@ -102,12 +105,12 @@ class Workshop:
         return [self.scope.items[number] for number in sorted(unit.owners)]
 
     def unit(self, number: int) -> FromPart:
-        """Return an item as it stands in FROM."""
+        """Return an item of FROM as a unit."""
         item = self.scope.items[number]
         return FromPart(item.operator, frozenset({number}), item)
 
     def filtered(self, unit: FromPart, conditions: Sequence[exp.Expr]) -> FromPart:
-        """Return the rows of a unit for which all conditions hold."""
+        """Return a unit with the rows for which all conditions hold."""
         if not conditions:
             return unit
         write = base_text if unit.item else text

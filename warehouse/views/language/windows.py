@@ -1,4 +1,4 @@
-"""``time_window(s, INTERVAL ...)`` and ``row_window(s, n [, column])`` as they stand in FROM."""
+"""``time_window(s, INTERVAL ...)`` and ``row_window(s, n [, column])`` in FROM."""
 
 from __future__ import annotations
 
@@ -123,12 +123,12 @@ _WORDS: tuple[tuple[type[Operator], str], ...] = (
 
 
 def check_output_window(query: exp.Query, plan: Operator, labels: Mapping[str, Label]) -> None:
-    """Refuse an output window over a plan whose results do not stay by themselves.
+    """Refuse an output window over a plan whose results can leave before their own end.
 
     Raises
     ------
     RefusedError
-        With what stands in the way.
+        With the reason.
 
     """
     found = _obstacle(plan, labels)

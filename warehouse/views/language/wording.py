@@ -1,4 +1,4 @@
-"""Operators in words, for people: a name and what it is of, without the plan's quoting."""
+"""Describes operators in words: a name and its arguments, without the plan's quoting."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ _VARIANTS = {
 def heading(
     operator: Operator, whole: Operator, tables: Mapping[str, tuple[str, ...]], state: Label, variant: str | None = None
 ) -> tuple[str, str, str | None]:
-    """Return an operator's name, what it is of, and for DISTINCT how it is kept.
+    """Return an operator's name, its arguments, and for DISTINCT the variant of its state.
 
     Parameters
     ----------
     operator
         The operator.
     whole
-        The same over streams, relations and views alone: what computed columns are looked up in.
+        The same operator over streams, relations and views alone, to find the expressions of computed columns.
     tables
-        The columns of these.
+        The columns of these tables.
     state
         The state label of its rows.
     variant
@@ -77,7 +77,7 @@ def heading(
 
 
 def _origin(name: str, operator: Operator) -> str | None:
-    """What a computed column is computed as."""
+    """Return the expression of a computed column."""
     if isinstance(operator, Project):
         sql = next((column.sql for column in operator.columns if column.name == name), None)
         plain = column_of(sql) if sql else None

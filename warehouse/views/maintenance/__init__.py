@@ -1,1 +1,1 @@
-"""Keeping a node up to date in Spark: what it reads, what came and went, where its rows lie."""
+"""Keeps a node up to date: its inputs, the rows that it gains and loses, and their places in its table."""

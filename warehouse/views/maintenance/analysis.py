@@ -38,9 +38,9 @@ _SIDES = 2
 
 @dataclass(frozen=True)
 class Shape:
-    """A node's user columns, its state columns, and the user columns that have no null, as Spark proves.
+    """A node's user columns, its state columns, and the user columns that have no null (as Spark can prove).
 
-    ``beside`` are the columns of the rows of a join's two inputs that a view under a budget may set aside.
+    ``beside`` are the columns of rows of a join's two inputs, which a view under a budget may set aside.
     """
 
     columns: tuple[ColumnRecord, ...]

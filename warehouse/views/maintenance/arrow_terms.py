@@ -32,7 +32,7 @@ _Value: TypeAlias = "Callable[[_Columns, Sequence[int]], Any]"
 
 _TRANSLATED = 4096
 _INSTANT = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|\b(?P<instant>\d{14,18})(?=L\b)""", re.DOTALL)
-"""An instant, or what is between quotes: digits in a text or in a name are none."""
+"""Matches an instant, or a quoted text or name, in which digits are no instant."""
 _FIRST = 8_999_999_999_999_990_000
 """The number that stands for the first instant of an expression."""
 _PLACES = 1_000

@@ -134,7 +134,7 @@ def _aside(inputs: NodeInputs) -> SetAside | None:
 
 
 def _split(rows: DataFrame | pa.Table | None, now: int) -> tuple[DataFrame | pa.Table | None, DataFrame | pa.Table | None]:
-    """The results that are live, without the mark of those that were owed, and those that have ended."""
+    """Return the live results, without the column that marks owed ones, and the results that have ended."""
     if rows is None:
         return None, None
     if isinstance(rows, pa.Table):
@@ -157,7 +157,7 @@ def _with_live(ledger: Ledger, join: UnitPairs, counts: UnitCounts, todo: Mappin
 
 
 def _still_aside(join: UnitPairs, *, whole: bool) -> DataFrame | None:
-    """The rows that stay set aside: those with a partner in a unit that is owed, all while rows of a slot are still to come."""
+    """Return the rows that stay set aside: rows with a partner in an owed unit, and all rows while a slot is incomplete."""
     aside = cast("SetAside", join.aside)
     newest: dict[int, int] = {}
     for number, each in enumerate(join.ranges):

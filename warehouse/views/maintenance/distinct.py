@@ -1,12 +1,12 @@
 """DISTINCT as delta*: one shown row for each live value and at most one spare (update-patterns sheet, 5.2).
 
 State of a value: the shown row ``[gen, exp)`` in the view's table, and in a side table the row with the latest ``exp`` of all
-that arrived since, if that outlives the shown one. When the shown row has died, what lives longest takes its place, with
-``gen`` = the predecessor's ``exp`` or its own arrival, if that was later. So the input is never scanned. With one update
-for each instant this is delta* to the letter; a batch does not show what nobody could see between two updates.
+rows that arrived since, if it outlives the shown row. When the shown row has ended, the row that lives longest replaces it; its
+``gen`` is the predecessor's ``exp``, or its own arrival if that was later. So the input is never scanned. With one update for
+each instant this is exactly delta*; a batch leaves out rows that nobody could see between two updates.
 
-Few rows need no job of Spark's: the driver reads from the files what came, the shown rows that ended, and by key the shown and
-spare rows of these values. DuckDB groups them, and the same rules say what becomes of each value.
+Few rows need no Spark job: the driver reads the arrived rows, the shown rows that ended, and by key the shown and spare rows of
+these values from the files. DuckDB groups them, and the same rules decide about each value.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _NO_TIME = -(2**63)
 
 
 def moved_values(inputs: NodeInputs) -> DataFrame | pa.Table:
-    """Return what becomes of each touched value, cached or in the driver: both of a DISTINCT's tables are written from it."""
+    """Return the change of each touched value, cached or in the driver; both tables of a DISTINCT are written from it."""
     core, node, tables = inputs.core, inputs.node, inputs.tables
     if not isinstance(core, Distinct):
         raise TypeError(f"{node.table} is no DISTINCT")
@@ -165,7 +165,7 @@ def _moved(arrived: DataFrame, before: Sequence[DataFrame], columns: Sequence[st
 
 
 def _lost(move: Move) -> str:
-    """Stretches of time that arrivals cover, apart from what was shown before, as far as they are over now."""
+    """Return the ended stretches of time that arrivals cover, without the time of rows that were shown before."""
     if move.first:
         return _SPANS
     # A late row enters the answer now, not in the past.
@@ -220,7 +220,7 @@ def _moved_few(core: Distinct, inputs: NodeInputs) -> pa.Table:
 
 
 def _no_rows(values: pa.Table) -> pa.Table:
-    """No rows of values, with their times."""
+    """Return an empty table of values with their times."""
     times = pa.array([], pa.timestamp("us", "UTC"))
     return values.slice(0, 0).append_column("_ts", times).append_column("_exp", times)
 
@@ -255,7 +255,7 @@ def _by_value(parts: Mapping[str, DriverRows], columns: Sequence[str]) -> pa.Tab
 
 
 def _judged(known: pa.Table, columns: Sequence[str], move: Move) -> pa.Table:
-    """What becomes of each value: ``gen``, ``exp``, ``spare``, ``had_spare`` and ``lost`` as in :func:`_moved`."""
+    """Return the change of each value: ``gen``, ``exp``, ``spare``, ``had_spare`` and ``lost`` as in :func:`_moved`."""
     shown, longest = known["_shown"], known["_longest"].combine_chunks()
     most, at = longest.field("exp"), longest.field("gen")
     most = pc.if_else(longest.is_valid(), most, None)
@@ -277,7 +277,7 @@ def _judged(known: pa.Table, columns: Sequence[str], move: Move) -> pa.Table:
 
 
 def _lost_few(known: pa.Table, move: Move) -> list[list[dict[str, int]]]:
-    """Stretches of time that arrivals cover, apart from what was shown before, as far as they are over now."""
+    """Return the ended stretches of time that arrivals cover, without the time of rows that were shown before."""
     found: list[list[dict[str, int]]] = []
     columns = (known[name].to_pylist() for name in ("_arrivals", "_shown", "_spare"))
     for arrivals, shown, spare in zip(*columns, strict=True):

@@ -157,7 +157,7 @@ def _matched_by_arrow(held: pa.Table, answer: pa.Table, same: Sequence[str], sta
 
 
 def _positions(rows: pa.Table, slots: NDArray[np.int64], state: Sequence[str]) -> pa.StructArray:
-    """What the lists of matched rows have of each row."""
+    """Return the elements of the lists of matched rows."""
     carried = [rows[name].combine_chunks() for name in state]
     held = pa.StructArray.from_arrays(carried, list(state)) if state else pa.array(np.zeros(rows.num_rows, np.int32))
     return pa.StructArray.from_arrays([rows["_ts"].combine_chunks(), pa.array(slots, pa.int64()), held], ["ts", "slot", "state"])

@@ -166,7 +166,7 @@ def _sides(core: Operator, inputs: NodeInputs, keys: pa.Table | None) -> list[Dr
 
 
 def _pairs(sides: Sequence[pa.Table], by: Sequence[Sequence[str]]) -> int:
-    """How many combinations of rows might meet: those with equal keys, where there are some and the product is large."""
+    """Return how many combinations of rows might join: those with equal keys, if there are keys and the product is large."""
     product: int = math.prod(rows.num_rows for rows in sides)
     if product <= _CANDIDATES or len(by) != len(sides) or not all(by):
         return product

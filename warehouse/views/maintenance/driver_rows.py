@@ -1,8 +1,8 @@
 """Rows in the driver, with the methods of Spark's frames that pipelines use: one definition of a pipeline is run by either.
 
-Nothing is computed before :meth:`DriverRows.toArrow`. It asks DuckDB once, or no engine where Arrow computes all of it. What the
-driver would not compute as Spark does raises :class:`~warehouse.views.language.driver_sql.LeftToSparkError`; the caller then
-gives the same pipeline Spark's frames.
+Nothing is computed before :meth:`DriverRows.toArrow`. It runs one DuckDB query, or none if Arrow can compute everything. An
+expression that the driver would not compute like Spark raises :class:`~warehouse.views.language.driver_sql.LeftToSparkError`; the
+caller then runs the same pipeline over Spark's frames.
 """
 
 from __future__ import annotations
@@ -118,12 +118,12 @@ class DriverRows:
         return made
 
     def where(self, condition: str) -> DriverRows:
-        """Return the rows for which a condition is true.
+        """Return the rows for which a condition holds.
 
         Raises
         ------
         LeftToSparkError
-            When the driver does not compute it.
+            When the driver cannot compute it.
 
         """
         query = f"SELECT * FROM ({self.query}) WHERE {self.condition(condition)}"
@@ -145,7 +145,7 @@ class DriverRows:
         Raises
         ------
         LeftToSparkError
-            When the driver does not compute it.
+            When the driver cannot compute it.
 
         """
         template, instants = without_instants(sql)
@@ -180,12 +180,12 @@ class DriverRows:
         return DriverRows(query, self.types, {**self.tables, **other.tables}, made)
 
     def join(self, other: DriverRows, condition: str, how: str) -> DriverRows:
-        """Return pairs of rows for which a condition is true; ``how`` is a kind of join as Spark calls it.
+        """Return pairs of rows for which a condition holds; ``how`` is Spark's name of the kind of join.
 
         Raises
         ------
         LeftToSparkError
-            When the driver does not compute the condition, or names are not different.
+            When the driver cannot compute the condition, or both sides have a column of the same name.
 
         """
         types = _distinct({**self.types, **other.types}, len(self.types) + len(other.types))
@@ -195,7 +195,7 @@ class DriverRows:
         return DriverRows(f"SELECT * FROM {both.query} ON {both.condition(condition)}", shown, both.tables)
 
     def matched(self, keys: DriverRows, columns: Sequence[str], condition: str, how: str) -> DriverRows:
-        """Return the rows whose columns are one of some keys, or with ``left_anti`` none of them; nulls equal nulls.
+        """Return the rows whose columns equal one of the keys, or with ``left_anti`` none of them; nulls equal nulls.
 
         Parameters
         ----------
@@ -211,7 +211,7 @@ class DriverRows:
         Raises
         ------
         LeftToSparkError
-            When the driver does not compare them.
+            When the driver cannot compare them.
 
         """
         found = self.join(keys, condition, how)

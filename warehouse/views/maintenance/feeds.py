@@ -137,7 +137,7 @@ def feed(operator: Operator, tables: Mapping[str, Frame], versions: Mapping[str,
 
 
 def most_arrived(operator: Operator, tables: Mapping[str, NodeTable]) -> int | None:
-    """Return an upper bound of the rows that arrived in a pipeline; None if none is known, or if rows are wide."""
+    """Return an upper bound of the rows that arrived in a pipeline; None if it is unknown, or if rows are wide."""
     total = 0
     for table in scanned(operator):
         most = tables[table].most_arrived()
@@ -148,7 +148,7 @@ def most_arrived(operator: Operator, tables: Mapping[str, NodeTable]) -> int | N
 
 
 def changes(operator: Operator, tables: Mapping[str, NodeTable], move: Move) -> DataFrame:
-    """Return a pipeline's rows that are newly live, and those that were live at the last epoch and are not any more.
+    """Return a pipeline's newly live rows, and the rows that were live at the last epoch and no longer are.
 
     A time window of the pipeline may end a row before the table does. If rows of a table may leave before their own end, both
     contents of the table are compared, row by row.
@@ -162,7 +162,7 @@ def changes(operator: Operator, tables: Mapping[str, NodeTable], move: Move) -> 
 
 
 def weighed(arrived: Frame, earlier: Frame, move: Move) -> Frame:
-    """Return the rows that came and are live now, and of those from earlier the ones that lived then and do not now."""
+    """Return the arrived rows that are live now, and the earlier rows that were live then and are not live now."""
     lives, lived = f"unix_micros(_exp) > {move.now}L", f"unix_micros(_exp) > {move.before}L"
     came, went = arrived.where(lives), earlier.where(f"{lived} AND NOT ({lives})")
     return came.selectExpr("*", f"1 AS {_WEIGHT}").unionByName(went.selectExpr("*", f"-1 AS {_WEIGHT}"))
@@ -315,7 +315,7 @@ def narrowed(operator: Operator, wanted: Iterable[str], tables: dict[str, set[st
     wanted
         Names of columns of it, in lower case.
     tables
-        Gets the names, in lower case, of the columns of the tables that these are made of.
+        Filled with the names, in lower case, of the tables' columns from which these are computed.
 
     Examples
     --------

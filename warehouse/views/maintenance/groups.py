@@ -1,11 +1,11 @@
 """GROUP BY: only groups that a row entered or left are touched (update-patterns sheet, 2.3; DESIGN 9).
 
-Counts and sums of integers and decimals are subtractable, so they are adjusted by the rows that came and went, from state
-columns (``_state_...``) of each group's row; when an aggregate is not, its changed groups are recomputed.
+Counts and sums of integers and decimals are subtractable, so they are adjusted by added and removed rows, from state columns
+(``_state_...``) of each group's row. If an aggregate is not subtractable, its changed groups are recomputed.
 
-What came and went is added in any order, so a sum on the way can be larger than the sum of either state. It is computed in a
-type that holds it: a decimal of 38 digits for integers, one of ten digits more for decimals. Decimals of more than 27 digits
-have no such type, and are summed again.
+Added and removed rows are summed in any order, so an intermediate sum can be larger than the sum before or after. It is computed
+in a type that is large enough: a decimal of 38 digits for integers, and ten more digits for decimals. Decimals of more than 27
+digits have no such type, and are summed again.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def replacement(
     keys, changed_key
         The changed values of these columns; None: every row may have changed.
     of_keys
-        ``old``, in which rows without one of the keys may be missing; None: ``old`` itself.
+        ``old``, but rows without one of the keys may be missing; None: ``old`` itself.
     columns, state
         The columns by which rows are compared, and others that may change in a row that stays the same.
     search_key
@@ -104,11 +104,11 @@ def replacement(
     layout, move
         The table's layout; the times between which the step moves.
     cache
-        Holds rows until the step is done.
+        Caches rows until the step is done.
     timed
         Whether rows that differ only in ``_ts`` are different rows, which keep their ``_ts``.
     stored
-        Reads the live rows of some of the table's buckets, if all are certainly few; None: Spark makes the content.
+        Reads the live rows of some of the table's buckets, if they are certainly few; None: Spark computes the content.
 
     """
     own, beside_it = [quoted(name) for name in columns], [quoted(name) for name in state]

@@ -54,7 +54,7 @@ def semi_joined(rows: Frame, keys: Frame | None, columns: Sequence[str], by: Seq
 
 
 def anti_joined(rows: Frame, keys: Frame | None, columns: Sequence[str], by: Sequence[str] | None = None) -> Frame:
-    """Return the rows that have none of the keys; without keys, no rows."""
+    """Return the rows that have none of the keys; with ``keys`` None, no rows."""
     return rows.where("false") if keys is None else _matched(rows, keys, columns, by, "left_anti")
 
 
@@ -78,7 +78,7 @@ def _matched(rows: Frame, keys: Frame, columns: Sequence[str], by: Sequence[str]
 
 
 def paired(rows: Frame, others: Frame, condition: str, how: str) -> Frame:
-    """Return pairs of rows for which a condition is true; ``how`` is a kind of join as Spark calls it."""
+    """Return pairs of rows for which a condition holds; ``how`` is Spark's name of the kind of join."""
     if isinstance(rows, DriverRows):
         return rows.join(others, condition, how)
     return rows.join(others, F.expr(condition), how)

@@ -30,7 +30,7 @@ _Rows = TypeVar("_Rows", "DataFrame", pa.Table)
 def placed(rows: _Rows, columns: Sequence[str], layout: Layout, move: Move) -> _Rows:
     """Return new rows with all system columns and ``_fate``: ``live``, or ``dead`` for short-lived ones.
 
-    Rows in the driver are placed in the driver, where a Spark job would take longer to plan than to run.
+    Rows in the driver get their places in the driver, since Spark would plan longer than it runs.
 
     Parameters
     ----------

@@ -76,8 +76,8 @@ def _replaced_by_spark(inputs: NodeInputs) -> tuple[Replacement, DataFrame | Non
     result = replacement(
         placeless(rows) if old is None else old, rows, keys, node.changed_key or node.search_key, of_keys=of_keys,
         columns=node.columns, search_key=node.search_key, state=state, layout=inputs.layout, move=move, cache=inputs.cache,
-        # Rows of a row window that a join above asks for what came are told apart by their times too, as results of the last
-        # rows of an answer are, which are ranked by them.
+        # Rows of a row window whose arrivals a join above needs are also distinguished by their times, and so are the results of
+        # the last rows of an answer, which are ranked by times.
         timed=isinstance(core, OutputWindow) or (node.hidden and isinstance(core, Top) and not core.order),
         stored=inputs.own.to_rewrite if _surely_few(inputs, keys) else None,
     )  # fmt: skip
@@ -85,7 +85,7 @@ def _replaced_by_spark(inputs: NodeInputs) -> tuple[Replacement, DataFrame | Non
 
 
 def _surely_few(inputs: NodeInputs, keys: DistinctKeys | None) -> bool:
-    """Whether the driver may take the rows of the changed keys, and those that share buckets with them."""
+    """Whether the driver may collect the rows of the changed keys, and the rows in the same buckets."""
     if not inputs.own.few() or (keys is not None and (keys.values is None or keys.values.num_rows > EVALUATED)):
         return False
     match inputs.core:

@@ -1,14 +1,14 @@
-"""Rows that ended while a unit of theirs was owed, of a view under a budget that reports its short-lived results.
+"""Rows that ended while one of their units was owed, for a view under a budget that reports its short-lived results.
 
-They are beside the view, in a keyed table of its own (``VIEW.owed``), until their units are made. With them the pairs of an owed
-unit stay what they were: pairs of which a part has ended go to the short-lived results, all others into the view. The invariant
-of the table, at each epoch with ledger L:
+They stay in a separate keyed table (``VIEW.owed``) until their units are made. So the pairs of an owed unit do not change: pairs
+with an ended part go to the short-lived results, all others into the view. The invariant of the table, at each epoch with ledger
+L:
 
     it holds each row of an input that ended after the view was built, and has a partner, of either kind, in a unit that L owes
 
-A row keeps its load slot; one that ended before it was stored has that of its update. The table's ``_ts`` is the
-window time of that in which a row ended. A pair counts if neither row had ended before the update that loaded the other: one that
-makes everything finds just these.
+A row keeps its load slot; a row that ended before it was stored has the slot of its update. The table's ``_ts`` is the window
+time of the update in which a row ended. A pair counts if neither row had ended before the update that loaded the other: an update
+without a budget finds exactly these pairs.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _name(number: int, place: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class SetAside:
-    """The rows that are set aside: those from before, and those that end with this step; ``table`` has the former."""
+    """The rows that are set aside: former ones, in ``table``, and rows that end with this step."""
 
     inputs: NodeInputs
     core: Join

@@ -340,7 +340,7 @@ class UnitPairs:
         return min(known) if known else None
 
     def _bounds(self, parts: Sequence[Part]) -> DataFrame:
-        """Of each bucket the slot above which rows are new to it, and the first and last place that is looked at."""
+        """Return for each bucket the slot above which rows are new to it, and the first and last place to read."""
         by_bucket: dict[int, list[Part]] = {}
         for part in parts:
             by_bucket.setdefault(part.unit.bucket, []).append(part)

@@ -1,9 +1,8 @@
 """Compares the columns that Spark's analyser gives a view's text with the columns of its nodes; a difference is an error.
 
-The text is analysed over empty tables with the columns of those that the view names, so nothing runs. A type that differs says
-that a name, a function or a conversion means something else to one of the two. So do the columns that the two refer to: the
-nodes are written as one query, and each column, condition, group key and order of it has to come from the columns that those of
-the text come from.
+The text is analysed over empty tables with the columns of the tables that the view names, so nothing runs. A different type shows
+that a name, a function or a conversion has different meanings in the two. The references are compared, too: the nodes are written
+as one query, and each column, condition, group key and order of it must come from the same columns as in the text.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class Analyser:
     def check(
         self, view: str, sql: str, tables: Mapping[str, Sequence[ColumnRecord]], shape: Shape, nodes: Sequence[Node] = ()
     ) -> None:
-        """Compare the columns that Spark gives a view's text with those of its table, and what both refer to.
+        """Compare the columns that Spark gives a view's text with the columns of its table, and the references of both.
 
         Parameters
         ----------
@@ -56,15 +55,15 @@ class Analyser:
         tables
             The columns of streams, relations and views.
         shape
-            What the view's own node gives.
+            The columns of the view's own node.
         nodes
             All nodes of the view, its own the last; without them only columns are compared.
 
         Raises
         ------
         ConfigurationError
-            When Spark refuses the text, gives it other columns, types, or nulls where the node has none, or finds a name in it
-            in another column than the nodes do.
+            When Spark refuses the text, gives it other columns or types, or nulls where the node has none, or resolves a name to
+            another column than the nodes.
 
         """
         self._declare(tables)

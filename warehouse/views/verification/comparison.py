@@ -1,11 +1,11 @@
-"""Two answers compared as bags, in one Spark job: what a view's table holds, and what Spark says to the view's own text.
+"""Compares two answers as bags, in one Spark job: the rows of a view's table, and Spark's answer to the view's own text.
 
-Both are one relation of weighted rows (+1 held, -1 asked), grouped by all columns: what does not add up to nothing is a
-difference, so memory is that of Spark's grouping, which spills. What counts as equal:
+Both are one relation of weighted rows (+1 stored, -1 from the query), grouped by all columns: a weight other than 0 is a
+difference. Memory is that of Spark's grouping, which spills. These values count as equal:
 
 * floats, also inside arrays and structures, to about nine digits, and beyond that within a millionth of the larger one, because
   they are added in another order; -0.0 is 0.0;
-* what :mod:`~warehouse.views.verification.judgement` leaves open: a difference is then no fault.
+* values that :mod:`~warehouse.views.verification.judgement` leaves open: a difference is then no fault.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Difference:
 
     @property
     def summary(self) -> str:
-        """What is recorded: no value of a row."""
+        """The recorded text, without values of rows."""
         if self.refused:
             return f"Spark refuses its query: {self.refused}"
         least = "at least " if max(self.held, self.asked) >= MOST else ""
@@ -65,16 +65,16 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What does not add up of two answers, before it is computed.
+    """The difference of two answers, before it is computed.
 
     Parameters
     ----------
     held
         The rows of the view's table.
     summed
-        The rows of which one answer has more than the other, with how many more the table has, as ``w``.
+        The rows with different numbers in the two answers; ``w`` is how many more the table has.
     error
-        By how much floats may differ at least.
+        The least allowed difference of floats.
 
     """
 
@@ -109,26 +109,26 @@ def compared(
     without: frozenset[str] = frozenset(),
     error: float = 0.0,
 ) -> Comparison | Difference:
-    """Return a view's table and its query, compared and not computed yet; where Spark refuses the query, that.
+    """Return the comparison of a view's table with its query, not yet computed, or the error if Spark refuses the query.
 
     Parameters
     ----------
     session
-        Where the temporary views go, while the question is analysed.
+        The session for the temporary views, while the query is analysed.
     question
-        What is asked.
+        The query.
     rows
-        Gives the live rows of a table, ``_ts`` and ``_exp`` among their columns.
+        Returns the live rows of a table, with the columns ``_ts`` and ``_exp``.
     held
         The live rows of the view's table.
     now
         The window time in microseconds.
     names
-        All tables: the name that ``rows`` knows, by the name in lower case.
+        All tables: the name for ``rows``, by the name in lower case.
     without
         Columns that are not compared, in lower case.
     error
-        By how much floats may differ at least.
+        The least allowed difference of floats.
 
     Raises
     ------

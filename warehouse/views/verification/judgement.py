@@ -28,7 +28,7 @@ __all__ = ["Doubt", "has_ties", "judged", "misses_only"]
 
 
 _ERROR = 1e-12
-"""The error of a sum of floats for each unit of what is added: some thousand additions of the worst kind."""
+"""The relative error of a sum of floats: the worst case of some thousand additions."""
 
 
 @dataclass(frozen=True)
@@ -81,14 +81,14 @@ def judged(
 
 
 def misses_only(found: Difference | Doubt, ledger: Ledger | None) -> bool:
-    """Whether a view under a budget that differs lacks results that it owes, or was not to make, and has none that is not one."""
+    """Whether a differing view under a budget only lacks owed results or results that it need not make, and has no wrong ones."""
     if ledger is None or ledger.complete or isinstance(found, Doubt):
         return False
     return not found.held and not found.refused
 
 
 def _open(nodes: Sequence[Node], types: Mapping[str, Types]) -> Open:
-    """What sums leave open; nothing where that cannot be told, because the difference is there."""
+    """Return what sums leave open; nothing if it cannot be determined, since there is a difference already."""
     try:
         return open_of(nodes, types)
     except Exception as error:  # a view that cannot be analysed never takes the others down

@@ -1,7 +1,8 @@
-"""What Spark is asked to verify a view: the view's own text over the live rows. Pure.
+"""The query that verifies a view by Spark: the view's own text over the live rows. Pure.
 
-The text is taken as it was written, not as it was read: a fault of ours in reading it must not be in the question too. Only calls
-of ours are replaced: ``time_window`` and ``row_window`` by names of temporary views of their rows, and temporal functions.
+The text is used as it was written, not as the warehouse parsed it, so that a fault of the parser is not in both. Only calls of
+the warehouse's functions are replaced: ``time_window`` and ``row_window`` by names of temporary views of their rows, and temporal
+functions.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""What a query refers to, node by node, by the attributes of Spark's analysed plan. Pure: the plan comes as Spark's JSON.
+"""Finds the columns to which a query refers, node by node, from the attributes of Spark's analysed plan (as JSON). Pure.
 
-Every attribute is followed by its id to where it comes from: a column of a table that the query scans, or fields of one. What
-is said of a query then does not depend on how it is written: the sources of each output column, of each condition that is one of
-a conjunction (a sub-query's included), of each group key, partition column and term of an order. Two queries that mean the same
-by their names say the same; one that takes a name for another column does not, unless both columns play the same part.
+Every attribute is followed by its id to its source: a column of a scanned table, or fields of one. The result does not depend on
+how the query is written: it has the sources of each output column, of each condition of a conjunction (also of sub-queries), of
+each group key, partition column and term of an order. Two queries whose names have the same meaning have the same result. If one
+resolves a name to another column, the results differ, unless both columns have the same role.
 
-A table that is scanned twice has two scans. Which scan of one query is which of the other is not known: the two agree when they
-do for one way to pair them.
+A table that is scanned twice has two scans. It is unknown which scans of two queries correspond: the queries agree if they agree
+for one pairing.
 
-A relation that is looked up by LEFT JOIN keeps every row, so what else its ON asks decides only whether its columns are null. It
-counts as a source of these columns and not as a condition, in the text as in the nodes, which make them null by CASE.
+A lookup of a relation by LEFT JOIN keeps every row, so the other conditions of its ON only decide whether its columns are null.
+They count as sources of these columns and not as conditions, both in the text and in the nodes, which compute the nulls by CASE.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ Fact = tuple[str, Sources]
 
 @dataclass(frozen=True)
 class References:
-    """What a query refers to: sources of its columns, in order, and of each thing of a kind (condition, group, order, ...).
+    """The references of a query: the sources of its columns, in order, and of expressions by kind (condition, group, ...).
 
-    A column that is a rank has none: what it is the place in is said apart.
+    A column that is a rank has no sources; its order has a separate entry.
     """
 
     columns: tuple[tuple[str, Sources | None], ...]
@@ -200,10 +200,10 @@ def _tree(nodes: Sequence[Mapping[str, Any]]) -> _Tree:
 
 @dataclass(frozen=True)
 class _Value:
-    """What a column is computed from.
+    """The sources of a column.
 
-    ``plain``: it is one source, so that fields of it can be followed. ``owing`` is what is said once the column is used: group
-    keys of an aggregate, since DISTINCT is kept with counts that nobody reads; what a rank is the place in, which makes it
+    ``plain``: it is one source, so its fields can be followed. ``owing`` are references that count once the column is used: group
+    keys of an aggregate, since DISTINCT is kept with counts that nobody reads, and the order of a rank, which makes it
     ``ranked``.
     """
 
@@ -312,9 +312,10 @@ class _Reading:
         return scan if scan[0] in self.lookups else None
 
     def _key_equalities(self, parts: Sequence[_Tree], scan: _Scan, known: _Known) -> list[_Tree]:
-        """The first equality of an ON of each column of a relation's key with other inputs: those by which its version is found.
+        """Return for each column of a relation's key its first equality with other inputs in an ON; they find its version.
 
-        One with a constant finds none. Of several equalities the first may be of a conversion, which the text may or may not say.
+        An equality with a constant does not count. The first of several equalities may have a conversion, which the text may or
+        may not write.
         """
         found: dict[str, list[tuple[_Tree, bool]]] = {}
         for part in parts:
@@ -354,7 +355,7 @@ class _Reading:
         self.others |= self._facts(kind, expressions, known)
 
     def _facts(self, kind: str, expressions: Iterable[_Tree], known: _Known) -> frozenset[Fact]:
-        """What is said of expressions of a kind; of one that a rank decides only what it is the place in."""
+        """Return the references of expressions of a kind; for an expression of a rank only its order."""
         values = [self._value(each, known) for each in expressions]
         own = frozenset((kind, each.sources) for each in values if each.sources and not each.ranked)
         return own.union(*(each.owing for each in values))

@@ -1,7 +1,7 @@
-"""What of a view's answer depends on the order in which floats are added.
+"""Finds the parts of a view's answer that depend on the order in which floats are added.
 
-Each engine adds floats in an order of its own, so the last digits of a sum are open. Where a query prints, rounds, compares or
-sorts such a sum, whole values and rows are open too: there two right answers can differ.
+Each engine adds floats in another order, so the last digits of a sum are open. If a query prints, rounds, compares or sorts such
+a sum, whole values and rows are open, too, and two right answers can differ.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ _SMOOTH_CALLS = frozenset({"abs", "array", "coalesce", "double", "greatest", "if
 
 @dataclass(frozen=True)
 class Open:
-    """What depends on the order of addition.
+    """The parts of an answer that depend on the order of addition.
 
-    ``digits`` are columns of which it is the last digits, ``values`` those of which it is whole values, in lower case;
-    ``rows`` says whether the query chooses or groups rows by any of them.
+    ``digits`` are columns whose last digits are open, ``values`` columns whose whole values are open, in lower case. ``rows``
+    says whether the query chooses or groups rows by any of them.
     """
 
     digits: frozenset[str] = frozenset()
@@ -69,12 +69,12 @@ class Open:
 
 
 def open_of(nodes: Sequence[Node], tables: Mapping[str, Types]) -> Open:
-    """Return what is open in a view's own rows.
+    """Return the open parts of a view's own rows.
 
     Parameters
     ----------
     nodes
-        The tables that keep the view.
+        The nodes of the view.
     tables
         The types of the columns of all tables that they scan, and of their own.
 

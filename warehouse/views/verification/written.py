@@ -1,6 +1,6 @@
-"""A plan of ours, written as a query that Spark reads: what its nodes refer to is then compared with what the view's text does.
+"""Writes a plan as a query that Spark reads, so that the references of its nodes are compared with those of the view's text.
 
-Windows are left out, as they are of the text: they decide which rows are there, and no name stands in them.
+Windows are left out, also in the text: they choose rows and have no names.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _every(operator: Operator) -> Iterator[Operator]:
 
 
 def written(operator: Operator, tables: Mapping[str, tuple[str, ...]], below: Mapping[str, Operator]) -> str:
-    """Return the query that an operator is.
+    """Return the query of an operator.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def written(operator: Operator, tables: Mapping[str, tuple[str, ...]], below: Ma
     tables
         The columns of the tables that it scans.
     below
-        The plans of those that are tables of its own view; they take the tables' place.
+        The plans of tables of its own view; they replace the tables.
 
     Examples
     --------
