@@ -1,5 +1,5 @@
-"""Verifying a warehouse without Java: its records, its tables' logs, its files, each row's place; and what may be repaired.
+"""Verifies a warehouse without Java: its records, its tables' logs, its files, and the place of each row.
 
-Everything is read as any other reader would read it and compared with the invariants that the modules state; nothing is
-written. What :mod:`warehouse.checking.repair` does is a verb of its own and needs the writer lock.
+Everything is read as any other reader would read it, and compared with the invariants in the modules' docstrings; nothing is
+written. Repairs (:mod:`warehouse.checking.repair`) are a separate verb that needs the writer lock.
 """

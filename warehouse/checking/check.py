@@ -34,9 +34,9 @@ def check(
     root
         The warehouse's directory.
     rows
-        Whether to read every row; else files are known by size and footer.
+        Whether to read every row; else only sizes and footers of files are checked.
     resources
-        What the engine that reads rows may use.
+        The limits of the engine that reads rows.
     published
         The tables with a Delta table of exactly their live rows.
 
@@ -45,7 +45,7 @@ def check(
     NoEpochError
         When nothing was committed yet.
     EpochVacuumedError
-        When updates retire epochs faster than they can be read.
+        When updates retire epochs faster than the check reads them.
 
     """
     for _ in range(_ATTEMPTS):

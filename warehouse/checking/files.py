@@ -79,7 +79,7 @@ def named_files(table: NamedTable) -> list[NamedFile]:
 def files_findings(
     root: Path, files: Sequence[NamedFile], *, order: bool = False, contents: bool = False
 ) -> tuple[list[Finding], list[NamedFile]]:
-    """Return what is wrong with files, and those that can be read; ``order`` compares the bounds of their row groups too.
+    """Return the faults of files, and the files that can be read; ``order`` also compares the bounds of their row groups.
 
     With ``contents`` every byte of a file is compared with the sum in its name, and pages with their checksums.
     """
@@ -127,7 +127,7 @@ def out_of_order(file: NamedFile, where: str) -> Finding:
 
 
 def schema_findings(root: Path, epochs: Sequence[Epoch]) -> Iterator[Finding]:
-    """Yield what is wrong with the zero-row files that readers take columns from."""
+    """Yield the faults of the zero-row files from which readers take columns."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - it takes time to import
 
     seen: set[str] = set()

@@ -1,9 +1,9 @@
-"""Whether the tables' Delta logs say what the epochs say of them.
+"""Checks that the tables' Delta logs agree with the epochs.
 
-Invariants: for every readable epoch and table the log reaches the recorded version; the table there has the recorded
-identity and columns, is cut by the partition columns only, stays at protocol reader 1, writer 2 with the properties it was
-made with; its files add up to the recorded partitions; each commit between two epochs is of the later one; none is above the
-newest epoch but those of a plan that is not finished.
+Invariants: for every readable epoch and table the log reaches the recorded version. The table at this version has the recorded
+identity and columns, only the partition columns partition it, and it stays at protocol reader 1, writer 2 with its original
+properties. Its files add up to the recorded partitions. Each commit between two epochs belongs to the later one. Commits above
+the newest epoch belong to an unfinished plan.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ _BACK = f"{_RESTORE}, or go back to an epoch before with `stream-wh rollback --t
 
 @dataclass
 class NamedTable:
-    """A directory that readable epochs name: in which role, at which versions.
+    """A directory that readable epochs name, with its role and versions.
 
-    ``epochs`` are (the epoch, its record of the table, and of the side table) in order. ``states`` are filled as the log
-    is read, and ``passing`` with the files that some commit between these versions added: those that are in none go with
-    the epoch before.
+    ``epochs`` are triples in order: the epoch, its record of the table, and its record of the side table. Reading the log fills
+    ``states``, and ``passing`` with files that commits between these versions added; files that are in no version are removed
+    with the epoch before.
     """
 
     path: str
@@ -67,7 +67,7 @@ class NamedTable:
 
     @property
     def newest(self) -> tuple[Epoch, TableState, SideTable | None]:
-        """What the newest epoch that names it says."""
+        """The newest epoch that names it, with its records."""
         return self.epochs[-1]
 
 
@@ -84,7 +84,7 @@ def named_tables(epochs: Sequence[Epoch]) -> list[NamedTable]:
 
 
 def logs_findings(root: Path, records: ReadableRecords, table: NamedTable) -> Iterator[Finding]:
-    """Yield what is wrong with one table's log, and fill in its states for those who look at its files."""
+    """Yield the faults of one table's log, and fill in its states for the checks of its files."""
     versions = sorted({_version(entry) for entry in table.epochs})
     try:
         for reached in replayed(root / table.path, versions):
@@ -130,7 +130,7 @@ def _waited_for(add: Mapping[str, Any]) -> int:
 
 
 def _replaced(root: Path, table: NamedTable) -> Iterator[Finding]:
-    """Yield the commits that are not those which epochs name, by their sums."""
+    """Yield the commits that differ from the entries named by epochs, by their sums."""
     for entry in table.epochs:
         epoch, version = entry[0], _version(entry)
         pinned = epoch.entry(table.path)
@@ -266,7 +266,7 @@ def _longer(found: str | None, wanted: str) -> bool:
 def _above(root: Path, newest: Epoch, table: NamedTable, version: int) -> Iterator[Finding]:
     following = newest.number + 1
     if record_path(root, following, "epoch").exists():
-        return  # written since, or damaged: the records' own check tells
+        return  # written since, or damaged: the check of records reports it
     commits = list(commits_after(root / table.path, version))
     # Looked for only now: an update may have begun since the records were read.
     planned = record_path(root, following, "plan").exists()

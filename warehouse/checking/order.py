@@ -1,10 +1,10 @@
-"""Whether the rows of a data file lie in the order in which runs are written: by search key, then ``_exp``, nulls first.
+"""Checks that the rows of a data file are in the order of runs: by search key, then ``_exp``, nulls first.
 
-Readers do not rely on it to be right, only to be fast: the bounds of row groups, and with them what a probe has to decode, are
-as narrow as the order makes them. Two forms: by the bounds of row groups, which the footer has, and by every row.
+Answers do not depend on the order, only speed does: it makes the bounds of row groups narrow, so a probe decodes few. There are
+two checks: by the bounds of row groups in the footer, and by every row.
 
-A key's column may be of a type that has no order here (a DISTINCT's spare rows are keyed by columns of any type): then rows are
-compared by the columns before it.
+A key's column may have a type that this check cannot order (a DISTINCT's spare rows are keyed by columns of any type). Then rows
+are compared by the columns before it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether what other tools read, ``warehouse.duckdb`` and the live tables, is what the newest epoch makes of it.
+"""Checks that the files for other tools, ``warehouse.duckdb`` and the live tables, agree with the newest epoch.
 
 Invariant: ``live/NAME`` of each published table is a Delta table whose newest version holds exactly the rows that are live at
 the newest epoch's window time. It is moved right after an epoch is written, so it may be of the epoch before for a moment.
@@ -63,9 +63,9 @@ def _differences(root: Path, names: Collection[str], *, rows: bool, resources: R
     return {name: each for name, each in found.items() if each is not None}
 
 
-# --- whether ``warehouse.duckdb``, which other tools open, is what the newest epoch makes of it ---
-# Invariant: its views, comments and tables are those of the newest epoch, and its paths begin with the root it lies
-# in. It is replaced right after an epoch is written, so it may be of the epoch before for a moment.
+# --- ``warehouse.duckdb``, which other tools open --- Invariant: its views, comments and tables are those of the newest epoch,
+# and its paths begin with its own root. It is replaced right after an epoch is written, so it may be of the epoch before for a
+# moment.
 
 _LOOKS, _PAUSE_SECONDS = 10, 0.2
 

@@ -54,7 +54,7 @@ class ReadableRecords:
 
 
 def read_records(root: Path) -> ReadableRecords:
-    """Read every record; those that are damaged are listed, not raised."""
+    """Read every record; damaged records are listed, and raise no error."""
     damaged: list[tuple[Kind, int, str]] = []
     found: dict[str, dict[int, object]] = {kind: {} for kind in _BODIES}
     kinds: tuple[Kind, ...] = ("epoch", "past", "plan", "ledger")
@@ -74,7 +74,7 @@ def read_records(root: Path) -> ReadableRecords:
 
 
 def records_findings(root: Path, records: ReadableRecords) -> Iterator[Finding]:
-    """Yield what is wrong with the records."""
+    """Yield the faults of the records."""
     yield from _damaged(root, records)
     yield from _numbered(root, records)
     yield from _timed(records.epochs)

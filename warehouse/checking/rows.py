@@ -1,11 +1,11 @@
-"""Whether each row lies where its slots say, and the statistics that prune files bound what is in them.
+"""Checks that each row is in the place of its slots, and that the statistics for pruning bound the values of their files.
 
 Invariants of a row of a table: ``_exp_slot`` is the slot of ``_exp``; ``_load_slot`` is not before the slot of ``_ts`` and not
 after the epoch's; ``_exp > _ts``; its file is in the partition ``(sub_index, exp_block)`` that the layout gives for its two
 slots, or in a keyed table for its search key; cells of a coalesced table hold the closed rows that begin in their block
-(:mod:`warehouse.coalescing.cells`). In a file rows follow each other by search key, then ``_exp``. The rows are
-grouped by file and slots by DuckDB, which reads every column of every row; each group is placed by the pure functions of
-:mod:`warehouse.layout`, not by the SQL that wrote it.
+(:mod:`warehouse.coalescing.cells`). In a file rows follow each other by search key, then ``_exp``. DuckDB reads every column of
+every row and groups the rows by file and slots. The pure functions of :mod:`warehouse.layout` compute the place of each group,
+not the SQL that wrote it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _WRITTEN = "tables are written by updates only; " + ANOTHER_FILE
 
 
 class RowsCheck:
-    """Reads the rows of files, in DuckDB; ``rows`` counts those that were read."""
+    """Reads the rows of files by DuckDB; ``rows`` is the number of rows read."""
 
     def __init__(self, root: Path, resources: Resources) -> None:
         self.root = root
@@ -64,7 +64,7 @@ class RowsCheck:
         self._connection.close()
 
     def findings(self, files: Sequence[NamedFile]) -> Iterator[Finding]:
-        """Yield what is wrong in the rows of the files of one directory, all of which are there."""
+        """Yield the faults in the rows of the files of one directory; all files exist."""
         alike: dict[tuple[Any, ...], list[NamedFile]] = defaultdict(list)
         for file in files:
             # A view that was rebuilt has files of its former columns and layout.
@@ -101,7 +101,7 @@ class RowsCheck:
 
     @contextmanager
     def _copied(self) -> Iterator[None]:
-        """Let files of an object store be copied again: what readers have copied tells nothing of what is in the store."""
+        """Make new copies of files of an object store: existing copies do not show the bytes in the store."""
         with fresh_copies(self.root) as self._copies:
             yield
 
@@ -180,7 +180,7 @@ class RowsCheck:
                 try:
                     snapshot = read_snapshot(self.root, state.path, state.version, (*state.declaration.search_key, "_exp_slot"))
                 except WarehouseError:
-                    continue  # the log's own check tells why
+                    continue  # the check of logs reports the reason
                 found.update({each.path: each for each in snapshot.files})
         return found
 
@@ -241,7 +241,7 @@ class RowsCheck:
 
 
 def _window(state: TableState) -> int | None:
-    """The window of a coalesced table whose closed rows may lie in cells of their own."""
+    """Return the window of a coalesced table that may have cells of closed rows; None for other tables."""
     return None if state.coalesced is None else state.coalesced.definition.window
 
 

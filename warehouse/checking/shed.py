@@ -1,8 +1,7 @@
 """Checks that the ledgers of shed tables balance at the newest epoch.
 
-Invariants: the members of an exact run are the members of the rows that lie in it, and the shed ones; each row in it ends where
-its last member ends, so that lengths add up: shed = exact - kept. What the record says of members and accuracy, rows and ledger
-say.
+Invariants: the members of an exact run are the members of its fragments and its shed members. Each fragment ends where its last
+member ends, so that lengths add up: shed = exact - kept. The record's members and accuracy agree with the rows and the ledger.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _Row = tuple[list[int], int]
 
 
 def shed_findings(root: Path, resources: Resources) -> Iterator[Finding]:
-    """Yield what is wrong with what shed tables say of their members."""
+    """Yield the faults of the ledgers and records of shed tables."""
     newest = newest_epoch(root)
     states = [] if newest is None else [state for state in newest.tables if _is_moved(state)]
     if newest is None or not states:
@@ -61,7 +60,7 @@ def _is_moved(state: TableState) -> bool:
 
 
 def _entries(pin: Pin, connection: duckdb.DuckDBPyConnection, state: TableState) -> Iterator[str]:
-    """Yield the runs of which the ledger does not say what the rows do."""
+    """Yield the runs for which ledger and rows disagree."""
     groups = [] if state.coalesced is None else [*state.coalesced.definition.groups]
     tau = pin.epoch.window_time
     source = pin.read_source(connection, state, pin.live_files(state, tau), tau, hot=False)
@@ -78,7 +77,7 @@ def _entries(pin: Pin, connection: duckdb.DuckDBPyConnection, state: TableState)
 
 
 def uneven(entry: dict[str, Any], rows: list[_Row]) -> str:
-    """Return what is wrong with an entry, given the rows of its group."""
+    """Return the fault of an entry, given the rows of its group."""
     stamps, shed, until = entry["stamps"], set(entry["shed"]), entry["until"]
     within = [(own, end) for own, end in rows if stamps[0] <= own[0] <= stamps[-1]]
     kept = sorted(stamp for own, _ in within for stamp in own)
@@ -93,7 +92,7 @@ def uneven(entry: dict[str, Any], rows: list[_Row]) -> str:
 
 
 def _recorded(state: TableState, found: ShedFigures) -> Iterator[str]:
-    """Yield what the record says otherwise."""
+    """Yield the differences from the record."""
     record = None if state.coalesced is None else state.coalesced.shed
     if record is None:
         return

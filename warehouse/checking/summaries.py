@@ -1,7 +1,7 @@
-"""Whether key summaries say what is in their files: each is counted again.
+"""Checks key summaries by counting the keys of each file again.
 
-Invariant: the rows of a summary are its file's, each listed key has as many of them as the summary says, where all are
-listed no row has another key, and the filter holds each key of the file.
+Invariant: a summary has the number of rows of its file, and each listed key has the given number of rows. If all keys are listed,
+no row has another key. The filter holds each key of the file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _REMEDY = "`stream-wh check --repair` removes it; no answer needs it"
 
 
 def summary_findings(root: Path, files: Sequence[NamedFile]) -> Iterator[Finding]:
-    """Yield which summaries of files, all of which can be read, are not what was or should have been written."""
+    """Yield the wrong summaries of readable files."""
     for file in files:
         path = root / file.subject
         with suppress(FileNotFoundError):
@@ -35,7 +35,7 @@ def summary_findings(root: Path, files: Sequence[NamedFile]) -> Iterator[Finding
 
 
 def _wrong(path: Path, file: NamedFile) -> str | None:
-    """What is wrong with a file's summary, or None."""
+    """Return the fault of a file's summary, or None."""
     found, kept = read_summary(str(path), file.rows), read_filter(str(path), file.rows)
     if not is_readable(path, filtered=kept is not None, counted=found is not None):
         return "it cannot be read, or is of another number of rows"

@@ -40,7 +40,7 @@ RUN_CLAIM = ".run.claim.json"
 """The claim of the process that keeps a warehouse up to date."""
 _CLOCK = ".update.clock"
 _doing: dict[str, str] = {}
-"""What this process does in each root; the next writing of the claim records it."""
+"""The current work of this process in each root; the next renewal of the claim records it."""
 
 
 @contextmanager
@@ -72,7 +72,7 @@ def store_claim(root: Path, now: int, name: str = CLAIM) -> Iterator[None]:
 
 
 def announce(root: Path, doing: str) -> None:
-    """Note what the holder does now; the claim has it within seconds."""
+    """Note the current work of the holder; the claim records it within seconds."""
     _doing[str(root)] = doing
 
 

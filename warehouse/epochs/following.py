@@ -62,13 +62,13 @@ class ShedRecord:
 
 @dataclass(frozen=True)
 class CoalescedRecord:
-    """What a coalesced table holds, and which points it did not take.
+    """The definition of a coalesced table, and its counts of ignored points.
 
-    ``full_from`` is the instant (microseconds) from which on it has every point that arrived; None: from the first one of its
-    stream. Since its first build ``repeated`` points had the group and the stamp of another, ``late`` ones had left the window
-    before they were loaded. One that is ``emptied``, in the base of a plan that goes back, has no row. ``shed`` is None where
-    nothing was ever shed, and where the epoch wrote no row of the table: then its ledger has the figures. ``over`` is that of the
-    last update that wrote some.
+    It has every point that arrived from ``full_from`` on (microseconds; None: from the first point of its stream). Since its
+    first build ``repeated`` points had the group and the stamp of another, and ``late`` points had left the window before they
+    were loaded. An ``emptied`` table, in the base of a plan that goes back, has no row. ``shed`` is None if nothing was ever
+    shed, or if the epoch wrote no row of the table: then its ledger has the figures. ``over`` is from the last update that wrote
+    rows.
     """
 
     definition: CoalescedDefinition
@@ -82,7 +82,7 @@ class CoalescedRecord:
 
 @dataclass(frozen=True)
 class LazyTable:
-    """A coalesced table without files of its own: each read makes its rows of the points that its stream stores.
+    """A coalesced table without files: each read makes its rows from the points that its stream stores.
 
     ``condition`` is ``same`` or ``of`` in DuckDB's SQL, which ``reads`` columns of the stream. ``full_from`` is the instant
     (microseconds) from which on the stream has stored every point for the whole window; None: from its first one on.

@@ -7,11 +7,11 @@ durable: a reader sees the whole record or no record.
 ``format`` increases if an older build would go wrong because it ignores a new part; that build then refuses the record and names
 the build that wrote it. A part that may be ignored, such as a new field with a default, needs no new format. Every build reads
 all formats from 1 to its own. Format 2: ledgers name shards of landing files. Format 3: answers of aggregates wait for time,
-synopses have live rows and lists of items, there are coalesced tables. A build of format 2 would leave waiting answers out for
-good, and take a coalesced table of a plan for a stream.
+synopses have live rows and lists of items, there are coalesced tables. A build of format 2 would never give waiting answers, and
+would take a coalesced table of a plan for a stream.
 
-``plan`` is the write-ahead record of an epoch, ``epoch`` the epoch, ``past`` an epoch whose files may be gone (renamed,
-so that no reader pins it), ``ledger`` the landing files known up to an epoch.
+``plan`` is the write-ahead record of an epoch, ``epoch`` the epoch, ``past`` an epoch whose files may be deleted (renamed, so
+that no reader pins it), ``ledger`` the landing files known up to an epoch.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """The landing files that earlier epochs know.
 
-Every epoch records what it loaded. A ledger ``<m>.ledger.json`` sums up the epochs up to ``m``, so that old records need not be
-read and can be deleted. Known now = the newest ledger, then the epochs above it, in order.
+Every epoch records the files that it loaded. A ledger ``<m>.ledger.json`` has the files of all epochs up to ``m``, so that old
+records need not be read and can be deleted. The known files are those of the newest ledger, changed by the later epochs in order.
 
 A ledger names shards of the loaded files (:mod:`warehouse.ingest.known`), each a file ``ledger/<name>`` that is never changed:
-the next ledger names the same ones for all that did not change. An update writes one once ``_EPOCHS`` epochs are above the
-newest. Two kinds of ledgers stay: the newest few, and the newest one at or below the oldest readable epoch, from which it can be
-derived what was known at any readable epoch.
+the next ledger names the same shards for unchanged files. An update writes a ledger once there are ``_EPOCHS`` later epochs. Two
+kinds of ledgers stay: the newest few, and the newest one at or below the oldest readable epoch, from which the known files of any
+readable epoch can be derived.
 """
 
 from __future__ import annotations

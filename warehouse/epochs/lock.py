@@ -1,8 +1,7 @@
 """The writer lock: one update per warehouse; and the lock of the process that updates at every grid point.
 
-A file lock that dies with its process, and a second one that the update's JVM holds until it has ended: an
-orphaned JVM may still be writing files where the next update stages its own. In an object store there is neither:
-:mod:`warehouse.epochs.claim`.
+One file lock ends with its process. The update's JVM holds a second one until it has ended, since an orphaned JVM may still write
+files to the directory in which the next update stages its files. In an object store :mod:`warehouse.epochs.claim` replaces both.
 """
 
 from __future__ import annotations

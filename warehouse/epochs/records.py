@@ -68,7 +68,7 @@ class ForeignCommits:
 
 @dataclass(frozen=True)
 class Stopped:
-    """A table that stands still while others move, since outsiders changed it.
+    """A table that does not move while others do, since outsiders changed it.
 
     ``slot`` is the last slot to which it was moved, and from which it continues; ``first`` as in :class:`Loaded`.
     """
@@ -151,7 +151,7 @@ class FormerLayout:
     """A layout from which a table migrates side by side: it gets no new rows, and its rows only expire.
 
     ``since`` is the slot at which it was replaced, ``rows`` its live rows then. Once it has fewer than the share ``move_below``
-    of these, the remaining rows move to the present layout; None: they only expire.
+    of these, the remaining rows move to the current layout; None: they only expire.
     """
 
     layout: Layout
@@ -171,12 +171,13 @@ class TableState:
     A ``state`` table is internal: it has the state of an operator of a view, or is a ``synopsis``. An ``archive`` has the expired
     rows of the stream ``archive_of``, an ``aggregate`` its ``answers``, a ``coalesced`` table the points of a stream.
 
-    ``schema_file`` is a zero-row Parquet file of the table's columns, relative to the root; ``declared`` is false for a table
-    that is frozen because its declaration is gone. ``newest`` is the largest ``_ts`` that was ever stored in it (to the
-    millisecond; None: not known), whether or not the row has expired since. ``former`` are the layouts of before a migration side
-    by side that still hold rows. ``properties`` is the number of the set of Delta properties that it and the side tables have
-    (:data:`warehouse.storage.tables.PROPERTIES`). A table that outsiders changed is ``stopped``: its state is that of before.
-    ``adopted`` are the files, relative to ``path``, that an outsider's OPTIMIZE wrote; they are not sorted and have no filters.
+    ``schema_file`` is a zero-row Parquet file of the table's columns, relative to the root; ``declared`` is False for a table
+    that is frozen because its declaration was removed. ``newest`` is the largest ``_ts`` that was ever stored in it (to the
+    millisecond; None: unknown), even if the row has expired since. ``former`` are layouts before a migration side by side that
+    still have rows. ``properties`` is the number of the set of Delta properties that it and the side tables have
+    (:data:`warehouse.storage.tables.PROPERTIES`). A table that outsiders changed is ``stopped``: its state is the one before the
+    change. ``adopted`` are the files, relative to ``path``, that an outsider's OPTIMIZE wrote; they are not sorted and have no
+    filters.
     """
 
     name: str
@@ -235,7 +236,7 @@ class TableState:
 
     @property
     def owner(self) -> str:
-        """The declared name to which it belongs: its own, its view's, or that of the stream of a synopsis."""
+        """The declared name to which it belongs: its own name, its view's, or that of a synopsis's stream."""
         if self.synopsis is not None:
             return self.synopsis.synopsis.source
         return self.view.view if self.view else self.name
@@ -360,13 +361,12 @@ class Epoch:
     """A committed, consistent set of table versions at one window time.
 
     ``slot`` is the last processed slot k, ``previous_slot`` k0 of the update that made it; ``catalog_digest`` is the SHA-256 of
-    the ``warehouse.toml`` that was in force, ``log_retain`` the largest ``retain`` that the tables' properties were set for.
-    ``cause`` is the verb that made it; ``starts_from`` the epoch whose contents a rollback or a restatement went back to.
-    ``planned_at`` is when its plan was made (0: not known). ``declared`` are the keys of the ``warehouse.toml`` that was in force
-    (None: not known). ``entries`` are the log entries that the tables' versions are, by directory (empty in epochs of older
-    builds). ``refused`` are declared views that have no table, since they cannot be maintained, with the reason. ``foreign`` are
-    the commits of outsiders that it is above. ``lazy`` are the coalesced tables that have no files, ``choices`` what was decided
-    where ``how`` is ``"auto"``.
+    the ``warehouse.toml`` of that time, ``log_retain`` the largest ``retain`` in the tables' properties. ``cause`` is the verb
+    that made it; ``starts_from`` is the epoch whose contents a rollback or a restatement restored. ``planned_at`` is when its
+    plan was made (0: unknown). ``declared`` has the keys of the ``warehouse.toml`` of that time (None: unknown). ``entries`` has
+    by directory the log entries of the tables' versions (empty in epochs of older builds). ``refused`` has the declared views
+    without a table, since they cannot be maintained, with the reason. ``foreign`` has the commits of outsiders below the tables'
+    versions. ``lazy`` are the coalesced tables without files, ``choices`` the decisions about tables with ``how = "auto"``.
     """
 
     number: int

@@ -1,7 +1,7 @@
-"""Views that were found to differ from their queries: recorded next to the epochs until each one is repaired.
+"""Records views that differ from their queries, next to the epochs, until each one is repaired.
 
-``findings/VIEW.json`` exists from when a verification found a difference until the view is rebuilt and found equal, or a later
-verification finds it equal. No row of the view is in it: rows that are erased from the tables must not stay in a finding.
+A verification that finds a difference writes ``findings/VIEW.json``. It is removed once the view was rebuilt and is equal, or a
+later verification finds it equal. It has no rows of the view: rows that are erased from the tables must not stay in a finding.
 ``findings/.verified.json`` says when all views were verified last.
 """
 

@@ -1,4 +1,4 @@
-"""What the judgement goes by: plain values, read from the newest epochs, the landing directories, the clock and the disk."""
+"""The facts behind the verdict: plain values from the newest epochs, the landing directories, the clock and the disk."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["KINDS", "LEVELS", "Arrivals", "Facts", "Kind", "Level", "Running", "
 
 @dataclass(frozen=True)
 class Arrivals:
-    """What became of the rows that arrived for a table in ``updates`` updates; counts of rows.
+    """Counts of the rows that arrived for a table in ``updates`` updates.
 
-    ``late`` and ``dead`` leave out the updates in which a table is built or catches up over several slots: there rows
-    are late, or dead on arrival, because of the past and not because of the interval. ``on_time`` counts the rows of the others.
+    ``late`` and ``dead`` leave out updates that build a table or catch up over several slots: their rows are late, or dead on
+    arrival, because of the past and not because of the interval. ``on_time`` counts the rows of the other updates.
     """
 
     updates: int = 0
@@ -27,13 +27,13 @@ class Arrivals:
 
 @dataclass(frozen=True)
 class TableFacts:
-    """A declared table, or one that the newest epoch still has; each reason is a sentence, or None.
+    """A declared table, or a table that the newest epoch still has; each reason is a sentence, or None.
 
-    ``unreadable`` are landing files by path with the reason, ``changed`` paths, as commands call them, that changed after they
-    were loaded, ``vanished`` the number of loaded files that are gone from an empty landing directory. ``answers_waiting`` are
-    due windows of an aggregate that were not answered, the first of them since ``answers_late`` updates. Of a coalesced table
-    ``over_budget`` members are more than its budget. Of a view under a budget ``lapsed`` units ended before they were made, since
-    the epoch before. ``declared`` is false for a table whose declaration is gone.
+    ``unreadable`` has landing files by path with the reason. ``changed`` are the paths, as in commands, of files that changed
+    after they were loaded. ``vanished`` is the number of loaded files that are missing from an empty landing directory.
+    ``answers_waiting`` counts due windows of an aggregate that were not answered, the first of them since ``answers_late``
+    updates. A coalesced table has ``over_budget`` more members than its budget. ``lapsed`` units of a view under a budget ended
+    before they were made, since the epoch before. ``declared`` is False for a table whose declaration was removed.
     """
 
     name: str
@@ -67,10 +67,10 @@ class Running:
 class Facts:
     """A warehouse at an instant ``now``; instants and durations in microseconds, sizes in bytes.
 
-    ``planned`` is when an update was begun that wrote no epoch yet, if there is one. ``listing`` says why landing directories
-    cannot be listed; ``replayed`` whether the past is replayed, so that nobody waits for the next update; ``outsiders`` what
-    others committed that the next update judges; ``layouts`` which layouts no longer fit, by table. ``disk_free`` is None where
-    it is not known, as in an object store. ``written`` is what the last update wrote.
+    ``planned`` is when an update began that has not written its epoch yet, if there is one. ``listing`` says why landing
+    directories cannot be listed. ``replayed``: the past is replayed, so nobody waits for the next update. ``outsiders`` are
+    commits of others that the next update will judge. ``layouts`` has by table the layouts that no longer fit. ``disk_free`` is
+    None if it is unknown, as in an object store. ``written`` is the number of bytes that the last update wrote.
     """
 
     now: int
@@ -133,16 +133,16 @@ class Shares:
 
 @dataclass(frozen=True)
 class Thresholds:
-    """What is still well.
+    """The thresholds of concerns.
 
     Attributes
     ----------
     rejected, dead_on_arrival, late
-        Shares of the rows that arrived, from 0 to 1, of the last update or of the last day; more is a concern.
+        Shares of the rows that arrived in the last update or on the last day, from 0 to 1; a larger share is a concern.
     overdue
         Microseconds that the next update may be late; None: one update interval.
     disk_free
-        Bytes that must be free where the root is; None: twice what the last update wrote, and at least 1 GB.
+        Bytes that must be free on the root's disk; None: twice the bytes that the last update wrote, and at least 1 GB.
     ignore
         Kinds of concerns that do not count.
     tables

@@ -64,9 +64,9 @@ def judge(facts: Facts, thresholds: Thresholds | None = None) -> Health:
     Parameters
     ----------
     facts
-        What is known of it at one instant.
+        The facts about it at one instant.
     thresholds
-        What is still well; None: the defaults.
+        The thresholds of concerns; None: the defaults.
 
     """
     bounds = thresholds or Thresholds()
@@ -129,7 +129,7 @@ def _ahead(facts: Facts) -> Iterator[Concern]:
 
 
 def ahead_of_clock(window_time: int, now: int) -> str:
-    """Return what it means that a window time lies ahead of the clock (both in microseconds), and what to do."""
+    """Return a text about a window time ahead of the clock (both in microseconds), and what to do."""
     return (
         f"the window time {format_instant(window_time)} is {rough(window_time - now)} ahead of the clock, so no update moves a "
         "table until then. If an update ran while the clock was wrong, go back to a backup with "

@@ -1,9 +1,9 @@
 """Backups: copies of the newest epoch with everything from which an update can continue; updates may run at the same time.
 
-A backup is ``root/`` as it was when only that epoch was readable, ``warehouse.toml``, and ``backup.json``, written last, with the
-size and SHA-256 of every file. Neither lock nor pin is held. Data files, schema files, shards and log entries are never changed,
-only deleted, so a file that was linked or copied is whole; if one was deleted, or the epoch is no longer readable at the end
-(because of an erasure or `retain`), the backup starts again with the newest epoch.
+A backup has the files of ``root/`` that this epoch alone needs, ``warehouse.toml``, and ``backup.json``, which is written last,
+with the size and SHA-256 of every file. It holds neither lock nor pin. Data files, schema files, shards and log entries are never
+changed, only deleted, so a file that was linked or copied is whole; if one was deleted, or the epoch is no longer readable at the
+end (because of an erasure or `retain`), the backup starts again with the newest epoch.
 
 Checksums are computed from verified bytes: data files by their names or pages, records and shards by their checksums, logs by a
 replay. So a damaged warehouse never gives a backup that seems complete.
@@ -85,7 +85,7 @@ class _Record:
 
 @dataclass(frozen=True)
 class _Source:
-    """A file to take along: where it is, where it goes below the backup; ``fixed`` ones are never changed, so may be linked."""
+    """A file to copy: its path, and its path in the backup. ``fixed`` files are never changed, so they may be linked."""
 
     path: Path
     into: str
@@ -213,7 +213,7 @@ def _digest(path: Path) -> str:
 
 
 def _problem(place: Path, into: str) -> str | None:
-    """Return how a file differs from what was written, as far as the file itself shows it, or None."""
+    """Return the damage of a file, as far as the file itself shows it, or None."""
     if into.endswith(".parquet"):
         return damage(place)
     if into.startswith(f"root/{DIRECTORY}/"):

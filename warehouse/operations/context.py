@@ -1,4 +1,4 @@
-"""What every verb that writes is given: the declarations, the clock, Spark when it is needed, and the writer lock."""
+"""The context of every verb that writes: the declarations, the clock, Spark when it is needed, and the writer lock."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class WriteContext:
         return inputs, facts
 
     def reading_spark(self) -> SparkSession:
-        """Return Spark for what waits in the landing directories and what one update may read of the tables."""
+        """Return Spark, configured for the waiting landing files and for the rows that one update may read."""
         last = newest_epoch(self.root)
         if self.waiting is None:
             self.inputs(last, {})
@@ -143,11 +143,10 @@ def _jvm_released(root: Path) -> Iterator[None]:
             keep_jvm_lock(root)
 
 
-# What an update does, as log records of the standard library: logger ``warehouse.updates``, one record for each
-# moment.
+# Logs the progress of an update by the standard library: logger ``warehouse.updates``, one record for each moment.
 #
-# A record's message is for people; its ``fields`` (an attribute of the record) say the same for machines. Nothing of
-# rows, keys or settings is in either. Who calls the library decides what becomes of the records.
+# A record's message is for people; its attribute ``fields`` has the same facts for machines. Neither has values of rows, keys or
+# settings. The caller of the library configures the logger.
 
 _LOGGER = logging.getLogger("warehouse.updates")
 _TOLD = {

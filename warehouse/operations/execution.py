@@ -55,7 +55,7 @@ class CurrentState:
     finished
         The epochs that were completed just now.
     stopped
-        The directories that outsiders changed: nothing may be written to them.
+        The directories that outsiders changed; no verb may write to them.
     notices
         Warnings about foreign commits that stop no table.
 
@@ -104,7 +104,7 @@ def _require_untouched(plan: Plan, current: CurrentState) -> None:
 
 
 def _require_executable(context: WriteContext, plan: Plan) -> None:
-    """Find before anything is written what would stop the plan for good, since a recorded plan is always finished."""
+    """Raise errors that would stop the plan forever before it is recorded, since a recorded plan is always finished."""
     root, catalog = context.root, context.catalog
     for step in plan.steps:
         if isinstance(step, CreateTable) and (root / step.path / "_delta_log").exists():

@@ -1,10 +1,10 @@
-"""Gives up the plan of an update if outsiders changed a table that it writes, so that only this table stands still.
+"""Gives up the plan of an update if outsiders changed a table that it writes, so that only this table is stopped.
 
 A plan is executed as a whole: a table that cannot be moved would stop all others until the change is undone. So the plan is
 undone instead. Each table that no outsider changed gets a commit that restores its former content, tables that the plan created
 are removed, and then the plan itself. The remaining commits changed no row, and belong to the next epoch; the update makes
-another plan, in which the changed tables stand still. The plan's commits in these stay: the command that undoes the outsider's
-commits undoes them, too.
+another plan, in which the changed tables are stopped. The former plan's commits in these tables stay: the command that undoes the
+outsiders' commits undoes them, too.
 
 A crash in between leaves the plan. The process that finishes it gives up the rest, or executes the plan if the change was undone
 by then.

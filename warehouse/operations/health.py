@@ -45,7 +45,7 @@ def health_facts(
     now: int,
     layouts: bool = True,
 ) -> Facts:
-    """Return what is known of a warehouse at an instant.
+    """Return the facts about a warehouse at an instant.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def _called(catalog: Catalog, stream: str, path: str) -> str:
 
 
 def arrivals(chosen: Sequence[Epoch], known: Sequence[Epoch], table: str) -> Arrivals:
-    """Return what became of the rows that arrived for a table in the chosen epochs, of those that are ``known``."""
+    """Return the counts of rows that arrived for a table in the chosen epochs, as far as these are ``known``."""
     first = next((epoch.number for epoch in known if epoch.table(table) is not None), None)
     stood_still = {each.number for each in known if (state := each.table(table)) is not None and state.stopped is not None}
     total = Arrivals()

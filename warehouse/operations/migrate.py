@@ -24,14 +24,14 @@ __all__ = ["MigratedTable", "MigrationReport", "MigrationRequest", "migrate"]
 def migrate(
     context: WriteContext, table: str | None, request: MigrationRequest, *, dry_run: bool = False
 ) -> MigrationReport:
-    """Give a table, or every one whose declaration asks for it, another layout, columns or grid of times.
+    """Give a table, or every table whose declaration changed, another layout, columns or grid of times.
 
     A dry run needs no lock and writes nothing.
 
     Raises
     ------
     MigrationError, UsageError, LayoutError
-        When it cannot be done, or not in this way; nothing was written then.
+        When the migration is impossible, or needs other options; then nothing was written.
 
     """
     switched = switched_table(context, table, newest_epoch(context.root))

@@ -1,10 +1,10 @@
-"""Migrating: a table gets another layout, columns or grid of times without being loaded again.
+"""Migrates tables: a table gets another layout, columns or grid of times without loading its files again.
 
-Both ways of the doubly-partitioned-index sheet, section 8.4. A *rebuild* writes the live rows again and switches at one epoch
-of the same window time. *Side by side* new rows go to the new layout from the next update on while the old one only expires;
-readers, who know of files and not of layouts, read both. Here is what may be migrated how;
-:mod:`warehouse.operations.migrate_plan` makes the plan of a rebuild, :mod:`warehouse.planning.former_layouts` lets former
-layouts age.
+There are the two ways of the doubly-partitioned-index sheet, section 8.4. A *rebuild* writes the live rows again and switches at
+one epoch of the same window time. *Side by side*, new rows go to the new layout from the next update on, while rows of the old
+one only expire; readers know files, not layouts, and read both. This module decides which migrations are possible;
+:mod:`warehouse.operations.migrate_plan` makes the plan of a rebuild, :mod:`warehouse.planning.former_layouts` lets former layouts
+age.
 """
 
 from __future__ import annotations
@@ -114,12 +114,12 @@ class Migration:
     spark: Callable[[], SparkSession]
 
     def outcome(self, table: str | None, request: MigrationRequest, *, dry_run: bool = False) -> MigrationWork:
-        """Return what migrating a table, or every one whose declaration asks for it, is to do; a dry run gets no plan.
+        """Return the work of migrating a table, or every table whose declaration changed; a dry run gets no plan.
 
         Raises
         ------
         MigrationError, UsageError, LayoutError
-            When it cannot be done, or not in this way.
+            When the migration is impossible, or needs other options.
 
         """
         found = differences(self.catalog, self.last)
@@ -172,7 +172,7 @@ class Migration:
         return [stream]
 
     def _require_common_time(self, table: str | None, request: MigrationRequest) -> None:
-        """Slots are counted again for all tables at once, from an instant at which a slot ends before and afterwards."""
+        """Raise an error if the grid of times cannot change: for all tables at once, at the end of a slot of both grids."""
         if table is not None or request.side_by_side:
             raise UsageError(
                 "anchor or update_interval changed, so the slots of all tables are counted again: `stream-wh migrate --rebuild`"

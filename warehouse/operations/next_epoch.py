@@ -59,10 +59,9 @@ def tables_standing_still(catalog: Catalog, current: CurrentState, views: SoundV
 def catch_up_slots(
     catalog: Catalog, last: Epoch | None, inputs: Sequence[StreamInput], views: SoundViews, still: StandingStill
 ) -> list[int]:
-    """Return the slot of an epoch again if the epoch lacks something, else nothing.
+    """Return the slot of the last epoch again if the epoch is incomplete, else an empty list.
 
-    Declared tables or columns that do not exist yet, files that were left over, and tables that stood still and can go on are
-    missing.
+    It is incomplete if declared tables or columns do not exist yet, if files were left over, or if stopped tables can continue.
     """
     if last is None:
         return []
@@ -93,22 +92,22 @@ def next_epoch(
 ) -> CurrentState:
     """Make the next epoch, and return the state after it.
 
-    Its ``last`` is the one before when the windows stay and nothing was to be built but views that cannot be.
+    Its ``last`` is the former epoch if the windows do not move and only impossible views were to be built.
 
     Parameters
     ----------
     context, current
         The warehouse, whose lock is held, and its state.
     views
-        What is declared; views that Spark refuses are added to those that stand still.
+        The declared views; views that Spark refuses are added to the stopped ones.
     slot
         The slot of the epoch.
     excluded
         Files that earlier epochs of the same update could not read.
     inputs
-        What waits after ``current.last``; None: the landing directories are listed.
+        The waiting files after ``current.last``; None: the landing directories are listed.
     switched
-        The declarations, where a migration has decided which coalesced tables are lazy; None: an update decides of new ones.
+        The declarations of a migration that has decided which coalesced tables are lazy; None: the update decides about new ones.
 
     """
     last = current.last
@@ -148,7 +147,7 @@ def next_epoch(
 
 
 def chosen(context: WriteContext, last: Epoch | None) -> tuple[Catalog, tuple[Choice, ...]]:
-    """Return the declarations with what is decided of coalesced tables that are new, by the points that are stored."""
+    """Return the declarations with the decisions about new coalesced tables, from the stored points."""
     catalog = context.catalog
     if last is None or not any(table.how == "auto" for table in catalog.coalesced):
         return catalog, ()

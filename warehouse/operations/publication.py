@@ -22,7 +22,7 @@ def publish(context: WriteContext, epoch: Epoch, *, rebuild: bool = False) -> No
 
 
 def publish_live_tables(context: WriteContext, epoch: Epoch, *, rebuild: bool = False) -> tuple[str, ...]:
-    """Move the Delta tables of exactly the live rows to the newest epoch, and return those that did not have it."""
+    """Move the Delta tables of exactly the live rows to the newest epoch, and return the names of the moved ones."""
     from warehouse.publishing.live.publish import live_rules  # noqa: PLC0415 - same
     from warehouse.publishing.live.publish import publish as publish_live  # noqa: PLC0415 - it takes the engine
 

@@ -50,7 +50,7 @@ def rebuild(context: WriteContext, view: str) -> RebuildReport:
     Raises
     ------
     UnknownNameError, ConfigurationError
-        When there is no such view, or it cannot be maintained as it is declared; nothing was written then.
+        When there is no such view, or it cannot be maintained as it is declared; then nothing was written.
 
     """
     catalog = context.catalog

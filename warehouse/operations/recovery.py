@@ -27,7 +27,7 @@ __all__ = ["restore_project"]
 
 
 def restore_project(directory: Path, backup: Path, *, now: int, replace: bool = False) -> Backup:
-    """Restore a backup into a project directory; a ``warehouse.toml`` that is there stays, and says where the root is.
+    """Restore a backup into a project directory; an existing ``warehouse.toml`` stays, and names the root.
 
     Parameters
     ----------
@@ -38,14 +38,14 @@ def restore_project(directory: Path, backup: Path, *, now: int, replace: bool = 
     now
         The clock, in microseconds.
     replace
-        Whether a root that is there gives way: it is renamed, nothing of it is deleted.
+        Whether an existing root is renamed; nothing of it is deleted.
 
     Raises
     ------
     BackupError
-        When the backup is not whole, or a root is there and was not to be replaced, or cannot be.
+        When the backup is incomplete, or a root exists and may not or cannot be replaced.
     StorageFailedError
-        When the disk does not take it.
+        When a file cannot be written.
 
     """
     made = verify(backup)

@@ -1,11 +1,11 @@
-"""Repairs that need no decision: of files whose content is also elsewhere, or that are not needed.
+"""Repairs that need no decision: of files that are not needed, or whose content exists in other files.
 
-* A newest epoch's record that is damaged is set aside: its plan is then one that is not finished, and finishing it finds the
-  commits in the tables' logs and writes the record again.
-* Damaged plans of epochs that are written, temporary files and records that were set aside before are removed.
-* A checkpoint that the commits contradict, which are all there, is removed.
+* A damaged record of the newest epoch is set aside. Then its plan is unfinished; finishing it finds the commits in the tables'
+  logs and writes the record again.
+* Damaged plans of written epochs, temporary files, and records that were set aside before are removed.
+* A checkpoint is removed if the commits contradict it and are complete.
 * A table's zero-row file is written again from the epoch's record.
-* A key summary that does not say what is in its file is removed: no answer needs it.
+* A key summary that contradicts its file is removed: no answer needs it.
 
 Data is never invented: a missing or damaged data file or commit needs a person.
 """

@@ -1,9 +1,9 @@
-"""Restating: a table's landing files are read once more under today's declaration, in place of what they gave before.
+"""Restates a table: its landing files are loaded again under the current declaration, and replace the rows that they gave.
 
-A table does not say which file a row came from, but its epochs say what they held. So a restatement restores one table to
-what it held at an earlier epoch, or empties it, and loads the files that were loaded since once more, all in one new epoch at
-the same window time; the views above are rebuilt. To retry what was rejected the table stays as it is, and only records
-that were rejected, and files that could not be read, are tried again.
+A table does not record the file of each row, but each epoch records its landing files. So a restatement restores a table to its
+contents at an earlier epoch, or empties it, and loads the files that were loaded since again, all in one new epoch at the same
+window time. Views over the table are rebuilt. To retry rejected records, the table does not change, and only rejected records and
+unreadable files are tried again.
 
 :mod:`warehouse.operations.restated_files` finds the files, :mod:`warehouse.operations.restate_plan` makes the plan.
 """
@@ -40,9 +40,9 @@ __all__ = ["RestateReport", "restate"]
 
 @dataclass(frozen=True)
 class RestateReport:
-    """What a restatement did: the epochs it made, the epoch whose rows stayed, and the files that it read once more.
+    """The result of a restatement: the epochs that it made, the epoch whose rows stayed, and the files that it loaded again.
 
-    ``lost`` files gave rows once and are not there as they were; those ``put_back`` had been archived.
+    ``lost`` files gave rows once, and are missing or changed now; ``put_back`` files were restored from the archive.
     """
 
     epochs: tuple[Epoch, ...]
@@ -62,7 +62,7 @@ def restate(
     rejected: bool = False,
     allow_lost: bool = False,
 ) -> RestateReport:
-    """Read landing files of a stream or relation once more, in place of the rows they gave.
+    """Load landing files of a stream or relation again, and replace the rows that they gave.
 
     Parameters
     ----------
@@ -71,17 +71,18 @@ def restate(
     table
         A declared stream or relation.
     since
-        Files that were loaded after this window time (microseconds); None: all whose epochs are still readable; ``first``:
-        every file that is known. Then what the table on disk cannot follow, such as a column's type, may have changed.
+        Load the files that were loaded after this window time (microseconds); None: all files whose epochs are still readable;
+        ``first``: every known file. With ``first`` the declaration may have changes that a table cannot follow, such as a
+        column's type.
     rejected
-        Only records that were rejected, and files that could not be read.
+        Load only rejected records and unreadable files.
     allow_lost
-        Go on although files that gave rows are not there any more: these rows are lost.
+        Continue if files that gave rows no longer exist: these rows are lost.
 
     Raises
     ------
     RestateError
-        When it cannot be done; nothing was written then.
+        When the restatement is impossible; then nothing was written.
 
     """
     with locked(context):

@@ -27,11 +27,11 @@ __all__ = ["Reread", "loaded_since", "rejected_before"]
 
 @dataclass(frozen=True)
 class Reread:
-    """Files to read once more, and those that are not there as they were.
+    """Files to load again, and files that are missing or changed.
 
-    ``since`` is the epoch whose contents stay (None: of nothing). ``retried`` are the paths of files of which only rejected
-    records are wanted; None when the table is restored. ``back`` are files that were archived and go back to the landing
-    directory: where they lie (relative to ``move_to``) by path.
+    ``since`` is the epoch whose contents stay (None: the table is emptied). ``retried`` are the paths of files of which only
+    rejected records are wanted; None if the table is restored. ``back`` has archived files that return to the landing directory:
+    it maps the path of each to its place relative to ``move_to``.
     """
 
     files: tuple[LandingFile, ...]
@@ -50,7 +50,7 @@ def loaded_since(
     since: int | Literal["first"] | None,
     archived: ArchivedFiles,
 ) -> Reread:
-    """Return the files that were loaded after a window time, and those that could not be read.
+    """Return the files that were loaded after a window time, and the files that could not be read.
 
     Parameters
     ----------

@@ -124,7 +124,7 @@ def forget_past(root: Path) -> None:
 def sweep(
     root: Path, *, now: int, grace: int = GRACE, dry_run: bool = False, spared: Container[str] = frozenset()
 ) -> VacuumReport:
-    """Delete every file under the tables that no readable epoch names and that is older than ``grace``.
+    """Delete every file under the tables that is older than ``grace`` and that no readable epoch names.
 
     The caller holds the writer lock, has finished any open plan and retired epochs beyond ``retain``. ``spared`` directories are
     left out: directories that outsiders changed, whose commits name files that no epoch names, and for a dry run the directories

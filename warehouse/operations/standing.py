@@ -1,8 +1,8 @@
-"""Finds the tables and views that stand still because outsiders changed them or their inputs; the others move on.
+"""Finds the tables and views that are stopped because outsiders changed them or their inputs; the others move on.
 
-Invariant: later epochs name the same version of a table that stands still, and its state has the slot from which it continues
+Invariant: later epochs name the same version of a stopped table, and its state has the slot from which it continues
 (:class:`warehouse.epochs.records.Stopped`). No landing file of it is loaded until then. The first update after the change was
-undone moves it from that slot to the window time, like a table that is late.
+undone moves it from this slot to the window time, like a late table.
 """
 
 from __future__ import annotations

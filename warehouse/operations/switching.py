@@ -44,15 +44,15 @@ def switched_table(context: WriteContext, table: str | None, last: Epoch | None)
 
 
 def switch(context: WriteContext, table: Coalesced, request: MigrationRequest, *, dry_run: bool = False) -> MigrationReport:
-    """Make a coalesced table as it is declared: eager or lazy.
+    """Make a coalesced table eager or lazy, as it is declared.
 
     Raises
     ------
     UsageError
-        When the request asks for anything else.
+        When the request has other options.
     MigrationError
-        When its stream stands still, or does not store every point of the table; when the last update left files of it; or when
-        readable epochs have files of the table as it was stored before.
+        When its stream is stopped, or does not store every point of the table; when the last update left files of it; or when
+        readable epochs have files of the table from an earlier time.
 
     """
     name, catalog = table.name, context.catalog
@@ -86,7 +86,7 @@ def switch(context: WriteContext, table: Coalesced, request: MigrationRequest, *
 
 
 def _wanted(context: WriteContext, table: Coalesced) -> str:
-    """How a table is to be kept: as it is declared, or where that is left open on the side that costs less by a tenth."""
+    """Return ``eager`` or ``lazy``: as declared or, if the declaration leaves it open, the way that costs less by a tenth."""
     catalog = context.catalog
     now = "lazy" if table in catalog.lazy else "eager"
     if table.how != "auto":
@@ -141,7 +141,7 @@ def _members(pin: Pin, reader: Reader, table: LazyTable) -> list[int]:
 
 
 def _forgotten(context: WriteContext, catalog: Catalog, last: Epoch, table: Coalesced) -> Epoch:
-    """Write the epoch from which on a table has no files; others that wait for their migration stay as they are."""
+    """Write the epoch from which on a table has no files; other tables that wait for their migration do not change."""
     name, state = table.name, last.table(table.name)
     if state is None:
         raise TypeError(f"{name} is not stored")

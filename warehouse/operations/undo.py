@@ -73,9 +73,9 @@ class Undone:
 
 @dataclass(frozen=True)
 class _Directory:
-    """A table's directory (relative to the root), at the version that the newest epoch names, and the names that mean it.
+    """A table's directory (relative to the root), at the version that the newest epoch names, and the names of its tables.
 
-    ``named`` is the epoch's entry for it; None if the unfinished plan creates it: then no version is named. ``steps`` are the
+    ``named`` is the epoch's entry for it; None if the unfinished plan creates it, so that no version is named. ``steps`` are the
     numbers of the plan's steps in it.
     """
 
@@ -111,7 +111,7 @@ def undo_foreign(context: WriteContext, table: str | None = None, *, dry_run: bo
     Raises
     ------
     NoEpochError, UnknownNameError
-        When there is nothing to undo, or no such table.
+        When there is no epoch, or no such table.
     MissingPartError
         When files that must come back no longer exist, or the table's log was replaced; that table is unchanged.
 

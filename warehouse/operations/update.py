@@ -79,7 +79,7 @@ def update(context: WriteContext, options: UpdateOptions) -> UpdateReport:
     Raises
     ------
     UpdateTimeError, EmptyFirstRunError, LockHeldError, ChangedDeclarationError, LandingError, ForeignChangeError
-        Nothing was written then, or a later update completes what was begun.
+        Either nothing was written, or a later update completes the begun work.
 
     """
     target = target_slot(context.catalog, options, context.clock())

@@ -42,7 +42,7 @@ def vacuum(context: WriteContext, *, dry_run: bool = False) -> VacuumReport:
         return _outlook(catalog, last, recorded_plan(root, last), now=context.clock())
     with locked(context):
         current = finish(context)
-        publish_if_behind(context, current.last)  # or what it shows could go before anybody saw a newer epoch
+        publish_if_behind(context, current.last)  # otherwise files that it names could be deleted before it shows a newer epoch
         now = context.clock()
         freed = retire(root, retain=catalog.retain, now=now)
         freed += sweep(root, now=now, spared=current.stopped)

@@ -49,7 +49,7 @@ def checked_views(
 ) -> tuple[ViewVerdict, ...]:
     """Return the verdict of each view at an epoch (None: the newest), and record the verdicts of the newest one.
 
-    The lock is not taken: an epoch's files stay as long as it is readable. If the epoch is retired during the comparison, the
+    It does not take the lock: an epoch's files stay as long as it is readable. If the epoch is retired during the comparison, the
     newest epoch is compared instead.
 
     Raises

@@ -36,7 +36,7 @@ def in_words(step: Callable[[str], None]) -> Observer:
 def shown_in_notebooks(observer: Observer) -> Observer:
     """Return the observer to call: in a notebook, by default one that shows each step in the cell's output.
 
-    The line is one display that each step replaces. It uses the notebook's own modules and imports nothing elsewhere.
+    The line is one display that each step replaces. It uses the notebook's modules, and imports nothing outside of notebooks.
     """
     shell = _shell()
     if observer is not nobody or shell is None:

@@ -58,7 +58,7 @@ class Bin:
 
 
 def stacked(axis: Axis, series: Sequence[Series], scale: Scale, titles: Sequence[str]) -> str:
-    """Return columns, one for each label, in which the series stand on each other, the first at the foot."""
+    """Return a chart of stacked columns, one for each label, with the first series at the bottom."""
     count = len(axis.labels)
     totals = [sum(each.values[place] for each in series) for place in range(count)]
     frame, top = _frame(max(totals, default=0.0), scale, axis.name)
@@ -144,7 +144,7 @@ def _frame(largest: float, scale: Scale, across: str, up: str = "") -> tuple[lis
 
 
 def _labels(labels: Sequence[str], step: float, *, middle: bool) -> list[str]:
-    """Return as many labels as there is room for, below the middle of their place or below where it begins."""
+    """Return as many labels as fit, below the middle or the begin of their places."""
     named = [(place, label) for place, label in enumerate(labels) if label]
     longest = max((len(label) for _, label in named), default=0)
     most = max(1, (_WIDTH - _LEFT - _RIGHT) // (_LETTER * (longest + 3)))

@@ -52,7 +52,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class LifetimeBins:
-    """How long live rows live: counts in bins of ``width`` microseconds from 0, those beyond the last bin, and for good."""
+    """Lifetimes of live rows: counts in bins of ``width`` microseconds from 0, beyond the last bin, and without end."""
 
     width: int
     bins: tuple[int, ...]
@@ -62,9 +62,9 @@ class LifetimeBins:
 
 @dataclass(frozen=True)
 class TableFigures:
-    """A table at the newest epoch; ``failed`` says why a view, or a table changed from outside, is as it was before.
+    """A table at the newest epoch; ``failed`` says why a view, or a table changed by outsiders, did not move.
 
-    ``interval`` is the update interval, ``periods`` how many of them its rows live at the most (p).
+    ``interval`` is the update interval; rows live at most ``periods`` (p) of them.
     """
 
     name: str
@@ -101,7 +101,7 @@ class TableFigures:
 
 @dataclass(frozen=True)
 class StepFigures:
-    """Seconds of one step of an update; an empty name is what was no step: planning, making durable, the epoch's record."""
+    """Seconds of one step of an update; an empty name is the time outside of steps: planning, syncing, the epoch's record."""
 
     step: str
     seconds: float

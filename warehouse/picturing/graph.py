@@ -1,4 +1,4 @@
-"""Which table is made of which, as boxes and arrows: each box right of all that it reads."""
+"""Draws which tables read which, as boxes and arrows: each box is to the right of all that it reads."""
 
 from __future__ import annotations
 

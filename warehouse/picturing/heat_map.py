@@ -33,7 +33,7 @@ class HeatCell:
 
 
 def heat_map(cells: Sequence[HeatCell], *, across: str, down: str) -> str:
-    """Return the grid, with the number of each row and column and what they are; a grid of one column is laid on its side."""
+    """Return the grid with numbered rows and columns and the names of both axes; a grid of one column is drawn horizontally."""
     columns = 1 + max((cell.column for cell in cells), default=0)
     rows = 1 + max((cell.row for cell in cells), default=0)
     places = {(cell.row, cell.column): cell for cell in cells}

@@ -44,9 +44,9 @@ class Latencies:
         return self.quantile(0.5)
 
     def bins(self) -> tuple[tuple[float, int], ...]:
-        """Return bins 1, 2, 5, 10, ... from around the least to around the greatest: where each begins, and its count.
+        """Return bins 1, 2, 5, 10, ... from about the least to about the greatest latency: the begin of each, and its count.
 
-        The first bin has what is below it too, the last (20 000 seconds) what is above.
+        The first bin also has lower latencies, the last (20 000 seconds) higher ones.
 
         >>> Latencies((0.7, 3.0, 4.0, 11.0)).bins()
         ((0.2, 0), (0.5, 1), (1.0, 0), (2.0, 2), (5.0, 0), (10.0, 1), (20.0, 0))

@@ -35,8 +35,8 @@ _FIELD = (
 )
 """The search field: it hides tables, and rows of tables, that do not have all of the words.
 
-It is hidden until the script shows it: without scripts the page is whole, and the browser's own search finds what is on it.
-Browsers read its output aloud when it changes.
+It is hidden until the script shows it: without scripts the page is complete, and the browser's own search works. Browsers read
+its output aloud when it changes.
 """
 _SCRIPT = """<script>
 (() => {
@@ -67,11 +67,11 @@ def html_page(figures: Figures, name: str, health: Health) -> str:
     Parameters
     ----------
     figures
-        What it shows.
+        The figures of the page.
     name
-        What the warehouse is called.
+        The name of the warehouse.
     health
-        The verdict, which stands on top.
+        The verdict, at the top of the page.
 
     """
     title = f"{name}, as of {format_instant(figures.window_time)}"
@@ -87,7 +87,7 @@ def html_page(figures: Figures, name: str, health: Health) -> str:
 
 
 def _verdict(health: Health, known: Collection[str]) -> str:
-    """Return the verdict, each concern with what helps, and what is at work now."""
+    """Return the verdict, each concern with what helps, and the running work."""
     concerns = "".join(f'<li class="{each.level}"><b>{each.level}</b> {_concern(each, known)}</li>' for each in health.concerns)
     notes = "".join(f"<p>{escape(note)}</p>" for note in health.notes)
     listed = f"<ul>{concerns}</ul>" if concerns else ""

@@ -1,4 +1,4 @@
-"""What the axes of charts say: values in the unit that suits the largest of them, round ticks, times without what they share."""
+"""Labels of chart axes: values in the unit of the largest one, round ticks, times without their common part."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Scale:
 
 
 COUNT = Scale(1, "", whole=True)
-"""Of what is counted: the axis is called by what that is."""
+"""The scale of counts; the axis has the name of the counted things."""
 
 
 def seconds_scale(largest: float) -> Scale:
@@ -92,14 +92,14 @@ def _round_up(value: float) -> float:
 
 @dataclass(frozen=True)
 class TimeLabels:
-    """Short labels of instants, and the name of their axis, which has what they share."""
+    """Short labels of instants, and the name of their axis with their common part."""
 
     labels: tuple[str, ...]
     axis: str
 
 
 def times(instants: Sequence[int], what: str) -> TimeLabels:
-    """Return labels for instants (microseconds): the day, or the year, that all have stands in the axis's name once.
+    """Return labels for instants (microseconds); a day or year that is common to all is in the axis's name instead.
 
     >>> noon = 1_356_998_400_000_000
     >>> times([noon, noon + 3_600_000_000], "window time")

@@ -1,4 +1,4 @@
-"""Pieces of SVG text; colours are classes of the page's style sheet, so that a picture is good on any screen and on paper."""
+"""Pieces of SVG text; colours are classes of the page's style sheet, so that a picture works on any screen and on paper."""
 
 from __future__ import annotations
 

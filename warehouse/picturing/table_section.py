@@ -120,7 +120,7 @@ def _lifetimes(lifetimes: LifetimeBins, live: int) -> str:
 
 
 def _readable(duration: int) -> int:
-    """Cut a duration to what one reads: milliseconds, seconds where there are many, minutes of hours."""
+    """Round a duration down to readable units: milliseconds, seconds for long ones, minutes for hours."""
     unit = next(size for least, size in ((7200, 60 * SECOND), (10, SECOND), (0, SECOND // 1000)) if duration >= least * SECOND)
     return duration // unit * unit
 

@@ -1,9 +1,9 @@
-"""Planning declared aggregates: synopses of streams and views, shared by all that read them, and the answers that are due.
+"""Plans declared aggregates: synopses of streams and views, shared by aggregates, and the answers that are due.
 
-Both are tables that follow a stream, as archives do, or a view's node. A synopsis gets a row for each slot and group of what
-the update takes in, in the same epoch; its rows end when no window can reach their slot any more. One that gets or loses
-intervals that are longer than slots is written again. The plan answers the windows that end in the slots that the update moves
-over, from the synopses as this plan leaves them. An answer expires ``keep`` after its window's end.
+Both are tables that follow a stream, as archives do, or a view's node. A synopsis gets a row for each slot and group of the rows
+that the update loads, in the same epoch; its rows end when no window can reach their slot any more. A synopsis that gets or loses
+intervals longer than a slot is written again. The plan answers the windows that end in the slots of the update, from the synopses
+at the plan's versions. An answer expires ``keep`` after its window's end.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def over_views(catalog: Catalog) -> tuple[str, ...]:
 
 
 def without_history(catalog: Catalog, last: Epoch | None) -> list[str]:
-    """Return the streams that have a table, and aggregates that need a synopsis which is not there."""
+    """Return the streams that have a table, and whose aggregates need a synopsis that does not exist."""
     if last is None or not catalog.aggregates:
         return []
     wanted: dict[str, list[Need]] = {}
@@ -130,10 +130,10 @@ def aggregate_plans(
 
 @dataclass
 class _Asked:
-    """What aggregates ask of a synopsis that they read: states and lists, for how many slots, and windows with their periods.
+    """What aggregates need of a synopsis: states and lists, the number of slots, and windows with their periods.
 
-    One of the same rows that reads others since they know more asks for nothing, but what is there of it stays, for the
-    ``longest`` of all.
+    An aggregate that reads other synopses since they know more needs nothing of this one, but its existing rows stay, for the
+    ``longest`` window of all.
     """
 
     synopsis: Synopsis
@@ -188,7 +188,7 @@ def _recorded(epoch: Epoch | None, source: str) -> Iterator[tuple[str, Synopsis]
 
 @dataclass(frozen=True)
 class _Following:
-    """What follows one stream or view of a plan."""
+    """The tables that follow one stream or view of a plan."""
 
     catalog: Catalog
     last: Epoch | None
@@ -199,7 +199,7 @@ class _Following:
 
     @property
     def moves(self) -> bool:
-        """Whether the window moves; else the stream goes on with files that were left over."""
+        """Whether the window moves; else the stream continues with files that were left over."""
         return self.last is None or self.slot > self.last.slot
 
     def state(self, name: str) -> TableState | None:
@@ -271,7 +271,7 @@ class _Following:
 
     @staticmethod
     def _other_intervals(known: SynopsisRecord | None, synopsis: Synopsis) -> bool:
-        """Whether a synopsis that is there has other intervals than it is to have, or lacks those that it is to have."""
+        """Whether an existing synopsis has other intervals than it needs, or lacks needed ones."""
         if known is None or known.emptied:
             return False
         return synopsis.levels != known.synopsis.levels or _Following._lacks_intervals(known)

@@ -1,7 +1,7 @@
-"""Planning a stream's archive: a table that gets the rows which an update finds expired, in the same epoch.
+"""Plans a stream's archive: a table that gets the rows that expire in an update, in the same epoch.
 
 The rows are read from the stream's files at the last epoch: all rows that end in the slots of this update, in any partition. So
-each is archived exactly once, by the update that moves the window past its end. A row that the files of that epoch do not hold
+each row is archived exactly once, by the update that moves the window past its end. A row that is not in the files of that epoch
 was never in the table. The archive's own rows never expire. Their load slot is the slot in which they expired in the stream, so
 the archive is divided by the time at which rows came into it.
 """

@@ -1,7 +1,7 @@
-"""Planning coalesced tables: each follows its stream, in the same epoch, and its window moves with every update.
+"""Plans coalesced tables: each follows its stream in the same epoch, and its window moves with every update.
 
-A table that is new, or whose declaration changed, is filled from the landing files that are still there, otherwise from the
-stream and its archive.
+A table that is new, or whose declaration changed, is filled from the landing files that still exist, or else from the stream and
+its archive.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ __all__ = [
 
 
 def unlike(definition: CoalescedDefinition, state: TableState | None) -> bool:
-    """Whether a table lacks what its declaration asks for: it does not exist, is emptied, or had another declaration.
+    """Whether a table must be built for its declaration: it does not exist, is emptied, or had another declaration.
 
-    A shorter window needs no rebuild: rows outside it leave.
+    A shorter window needs no rebuild: rows outside it are removed.
     """
     record = state.coalesced if state else None
     if state is None or record is None or record.emptied or not state.declared:
@@ -57,7 +57,7 @@ def _wider(old: CoalescedDefinition, new: CoalescedDefinition) -> bool:
 
 
 def without_points(catalog: Catalog, last: Epoch | None) -> list[str]:
-    """Return the streams that have a table, and a coalesced table that is to be built over what came before."""
+    """Return the streams that have a table, and a coalesced table that must be built from their earlier points."""
     if last is None:
         return []
     named = dict.fromkeys(
@@ -112,7 +112,7 @@ def _plan(
     definition, state = table.definition, last.table(table.name) if last else None
     first = unlike(definition, state)
     history = first and last is not None and last.table(stream.name) is not None
-    made = last is not None and last.lazy_table(table.name) is not None  # of what is stored, as reads made it
+    made = last is not None and last.lazy_table(table.name) is not None  # from stored points, as reads did
     sheds = definition.ledger or (not first and _has_ledger(state))
     definition = replace(definition, ledger=sheds)
     columns = tuple(ColumnRecord(name, kind) for name, kind in definition.columns)
@@ -136,7 +136,7 @@ def _plan(
 
 
 def coalesced_steps(planned: StreamPlan, state: TableState | None, table_id: str) -> Iterator[Step]:
-    """Yield what becomes of a coalesced table; ``table_id`` is for one that is not there."""
+    """Yield the steps of a coalesced table; ``table_id`` is for a table that does not exist."""
     name, path = planned.name, f"tables/{planned.name}"
     if state is None:
         yield CreateTable(name, "rows", path, table_id)

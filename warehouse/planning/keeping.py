@@ -39,9 +39,9 @@ def keep_by_table(catalog: Catalog) -> tuple[tuple[str, int], ...]:
 
 
 def overdue_epoch(marks: Sequence[AgeMark], keep: int | None, now: int) -> int | None:
-    """Return the last epoch up to which all rows were kept for long enough; None if there is no such epoch.
+    """Return the last epoch up to which ``keep`` is over for all rows; None if there is no such epoch.
 
-    ``keep`` is in microseconds; None: for ever.
+    ``keep`` is in microseconds; None: forever.
 
     >>> overdue_epoch((AgeMark(3, 100), AgeMark(7, 200)), 50, now=150), overdue_epoch((AgeMark(3, 100),), 50, now=149)
     (3, None)

@@ -29,7 +29,7 @@ __all__ = ["MIGRATED", "NodeInput", "layout_of", "overtaken", "plan_nodes", "reb
 
 @dataclass(frozen=True)
 class NodeInput:
-    """A node as it is declared today; its columns are known once Spark has looked at them (empty in a dry run).
+    """A node of the current declarations; its columns are known once Spark has analysed them (empty in a dry run).
 
     ``widest`` is the widest expiry block that a new table may choose; ``beside`` are the columns of rows that are set aside.
     """
@@ -195,9 +195,9 @@ def overtaken(
 ) -> dict[str, str]:
     """Return the views under a budget whose ledger has passed a slot that still gets rows, the views that read them, and why.
 
-    They stand still, and the next update rebuilds them. This happens if a stream that stood still continues at an earlier window
-    time, with a view between them. ``first_slots`` are by stream the first slot to which rows come, ``created`` tables that the
-    same update, to ``slot``, creates.
+    They are stopped, and the next update rebuilds them. This happens if a stopped stream continues at an earlier window time and
+    has a view in between. ``first_slots`` has by stream the first slot that gets rows, ``created`` the tables that the same
+    update, to ``slot``, creates.
     """
     found: dict[str, str] = {}
     again = unbuilt(nodes, last, created)

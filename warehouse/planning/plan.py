@@ -96,9 +96,9 @@ def make_plan(
     """Return the plan that moves every stream of ``inputs``, then every node of a view, to ``slot``.
 
     ``clock`` is in microseconds; ``nodes`` come after the nodes that they read; ``refused`` views are reported with the reason.
-    ``stopped`` tables stand still, for the given reason, and are not in ``inputs``. Rows of side tables of a table or view that
-    stands still are removed nevertheless once ``keep`` is over, unless outsiders ``changed`` that directory (None: they stay, as
-    for verbs other than an update). ``landed`` are files of streams that were loaded before, for new synopses. ``again``: all
+    ``stopped`` tables do not move, for the given reason, and are not in ``inputs``. Rows of side tables of a stopped table or
+    view are removed nevertheless once ``keep`` is over, unless outsiders ``changed`` that directory (None: they stay, as for
+    verbs other than an update). ``landed`` are files of streams that were loaded before, for new synopses. ``again``: all
     ``nodes`` have a step, even if the window does not move. ``lazy`` are the coalesced tables without files.
 
     If the window does not move (``slot`` is the last epoch's), only tables that do not exist yet, and streams with files left

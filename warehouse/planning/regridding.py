@@ -6,7 +6,7 @@ as after late batches. Longer intervals are left out; the next update makes inte
 
 On any other grid a former slot moves to the slot in which it ends. Both grids have a slot that ends at the window time, so rows
 that arrive later are counted exactly; windows that begin earlier are not full. The next update writes synopses of live rows
-again, from the stored rows. Answers stay as they are.
+again, from the stored rows. Answers do not change.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Regridding:
         return replace(state, answers=replace(answers, definition=aggregate.definition, through=through, waiting=waiting))
 
     def _ended(self, former: int) -> int:
-        """The last slot that has ended once a former one has."""
+        """Return the last slot that has ended once a former slot has ended."""
         end = at_slot(former, self.last.anchor, self.last.update_interval)
         return grid_slot(end, self.catalog.anchor, self.catalog.update_interval)
 

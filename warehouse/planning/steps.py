@@ -260,7 +260,7 @@ class EraseRows(msgspec.Struct, frozen=True, tag="erase-rows"):
 
 
 class CutLog(msgspec.Struct, frozen=True, tag="cut-log"):
-    """Commit a version at which a table's log is cut once the epoch is written."""
+    """Commit a version at which a table's log will be cut after the epoch is written."""
 
     stream: str
     path: str
@@ -389,8 +389,8 @@ class Plan(msgspec.Struct, frozen=True):
 
     A plan that goes back to the contents of epoch ``starts_from`` has a ``base``: the state after its first steps, which restore
     tables, and from which all other steps start. ``known`` is then the epoch's list of landing files, in addition to its own
-    batches. ``refused`` views cannot be maintained, for the given reason: they stand still. ``stopped`` tables (and archives)
-    stand still, too, since outsiders changed them. ``keep`` (microseconds) bounds rejected rows and short-lived results, by
+    batches. ``refused`` views cannot be maintained, for the given reason, and do not move. ``stopped`` tables (and archives) do
+    not move, either, since outsiders changed them. ``keep`` (microseconds) bounds rejected rows and short-lived results, by
     table. ``lazy`` are the declared coalesced tables without files, ``choices`` the decisions for new tables.
     """
 
@@ -429,5 +429,5 @@ class Plan(msgspec.Struct, frozen=True):
         return next((node for node in self.nodes if node.name == name), None)
 
     def target_rows(self, held: Sequence[Partition]) -> int:
-        """Return how many rows a file of a table is to have, by what is stored of the table."""
+        """Return how many rows a file of a table should have, given its stored rows."""
         return file_rows(self.target_file_size, rows=sum(part.rows for part in held), size=sum(part.bytes for part in held))

@@ -1,8 +1,8 @@
-"""Erasing rows physically, now: look, plan, execute as any update does, then remove what older epochs held, prove, tell.
+"""Erases rows physically: searches, plans, executes like an update, removes data of older epochs, proves, and reports.
 
-The write-ahead plan holds the keys. It is removed last, after the receipt is written: as long as the newest epoch was made by
-an erasure and its plan is there, something is left to do, and the next holder of the writer lock does it. So a kill anywhere
-loses nothing of the request, and nothing else may happen to the warehouse before it is carried out.
+The recorded plan has the keys. It is removed last, after the receipt is written: as long as the plan of an erasure that made the
+newest epoch exists, the erasure is unfinished, and the next holder of the writer lock finishes it. So a kill at any point loses
+nothing of the request, and no other verb writes before it is finished.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ _END_OF_TIME = 1 << 62
 
 @dataclass(frozen=True)
 class Outlook:
-    """The work of an erasure: its plan, the places that hold the keys now, and the landing files that hold them.
+    """The work of an erasure: its plan, the tables and files that have the keys now, and the landing files that have them.
 
-    There is ``nothing`` to do if no file of any epoch under the root shows a key, or if no row has expired.
+    There is ``nothing`` to do if no file of any epoch under the root has a key, or if no row has expired.
     """
 
     plan: Plan
@@ -157,7 +157,7 @@ def outlook(
 
 
 def _over_views(epoch: Epoch, above: Sequence[TableState]) -> list[TableState]:
-    """The answers of aggregates over views that hold what was derived from a table."""
+    """Return the answers of aggregates over views with rows derived from a table."""
     names = {each.name for each in above}
     return [each for each in epoch.tables if each.answers is not None and each.followed in names]
 
@@ -199,7 +199,7 @@ def _left_of_dropped(catalog: Catalog, epoch: Epoch, table: str) -> Iterator[str
 
 
 def _left(catalog: Catalog, epoch: Epoch, erasure: Erasure) -> Iterator[str]:
-    """Yield what is left of the rows of erased keys in what aggregates and coalesced tables hold."""
+    """Yield the traces of erased rows that remain in aggregates and coalesced tables."""
     if erasure.keys:
         yield from _left_in_answers(epoch, erasure)
         yield from _left_of_dropped(catalog, epoch, erasure.table or "")
@@ -287,7 +287,7 @@ def is_open(root: Path, newest: Epoch | None) -> bool:
 def complete(
     catalog: Catalog, newest: Epoch, *, now: int, observer: Observer, spark: Callable[[], SparkSession]
 ) -> Receipt:
-    """Carry out what is left of an erasure once its epoch is written, and return the receipt.
+    """Finish an erasure once its epoch is written, and return the receipt.
 
     The caller holds the writer lock. Older epochs are retired, regardless of ``retain``; all files that the newest epoch does not
     name are deleted; logs are cut; every file is read again. ``spark`` returns the session that reads an object store.
@@ -366,7 +366,10 @@ def _is_summary(path: str) -> bool:
 
 
 def _proof(catalog: Catalog, plan: Plan, newest: Epoch, keys: ErasedKeys | None) -> Proof:
-    """Read again what is left. Remove summaries that are damaged, or show a key that their file lacks: no reader needs them."""
+    """Read all remaining files again.
+
+    Remove summaries that are damaged, or have a key that their file lacks: no reader needs them.
+    """
     root = catalog.root
     if keys is not None and plan.erasure is not None:
         named = _named(root, newest)
@@ -395,7 +398,7 @@ def _proof(catalog: Catalog, plan: Plan, newest: Epoch, keys: ErasedKeys | None)
 
 
 def related_tables(epoch: Epoch, table: str) -> tuple[TableState, ...]:
-    """Return the tables from which the rows of a stream's keys go too: its archive, and what follows it by its key."""
+    """Return further tables from which a stream's keys are erased: its archive, and tables that follow it by its key."""
     state = epoch.table(table)
     key = () if state is None else state.declaration.search_key
     following = (each for each in answers_of(epoch, table) if held_in(each, key) is not None)
@@ -408,9 +411,9 @@ def answers_of(epoch: Epoch, table: str) -> tuple[TableState, ...]:
 
 
 def tables_above(epoch: Epoch, table: str) -> tuple[TableState, ...]:
-    """Return the tables of views and of their operators' state that hold what was derived from a table, in the epoch's order.
+    """Return the tables of views and of their operators' state with rows derived from a table, in the epoch's order.
 
-    Relations that a view looks versions up in count as read, and answers that have a stream's key as the stream.
+    A relation that a view looks up counts as read, and answers that have a stream's key count as the stream.
     """
     above: set[str] = set()
     followed = (*related_tables(epoch, table), *(state for state in answers_of(epoch, table) if state.coalesced is not None))

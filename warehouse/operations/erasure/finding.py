@@ -1,4 +1,4 @@
-"""Where rows to erase lie: which partitions of which tables, and how many there are. Without a JVM, at an epoch."""
+"""Finds the rows to erase at an epoch, without a JVM: their tables, partitions and numbers."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def rejected_texts(root: Path, side: SideTable, connection: duckdb.DuckDBPyConne
 def _counted(
     root: Path, connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile], condition: Statement
 ) -> dict[str, int]:
-    """Return how many rows of each file satisfy a condition, of those in which some do."""
+    """Return how many rows of each file satisfy a condition, without files in which none does."""
     counts: dict[str, int] = {}
     at_once = _FILES_AT_ONCE if store_of(root).local_paths else FILES_COPIED
     for begin in range(0, len(files), at_once):

@@ -1,8 +1,7 @@
-"""Landing files that still hold a key: what is erased would come back from them, or simply lie there.
+"""Finds landing files that still have a key: erased rows would return from them, or remain in them.
 
-Files are read as text, a record at a time, without Spark: the value of the search key in a record that has the header's shape,
-anything that shows the key in one that has not. Files that an update has loaded, that wait, that could not be read, that were
-archived after they were loaded: all count.
+Files are read as text, record by record, without Spark. In a record with the header's shape the value of the search key counts,
+in other records any text that shows the key. All files count: loaded, waiting, unreadable and archived ones.
 """
 
 from __future__ import annotations
@@ -59,16 +58,16 @@ _NO_NUMBERS = ("string", "boolean", "binary", "date", "timestamp")
 
 
 def files_with_keys(stream: Stream, directories: tuple[Path, ...], keys: ErasedKeys) -> Iterator[Path]:
-    """Yield the files of a stream's directories that hold one of the keys.
+    """Yield the files of a stream's directories that have one of the keys.
 
-    A file that cannot be read, or that is beyond the stream's bounds, is taken to.
+    A file that cannot be read, or exceeds the stream's bounds, is assumed to have one.
 
     Parameters
     ----------
     stream
         The declaration: format, options, pattern of names.
     directories
-        The landing directory or place in a store, and where loaded files were moved; those that are not there hold nothing.
+        The landing directory (or place in a store), and the directories to which loaded files were moved; missing ones are empty.
     keys
         The keys.
 
@@ -112,7 +111,7 @@ def _holds(stream: Stream, file: LandingFile, keys: ErasedKeys) -> bool:
     columns = {column.name.lower(): column for column in stream.columns}
     of_key = [columns[each.name.lower()] for each in keys.columns if each.name.lower() in columns]
     if any(column.expr is not None or column.formats or column.timezone is not None for column in of_key):
-        return True  # what it is calculated from, or written like, need not show it
+        return True  # the text of its source, or another spelling, need not show it
     comma = any(key.lower() == "decimal" and value == "," for key, value in stream.options)
     if comma and any(column.type not in _NO_NUMBERS for column in of_key):
         return True  # 1.234,5 need not show 1234.5
@@ -151,7 +150,7 @@ def _folders(stream: Stream, relative: str, key: set[str]) -> dict[str, str | No
 
 
 def _key(values: dict[str, Any], keys: ErasedKeys, timezone: str, sources: dict[str, str]) -> tuple[Any, ...] | None:
-    """The search key of a record; None when a part of it is not of its column's type, as far as this reader can tell."""
+    """Return the search key of a record; None if a part of it does not have its column's type, as far as this reader knows."""
     parts = []
     for column in keys.columns:
         given = _value(values, sources.get(column.name.lower(), column.name))
@@ -302,7 +301,7 @@ def _columnar_holds(
         if {way[0].lower() for way in ways.values()} - there:
             return moved
         if stream.format == "avro" and any(has_choice(avro_schema(path).field(way[0]).type) for way in ways.values()):
-            return True  # of a value of several types nothing is told here
+            return True  # a value of several types is not examined
         places = {name: ".".join(map(quoted, way)) for name, way in ways.items()}
         given = ((column.name, folders[column.name.lower()]) for column in keys.columns if column.name.lower() in folders)
         places |= {name: "NULL" if value is None else literal(value) for name, value in given}

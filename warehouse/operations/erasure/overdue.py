@@ -1,7 +1,7 @@
-"""``erase_within`` held against what is on disk: the oldest dead row of each table, and whether it is overdue.
+"""Compares ``erase_within`` with the disk: the oldest dead row of each table, and whether it is overdue.
 
-A row is on disk as long as a readable epoch names a file with it. Its end is known to the slot: ``dead_since`` is where its slot
-begins, so a row may be reported as overdue up to one slot early, but never late.
+A row is on disk as long as a readable epoch names a file with it. Its end is known up to the slot: ``dead_since`` is the begin of
+its slot, so a row may be reported as overdue up to one slot early, but never late.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ class DeadRow:
 
 
 def dead_since(root: Path, now: int | None = None) -> dict[str, int]:
-    """Return since when the oldest dead row that is still on disk is dead, by table; a table without one is left out.
+    """Return, by table, since when the oldest dead row on disk is dead; a table without dead rows is left out.
 
-    Dead are rows that ended by ``now`` (microseconds; None: the window time). Rows of relations are no dead rows: versions
-    may be looked up after their end. Nothing is said of a table that cannot be read: reading it is an error.
+    Rows that ended by ``now`` (microseconds; None: the window time) are dead. Rows of relations are never dead: versions may be
+    looked up after their end. A table that cannot be read is left out: reading it is an error.
     """
     newest, readable = newest_epoch(root), epoch_numbers(root)
     if newest is None:

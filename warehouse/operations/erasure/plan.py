@@ -1,7 +1,7 @@
-"""Planning an erasure: a pure function from the epoch and what was found to the plan of the next epoch.
+"""Plans an erasure: a pure function from the epoch and the found rows to the plan of the next epoch.
 
-The window does not move. First the rows leave the table and its side tables, then the views above it are built
-again over what is left, then every log that may tell of the rows gets a version at which it is cut.
+The window does not move. First the rows are removed from the table and its side tables. Then the views above it are rebuilt over
+the remaining rows. Then every log that may have traces of the rows gets a version at which it is cut.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["FoundRows", "erasure_plan", "nodes_to_build"]
 
 @dataclass(frozen=True)
 class FoundRows:
-    """What was found of one table, and by when its rows must have ended to go too (microseconds; None: these stay)."""
+    """The rows found in one table; rows that ended by ``dead_by`` (microseconds; None: none) are removed, too."""
 
     state: TableState
     found: tuple[RowsToErase, ...]
@@ -75,18 +75,18 @@ def erasure_plan(
     clock: int,
     target_file_size: int | None = None,
 ) -> Plan:
-    """Return the plan of the epoch after ``last`` that erases what was found.
+    """Return the plan of the epoch after ``last`` that erases the found rows.
 
     Parameters
     ----------
     last
         The newest epoch.
     erasure
-        What was asked for.
+        The requested erasure.
     tables
-        What was found, table by table.
+        The found rows by table.
     above
-        The tables of views that are rebuilt.
+        The tables of views to rebuild.
     nodes
         Their declarations.
     clock

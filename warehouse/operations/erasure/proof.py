@@ -1,10 +1,10 @@
-"""The proof of an erasure: every file that is left under the root is read again, for the keys.
+"""Proves an erasure: every remaining file under the root is read again and searched for the keys.
 
-Read are all rows of all data files (of tables, deferred, rejected and restored rows, named by an epoch or not), all logs
-with their checkpoints and sums, and all records. A *trace*, which must not be, is one in a file of the erased table or of its
-log, in a message of a record, or in a data file that no epoch names; rows of other tables that hold the same value are
-those tables' own, reported as *elsewhere*. ``warehouse.duckdb`` names files and holds no row, so it must be what the newest
-epoch makes of it.
+It reads all rows of all data files (of tables, deferred, rejected and restored rows, named by an epoch or not), all logs with
+their checkpoints and sums, and all records. A key is a *trace*, which must not exist, if it is in a file of the erased table or
+of its log, in a message of a record, or in a data file that no epoch names. Rows of other tables with the same value belong to
+those tables and are reported as *elsewhere*. ``warehouse.duckdb`` names files and has no rows, so it must equal the file of the
+newest epoch.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class Proof:
-    """How many files and bytes were read, what must not be there, and what other tables hold of their own."""
+    """The number of files and bytes that were read, traces that must not exist, and rows of other tables."""
 
     files: int = 0
     bytes: int = 0
@@ -130,7 +130,7 @@ def prove(
 
 
 def _of_shard(root: Path, path: Path, test: Callable[[str], bool]) -> Proof:
-    """Look at the names of landing files in a shard of the ledger, which is compressed: its bytes as they stand say nothing."""
+    """Search the names of landing files in a shard of the ledger; it is compressed, so its bytes cannot be searched."""
     content = path.read_bytes()
     name = path.relative_to(root).as_posix()
     try:
@@ -148,7 +148,7 @@ def _of_summary(
     named: Mapping[str, set[str]],
     search_keys: Mapping[str, tuple[str, ...]],
 ) -> Proof:
-    """Look at the keys of a summary. In another table they are the keys of its data file, which reports them.
+    """Search the keys of a summary. In another table they are the keys of its data file, which reports them.
 
     A summary without a data file is a trace also if only its filter may have a key, since no row can show more. If the file
     exists, its rows are read too, and the filter must have no bits except those that the file's keys set.
@@ -171,14 +171,14 @@ def _of_summary(
 
 
 def _of_database(root: Path) -> Proof:
-    """The file that other tools open holds no rows: it proves all, when it is what the newest epoch makes of it."""
+    """Compare ``warehouse.duckdb`` with the newest epoch: it has no rows, so if it is equal, it has no trace."""
     newest = newest_epoch(root)
     found = difference(root, newest) if newest is not None else None
     return Proof() if found is None or found.kind in ("missing", "moved") else Proof(traces=(Trace(DATABASE, found.message),))
 
 
 def _is_sum(path: Path) -> bool:
-    """Whether it is one of Hadoop's binary checksums of files, which do not reveal what is in a file."""
+    """Whether it is a checksum file of Hadoop, which does not reveal the content of a file."""
     if not (path.name.startswith(".") and path.name.endswith(".crc")):
         return False
     with path.open("rb") as stream:

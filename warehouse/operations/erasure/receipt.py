@@ -1,7 +1,7 @@
-"""The receipt of an erasure: what was erased, when, from which files, and what was found when all was read again.
+"""The receipt of an erasure: the number of rows, the time, the files, and the result of reading everything again.
 
-One JSON document under ``root/erasures``, named by the epoch. It names keys by hashes: with a key one can find it in the
-receipt (:meth:`ErasedKeys.hashes`), with the receipt alone one has to guess.
+It is a JSON document under ``root/erasures``, named by the epoch. It has hashes of the keys: a known key can be found in it
+(:meth:`ErasedKeys.hashes`), but the receipt alone does not reveal the keys.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class TableReceipt:
 class Receipt:
     """The facts of one erasure; instants are ISO 8601 texts.
 
-    ``keys`` are hashes, empty if expired rows were erased. ``landing`` are landing files that still hold a key: the erasure is
-    whole once there are none, and none that is yet to come. ``ended_rows_given_up`` are, by view, the rows that had ended while
-    results of theirs were owed, of all keys: these results are not reported any more. ``store`` tells of a root in an object
-    store, ``beyond_reach`` in words what may hold the rows still, and what to do about it.
+    ``keys`` are hashes, empty if expired rows were erased. ``landing`` are landing files that still have a key: the erasure is
+    complete once there are none, and none arrives later. ``ended_rows_given_up`` counts by view the rows of all keys that had
+    ended while results of theirs were owed: these results will not be reported. ``store`` has the facts of a root in an object
+    store. ``beyond_reach`` describes where the rows may still be, and what to do about it.
     """
 
     format: int
@@ -64,12 +64,12 @@ class Receipt:
 
     @property
     def whole(self) -> bool:
-        """Whether nothing is left under the root, in landing files, and in what a store keeps of deleted objects."""
+        """Whether nothing is left under the root, in landing files, and in former versions in a store."""
         return not self.landing and not self.proof.traces and not (self.store and self.store.unproved)
 
 
 def beyond_reach(epoch: int) -> str:
-    """Return what the erasure that makes an epoch cannot reach, and what to do about it."""
+    """Return a text about the data that the erasure of this epoch cannot reach, and what to do about it."""
     return (
         f"backups and other copies of the root that were made before epoch {epoch} hold the rows still; delete them "
         "(a backup's backup.json names its epoch), then take a new one with `stream-wh backup DIR`"

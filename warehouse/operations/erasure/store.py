@@ -1,7 +1,7 @@
-"""What an erasure must do for a root in an object store: remove former versions and parts of uploads, and local copies.
+"""Erases data of a root in an object store that listings do not show: former versions, parts of uploads, and local copies.
 
-An object that was deleted is gone only where its bucket keeps no former versions. That cannot be proved by reading what is
-left, so it is asked of the bucket before anything is erased, and again for the receipt.
+A deleted object is gone only if its bucket keeps no former versions. Reading the remaining objects cannot prove this, so the
+bucket's setting is read before anything is erased, and again for the receipt.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class StoreReceipt:
 
 
 def require_no_versions(root: Path, spark: Callable[[], SparkSession]) -> None:
-    """Refuse to erase where what is deleted is known to stay.
+    """Refuse to erase if deleted objects are known to stay.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def require_no_versions(root: Path, spark: Callable[[], SparkSession]) -> None:
 
 
 def clear_store(root: Path, spark: Callable[[], SparkSession]) -> StoreReceipt | None:
-    """Remove what the store keeps in addition to the objects, and copies, and return the facts; None for a local root."""
+    """Remove hidden data of the store and local copies, and return the facts; None for a local root."""
     if not store_of(root).keeps_deleted:
         return None
     from warehouse.storage.bucket import abort_uploads, former_versions  # noqa: PLC0415 - they take Spark
