@@ -100,9 +100,9 @@ def loaded_since(
 def rejected_before(
     root: Path, table: str, rejected: SideTable | None, known: Known, there: Sequence[LandingFile], archived: ArchivedFiles
 ) -> Reread:
-    """Return the files of which records were rejected, and those that could not be read.
+    """Return the files with rejected records, and the files that could not be read.
 
-    Which file a path meant is known as long as it is there, or was archived and an epoch that loaded it can be read.
+    The file of a path is known as long as it exists, or if it was archived and an epoch that loaded it is readable.
     """
     paths = _rejected_files(root, rejected)
     files = {**_loaded_once(root, table), **known.loaded}
@@ -123,7 +123,7 @@ def _present(
     *,
     renamed: bool = True,
 ) -> tuple[tuple[LandingFile, ...], tuple[str, ...]]:
-    """The wanted files that are there as they were, or were archived, and the paths of those that are neither."""
+    """Return the wanted files that are unchanged or archived, and the paths of the others."""
     present = {file.path: file for file in there}
     found, lost = [], []
     for path, file in wanted.items():

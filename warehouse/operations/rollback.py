@@ -1,9 +1,8 @@
-"""Going back: a new epoch with the contents of an earlier one, at the window time that readers have reached.
+"""Rolls back: makes a new epoch with the contents of an earlier one, at the newest window time.
 
-Window time never goes back. The new epoch holds what epoch N held and is still live: exactly the rows, in streams, relations
-and views, that there would be had the updates after N found no file. Landing files that were loaded since are forgotten, so
-that the next update that moves the window loads those that are there, as they are then. Epochs in between stay readable
-for as long as ``retain`` says.
+Window time never goes back. The new epoch has the rows of epoch N that are still live: exactly the rows of streams, relations and
+views that would exist if the updates after N had found no file. Landing files that were loaded since are forgotten, so the next
+update that moves the window loads those that exist then, in their current state. Epochs in between stay readable for ``retain``.
 """
 
 from __future__ import annotations
@@ -180,12 +179,12 @@ def _base_of(
 
 
 def _forgotten_files(root: Path, newest: Epoch, target: Epoch) -> tuple[Loaded, ...]:
-    """Return, as what an epoch records of landing files, the way from what is known now back to what was known then.
+    """Return the changes from the currently known landing files back to those known then, as an epoch records them.
 
     Raises
     ------
     RollbackError
-        When the records of what was loaded up to the target are summed up already.
+        When the records of the epochs up to the target are already merged into a ledger.
 
     """
     try:
@@ -199,7 +198,7 @@ def _forgotten_files(root: Path, newest: Epoch, target: Epoch) -> tuple[Loaded, 
 
 
 def _difference(stream: str, now: Known, then: Known) -> Loaded:
-    """``gone`` forgets a path altogether; what was known of it before is said again, and takes a mark for ``reload`` away."""
+    """``gone`` forgets a path; the former record of a path is repeated, which also removes a mark for ``reload``."""
     marked = now.left_out.keys() | (now.reload - then.reload)
     loaded_now, loaded_then = differing_files(now.loaded, then.loaded, sorted(marked | then.left_out.keys()))
     gone = (loaded_now.keys() - loaded_then.keys()) | (marked - loaded_then.keys() - then.left_out.keys())
