@@ -43,7 +43,7 @@ class Asked:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> tuple[Asked, dict[str, Any]]:
-        """Return what the options of a command ask, and the others."""
+        """Split the options of a command into the options for coalesced tables and the others."""
         own = ("at_least", "minimum_accuracy")
         return cls(*map(options.get, own)), {name: value for name, value in options.items() if name not in own}
 

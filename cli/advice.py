@@ -1,4 +1,4 @@
-"""What ``advise`` prints: the workload, a line for each layout of the front, and the reason."""
+"""The output of ``advise``: the workload, a line for each layout of the front, and the reason."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def probed(
     explain: bool,
     asked: Asked,
 ) -> Rows:
-    """Return the rows of what ``select`` makes of the key columns."""
+    """Return the rows of the selection that ``select`` makes for a reader."""
     reader = opened(directory).reader(as_of)
     selection = select(reader)
     answer = reader.probe(table, **selection, **options)
@@ -170,7 +170,7 @@ def _answered(answer: Answer, now: int | None, asked: Asked, *, explain: bool = 
 
     notes: tuple[str, ...] = ()
     if answer.is_renewed:
-        answer = answer.held()  # what is written first tells the epoch of all rows
+        answer = answer.held()  # the first rows written fix the epoch of all rows
         behind = "" if answer.newest else ": updates come faster than this answer"
         notes = (f"committed {rough(answer.staleness)} ago{behind}",)
     if answer.within is not None:
@@ -307,7 +307,7 @@ def planned(directory: Path, options: Mapping[str, Any]) -> Report:
 
 
 def sampled(directory: Path, rows: int, *, at: int | None, future: bool) -> Report:
-    """Report what would become of waiting rows."""
+    """Report the expected fate of waiting rows."""
     from warehouse.cli.samples import of_samples
 
     return of_samples(opened_to_work(directory).sample(rows, at=at, future=future))
@@ -404,7 +404,7 @@ def restored_backup(directory: Path, backup: Path, *, replace: bool) -> Report:
 
 
 def repaired(directory: Path, step: Step | None) -> Report:
-    """Mend what needs no decision."""
+    """Make the repairs that need no decision."""
     from warehouse.cli.outcome import Report
 
     del step
@@ -413,7 +413,7 @@ def repaired(directory: Path, step: Step | None) -> Report:
 
 
 def foreign_undone(directory: Path, table: str | None, step: Step | None, *, dry_run: bool) -> Report:
-    """Take back what outsiders committed."""
+    """Revert commits of outsiders."""
     from warehouse.cli.outcome import Report
 
     del step

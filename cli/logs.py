@@ -47,7 +47,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class _Handler(logging.StreamHandler):  # type: ignore[type-arg] # the stream is looked up again: tests replace it
-    """Writes to what standard error is at that moment."""
+    """Writes to the current standard error."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record."""

@@ -1,4 +1,4 @@
-"""What commands return: rows, or a report on work done. Rendering them is all that happens to them."""
+"""The results of commands: rows, or a report on the work. Rendering them is all that happens to them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class AnswerTime:
 
     @property
     def facts(self) -> dict[str, str]:
-        """What files with metadata carry."""
+        """The metadata for output files that have metadata."""
         committed = {} if self.committed_at is None else {"stream_wh.committed": format_instant(self.committed_at)}
         return {"stream_wh.epoch": str(self.epoch), "stream_wh.window_time": format_instant(self.window_time), **committed}
 

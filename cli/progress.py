@@ -1,4 +1,4 @@
-"""What long work is doing, on one line of a terminal's standard error; nothing where nobody watches."""
+"""Shows the progress of long work on one line of a terminal's standard error; without a terminal it shows nothing."""
 
 from __future__ import annotations
 

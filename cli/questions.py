@@ -1,4 +1,7 @@
-"""What ``init --from`` asks on a terminal; each question offers what would be proposed, and nothing is written meanwhile."""
+"""The questions of ``init --from`` on a terminal.
+
+Each question offers the proposal as its default; no file is written meanwhile.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What verbs report: for people a few lines, for programs a record with the same facts."""
+"""Reports of verbs: a few lines for people, and a record with the same facts for programs."""
 
 from __future__ import annotations
 
@@ -326,7 +326,7 @@ def of_plan(
 
 
 def of_verdicts(changed: Sequence[Verdict]) -> Report:
-    """Report what changed keys of the file mean when an update cannot follow some of them."""
+    """Report the effects of changed keys of the file, if an update cannot follow some of them."""
     record = {"epoch": None, "steps": [], "problems": [], "changed_keys": msgspec.to_builtins(changed)}
     lines = ("no update: warehouse.toml does not fit the tables on disk", *_verdict_lines(changed))
     return Report(record, lines, data=True, exit_code=USAGE)

@@ -1,4 +1,4 @@
-"""What would become of waiting rows, for ``plan --sample``: counts by fate and reason, and some rows with their times."""
+"""The output of ``plan --sample``: counts of waiting rows by fate and reason, and some rows with their times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``check`` shows: one row for each finding, and how much was looked at."""
+"""The output of ``check``: a row for each finding, and how much was checked."""
 # ruff: noqa: PLC0415 - a command imports what it uses, so that a probe starts fast
 
 from __future__ import annotations

@@ -218,7 +218,7 @@ class Warehouse(WritingProject):
         )
 
     def advise_coalesced(self, table: str) -> Choice:
-        """Return how a coalesced table is kept, and what storing it and making it by each read cost; needs no Spark.
+        """Return whether a coalesced table is eager or lazy, and the costs of both; needs no Spark.
 
         Raises
         ------
@@ -296,7 +296,7 @@ class Warehouse(WritingProject):
         return (*catalog.warnings, *compile_views(catalog).warnings())
 
     def status(self) -> tuple[TableStatus, ...]:
-        """Return where each table of the newest epoch stands: live rows, files, bytes, what waits and was rejected."""
+        """Return the state of each table of the newest epoch: live rows, files, bytes, waiting files and rejected rows."""
         from warehouse.serving.catalogue import status  # noqa: PLC0415 - nothing else needs it
 
         return status(self._newest(None), retain=self.catalog.retain)

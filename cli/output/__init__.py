@@ -1,4 +1,4 @@
-"""The one place that renders what commands return; see ``values`` for the rules and ``emit`` for the formats."""
+"""Renders the results of all commands; see ``values`` for the rules and ``emit`` for the formats."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class NothingWrittenError(EpochVacuumedError):
 
 @dataclass(frozen=True)
 class Destination:
-    """What ``-o`` and ``--output-file`` say."""
+    """The values of ``-o`` and ``--output-file``."""
 
     format: str | None = None
     file: Path | None = None

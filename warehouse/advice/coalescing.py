@@ -74,7 +74,7 @@ def first_choices(reader: Reader, catalog: Catalog, tables: Sequence[Coalesced])
 
 
 def choices_now(reader: Reader, catalog: Catalog) -> tuple[Choice, ...]:
-    """Return how each table that may be lazy is kept at the reader's epoch, with what either way costs by its points now."""
+    """Return for each table that may be lazy whether it is eager or lazy at the reader's epoch, and the costs of both now."""
 
     def build(pin: Pin) -> tuple[Choice, ...]:
         counted = []
@@ -91,7 +91,7 @@ def choices_now(reader: Reader, catalog: Catalog) -> tuple[Choice, ...]:
 
 
 def advise_coalesced(reader: Reader, catalog: Catalog, table: str) -> Choice:
-    """Return how a coalesced table is kept, and what either way costs by its points now.
+    """Return whether a coalesced table is eager or lazy, and the costs of both by its current points.
 
     Raises
     ------

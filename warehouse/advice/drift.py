@@ -123,7 +123,7 @@ def rate_period(arrivals: Sequence[int]) -> int | None:
     if not mean or pstdev(arrivals, mean) / mean < _UNEVEN:
         return None
     alike = {lag: _correlation(arrivals[:-lag], arrivals[lag:]) for lag in range(1, count // _CYCLES + 1)}
-    unlike: dict[int, float] = {}  # the least correlation at a shorter lag: what only grows is like itself at every lag
+    unlike: dict[int, float] = {}  # the least correlation at a shorter lag: a series that only grows correlates at every lag
     for lag, value in alike.items():
         unlike[lag] = min(unlike.get(lag - 1, value), value)
     rising = {
@@ -164,7 +164,7 @@ def _uneven(state: TableState, known: Measured) -> Iterator[str]:
 
 
 def _dear(state: TableState, known: Measured) -> Iterator[str]:
-    """Compare what an update interval cost with the least that any layout is predicted to."""
+    """Compare the costs of an update interval with the least predicted costs of any layout."""
     cost = _measured_cost(known)
     if cost is None or cost <= _COST * _least(known):
         return

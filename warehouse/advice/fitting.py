@@ -85,7 +85,7 @@ class _Problem:
         return scale
 
     def units(self, factor: float) -> Array:
-        """What each share adds to each measurement."""
+        """The costs that a share of 1 adds to each measurement, by price."""
         return np.asarray(self.costs * self.scale(factor), dtype=np.float64)
 
     def loose(self) -> Array:

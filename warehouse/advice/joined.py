@@ -1,4 +1,4 @@
-"""What advice on a view says of its join: how large it is, what a budget would leave out, and what completing costs."""
+"""Advice on the join of a view: its size, the results that a budget would leave out, and the costs of completing."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ __all__ = ["KEYS", "MOST_PERIODS", "WhatIf", "changed", "parse_what_if", "worklo
 
 _DEFAULT_ROW_BYTES = 100.0
 _FAR_OFF = 2.0
-"""Live rows that differ by more from what rate and lifetimes make are a contradiction."""
+"""A number of live rows that differs by more than this factor from rate times lifetime is a contradiction."""
 MOST_PERIODS = 1_000_000
 """p up to which layouts are compared: nearly two years of minutes."""
 _KINDS = get_args(Kind)
@@ -62,7 +62,7 @@ class WhatIf:
 
 
 def parse_what_if(text: str) -> WhatIf:
-    """Return what ``key=value,key=value`` supposes.
+    """Return the assumptions in ``key=value,key=value``.
 
     Raises
     ------

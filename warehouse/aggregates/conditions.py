@@ -32,7 +32,7 @@ def atoms_of(condition: str, kinds: Mapping[str, Kind]) -> Predicate | None:
     condition
         An expression.
     kinds
-        What columns are compared as.
+        How columns are compared.
 
     Examples
     --------

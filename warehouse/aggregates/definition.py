@@ -36,7 +36,7 @@ ITEM_COLUMNS = ("item", "at_least", "at_most", "certain", "complete")
 """The further columns of answers about frequent items."""
 
 BOUNDS = ("_low", "_high")
-"""What the columns of an estimate's bounds have after its name."""
+"""The suffixes of the columns with an estimate's bounds."""
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ def _rank(entry: tuple[Item, int]) -> tuple[int, bool, Item]:
 
 @dataclass(frozen=True)
 class ItemBounds:
-    """What the lists of a window say about every item.
+    """The bounds of every item from the lists of a window.
 
     Parameters
     ----------

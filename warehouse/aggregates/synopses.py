@@ -174,7 +174,7 @@ class Synopsis:
 
 @dataclass(frozen=True)
 class Need:
-    """A synopsis that a definition reads, and for how many slots; ``rows`` tells whether the number of rows is needed.
+    """A synopsis that a definition reads, and for how many slots; ``rows`` says whether the number of rows is needed.
 
     The states ``subtractable`` are exact when the states of some rows are subtracted from the states of more rows.
     """

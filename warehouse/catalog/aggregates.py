@@ -36,7 +36,7 @@ _MIDDLE = 0.5
 _ABOVE_LISTED = 4
 """Times the least length of a list: bounds are then at most a quarter of the share apart (frequent-items sheet, G7)."""
 _LEAST_REGISTERS = 12
-"""log2 of the registers of a sketch of distinct values at least: 4 KB, of which the error is well known."""
+"""The least log2 of the registers of a sketch of distinct values: 4 KB, with a well-known error."""
 _TOP_LISTED = 10
 """Items of a list for each that is asked for."""
 _NO_EXPRESSION = "an expression is declared as a column of the stream, with `expr`"
@@ -197,7 +197,7 @@ def _groups(draft: AggregateDraft) -> Iterator[GroupColumn | tuple[str, FaultErr
 
 
 def _sound_groups(draft: AggregateDraft) -> dict[str, SqlType]:
-    """The groups that are sound, by name with their types."""
+    """The valid groups, by name with their types."""
     return {group.name: group.type for group in _groups(draft) if isinstance(group, GroupColumn)}
 
 
@@ -311,7 +311,7 @@ def _value(draft: AggregateDraft, name: str, text: str) -> Value:
 
 
 def _sketch_size(function: Function, error: float) -> int | None:
-    """Return how large a sketch is whose error is at most that; None of a value that is exact all the same.
+    """Return how large a sketch is whose error is at most that; None for a value that is exact in any case.
 
     >>> _sketch_size("distinct", 0.01), _sketch_size("percentile", 0.01), _sketch_size("sum", 0.01)
     (16, 547, None)
@@ -339,7 +339,7 @@ def _error(draft: AggregateDraft, values: Sequence[Value]) -> _Faults:
 
 
 def _parsed(text: str) -> tuple[Function, str | None, float | None]:
-    """Return the function of a value, the column it is of (None: rows), and the share of a percentile.
+    """Return the function of a value, its column (None: rows), and the share of a percentile.
 
     Raises
     ------

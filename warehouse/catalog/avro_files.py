@@ -215,7 +215,7 @@ def _fitted(value: Any, kind: Any) -> Any:  # noqa: ANN401 - any value, and a ty
 
 
 def _number(raw: IO[bytes], block: int) -> int:
-    """Return the signed number that stands at the beginning of a block."""
+    """Return the signed number at the beginning of a block."""
     try:
         found = _unsigned(raw)
     except EOFError:
@@ -239,7 +239,7 @@ def _unsigned(raw: IO[bytes]) -> int:
 
 
 def _decompressed(data: bytes, codec: str) -> bytes:
-    """Return what compressed bytes hold, at most a byte more than the bound."""
+    """Return the decompressed bytes, at most one byte more than the bound."""
     most = LARGEST_BLOCK + 1
     if codec == "null":
         return data

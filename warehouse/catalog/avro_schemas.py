@@ -43,7 +43,7 @@ def arrow_schema(schema: Any) -> Any:  # noqa: ANN401 - of Avro, and of Arrow
 
 
 def _branches(union: list[Any]) -> list[Any]:
-    """Return what a union can be but null."""
+    """Return the branches of a union without null."""
     return [each for each in union if _kind(each) != "null"]
 
 

@@ -34,9 +34,9 @@ _LAYOUT_KEYS = {"periods": "max_lifetime"}
 
 @dataclass(frozen=True)
 class FilesDraft:
-    """A stream or relation being checked: its sound keys, the dotted keys at fault, and all its columns.
+    """A stream or relation during the checks: its valid keys, its faulty dotted keys, and all its columns.
 
-    ``names`` are the columns as declared, also those whose type is at fault.
+    ``names`` are the declared columns, also those with a faulty type.
     """
 
     section: StreamSection | RelationSection
@@ -50,7 +50,7 @@ class FilesDraft:
 
     @property
     def arrival(self) -> str | None:
-        """What that key says."""
+        """The value of that key."""
         given: str | None = getattr(self.section, self.clock)
         return given
 
@@ -77,7 +77,7 @@ class FilesDraft:
 
 @dataclass(frozen=True)
 class Draft(FilesDraft):
-    """A stream being checked; ``interval`` is the update interval in microseconds, ``None`` when itself at fault."""
+    """A stream being checked; ``interval`` is the update interval in microseconds, or None if it has a fault."""
 
     section: StreamSection
     interval: int | None

@@ -42,7 +42,7 @@ class CoalescedDraft:
 
     @property
     def types(self) -> dict[str, SqlType | None]:
-        """The columns of the stream with their types; None where a type is at fault."""
+        """The columns of the stream with their types; None for a type with a fault."""
         stream = self.streams.get(self.section.source or "")
         return {} if stream is None else stream.types()
 
@@ -198,9 +198,9 @@ def _compared(draft: CoalescedDraft) -> tuple[list[tuple[str, str]], list[tuple[
 
 
 def _named(text: str) -> tuple[list[str], list[str], bool]:
-    """Return the columns that a sound condition names of the neighbour before and of the member itself, in lower case.
+    """Return the columns of the previous member and of the member itself that a valid condition names, in lower case.
 
-    The third value tells whether it names ``previous`` as a whole.
+    The third value says whether it names ``previous`` as a whole.
     """
     import sqlglot  # noqa: PLC0415 - it takes time to import, and most warehouses have no coalesced table
     from sqlglot import exp  # noqa: PLC0415 - same

@@ -410,7 +410,7 @@ def _fault(kind: type[BaseModel], detail: ErrorDetails) -> tuple[tuple[str, ...]
 
 
 def keys_of(kind: type[BaseModel]) -> dict[str, FieldInfo]:
-    """Return the fields of a section by the keys that stand for them in the file."""
+    """Return the fields of a section by their keys in the file."""
     return {field.alias or name: field for name, field in kind.model_fields.items()}
 
 

@@ -55,7 +55,7 @@ class ColumnRecord:
 
 @dataclass(frozen=True)
 class Declaration:
-    """What a stream's declaration said when the epoch was planned; ``landing`` is relative to the root.
+    """A stream's declaration at the time of the epoch's plan; ``landing`` is relative to the root.
 
     A relation is recorded as the stream of its changes, with ``op``. ``added`` names columns that files brought.
     """

@@ -22,7 +22,7 @@ __all__ = ["declared_relation", "declared_stream", "declared_view"]
 def declared_stream(
     name: str, section: StreamSection, landing: Landing, move_to: Path | None, widest: int | None, whole: WarehouseSection
 ) -> Stream:
-    """Return the stream of a sound ``[streams.NAME]``; paths are absolute, ``widest`` is the widest block of a new table.
+    """Return the stream of a valid ``[streams.NAME]``; paths are absolute, ``widest`` is the widest block of a new table.
 
     ``whole`` is the section that holds where this one does not say.
     """
@@ -64,7 +64,7 @@ def declared_stream(
 def declared_relation(
     name: str, section: RelationSection, landing: Landing, move_to: Path | None, whole: WarehouseSection
 ) -> Relation:
-    """Return the relation of a sound ``[relations.NAME]``; paths and ``whole`` as of a stream."""
+    """Return the relation of a valid ``[relations.NAME]``; paths and ``whole`` as for a stream."""
     return Relation(
         name=name,
         landing=landing.near,
@@ -95,7 +95,7 @@ def declared_relation(
 
 
 def declared_view(name: str, section: ViewSection, widest: int | None, whole: WarehouseSection) -> View:
-    """Return the view of a sound ``[views.NAME]``; ``widest`` and ``whole`` as of a stream."""
+    """Return the view of a valid ``[views.NAME]``; ``widest`` and ``whole`` as of a stream."""
     length, rows = section.output_window or (None, None)
     return View(
         name=name,

@@ -1,7 +1,7 @@
 """Whether today's declarations still fit the tables on disk: a changed declaration never corrupts.
 
-Invariant of a table: every row lies where the recorded anchor, update interval, search key and layout put it. So what
-these depend on may not change; what only judges incoming rows may, for rows loaded from then on.
+Invariant of a table: every row is in the place that the recorded anchor, update interval, search key and layout give. So keys
+that change the place may not change; keys that only judge incoming rows may, for rows loaded from then on.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ the columns of an aggregate's answers, or whether a coalesced table is stored.
 
 
 class RecordedTable(Protocol):
-    """What an epoch recorded of a table."""
+    """An epoch's record of a table."""
 
     @property
     def name(self) -> str:
@@ -67,7 +67,7 @@ class RecordedTable(Protocol):
 
 
 class RecordedLazyTable(Protocol):
-    """What an epoch recorded of a coalesced table without files."""
+    """An epoch's record of a coalesced table without files."""
 
     @property
     def name(self) -> str:
@@ -75,7 +75,7 @@ class RecordedLazyTable(Protocol):
 
 
 class RecordedEpoch(Protocol):
-    """What the last epoch recorded of the warehouse; instants and durations in microseconds."""
+    """The last epoch's record of the warehouse; instants and durations in microseconds."""
 
     @property
     def anchor(self) -> int:
@@ -96,7 +96,7 @@ class RecordedEpoch(Protocol):
 
 @dataclass(frozen=True)
 class Drift:
-    """What differs: ``problems`` stop an update, ``notices`` tell what changes from now on, ``warnings`` the rest."""
+    """What differs: ``problems`` stop an update, ``notices`` describe changes that apply from now on, ``warnings`` the rest."""
 
     problems: tuple[Problem, ...] = ()
     notices: tuple[str, ...] = ()
@@ -159,7 +159,7 @@ class DeclarationDifference:
 
 
 def compare(catalog: Catalog, epoch: RecordedEpoch) -> Drift:
-    """Return how a catalog differs from what the last epoch recorded.
+    """Return how a catalog differs from the last epoch's record.
 
     The problems are for :class:`warehouse.errors.ChangedDeclarationError`; each names both values and what to do.
     """

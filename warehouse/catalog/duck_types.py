@@ -1,4 +1,4 @@
-"""DuckDB's types in Spark's words, for what DuckDB's sniffers find in files."""
+"""Translates DuckDB's types to Spark's, for columns that DuckDB's sniffers find in files."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ _ALLOWED = 'the name of an encoding, such as "UTF-8", "ISO-8859-1", "windows-125
 
 
 def encoding_fault(name: str) -> FaultError | None:
-    """Return why a text is no encoding that files can be read by, or nothing.
+    """Return why a text is no usable encoding of files, or None.
 
     >>> encoding_fault("latin-1"), encoding_fault("windows-1252")
     (None, None)
@@ -52,7 +52,7 @@ def encoding_fault(name: str) -> FaultError | None:
 
 
 def java_name(name: str) -> str:
-    """Return Java's name of a sound encoding.
+    """Return Java's name of a valid encoding.
 
     >>> java_name("latin1"), java_name("cp1252")
     ('ISO-8859-1', 'windows-1252')
@@ -61,7 +61,7 @@ def java_name(name: str) -> str:
 
 
 def python_name(name: str) -> str:
-    """Return Python's name of a sound encoding; a mark at the beginning of UTF-8 is no text.
+    """Return Python's name of a valid encoding; a byte order mark at the beginning of UTF-8 is skipped.
 
     >>> python_name("UTF8"), python_name("ISO-8859-15")
     ('utf-8-sig', 'iso8859-15')

@@ -1,7 +1,7 @@
 """``arrival`` and ``expires``: Spark SQL expressions that are row-wise, deterministic, and of declared columns only.
 
-Names of functions are judged as Spark will see them, token by token; structure and columns on sqlglot's tree. What only
-Spark can tell of types is checked when an update is planned, the rest in this module (:mod:`warehouse.catalog.expression_types`).
+Names of functions are judged as Spark will see them, token by token; structure and columns on sqlglot's tree. Types that only
+Spark knows are checked when an update is planned, the rest in this package (:mod:`warehouse.catalog.expression_types`).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def expression_faults(
     gives
         The type that the result must have, as far as it is known without Spark.
     what
-        What the columns are, for messages.
+        A description of the columns, for messages.
 
     """
     try:

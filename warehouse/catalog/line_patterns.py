@@ -53,7 +53,7 @@ class LinePattern:
     python: re.Pattern[str]
 
     def fields(self, line: str) -> dict[str, str | None] | None:
-        """Return the fields of a line, None if it does not match; a field that is empty or not there is None."""
+        """Return the fields of a line, or None if it does not match; an empty or missing field is None."""
         found = self.python.fullmatch(line)
         return None if found is None else {name: value or None for name, value in found.groupdict().items()}
 
@@ -101,7 +101,7 @@ def pattern_of(options: Iterable[tuple[str, str]]) -> LinePattern | None:
 
 
 def pattern_missing(options: Iterable[tuple[str, str]]) -> bool:
-    """Whether no option is a pattern, sound or not."""
+    """Whether no option is a pattern, valid or not."""
     return not any(key.lower() == "pattern" for key, _ in options)
 
 

@@ -67,16 +67,16 @@ _LINE = re.compile(r"\s*\(at line (\d+), column (\d+)\)")
 def load_catalog(
     directory: Path, file: Path | None = None, *, readable: Callable[[Catalog], Mapping[str, ReadView]] | None = None
 ) -> Catalog:
-    """Return what a project declares.
+    """Return the declarations of a project.
 
     Parameters
     ----------
     directory
         The project: where ``warehouse.toml`` is. Paths in the file are relative to it.
     file
-        What to read as if it were the project's ``warehouse.toml``.
+        A file to read instead of the project's ``warehouse.toml``.
     readable
-        Tells of the views of a catalog what aggregates need to know of them. None: an aggregate over a view is refused.
+        Returns the facts about a catalog's views that aggregates need. None: an aggregate over a view is refused.
 
     Raises
     ------
@@ -256,7 +256,7 @@ def _warehouse(value: object, base: Path, report: ProblemReport) -> tuple[Wareho
 def _sections(
     kind: str, model: type[_Section], raw: dict[str, object], report: ProblemReport
 ) -> Iterator[tuple[str, _Section, frozenset[str], tuple[str, ...]]]:
-    """Yield (name, sound keys, keys at fault, all columns) of each ``[kind.NAME]``."""
+    """Yield (name, valid keys, faulty keys, all columns) of each ``[kind.NAME]``."""
     for name, given in _table(raw.get(kind, {}), kind, report).items():
         if fault := name_fault(name):
             report.add(f"{kind}.{name}", fault)

@@ -30,11 +30,11 @@ _LOOKED_AT = 1 << 16
 _MOST_LINES = 0.5
 """The share of lines that must match: the lines of a trace behind an error do not, and some logs have several forms."""
 _HEADING = re.compile(r"-- .* --")
-"""What journalctl writes above and between its lines, such as ``-- Boot 0c1a --``."""
+"""Headings that journalctl writes above and between its lines, such as ``-- Boot 0c1a --``."""
 _LINE_END = re.compile(r"\r\n?|\n")
 _NO_PART_OF_CSV = re.compile(r"\r\n?|[\n\0]")
 _MOST_SIGNS = 10_000
-"""Of a value in the sample: DuckDB reads no line of more than two million bytes."""
+"""Upper bound of the characters of a value in the sample: DuckDB reads no line of more than two million bytes."""
 
 
 def log_of(source: Path) -> Log | None:

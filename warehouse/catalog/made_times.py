@@ -130,7 +130,7 @@ def _after_weekday(connection: DuckDBPyConnection, column: str) -> tuple[str, st
 
 
 def _of_web_log(connection: DuckDBPyConnection, day: str, zone: str) -> tuple[str, str] | None:
-    """Return the time of a web server's log, ``[01/Jul/2024:08:00:00 +0000]``, which stands in two fields."""
+    """Return the time of a web server's log, ``[01/Jul/2024:08:00:00 +0000]``, which spans two fields."""
     (one,) = connection.execute(f"SELECT any_value({quoted(day)}::VARCHAR) FROM sample").fetchone() or (None,)
     if not isinstance(one, str) or not _OPENED.match(one):
         return None

@@ -53,7 +53,7 @@ COLUMNAR = ("parquet", "orc", "avro")
 OF_LINES = ("text", "logfmt", "syslog")
 """Formats with a record on each line."""
 NAMED_IN_RECORDS = ("json", "logfmt")
-"""Formats of which each record names its fields."""
+"""Formats whose records name their fields."""
 How = Literal["eager", "lazy", "auto"]
 """The words of ``how``."""
 OverLifetime = Literal["accept", "clamp", "reject"]
@@ -81,8 +81,8 @@ DEFAULT_PERIODS = 24
 class Column:
     """A column: its name, its Spark SQL type in canonical lower-case text (``decimal(10,2)``), and where its values come from.
 
-    ``source`` is what files call it (a name, or a path into nested fields), where that is not its name; ``expr`` is calculated
-    from source columns. ``formats`` and ``timezone`` say how times are written, where the stream's options do not.
+    ``source`` is its name in files (a name, or a path into nested fields), if it differs; ``expr`` is calculated from source
+    columns. ``formats`` and ``timezone`` say how times are written, where the stream's options do not.
     """
 
     name: str
@@ -94,7 +94,7 @@ class Column:
 
     @property
     def source_name(self) -> str:
-        """What files call it; of a calculated column that says nothing."""
+        """Its name in files; meaningless for a calculated column."""
         return self.name if self.source is None else self.source
 
 

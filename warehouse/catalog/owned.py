@@ -1,4 +1,4 @@
-"""What ``options`` and ``[spark]`` may hold, and why the rest is not theirs to set."""
+"""The settings that ``options`` and ``[spark]`` may have, and why they may not set the others."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def _names_fault(value: str) -> FaultError | None:
 
 
 def twofold_options(names: Iterable[str]) -> Iterator[FaultError]:
-    """Yield a fault for each option that is given under two spellings, of which one would win in silence."""
+    """Yield a fault for each option that is given in two spellings, since one would silently win."""
     first: dict[str, str] = {}
     for name in names:
         meant = _ALIASES.get(name.lower(), name.lower())

@@ -140,7 +140,7 @@ def _often(ways: list[_Way], group: str) -> list[_Way]:
 
 
 def _times(pattern: str, place: int) -> tuple[int, float, bool, int]:
-    """Return how often at least and at most, whether possessive, and where the repeat that stands at a place ends."""
+    """Return the minimum, the maximum, whether it is possessive, and the end of the repeat at a position."""
     found = _TIMES.match(pattern, place)
     if found is None:
         return 1, 1, False, place

@@ -60,7 +60,7 @@ def may_hold(folder: str, pattern: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _parts(pattern: str) -> tuple[re.Pattern[str] | None, ...]:
-    """Return what each name on the path must match; None is any number of names."""
+    """Return the pattern of each name on the path; None is any number of names."""
     names = [name for name in pattern.split("/") if name]
     if names[-1:] == [_ANY]:
         names.append("*")

@@ -194,7 +194,7 @@ def _named(section: str) -> str:
 # partition, and so on. Further folders say nothing.
 
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
-"""What Hive, and Spark, write for null."""
+"""The folder name of Hive and Spark for null."""
 
 
 def folder_values(path: str, partitions: Sequence[str]) -> tuple[str | None, ...] | None:

@@ -73,7 +73,7 @@ class Proposal:
 
 
 def propose(source: Path, wishes: Wishes | None = None) -> dict[str, bytes | Path]:
-    """Return the files of what :func:`proposal` proposes."""
+    """Return the files of the project that :func:`proposal` proposes."""
     return proposal(source, wishes).files
 
 
@@ -157,7 +157,7 @@ def _sql_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class _Grid:
-    """When windows move, and how long rows live at the most (None: for ever), in microseconds."""
+    """When windows move, and the longest life of rows (None: forever), in microseconds."""
 
     anchor: int
     interval: int
@@ -384,7 +384,7 @@ _MOST = 100_000
 
 @dataclass(frozen=True)
 class Folder:
-    """Files in a folder and those below it, of which most end alike: the newest of these, how many, and how many others."""
+    """Files in a folder and below: the newest file with the most common ending, the number of these, and of the others."""
 
     path: Path
     sample: Path

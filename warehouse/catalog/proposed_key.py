@@ -1,4 +1,4 @@
-"""The search key that ``init --from`` proposes, by what columns are called and how often their values come again."""
+"""The search key that ``init --from`` proposes, by the names of columns and how often their values repeat."""
 
 from __future__ import annotations
 

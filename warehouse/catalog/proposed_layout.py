@@ -1,4 +1,4 @@
-"""The layout that ``init --from`` proposes: what the cost model recommends for a sample of rows, where that matters."""
+"""The layout that ``init --from`` proposes: the recommendation of the cost model for a sample of rows, where it matters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The times that ``init --from`` proposes: what could be a row's arrival and its end, by names and values of a sample."""
+"""The times that ``init --from`` proposes: arrival and end of a row, by names and values of a sample."""
 
 from __future__ import annotations
 

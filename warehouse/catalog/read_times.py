@@ -1,7 +1,7 @@
 """Columns of a sample that are times or durations although DuckDB took them for something else: how each is written.
 
-Each function looks at one column of the table ``sample``, and if it is what the function looks for, makes it a time (a number of
-seconds where it is a duration) there and returns the ``format`` by which Spark reads it.
+Each function examines one column of the table ``sample``. If it recognises the column, it converts the column in the table to
+times (durations to a number of seconds), and returns the ``format`` with which Spark reads it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What aggregates need to know of a view that they read; :mod:`warehouse.views.readable` finds it out."""
+"""The properties of views that aggregates need; :mod:`warehouse.views.readable` computes them."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ def _zeek_query(plain: Path, source: Path) -> str:
 
 
 def _json_form(kind: Format, source: Path) -> str:
-    """Return how objects stand in a JSON file, in DuckDB's words."""
+    """Return the layout of objects in a JSON file, in DuckDB's words."""
     if kind != "json" or not (is_array_file(source) or is_over_lines(source)):
         return "newline_delimited"
     with source.open("rb") as raw:
@@ -273,7 +273,7 @@ def _columns(connection: DuckDBPyConnection, kind: Format, dialect: CsvDialect) 
 
 
 def _type(connection: DuckDBPyConnection, source: str, duck: str, kind: Format, dialect: CsvDialect) -> str:
-    """Return the Spark SQL type of a column; what DuckDB takes for larger or narrower than text says is put right."""
+    """Return the Spark SQL type of a column; DuckDB's type is corrected where it is too wide or too narrow for the text."""
     column = quoted(source)
     if kind == "syslog" and source in TEXTS:
         connection.execute(f"ALTER TABLE sample ALTER {column} TYPE VARCHAR")

@@ -1,4 +1,4 @@
-"""What ``init --from`` saw in a file."""
+"""The facts that ``init --from`` finds in a file."""
 
 from __future__ import annotations
 

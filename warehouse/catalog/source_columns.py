@@ -64,7 +64,7 @@ class DeclaredColumn:
 
 
 def format_fault(text: str) -> FaultError | None:
-    """Return why a text is no format of times, or nothing.
+    """Return why a text is no format of times, or None.
 
     >>> format_fault("dd.MM.yyyy HH:mm"), format_fault("epoch_seconds")
     (None, None)

@@ -27,7 +27,7 @@ _OF_WEB_LOGS = ("client", "identity", "account", "moment", "offset", "request", 
 
 @dataclass(frozen=True)
 class Spaced:
-    """What tells DuckDB how to read such a file, its names where they are known, and if quotes are written after a backslash."""
+    """DuckDB's options for such a file, its names if they are known, and whether a backslash escapes quotes."""
 
     arguments: str
     names: tuple[str, ...] = ()

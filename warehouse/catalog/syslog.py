@@ -25,7 +25,7 @@ MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
 TEXTS = tuple(name for name in FIELDS if name not in ("priority", "moment"))
 """Fields that are text whatever the sample has: some programs write a pid that is no number."""
 NOTHING = "-"
-"""What RFC 5424 writes for a field that is not there."""
+"""The text of a missing field in RFC 5424."""
 _MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 _VERSION_1 = (
     r"<(?P<priority>\d{1,3})>1 (?P<moment>\d\S*|-) (?P<host>\S+) (?P<program>\S+) (?P<pid>\S+) (?P<message_id>\S+) "

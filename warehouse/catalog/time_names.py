@@ -1,4 +1,4 @@
-"""What columns are called that are times, ends or lifetimes of rows, in small letters with underscores; names of zones."""
+"""Names of columns with times, ends or lifetimes of rows, in lower case with underscores; names of zones."""
 
 from __future__ import annotations
 

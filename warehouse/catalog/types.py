@@ -37,7 +37,7 @@ ALLOWED = (
     "boolean, tinyint, smallint, int, bigint, float, double, decimal(p,s), string, binary, date, timestamp, "
     "array<...>, struct<name:type,...>"
 )
-"""What an error message offers."""
+"""The allowed types, for error messages."""
 
 _DELTA_NAMES = {
     "boolean": "boolean",
@@ -140,7 +140,7 @@ def parse_type(text: str) -> SqlType:
     Raises
     ------
     FaultError
-        With what to write instead.
+        With a valid type to write instead.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Single values of ``warehouse.toml`` as they are written, to what the program calculates with."""
+"""Converts single values of ``warehouse.toml`` to the values with which the program computes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a changed key of ``warehouse.toml`` means for the tables on disk: nothing, rows to come, or a migration.
+"""The effect of a changed key of ``warehouse.toml`` on the tables on disk: none, on later rows, or a migration.
 
 The file's keys are recorded with each epoch (:func:`declared_keys`), so that changes can be reported key by key.
 """
@@ -103,7 +103,7 @@ def _digest(text: str) -> str:
 
 
 def verdicts(catalog: Catalog, epoch: RecordedEpoch, declared: Sequence[tuple[str, str]]) -> tuple[Verdict, ...]:
-    """Return what each key means that changed since an epoch, in the order of the keys.
+    """Return the effect of each key that changed since an epoch, in the order of the keys.
 
     ``declared`` are the keys that the epoch recorded; without any, only changes that tables cannot follow are reported.
     """

@@ -66,7 +66,7 @@ def column_called(name: str, columns: Sequence[SniffedColumn], option: str) -> S
 
 
 def expression_of(text: str, columns: Sequence[SniffedColumn], option: str, *, ts: bool) -> SniffedColumn | str:
-    """Return the column that a text names, else the text, which is then a sound expression.
+    """Return the column that a text names, else the text, which is then a valid expression.
 
     Raises
     ------

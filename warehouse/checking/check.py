@@ -1,4 +1,4 @@
-"""The check of a warehouse: records, logs, files, rows, what other tools open, each by the invariants that its module states."""
+"""The check of a warehouse: records, logs, files, rows, and files for other tools, each by the invariants in its module."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _checked(root: Path, *, rows: bool, resources: Resources, published: Collect
     finally:
         reading.close()
     if not records.lost:
-        findings += database_findings(root) if records.open_plan is None else []  # what completes the plan makes it again
+        findings += database_findings(root) if records.open_plan is None else []  # completing the plan makes it again
         if records.open_plan is None:
             findings += live_findings(root, published, rows=rows, resources=resources)
         if rows and records.open_plan is None and not any(each.severity == "fault" for each in findings):

@@ -1,4 +1,4 @@
-"""What a check finds, as plain values."""
+"""The findings of a check, as plain values."""
 
 from __future__ import annotations
 

@@ -284,7 +284,7 @@ def _above(root: Path, newest: Epoch, table: NamedTable, version: int) -> Iterat
 
 
 def _foreign(root: Path, table: NamedTable, version: int, stopped: Stopped | None) -> Finding:
-    """What outsiders did from a commit on: what changes no row is the next update's to adopt."""
+    """Yield the changes by outsiders from a commit on; the next update adopts changes that concern no row."""
     subject = entry_path(root / table.path, version).relative_to(root).as_posix()
     change = judged(replay(root / table.path, version - 1), raw_commits(root / table.path, version - 1))
     message = f"the table was changed from outside: {change.message}"
@@ -314,7 +314,7 @@ def _beyond(root: Path, table: NamedTable, top: int) -> Iterator[Finding]:
 
 
 def _checkpoints(root: Path, table: NamedTable, version: int) -> Iterator[Finding]:
-    """Whether each checkpoint up to a version says what the commits say, as far as these reach back."""
+    """Yield the checkpoints up to a version that contradict the commits, as far as these reach back."""
     place = root / table.path
     for differing in wrong_checkpoints(place, version):
         subject = (place / "_delta_log" / differing.name).relative_to(root).as_posix()

@@ -36,7 +36,7 @@ _REMOVED = "`stream-wh check --repair` removes it"
 
 @dataclass(frozen=True)
 class ReadableRecords:
-    """The readable epochs in order, the plan that is not finished yet, and what could not be read."""
+    """The readable epochs in order, the unfinished plan, and unreadable records."""
 
     epochs: tuple[Epoch, ...]
     open_plan: Plan | None
@@ -44,7 +44,7 @@ class ReadableRecords:
 
     @property
     def lost(self) -> bool:
-        """Whether it is unknown what some epoch named or loaded."""
+        """Whether the tables or landing files of some epoch are unknown."""
         return any(kind != "plan" for kind, _, _ in self.damaged)
 
     @property

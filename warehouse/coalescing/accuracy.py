@@ -38,7 +38,7 @@ def jaccard(counts: Sequence[int]) -> float:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """What an answer over shed rows carries (section 7).
+    """The accuracy of an answer over shed rows (section 7).
 
     ``share`` is Eq. 6, ``values`` Eq. 2, ``mean_kept`` the mean of Eq. 4; ``rows`` exact rows count, of which ``lost`` have no
     fragment left; ``extraneous`` fragments are more than one a row; ``length_lost`` is in microseconds.

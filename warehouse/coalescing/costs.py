@@ -38,7 +38,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Weights:
-    """What memory, updates and scans weigh."""
+    """The weights of memory, updates and scans."""
 
     memory: float = 1.0
     update: float = 1.0

@@ -38,7 +38,7 @@ _ENDS = ("first", "last", "min", "max")
 
 
 def values_column(name: str) -> str:
-    """Return the state column that holds what the members of a row had in a column that ``same`` compares."""
+    """Return the state column with the values of a row's members in a column that ``same`` compares."""
     return f"_values_{name}"
 
 

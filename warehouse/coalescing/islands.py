@@ -204,7 +204,7 @@ def coalesced(definition: CoalescedDefinition, dialect: Dialect, edge: Edge, *, 
     Parameters
     ----------
     definition
-        What the table holds.
+        The definition of the table.
     dialect
         The SQL dialect of the engine.
     edge

@@ -1,4 +1,4 @@
-"""Runs of coalesced members, and what shedding has left of them (temporal-load-shedding sheet, section 2).
+"""Runs of coalesced members, and their fragments after shedding (temporal-load-shedding sheet, section 2).
 
 The end of a member is the stamp of the next member that arrived in its group, kept or shed: it is frozen, so a hole never
 closes. A fragment is a maximal sequence of kept members of one run.

@@ -22,7 +22,7 @@ LARGEST = 20
 
 @dataclass(frozen=True)
 class Selection:
-    """Which tables are eager, in their order, and what that costs."""
+    """Which tables are eager, in their order, and the cost of this choice."""
 
     eager: tuple[bool, ...]
     cost: float

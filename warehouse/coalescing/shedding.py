@@ -28,7 +28,7 @@ Rank = tuple[float, int, str, int, int]
 
 @dataclass(frozen=True)
 class Shed:
-    """What shedding left: the runs, and which members went, in order, as (run, number of the member)."""
+    """The result of shedding: the runs, and the shed members in order, as (run, number of the member)."""
 
     runs: tuple[Run, ...]
     members: tuple[tuple[int, int], ...]

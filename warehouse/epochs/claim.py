@@ -6,8 +6,8 @@ that has ended, by a put on condition that the claim is still the same. Time is 
 between its modification and that of an object written just now.
 
 The claim keeps writers from disturbing each other; the integrity of the warehouse does not depend on it. A process can be delayed
-for longer than any lease and then continue. What it does then is harmless, because every record and every commit has a name of
-its own that is written once, on condition that it is free (:meth:`warehouse.storage.store.Store.write_exclusive`,
+for longer than any lease and then continue. Its later writes are harmless, because every record and every commit has a unique
+name that is written once, on condition that it is free (:meth:`warehouse.storage.store.Store.write_exclusive`,
 :func:`warehouse.storage.entries.append_entry`), and because data files never share a name.
 """
 

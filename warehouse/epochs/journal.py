@@ -243,7 +243,7 @@ def _whole_epochs(root: Path) -> Iterator[Epoch]:
 
 
 def nothing_loaded(root: Path, consequence: str = "") -> NoEpochError:
-    """Return the error of a warehouse without an epoch; ``consequence`` says what the command cannot do."""
+    """Return the error of a warehouse without an epoch; ``consequence`` is a text about the work that the command cannot do."""
     so = f", so {consequence}" if consequence else ""
     return NoEpochError(f"nothing has been loaded under {root} yet{so}; run `stream-wh update` first")
 

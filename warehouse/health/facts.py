@@ -159,7 +159,7 @@ class Thresholds:
     tables: tuple[tuple[str, Shares], ...] = ()
 
     def of_table(self, name: str) -> Thresholds:
-        """Return what holds for one table.
+        """Return the thresholds of one table.
 
         >>> Thresholds(tables=(("cars", Shares(late=1.0)),)).of_table("cars").late
         1.0

@@ -1,4 +1,4 @@
-"""The judgement: a pure function of the facts and the thresholds to a level, and to each concern with what helps."""
+"""The judgement: a pure function from the facts and the thresholds to a level, and to concerns with the commands that help."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LEAST_FREE = 10**9
 
 @dataclass(frozen=True)
 class Concern:
-    """One thing that is not as it should be: how bad, of which table (None: of all), in a sentence, and the way on."""
+    """A concern: its level, its table (None: all tables), a sentence about it, and what to do."""
 
     level: Level
     kind: Kind

@@ -288,7 +288,7 @@ def _refuse(stream: Stream, problems: Sequence[FileProblem]) -> None:
 
 
 def _classified_as_before(source: BatchSource) -> DataFrame:
-    """What :func:`_classified` returns, by a plan that is kept where a stream was read in the same way before."""
+    """Return the same as :func:`_classified`, by a cached plan if a stream was read in the same way before."""
     session, stream, layout, taken = source.session, source.stream, source.layout, source.taken
     move = replace(source.move, carried=True)
     records = read_records(session, stream, source.groups)

@@ -181,7 +181,7 @@ def _too_long(record: int, longest: int) -> str:
 
 def _chunks(path: Path) -> Iterator[bytes]:
     with open_regular(path) as stream:
-        if path.name.endswith(".gz"):  # faster than what decompresses the others
+        if path.name.endswith(".gz"):  # faster than the readers of other formats
             yield from _inflated(stream)
         else:
             content = decompressed(stream, path.name)

@@ -54,12 +54,12 @@ class WindowMove:
 
     @property
     def values(self) -> str:
-        """What changes from one update to the next, as Spark SQL: an array."""
+        """The values that change from one update to the next, as Spark SQL: an array."""
         return f"array({', '.join(f'{value}L' for value in (self.k, self.k0, self.time, self.clock))})"
 
     @property
     def rules(self) -> tuple[bool, int, int]:
-        """What else the rules depend on."""
+        """The other values on which the rules depend."""
         return self.first, self.anchor, self.interval
 
     @property

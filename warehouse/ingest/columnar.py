@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["beyond_columnar_bounds", "read_columnar", "schema_of"]
 
 _FILE, _START, _POSITION, _ZERO = (f"_stream_wh_{name}" for name in ("file_path", "start", "position", "zero"))
-"""What Spark knows of a row, by names that no file has: `file_path` and `row_index` may be columns of one."""
+"""Spark's metadata of a row, under names that no file has: `file_path` and `row_index` may be columns of one."""
 
 
 def read_columnar(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -> list[DataFrame]:

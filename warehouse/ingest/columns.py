@@ -41,9 +41,9 @@ _NESTED = ("json", *COLUMNAR)
 class Input:
     """A value that is read of each record.
 
-    ``label`` is its name in the frame of records (a column's own name where the value is the column), ``source`` what files
-    call it; ``formats`` and ``timezone`` are as declared. Expressions of columns know it by its ``source`` if ``seen``.
-    A ``folder`` is in no record but on the file's path.
+    ``label`` is its name in the frame of records (the column's own name if the value is the column), ``source`` its name in
+    files; ``formats`` and ``timezone`` are as declared. Expressions of columns know it by its ``source`` if ``seen``. A
+    ``folder`` is in no record but on the file's path.
     """
 
     label: str
@@ -114,7 +114,7 @@ def matched(stream: Stream, names: tuple[str, ...], fields: Fields) -> Matched:
         return Matched({}, problem=("header", f"its columns {', '.join(doubled)} occur twice"))
     lower = [name.lower() for name in names]
     twins = sorted(name for name in names if lower.count(name.lower()) > 1)
-    if twins and stream.format in COLUMNAR:  # Spark does not tell them apart
+    if twins and stream.format in COLUMNAR:  # Spark does not distinguish them
         return Matched({}, problem=("header", f"its columns {', '.join(twins)} differ in case only; rename them"))
     paths: dict[str, tuple[str, ...]] = {}
     loose = []
@@ -167,7 +167,7 @@ def ignoring_case(stream: Stream, header: tuple[str, ...]) -> tuple[tuple[str, s
 
 
 def _other_separator(stream: Stream, names: tuple[str, ...]) -> str | None:
-    """Return what separates the declared columns in a CSV header of a single column, as spreadsheets save it; None if nothing."""
+    """Return the separator of the declared columns in a CSV header of a single column, as spreadsheets save it; None if none."""
     if stream.format != "csv" or len(names) != 1:
         return None
     declared = {column.source_name.lower() for column in stream.columns}

@@ -128,7 +128,7 @@ def says_what(given: Input) -> str:
 
 
 def says_more(text: SparkColumn, given: Input) -> SparkColumn:
-    """Return what else a message says of text that is no value: how a name of several zones is read."""
+    """Return an addition to the message about a text that is no value: how an ambiguous zone name is read."""
     if given.type not in ("timestamp", "date"):
         return F.lit("")
     way = "; such a name means several zones: write it in quotes in `format` ('BST'), and declare `timezone`"

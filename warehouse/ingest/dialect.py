@@ -1,4 +1,4 @@
-"""How a text file of records is written: what Spark's reader and the others must know to read it in the same way.
+"""How a text file of records is written: the facts with which Spark's reader and the others read it in the same way.
 
 ``csv`` is as its options say, ``zeek`` is as Zeek writes logs (:mod:`warehouse.catalog.zeek`), and of ``text``, ``logfmt`` and
 ``syslog`` each line is a record.
@@ -75,7 +75,7 @@ def reader_options(stream: Stream) -> dict[str, str]:
 
 
 def session_settings(stream: Stream) -> dict[str, str]:
-    """Return the settings of the session that reads a stream's files: its time zone, leave to read what Spark else refuses."""
+    """Return the settings of the session that reads a stream's files: its time zone, and less strict reading."""
     settings = {"spark.sql.session.timeZone": stream.timezone}
     if any(key.lower() in _ENCODING for key, _ in stream.options):
         settings["spark.sql.legacy.javaCharsets"] = "true"

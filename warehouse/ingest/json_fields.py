@@ -38,7 +38,7 @@ class Parsed:
     given: tuple[tuple[Input, tuple[str, ...]], ...]
 
     def column(self, line: SparkColumn, options: Mapping[str, str]) -> SparkColumn:
-        """Return the parsed fields of a line: a struct with as many fields as different paths, and what did not fit."""
+        """Return the parsed fields of a line: a struct with a field for each path, and the text of a record that did not fit."""
         kinds = {path: "string" if seen_text(each) else each.type for each, path in self.given}
         tree = _tree(kinds)
         fields = [f"{quoted(name)} {_ddl(below)}" for name, below in tree.items()]
@@ -66,7 +66,7 @@ class Parsed:
         return value
 
     def shape(self) -> SparkColumn:
-        """Return the text of a record of which a value did not fit, else null."""
+        """Return the text of a record with a value that did not fit, else null."""
         return F.col(self.name).getField(self.misfit)
 
 

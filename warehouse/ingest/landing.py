@@ -68,7 +68,7 @@ _SEPARATOR = "\x1f"
 
 @dataclass(frozen=True)
 class Known:
-    """What earlier epochs know of a landing directory: loaded and left-out files by path, and paths to load again."""
+    """The files of a landing directory that earlier epochs know: loaded and left-out files by path, and paths to load again."""
 
     loaded: Mapping[str, LandingFile]
     left_out: Mapping[str, LeftOut]
@@ -93,7 +93,7 @@ class Arrived:
 
 
 def list_landing(landing: Path, pattern: str, *, after: str | None = None) -> Iterator[LandingFile]:
-    """Yield what :func:`listed_files` yields, as objects."""
+    """Yield the files of :func:`listed_files` as objects."""
     return (LandingFile(*each) for each in listed_files(landing, pattern, after=after))
 
 
@@ -254,7 +254,7 @@ class _Sorted:
 def headers(
     landing: Path, files: Sequence[LandingFile], options: Mapping[str, str], form: Format = "csv"
 ) -> tuple[dict[tuple[str, ...], list[LandingFile]], list[LeftOut]]:
-    """Return files of lines of fields, grouped by header, and those whose header cannot be read.
+    """Return files of lines of fields, grouped by header, and the files whose header cannot be read.
 
     Zero-byte files are grouped under the empty header: they have no records.
     """

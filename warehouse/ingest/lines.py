@@ -78,7 +78,7 @@ def _none() -> SparkColumn:
 
 
 def _known(stream: Stream, value: SparkColumn) -> SparkColumn:
-    """Return a value, null where it is empty or stands for a missing one."""
+    """Return a value, or null if it is empty or means a missing value."""
     absent = ["", *(text for key, text in stream.options if key.lower() == "nullvalue")]
     return F.when(~value.isin(absent), value)
 
@@ -110,7 +110,7 @@ def _of_logfmt(stream: Stream, names: Sequence[str]) -> _Read:
 
 
 def _unquoted(text: SparkColumn) -> SparkColumn:
-    """Return the value of a text in quotes; what JSON knows as no escape stays as it is written."""
+    """Return the value of a text in quotes; escapes that JSON does not know stay as they are written."""
     plain = F.substring(text, F.lit(2), F.length(text) - 2)
     # One after the other, so that of two backslashes the second begins nothing.
     known = F.regexp_replace(text, rf"\G((?s:[^\\]|\\(?:{logfmt.ESCAPES}))*+)\\", r"$1\\\\")

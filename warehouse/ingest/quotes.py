@@ -1,7 +1,7 @@
 """Finds lines of a delimited file that leave a quote open: in whole files at once, as arrays of characters.
 
 If a quote is open at the end of its line, Spark's reader uses the text after it as the value, in the last field without an error.
-Most files have no such line, and most lines are quickly recognised as sound. A line is *plain* if no quote begins a field,
+Most files have no such line, and most lines are quickly recognised as correct. A line is *plain* if no quote begins a field,
 *strict* if its quotes open after a delimiter, close before one, and are doubled in between. For other lines :mod:`.delimited`
 uses Spark's parser itself.
 """
@@ -161,7 +161,7 @@ def _is_end(text: NDArray[np.unsignedinteger[Any]], places: NDArray[np.int64]) -
 
 
 def _stands(text: NDArray[np.unsignedinteger[Any]], places: NDArray[np.int64], characters: str) -> NDArray[np.bool_]:
-    """Whether characters stand at each place."""
+    """Whether each place has one of the characters."""
     found = (places >= 0) & (places + len(characters) <= len(text))
     for number, each in enumerate(characters):
         found &= text[np.clip(places + number, 0, len(text) - 1)] == ord(each)

@@ -84,7 +84,7 @@ def read_files(
 def read_records(
     session: SparkSession, stream: Stream, groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]]
 ) -> list[FileRecords]:
-    """Return the records of files of text, by what tells how they are read; ``groups`` as of :func:`read_files`."""
+    """Return the records of text files, by the way in which they are read; ``groups`` as of :func:`read_files`."""
     found: list[FileRecords] = []
     for header, files in groups:
         readable = [file for file in files if file.size]
@@ -228,7 +228,7 @@ def _lines(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) 
         if not members:
             continue
         whole = texts.text(paths_of(stream, members), wholetext=True).select("value", "_metadata")
-        # What Spark takes for no array, though it was one when it was looked at, is a record at fault.
+        # A file that was an array when it was checked, and that Spark cannot read as one, is a rejected record.
         inner = F.coalesce(objects, F.array("value"))
         parts.append(whole.select(F.explode(inner).alias("value"), "_metadata"))
     return reduce(lambda left, right: left.unionByName(right), [part.selectExpr("value", *PLACE_OF_RECORD) for part in parts])

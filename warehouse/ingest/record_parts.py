@@ -1,4 +1,4 @@
-"""What each reader of landing files adds to values: the file's path, the place of a record, the name of a value."""
+"""Values that each reader of landing files adds: the file's path, the place of a record, the name of a value."""
 
 from __future__ import annotations
 
@@ -63,5 +63,5 @@ def place_of_record() -> list[SparkColumn]:
 
 
 def called_of(given: Input) -> str:
-    """Return what messages call a value: its column, or of a source column the name in the file."""
+    """Return the name of a value in messages: its column, or for a source column the name in the file."""
     return given.source if given.label.startswith("_source_") else given.label

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["SPARK_FAILURES", "unreadable"]
 
 SPARK_FAILURES = (PySparkException, Py4JJavaError)
-"""What a failed Spark job raises: PySpark translates some of Java's exceptions, and hands on the others."""
+"""The errors of a failed Spark job: PySpark translates some of Java's exceptions, and hands on the others."""
 _CHUNK = 1 << 20
 
 

@@ -1,4 +1,4 @@
-"""Grid and assignments, techniques, plans of what an update touches, sealing: all pure functions of slots.
+"""Grid and assignments, techniques, plans of the cells that an update touches, sealing: all pure functions of slots.
 
 The size oracle is in `warehouse.layout.oracle`.
 """

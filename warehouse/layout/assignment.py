@@ -1,4 +1,4 @@
-"""Where a row lies: sub-index and expiry block as functions of its load slot a and its expiration slot b.
+"""The place of a row: sub-index and expiry block as functions of its load slot a and its expiration slot b.
 
 All arithmetic is on integers of any sign with floor division and floor modulus.
 """

@@ -207,7 +207,7 @@ _RULES: tuple[Callable[[Layout], Iterator[LayoutProblem]], ...] = (
     _rebuild,
     _norebuild,
 )
-"""What a layout must fulfil to exist; each yields every problem it finds."""
+"""The conditions for a possible layout; each yields every problem that it finds."""
 
 
 # --- warnings about layouts that can exist but cost more than their owner may expect ---

@@ -22,7 +22,7 @@ __all__ = ["Seal", "closing_cells", "sealable", "seals"]
 
 @dataclass(frozen=True)
 class Seal:
-    """What to merge in one sub-index: expiry blocks, each with the number of runs it has before the update."""
+    """The merges in one sub-index: expiry blocks, each with its number of runs before the update."""
 
     sub_index: int
     blocks: tuple[tuple[int, int], ...]

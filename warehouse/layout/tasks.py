@@ -26,7 +26,7 @@ SUPPOSED_BYTES = 120
 SUPPOSED_ROWS = 100
 """As many rows of supposed size are counted with those stored: a few rows in a file of their own are mostly its footer."""
 SMALLEST_RANGE = 1_000_000
-"""Ranges of fewer rows are not made: what the other executors would save, Spark needs to sample the keys."""
+"""Ranges of fewer rows are not made: sampling the keys costs as much as the other executors would save."""
 
 
 def file_rows(target: int | None, *, rows: float = 0, size: float = 0) -> int:

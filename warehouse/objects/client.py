@@ -60,7 +60,7 @@ def client(scheme: str, bucket: str) -> Any:  # noqa: ANN401 - as above
 
 @contextmanager
 def asking(place: object) -> Iterator[None]:
-    """Turn what a store answers into the errors of a file system, and its failures into ours.
+    """Turn a store's answers into the errors of a file system, and its failures into errors of the warehouse.
 
     Raises
     ------

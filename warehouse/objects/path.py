@@ -73,7 +73,7 @@ def directories_in(place: Path) -> list[Path]:
 
 
 def parquet_source(file: Path) -> Any:  # noqa: ANN401 - what pyarrow takes
-    """Return what pyarrow reads a file from: its path, or in a store a stream of ranges."""
+    """Return the source from which pyarrow reads a file: its path, or in a store a stream of ranges."""
     return file.open("rb") if isinstance(file, ObjectPath) else file
 
 
@@ -329,7 +329,7 @@ class ObjectPath(PosixPath):
         return self.replace(target)
 
     def unlink(self, missing_ok: bool = False) -> None:  # noqa: ARG002 - as pathlib has it
-        """Delete an object; stores do not tell whether it was there."""
+        """Delete an object; stores do not report whether it existed."""
         try:
             with asking(self):
                 library().delete(self.store, self.key)

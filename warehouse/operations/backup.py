@@ -240,7 +240,7 @@ def _sources(root: Path, epoch: Epoch) -> Iterator[_Source]:
 
 
 def _record_sources(root: Path, epoch: Epoch) -> Iterator[_Source]:
-    """The epoch, its plan (which an erasure that is not carried out needs), and what tells of landing files before it."""
+    """Yield the epoch, its plan (an unfinished erasure needs it), and the records of earlier landing files."""
     ledgers = [number for number in numbers(root, "ledger") if number <= epoch.number]
     base = max(ledgers, default=-1)
     for kind in ("epoch", "plan"):
@@ -259,7 +259,7 @@ def _record_sources(root: Path, epoch: Epoch) -> Iterator[_Source]:
 
 
 def _table_sources(root: Path, epoch: Epoch, table: str, version: int) -> Iterator[_Source]:
-    """The data files of a table at a version, and of its log what says so."""
+    """Yield the data files of a table at a version, and the files of its log up to this version."""
     pinned = epoch.entry(table)
     if pinned is not None and entry_path(root / table, pinned.version).exists():
         require_entry(root / table, LogEntry(pinned.version, pinned.sha256))

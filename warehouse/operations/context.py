@@ -37,7 +37,7 @@ _roots_of_the_jvm: set[Path] = set()
 
 @dataclass
 class WriteContext:
-    """What the verbs that write to one warehouse share.
+    """The values shared by the verbs that write to one warehouse.
 
     Parameters
     ----------

@@ -166,7 +166,7 @@ def write_epoch(context: WriteContext, last: Epoch, files: Sequence[Loaded], **c
 
 
 def finish(context: WriteContext) -> CurrentState:
-    """Finish the plan or erasure that an earlier process began, and judge what outsiders committed since."""
+    """Finish the plan or erasure that an earlier process began, and judge outsiders' commits since."""
     root = context.root
     set_aside_torn(root)
     last = newest_epoch(root)
@@ -185,9 +185,9 @@ def finish(context: WriteContext) -> CurrentState:
 
 
 def settle_foreign(context: WriteContext, last: Epoch | None) -> CurrentState:
-    """Judge what outsiders committed since an epoch.
+    """Judge outsiders' commits since an epoch.
 
-    What changed no row comes into an epoch of its own (in ``finished``); all else stops its table.
+    Commits that changed no row are adopted by a new epoch (in ``finished``); all others stop their table.
     """
     if last is None:
         return CurrentState(None)

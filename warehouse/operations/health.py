@@ -153,7 +153,7 @@ def arrivals(chosen: Sequence[Epoch], known: Sequence[Epoch], table: str) -> Arr
         counts = next((each for each in epoch.counts if each.stream == table), None)
         if counts is None or epoch.cause != "update":
             continue
-        built = epoch.number == first and (first != known[0].number or first == 0)  # what retired epochs had is not known
+        built = epoch.number == first and (first != known[0].number or first == 0)  # the contents of retired epochs are unknown
         catching_up = built or epoch.slot - epoch.previous_slot > 1 or epoch.number - 1 in stood_still
         total = Arrivals(
             updates=total.updates + 1,

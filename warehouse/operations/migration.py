@@ -250,7 +250,7 @@ class Migration:
     def _reshaped(
         self, stream: Stream, state: TableState, own: Sequence[DeclarationDifference], request: MigrationRequest
     ) -> bool:
-        """Whether columns get other names or types; refuses what would lose values."""
+        """Return whether columns get other names or types; refuse changes that would lose values."""
         declared = {column.name: column.type for column in stream.columns}
         recorded = {column.name: column.type for column in state.declaration.columns}
         for old, new in request.renamed:

@@ -166,7 +166,7 @@ def chosen(context: WriteContext, last: Epoch | None) -> tuple[Catalog, tuple[Ch
 def epoch_of_files_left(
     context: WriteContext, current: CurrentState, views: SoundViews, excluded: Excluded
 ) -> CurrentState:
-    """Make the epoch that loads what the last one left over; the last one stays if outsiders changed the table just now."""
+    """Make the epoch that loads files left over by the last one; make none if outsiders changed the table just now."""
     if current.last is None:
         raise TypeError("before the first epoch no files are left over")
     made = next_epoch(context, current, views, current.last.slot, excluded)
@@ -176,7 +176,7 @@ def epoch_of_files_left(
 
 
 def load_files_left(context: WriteContext, current: CurrentState, made: Epoch) -> list[Epoch]:
-    """Make the epochs that load what an epoch of a verb other than an update left over.
+    """Make the epochs that load the files that an epoch of another verb than an update left over.
 
     Raises
     ------

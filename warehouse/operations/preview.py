@@ -73,5 +73,5 @@ def sample(context: WriteContext, options: UpdateOptions, most: int) -> tuple[Sa
 
 
 def landing(context: WriteContext) -> tuple[LandingFacts, ...]:
-    """Return what waits in the landing directories and what needs a person."""
+    """Return the waiting files in the landing directories, and the files that need a person."""
     return landing_facts(context.catalog, newest_epoch(context.root), context.clock())

@@ -1,4 +1,4 @@
-"""What other tools read, brought to the epoch that was just written."""
+"""Moves the files for other tools to the epoch that was just written."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def _landing_paths(catalog: Catalog, path: str) -> list[tuple[Stream, str]]:
 
 
 def _within(stream: Stream, project: Path, path: str) -> str | None:
-    """Return the path of a file in the landing of a stream; None if it is not there."""
+    """Return the path of a file in the landing of a stream; None if it does not exist."""
     if stream.store is not None:
         inner = path.removeprefix(f"{stream.store}/")
         return inner if (stream.store / inner).is_file() else None

@@ -139,7 +139,7 @@ def _restatable(catalog: Catalog, last: Epoch, table: str) -> tuple[Stream, Tabl
 def _changed(
     catalog: Catalog, last: Epoch, stream: Stream, since: int | Literal["first"] | None
 ) -> tuple[ChangedDeclaration | None, tuple[str, ...]]:
-    """What the table on disk cannot follow; that is for restating all of it."""
+    """Return the changes that the table on disk cannot follow; they require restating all of it."""
     drift = compare(catalog, last)
     section = "streams" if stream.changes is None else "relations"
     own = [problem for problem in drift.problems if problem.key.startswith(f"{section}.{stream.name}.")]

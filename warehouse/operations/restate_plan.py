@@ -82,7 +82,7 @@ def restate_base(
 
 
 def _begins_again(view: ViewRecord, found: Reread) -> bool:
-    """Whether a view above is rebuilt. Rows that are retried have a load slot of which a view under a budget made its units."""
+    """Whether a view above is rebuilt. Retried rows have a load slot whose units a view under a budget has made already."""
     return found.retried is None or view.ledger is not None
 
 

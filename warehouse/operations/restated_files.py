@@ -166,7 +166,7 @@ def _rejected_files(root: Path, side: SideTable | None) -> tuple[str, ...]:
 def _lineage(root: Path, newest: Epoch, table: str) -> tuple[list[Epoch], bool]:
     """Return the epochs that the table's contents come from, newest first, and whether these are all.
 
-    What a rollback undid, and what a restatement of the table replaced, is passed over.
+    Epochs that a rollback undid, or that a restatement of the table replaced, are skipped.
     """
     readable = set(numbers(root, "epoch"))
     lineage = [newest]

@@ -54,7 +54,7 @@ class Forgotten:
 
 @dataclass(frozen=True)
 class RollbackReport:
-    """What a rollback did: the epoch it made, the one whose contents that has, and the landing files it forgot."""
+    """The result of a rollback: the epoch that it made, the epoch that it restored, and the landing files that it forgot."""
 
     epoch: Epoch
     target: Epoch

@@ -60,7 +60,7 @@ class RunClock(Protocol):
         """Return the instant in microseconds since 1970."""
 
     def wait(self, microseconds: int) -> bool:
-        """Wait so long, and return whether the run is to end."""
+        """Wait so long, and return whether the run must end."""
 
 
 class WallClock:
@@ -142,7 +142,7 @@ def keep_up_to_date(
 
 
 def _over(clock: RunClock, began: int, until: int) -> bool:
-    """Wait until an instant; return whether the run is to end. A clock that was set back ends the wait too."""
+    """Wait until an instant; return whether the run must end. A clock that was set back ends the wait too."""
     if clock.wait(0):
         return True
     while began <= (now := clock.now()) < until:

@@ -1,4 +1,4 @@
-"""The declarations with what epochs have decided: coalesced tables with ``how = "auto"`` that are lazy stay so."""
+"""The declarations with the decisions of epochs: lazy coalesced tables with ``how = "auto"`` stay lazy."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Space comes back: files that no readable epoch names are deleted.
 
-An epoch stays readable for ``retain`` after its successor was committed. When it falls out it is *retired*: renamed, so
-that no reader pins it, and then the files that the next epochs took out of the tables are deleted. Epochs know these
-files, so nothing is listed. :func:`sweep` lists, and also removes what crashes left behind.
+An epoch stays readable for ``retain`` after its successor was committed. When it falls out it is *retired*: renamed, so that no
+reader pins it, and then the files that the next epochs took out of the tables are deleted. Epochs know these files, so no
+directory is listed. :func:`sweep` lists directories, and also removes leftovers of crashes.
 """
 
 from __future__ import annotations
@@ -217,9 +217,9 @@ def _log_sizes(table: Path) -> dict[str, int]:
 
 
 def tidy_records(root: Path, *, now: int, grace: int = GRACE, dry_run: bool = False) -> VacuumReport:
-    """Remove the records that nothing needs: of retired epochs, plans older than the oldest epoch, what crashes left behind.
+    """Remove unnecessary records: of retired epochs, plans older than the oldest epoch, and leftovers of crashes.
 
-    What retired epochs know of landing files goes into a ledger.
+    The landing files that retired epochs know go into a ledger.
     """
     readable = epoch_numbers(root)
     if not readable:

@@ -54,7 +54,7 @@ class Undone:
 
     @property
     def open(self) -> bool:
-        """Whether what outsiders did is still there, and stops the table."""
+        """Whether outsiders' commits are still in effect, and stop the table."""
         return self.how == "not possible"
 
     @property

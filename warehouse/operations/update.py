@@ -157,7 +157,7 @@ def _free_space(context: WriteContext, current: CurrentState, epochs: Sequence[E
         now=context.clock(),
         retired=lambda: context.observe(Point.RETIRED, newest.number),
     )
-    bounded = catalog.erase_within  # nothing of dead rows stays behind in logs, nor in what crashes left
+    bounded = catalog.erase_within  # dead rows leave no trace in logs, nor in leftovers of crashes
     if bounded:
         freed += sweep(root, now=context.clock(), spared=current.stopped)
         freed += free_live_tables(context, newest)
@@ -175,7 +175,7 @@ def _trims_logs(context: WriteContext, epochs: Sequence[Epoch]) -> bool:
 
 
 def _view_differences(context: WriteContext, newest: Epoch) -> Iterator[str]:
-    """Compare the views with their queries when that is due, and yield what differs."""
+    """Compare the views with their queries if this is due, and yield the differences."""
     every, now = context.catalog.verify_views, context.clock()
     if every is None or not context.catalog.views:
         return

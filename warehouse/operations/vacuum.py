@@ -1,4 +1,4 @@
-"""Vacuuming: files that no readable epoch needs are deleted, also what crashes left behind."""
+"""Vacuums: deletes files that no readable epoch needs, also leftovers of crashes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def vacuum(context: WriteContext, *, dry_run: bool = False) -> VacuumReport:
 
 
 def _outlook(catalog: Catalog, newest: Epoch | None, unfinished: Plan | None, *, now: int) -> VacuumReport:
-    """Return what a vacuum would delete now; ``now`` is in microseconds.
+    """Return the files that a vacuum would delete now; ``now`` is in microseconds.
 
     Files that an ``unfinished`` plan has added to its tables are not counted, nor files of tables that outsiders changed.
     """

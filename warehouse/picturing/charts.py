@@ -124,7 +124,7 @@ def _step(count: int) -> float:
 
 
 def _y(value: float, top: float) -> float:
-    """Return the height of a value; one below 0 lies on the axis."""
+    """Return the height of a value; a value below 0 is on the axis."""
     return _HEIGHT - _BOTTOM - (_HEIGHT - _TOP - _BOTTOM) * max(value, 0.0) / top
 
 

@@ -51,7 +51,7 @@ def graph(nodes: Sequence[GraphNode], edges: Iterable[tuple[str, str]]) -> str:
 
 
 _Stop = tuple[str, int]
-"""A box, or what keeps free the way of an arrow past a column: a name and the column."""
+"""A box, or a gap for an arrow that passes a column: a name and the column."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def _depths(reads: dict[str, list[str]]) -> dict[str, int]:
 
 
 def _rows(nodes: Sequence[_Stop], paths: Sequence[_Path]) -> dict[_Stop, int]:
-    """Return each stop's row: by the mean row of what leads to it, so that fewer arrows cross.
+    """Return the row of each stop: by the mean row of its predecessors, so that fewer arrows cross.
 
     Places for arrows that pass a column, and order by barycentres: Sugiyama, Tagawa and Toda, 1981.
     """

@@ -32,7 +32,7 @@ def figure(title: str, picture: str, caption: str) -> str:
 
 
 def rows_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int) -> str:
-    """Return a table of which the first columns are texts, the others numbers; cells are HTML.
+    """Return a table whose first columns are texts and the others numbers; cells are HTML.
 
     On a phone each row of a table of more than two columns becomes a block of lines, each with the heading of its column.
     """

@@ -88,7 +88,7 @@ def _sizes(name: str, epochs: Sequence[EpochFigures]) -> Iterator[str]:
 
 
 def _owed(table: TableFigures, epochs: Sequence[EpochFigures]) -> Iterator[str]:
-    """What a view under a budget lacks, over epochs."""
+    """The results that a view under a budget lacks, over epochs."""
     if table.owed is None:
         return
     own = [(epoch.window_time, float(count)) for epoch in epochs for name, count in epoch.owed if name == table.name]

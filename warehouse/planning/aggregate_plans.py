@@ -68,7 +68,7 @@ class Followed:
 
 
 def compared(catalog: Catalog, source: str) -> Mapping[str, Kind]:
-    """Return how the columns of a stream are compared in conditions; of a view, those whose types are known without Spark."""
+    """Return how the columns of a stream are compared in conditions; of a view, only columns with types known without Spark."""
     stream = catalog.stream(source)
     if stream is not None:
         return kinds_of((column.name, column.type) for column in stream.columns)
@@ -169,7 +169,7 @@ def _asked(
 
 
 def unasked(catalog: Catalog, epoch: Epoch, source: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the synopses of a stream or view with what no declared aggregate asks of them: the next update takes it out."""
+    """Yield the synopses of a stream or view with the states that no declared aggregate needs; the next update removes these."""
     own = [aggregate for aggregate in catalog.aggregates if aggregate.definition.source == source]
     there = [*_recorded(epoch, source)]
     asked = _asked(own, there, compared(catalog, source), histories(epoch, [name for name, _ in there]))
@@ -226,7 +226,7 @@ class _Following:
         yield from answers
 
     def _with_intervals(self, name: str, synopsis: Synopsis, windows: Mapping[int, int]) -> Synopsis:
-        """Return a synopsis with the longer intervals that it is to have."""
+        """Return a synopsis with the longer intervals that it should have."""
         state = self.state(name)
         groups = 1.0
         if state is not None and state.synopsis is not None:

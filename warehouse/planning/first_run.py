@@ -54,7 +54,7 @@ class _Look:
         return self.read(given, slot, first_look)
 
     def read(self, given: StreamInput, slot: int, look: Callable[[BatchSource], _Found], k0: int | None = None) -> _Found:
-        """Return what ``look`` finds in one stream's files at ``slot``, for a table that was at ``k0`` or does not exist."""
+        """Return the result of ``look`` for one stream's files at ``slot``, for a table that was at ``k0`` or does not exist."""
         stream = given.stream
         waiting = about_rows(stream.format, [file for group in given.groups for file in group.files])
         evaluated = INTERPRETED if waiting < CLASSIFIED else {}
@@ -158,7 +158,7 @@ def samples(
     last: Epoch | None,
     most: int,
 ) -> tuple[Sample, ...]:
-    """Return up to ``most`` rows of what waits for each stream, as an update to ``slot`` would load them; nothing is written."""
+    """Return up to ``most`` waiting rows of each stream, as an update to ``slot`` would load them; nothing is written."""
     found = []
     for given in inputs:
         excluded: Excluded = {}

@@ -21,8 +21,8 @@ class SynopsisPlan(msgspec.Struct, frozen=True):
     written again from the rows of its stream, which include all live ones. ``spare``: the number of its slots for answers that
     are given later than they are due. The windows that read it end with slot ``first_end`` or later; windows that end before
     ``sure`` may lack rows. A migration of the grid of times gives the former anchor and interval. The table has the longer
-    intervals that end with the slot ``merged`` or before; None: it has none yet. What is carried of a ``large`` one does not come
-    into the driver.
+    intervals that end with the slot ``merged`` or before; None: it has none yet. The carried rows of a ``large`` synopsis are not
+    collected in the driver.
 
     A synopsis of a ``view`` follows the view's node. If the plan builds the view (``built``), all of its live rows are read. Of
     these, and of ``history``, only rows that arrived after the slot ``since`` count: the synopsis has the earlier ones.

@@ -1,4 +1,4 @@
-"""What waits for the next plan: the landing directories, compared with what earlier epochs know of them."""
+"""The waiting files for the next plan: the landing directories, compared with the files that earlier epochs know."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class LandingFacts:
 
 
 def landing_facts(catalog: Catalog, last: Epoch | None, clock: int) -> tuple[LandingFacts, ...]:
-    """Return what waits in the landing directories, and what needs attention; ``clock`` is in microseconds."""
+    """Return the waiting files in the landing directories, and the files that need attention; ``clock`` is in microseconds."""
     known = known_files(catalog.root, last)
     return tuple(
         _facts(stream, _arrived(stream, known_of(known, stream.name), last, catalog.root, clock)) for stream in catalog.sources
@@ -181,7 +181,7 @@ def _input(
 def grouped(
     stream: Stream, landing: Path, files: list[LandingFile]
 ) -> tuple[Stream, tuple[InputFiles, ...], list[LeftOut]]:
-    """Return files by their CSV header, and those whose name or header cannot be read, or matched with the declaration.
+    """Return files by their CSV header, and files whose name or header cannot be read or matched with the declaration.
 
     The stream that comes with them has the columns that they add (``unknown_columns = "add"``).
     """

@@ -71,7 +71,7 @@ def noted(marks: Sequence[AgeMark], epoch: int, at: int, keep: int) -> tuple[Age
 
 
 def kept_long_enough(owner: str, state: TableState | None, keep: Mapping[str, int], clock: int) -> Iterator[DropOverdue]:
-    """Yield what removes rejected rows and short-lived results that are older than ``keep``."""
+    """Yield the steps that remove rejected rows and short-lived results older than ``keep``."""
     sides: tuple[tuple[Role, SideTable | None], ...] = (
         () if state is None else (("rejected", state.rejected), ("restored", state.restored))
     )

@@ -53,7 +53,7 @@ class NodeInput:
 
 
 def unbuilt(nodes: Sequence[NodeInput], last: Epoch | None, created: Sequence[str] = ()) -> set[str]:
-    """Return the tables of the nodes that must be built: new or changed ones, and what reads them.
+    """Return the tables of the nodes that must be built: new or changed nodes, and nodes that read them.
 
     ``created`` are tables that the same update creates.
     """

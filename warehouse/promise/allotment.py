@@ -22,7 +22,7 @@ _STEP = 4
 
 
 class Worth(NamedTuple):
-    """What a unit would give: at most so many pairs, of so many rows of both inputs, and the value of an expression.
+    """The worth of a unit: an upper bound of its pairs, its rows of both inputs, and the value of an expression.
 
     ``right`` of the rows are of the second input. A unit is cut along the rows of the first one: a part joins its share of these
     with all of the second one's.

@@ -226,7 +226,7 @@ class Ledger:
         return self.ranges[unit.range].position(unit.bucket)
 
     def with_positions(self, positions: Mapping[Unit, Position | None]) -> Ledger:
-        """Return the ledger after units were made up to a position, or whole (None); ranges keep their numbers.
+        """Return the ledger after units were made up to a position, or completely (None); ranges keep their numbers.
 
         >>> ledger = Ledger().with_slots(5).with_positions({Unit(0, 7): None, Unit(0, 8): Position(3, 4, 1)})
         >>> 7 in ledger.ranges[0].owed, ledger.position(Unit(0, 8))
@@ -246,7 +246,7 @@ class Ledger:
         return replace(self, ranges=tuple(ranges))
 
     def without_empty(self) -> Ledger:
-        """Return the ledger without ranges of which no unit is owed."""
+        """Return the ledger without ranges that owe no unit."""
         return replace(self, ranges=tuple(each for each in self.ranges if int(each.buckets, 16)))
 
 

@@ -1,1 +1,1 @@
-"""What other tools open: ``warehouse.duckdb``, which every epoch replaces, and the snippets that read it."""
+"""Files for other tools: ``warehouse.duckdb``, which every epoch replaces, and the snippets that read it."""

@@ -28,9 +28,9 @@ TOOLS: tuple[Tool, ...] = get_args(Tool)
 
 # --- a root in an object store, where there is no ``warehouse.duckdb``: through Delta, at the newest epoch ---
 #
-# Each reads the newest epoch's record, which names the table's version and the last slot, and then the table, both by
-# the package ``deltalake`` with credentials and endpoint from the environment. ``_exp_slot > slot`` is what ``_exp >
-# window time`` is, in integers, so that statistics prune files exactly (DESIGN 4).
+# Each reads the newest epoch's record, which names the table's version and the last slot, and then the table, both by the package
+# ``deltalake`` with credentials and endpoint from the environment. ``_exp_slot > slot`` is the condition ``_exp > window time``
+# in integers, so that statistics prune files exactly (DESIGN 4).
 
 _NEEDS = {
     "pandas": "pip install deltalake pyarrow pandas",

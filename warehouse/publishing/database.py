@@ -43,7 +43,7 @@ _ENGINE = Resources(threads=1)
 _NEW, _FORMER = "warehouse", "former"
 _MODE = 0o444
 _FAILURES = (duckdb.IOException, duckdb.FatalException, duckdb.PermissionException, duckdb.TransactionException)
-"""What DuckDB raises where a file cannot be written: at once, when it commits, or when it detaches."""
+"""DuckDB's errors for a file that cannot be written: at once, at the commit, or when it is detached."""
 
 
 def replace(root: Path, epoch: Epoch, *, observer: Observer = nobody, rebuild: bool = False) -> None:

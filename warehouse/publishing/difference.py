@@ -28,7 +28,7 @@ _PARTS = {
     "macros": "schema_name, function_name, macro_definition, function_name FROM duckdb_functions()",
     "tables": "schema_name, table_name, table_name FROM duckdb_tables()",
 }
-"""What a database defines, each with the name of its table last; the root is left out, since it may differ."""
+"""Queries for the definitions in a database, each with the name of its table last; the root is left out, since it may differ."""
 
 _ROOT_MACRO = "_root"
 

@@ -63,7 +63,7 @@ class ShedFigures:
 
 
 def shed_figures(pin: Pin, connection: duckdb.DuckDBPyConnection, state: TableState, at_least: int = 0) -> ShedFigures:
-    """Return what shedding left of a table, by its rows and its ledger.
+    """Return the figures of shedding of a table, from its rows and its ledger.
 
     Parameters
     ----------

@@ -48,13 +48,13 @@ class Aggregation:
     table
         The table's name.
     alias
-        What the query calls it.
+        Its name in the query.
     states
         The expressions of a file's partial results, by their columns' names: groups, then states.
     where
         The query's condition; None if it has no condition.
     averaged
-        Expressions whose values must be of a type that averages are taken of exactly as DuckDB takes them.
+        Expressions whose values must have a type for which the combined averages equal DuckDB's exactly.
     combined
         The syntax tree of the query over partial results, whose table is named :attr:`table`.
 

@@ -147,7 +147,7 @@ def _read(stream: Any, offset: int) -> bytes | None:  # noqa: ANN401 - a binary 
 
 
 def probes_of(key: Sequence[Any], columns: Sequence[KeyColumn]) -> list[tuple[str, Probe]]:
-    """Return what to look up for a key: nothing for nulls and for types whose filters are not used."""
+    """Return the hashes to look up for a key; empty for nulls and for types whose filters are not used."""
     probes = [
         (column.name, _probe(part, column.type)) for part, column in zip(key, columns, strict=False) if part is not None
     ]

@@ -65,7 +65,7 @@ class MovedFiles:
 
 @dataclass(frozen=True)
 class ChangePlan:
-    """The files to read, and what for."""
+    """The files to read, by their purpose."""
 
     expiring: tuple[Expiring, ...]
     moved: tuple[MovedFiles, ...]

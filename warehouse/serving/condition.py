@@ -115,6 +115,6 @@ _COLUMN_NOT_FOUND = re.compile(r'Referenced column "([^"]+)" (?:was )?not found'
 
 
 def _unknown_column(error: duckdb.Error, columns: Collection[str]) -> UnknownNameError | None:
-    """Return the error that names an unknown column and the nearest one, if that is what DuckDB says."""
+    """Return the error that names an unknown column and the nearest one, if DuckDB's error is about a column."""
     match = _COLUMN_NOT_FOUND.search(str(error))
     return UnknownNameError("column", match[1], list(columns), nearest(match[1], columns)) if match else None

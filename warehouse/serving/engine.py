@@ -125,7 +125,7 @@ def sandbox_settings(paths: Sequence[str], directories: Sequence[str] = ()) -> s
 
 
 FAILURES = (duckdb.Error, OSError, ValueError, RuntimeError)
-"""What DuckDB and Arrow raise over files: in the middle of their rows also Python's own errors."""
+"""The errors of DuckDB and Arrow over files; in the middle of their rows also Python's own errors."""
 _OF_TEXT = (duckdb.ParserException, duckdb.SyntaxException, duckdb.CatalogException, duckdb.InterruptException)
 _OF_MEMORY = duckdb.OutOfMemoryException
 

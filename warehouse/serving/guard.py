@@ -67,9 +67,10 @@ _ALLOWED = "allowed: one SELECT, WITH, VALUES, SHOW TABLES, DESCRIBE, SUMMARIZE 
 
 @dataclass(frozen=True)
 class CheckedQuery:
-    """A checked query: its text as it runs, the tables it reads, whether it lists what tables there are, and whether it names
-    the schema of tables with system columns.
-    """  # noqa: D205 - one sentence
+    """A checked query: its text as it runs, and the tables that it reads.
+
+    It also says whether the query lists tables, and whether it names the schema of tables with system columns.
+    """
 
     sql: str
     tables: frozenset[str]

@@ -1,4 +1,4 @@
-"""What epochs and files look like as rows."""
+"""Epochs and files as rows."""
 
 from __future__ import annotations
 

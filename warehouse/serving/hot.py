@@ -189,7 +189,7 @@ class HotTables:
 
     @property
     def held(self) -> Collection[str]:
-        """The tables of which rows are in memory."""
+        """The tables with rows in memory."""
         return self._held.keys()
 
     def read(self, columns: Columns, key: str, schema_file: str, place: str, file: DataFile) -> FileRows:

@@ -82,7 +82,7 @@ def _types(state: TableState) -> list[str]:
 
 
 def _summed(reader: Reader, state: TableState) -> tuple[KeySummary, bool] | None:
-    """Return what a table's files have, and whether all of their rows are live; None if a file has no summary."""
+    """Return the summary of a table's files, and whether all of their rows are live; None if a file has no summary."""
     pin = reader.pin
     if pin.copies is not None or pin.lazy(state) is not None:
         return None

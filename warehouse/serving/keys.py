@@ -1,6 +1,6 @@
 """Search keys: from text or Python values to values that compare as the column does, and on to query parameters.
 
-Types are DuckDB's names. Inside, a timestamp is an integer of microseconds; every other value is what Python has.
+Types are DuckDB's names. Internally, a timestamp is an integer of microseconds; other values have their Python types.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class Refreshed(Protocol):
 
     @property
     def as_of(self) -> int | None:
-        """The instant of which it is; None: it may be refreshed."""
+        """The instant of its epoch; None: it may be refreshed."""
 
     def refresh(self) -> bool:
         """Move to the newest epoch, and return whether it is another one."""
@@ -58,7 +58,7 @@ def latest(reader: Refreshed, isolation: Isolation, make: Callable[[Callable[[],
     Parameters
     ----------
     reader
-        Is refreshed as often as need be; without ``as_of``.
+        The reader, without ``as_of``; it is refreshed as often as necessary.
     isolation
         ``"pinned"``: the answer of the reader's epoch.
     make

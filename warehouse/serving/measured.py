@@ -132,7 +132,7 @@ def join_figures(reader: Reader, epochs: Sequence[Epoch], join: Join) -> JoinFig
 
 
 def keys_of_join(reader: Reader, join: Join) -> JoinedKeys | None:
-    """Return the rows by key of a join of two tables by their search keys; None if key summaries do not tell.
+    """Return the rows by key of a join of two tables by their search keys; None if key summaries do not have it.
 
     They are counted of the tables: if the join takes only some of the rows, they are the most.
     """
@@ -219,7 +219,7 @@ def _counted(reader: Reader, table: str, columns: Sequence[str]) -> Iterator[int
 
 
 def _name(operator: Operator, classes: Mapping[str, str]) -> str:
-    """Return what a query calls an input: its tables, and the qualifier of its columns where it is another word."""
+    """Return the name of an input in a query: its tables, and the qualifier of its columns if it differs."""
     prefixes = {column.rpartition(".")[0] for column in classes}
     tables = ", ".join(dict.fromkeys(scanned(operator)))
     alias = prefixes.pop() if len(prefixes) == 1 else ""

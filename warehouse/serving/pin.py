@@ -82,7 +82,7 @@ class Pin:
         self.sandboxes.clear()
 
     def state(self, name: str) -> TableState:
-        """Return the state of a table that is to be read; operators' state tables are found by their exact names.
+        """Return the state of a table to read; operators' state tables are found by their exact names.
 
         Raises
         ------
@@ -332,7 +332,7 @@ class Pin:
         """Return a closed-off connection in which a table is a view without rows, and its data files may be read.
 
         Under a local root that is any file below the table's directory, so that later epochs use the same connection: opening one
-        takes longer (*measured*: 13 ms) than reading what an update brought. It remembers no footers.
+        takes longer (*measured*: 13 ms) than reading the files of an update. It remembers no footers.
         """
         path = self.schema_file(state)
         typed = self.table_columns(connection, state)

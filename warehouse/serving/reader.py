@@ -440,7 +440,7 @@ class Reader(PinnedReader):
 
 
 def _with_open_rows(state: TableState, request: Request) -> TableState:
-    """Return a table; it must have open rows where these are to end now."""
+    """Return a table; it must have open rows if these should end now."""
     if request.open_until is not None and state.coalesced is None:
         raise UsageError(f'"{state.name}" is no coalesced table, so it has no open rows; leave open_until out')
     return state

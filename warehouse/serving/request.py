@@ -27,7 +27,7 @@ _MOST = 2**63
 class Request:
     """Columns to show (None: all of the user's), at most how many rows, the instant (None: the window time).
 
-    ``open_until`` is ``"now"`` where the open rows of a coalesced table are to end at that instant.
+    ``open_until`` is ``"now"`` if the open rows of a coalesced table end at that instant.
     """
 
     columns: tuple[str, ...] | None

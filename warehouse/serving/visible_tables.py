@@ -41,7 +41,7 @@ def is_user_column(name: str) -> bool:
 
 
 def counts_of(epoch: Epoch) -> tuple[Counts, ...]:
-    """Return what the epoch's update counted, without the tables of operators' state."""
+    """Return the counts of the epoch's update, without the tables of operators' state."""
     hidden = {state.name for state in epoch.tables if state.kind == "state"}
     return tuple(counts for counts in epoch.counts if counts.stream not in hidden)
 

@@ -403,7 +403,7 @@ class Within:
 
 
 def _compared_as_it_is(column: str, constant: str) -> bool:
-    """Whether a column's values are not cast to be compared with a constant: texts are to numbers, numbers are to doubles.
+    """Whether a column's values are compared with a constant without a cast; texts are cast to numbers, numbers to doubles.
 
     One key alone equals the constant then; of cast ones several may, such as the texts 1 and 01.
     """
@@ -495,7 +495,7 @@ def _open_if_odd(found: BoundedEstimate, values: np.ndarray) -> BoundedEstimate:
 
 
 def _widened(found: BoundedEstimate, read: float, facts: Sequence[Unread]) -> BoundedEstimate:
-    """Sums of floats depend on their order: their bounds go outwards by what rounding can make of so many values."""
+    """Sums of floats depend on their order, so their bounds are widened by the largest rounding error of so many values."""
     values = [abs(read), *(max(abs(each.low or 0), abs(each.high or 0)) * each.most for each in facts)]
     slack = sum(values) * _ROUNDING
     if not math.isfinite(slack):

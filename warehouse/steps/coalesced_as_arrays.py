@@ -46,13 +46,13 @@ _EARLIEST = np.iinfo(np.int64).min
 
 
 def in_numbers(definition: CoalescedDefinition) -> bool:
-    """Whether the rows of a table can be made as arrays: neighbours are equal, and all rows of a group lie in one bucket."""
+    """Whether the rows of a table can be made as arrays: neighbours are compared for equality, and a group is in one bucket."""
     own = definition.same is None and not definition.ledger and definition.window is not None
     return own and {*definition.search_key} <= {*definition.groups}
 
 
 class MadeOfArrays(NamedTuple):
-    """What an :class:`ArrayReplacement` gives, without the arrays: an update may make several large tables.
+    """The result of an :class:`ArrayReplacement` without the arrays, since an update may make several large tables.
 
     ``encoded`` are the rows of the replacement as files, where they were made ahead of the table's step.
     """

@@ -1,4 +1,4 @@
-"""What replaces the changed rows of a coalesced table, of few points and few rows: computed in the driver.
+"""Makes the changed rows of a coalesced table in the driver, for few points and few rows.
 
 The query is the same (:mod:`warehouse.coalescing.islands`); DuckDB runs it. Spark evaluates conditions (``same``, ``of``).
 """

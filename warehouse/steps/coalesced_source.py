@@ -195,7 +195,7 @@ class CoalescedSource(FollowingSource):
 
     @cached_property
     def _shedding(self) -> ShedReplacement | None:
-        """What replaces the rows of a table that sheds members, or did; None for another one."""
+        """The replacement of the rows of a table that sheds members, or did; None for another one."""
         definition, table = self.definition, self._table
         if not definition.ledger:
             return None
@@ -300,7 +300,7 @@ class CoalescedSource(FollowingSource):
 
     @cached_property
     def _reading(self) -> Future[pa.Table | None]:
-        """What reads the stored rows that any update may change; None when the driver does not take them."""
+        """The reader of the stored rows that any update may change; None if they are not for the driver."""
         table, cells = self._table, self._cells
         return begun(lambda: table.many_own(lambda cell: not cell[1] or cell in cells.due))
 

@@ -164,7 +164,7 @@ REPLACE_TABLE = Kind(
         number, step.path, "empty", "the declaration changed, so it is filled again"
     ),
     run=_replace,
-    goes_on=lambda plan: plan.erasure is not None,  # a view that fails keeps no row that is to be erased
+    goes_on=lambda plan: plan.erasure is not None,  # rows to erase must leave a failed view, too
 )
 
 

@@ -50,7 +50,7 @@ __all__ = [
 class NamedDirectory:
     """A table's directory that an epoch names (``path``, relative to the root), at a version; ``role`` of the table it is.
 
-    ``entry`` is the log entry that the version is, None in epochs of older builds.
+    ``entry`` is the log entry of the version, or None in epochs of older builds.
     """
 
     path: str
@@ -83,7 +83,7 @@ class StoppedTable:
 
     @property
     def message(self) -> str:
-        """What happened, and what to do."""
+        """A sentence about the change, and what to do."""
         remedy = RESTORE_TABLE if self.replaced else undo_foreign(self.path)
         return f"it was changed from outside: {self.detail}. {remedy}, then update again"
 
@@ -148,7 +148,7 @@ def _of_a_plan(commit: RawCommit) -> bool:
 
 
 def foreign_changes(root: Path, epoch: Epoch) -> dict[str, Change]:
-    """Return what outsiders changed since an epoch, by directory; nothing is written, and claims are not proven."""
+    """Return outsiders' changes since an epoch, by directory; nothing is written, and claims are not proven."""
     found = {}
     for named in named_directories(epoch):
         change = change_above(root, named)

@@ -38,7 +38,7 @@ def forgotten_state(plan: Plan, states: Mapping[str, TableState]) -> list[TableS
 
 
 def _read_by(view: str, states: Mapping[str, TableState]) -> set[str]:
-    """A view's own table and what its nodes read, as far as these are tables of views."""
+    """Return a view's own table and the tables of views that its nodes read."""
     found: set[str] = set()
     todo = [view]
     while todo:

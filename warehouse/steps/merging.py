@@ -132,7 +132,7 @@ def lengthened_rows(synopsis: Synopsis) -> str:
 
 
 def _windowed_lists(synopsis: Synopsis, groups: Sequence[str], inside: str) -> str:
-    """Lists by window: a row of rank 0 for all of a group, and for each item its counts and what its lists had after them."""
+    """Return the query for lists by window: a row of rank 0 for each group, and a row with the counts of each item."""
     bag = ", ".join([*synopsis.slots, *groups, BATCH])
     lists = f"SELECT * REPLACE (max({AFTER}) OVER (PARTITION BY {bag}) AS {AFTER}) FROM stored"
     by = ", ".join([f"d.{KEY}", *(f"s.{name}" for name in groups), f"s.{VALUE}"])
@@ -172,7 +172,7 @@ def subtracted(synopsis: Synopsis, states: Sequence[ColumnState], by: str, terms
 
 
 def _states(reads: Sequence[SynopsisRead], groups: Sequence[str]) -> str:
-    """The rows of all synopses of states, of which each has some of these."""
+    """Return the rows of all synopses; each has some of the states."""
     parts = []
     for number, read in enumerate(reads):
         if read.synopsis.counted is None:
@@ -213,7 +213,7 @@ def _merging(
 
 
 def _within_range(state: ColumnState, rows: str) -> str:
-    """A state of rows that are to be merged: null where a sum of decimals would leave DuckDB's range, which ends the query."""
+    """Return a state before merging, or null if a sum of decimals would exceed DuckDB's range and end the query."""
     own = f"{rows}.{quoted(state.name)}"
     if state.function != "sum" or not state.type.startswith("decimal(38,"):
         return own

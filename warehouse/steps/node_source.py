@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["OWED", "NodeSource", "move_of", "node_tables"]
 
 OWED = "owed"
-"""What a commit calls the ledger of a view under a budget."""
+"""The key of the ledger of a view under a budget in a commit's metadata."""
 
 _PLACE = ("_fate", *CELL)
 
@@ -155,7 +155,7 @@ class NodeSource:
 
     @cached_property
     def batch(self) -> Batch:
-        """What an append node gains."""
+        """The rows that an append node gains."""
         if self.planned.budget is not None:
             made = None if self.made is None else self.made.rows
             entered = None if made is None else placed(made, self.planned.node.columns, self.layout, self.inputs.move)
@@ -189,7 +189,7 @@ class NodeSource:
 
     @property
     def replacement(self) -> Replacement:
-        """What replaces a keyed node's changed rows."""
+        """The replacement of a keyed node's changed rows."""
         return self._replaced[0]
 
     @cached_property
@@ -227,7 +227,7 @@ class NodeSource:
 
     @cached_property
     def lost(self) -> DataFrame | None:
-        """The short-lived results, which no epoch showed; None if they are not known."""
+        """The short-lived results, which no epoch showed; None if they are unknown."""
         found = self._lost
         return frame_of(self.session, found) if isinstance(found, pa.Table) else found
 

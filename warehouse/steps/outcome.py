@@ -80,7 +80,7 @@ class Outcome:
         return None
 
     def first_commit(self, name: str) -> Commit | None:
-        """Return the first commit that took rows of a stream's batch: it says what the batch held."""
+        """Return the first commit with rows of a stream's batch; its metadata has the counts of the batch."""
         return first_batch_commit(self.plan, self.done, name)
 
     def before(self, name: str) -> TableState | None:

@@ -49,7 +49,7 @@ def kind_of(step: Step) -> Kind[Any]:
 
 
 def explain(plan: Plan, last: Epoch | None) -> tuple[StepExplanation, ...]:
-    """Return what each step of a plan would do, and which way; ``last`` is the epoch that it starts from."""
+    """Return the work of each step of a plan, in the driver or by Spark; ``last`` is the epoch that it starts from."""
     come = {}
     for stream in plan.streams:
         files = [file for group in stream.inputs for file in group.files]

@@ -1,4 +1,4 @@
-"""What replaces the changed rows of a coalesced table that sheds: members that its budget allows, and the ledger of the others.
+"""Makes the changed rows of a coalesced table with shedding: members that its budget allows, and the ledger of the others.
 
 All members of the window take part in the choice, so the driver looks through the whole table in each update. The exact rows are
 made first, as without a budget (:mod:`warehouse.steps.coalesced_source`); then members go one by one as ``shed`` picks them.
@@ -62,7 +62,7 @@ class ShedReplacement(GroupReplacement):
 
     @cached_property
     def _exact_runs(self) -> list[Run]:
-        """The exact rows, with what earlier updates shed of them."""
+        """The exact rows, with the members that earlier updates shed."""
         exact, gone = self.exact, self._shed_before if self.definition.budget is not None else {}
         ends = exact["valid_to"].cast(pa.int64()).to_pylist()
         columns = (self._group_of(exact), exact[STAMPS].to_pylist(), ends, exact["open"].to_pylist())

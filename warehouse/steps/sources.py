@@ -137,7 +137,7 @@ class Sources:
         )  # fmt: skip
 
     def _companions(self, name: str) -> dict[str, DataFrame]:
-        """What Spark calculates for a synopsis, and for the other synopses of its stream or view that are not committed yet."""
+        """Return the queries that Spark runs for a synopsis, and for uncommitted synopses of the same stream or view."""
         followed, asked = self.plan.stream(name).followed, self.of(name)
         found = {}
         for planned in self.plan.streams:
@@ -194,7 +194,7 @@ class Sources:
         return lacks_files(first, metadata, read_without)
 
     def ledger(self, planned: NodePlan) -> Ledger | None:
-        """Return what a view under a budget owes after its step, which may have been made before a crash; None of another one."""
+        """Return the ledger of a view under a budget after its step, perhaps executed before a crash; None of another one."""
         return owed_record(planned, next(self._batch_commits(planned.name), None))
 
     def _batch_commits(self, name: str) -> Iterator[Commit]:
@@ -311,7 +311,7 @@ class Sources:
         self._streams[name] = replace(source, left_out=(*source.left_out, *left_out))
 
     def leave_out_unreadable(self, name: str) -> bool:
-        """After a step failed: leave out what cannot be read, and return whether there is any.
+        """After a failed step: leave out unreadable files, and return whether there are any.
 
         Of a stream these are files, which may turn out to be damaged only when all of their columns are read. A view's step
         does without rows that only landing files hold.

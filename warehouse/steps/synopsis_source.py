@@ -68,7 +68,7 @@ class SynopsisSource(FollowingSource):
     lacking
         Whether results of the view may be missing.
     together
-        Collects what Spark calculates, by the name of the table, with what others of the same stream or view gain.
+        Collects the results of Spark, by the name of the table, together with those of other synopses of the same source.
     """
 
     view: Callable[[], NodeTable] | None = None
@@ -89,7 +89,7 @@ class SynopsisSource(FollowingSource):
 
     @property
     def opened(self) -> Callable[[], SparkSession]:
-        """What gives that session."""
+        """A function that returns this session."""
         if self.own.view:
             return self.anything if self.view is None else self.view().opened
         return self.below().opened if self.own.arrives else self.anything
@@ -156,7 +156,7 @@ class SynopsisSource(FollowingSource):
 
     @cached_property
     def query(self) -> DataFrame | None:
-        """What Spark is to calculate; None where it is nothing, or the driver has it."""
+        """The query that Spark must run; None if there is none, or the driver computes it."""
         parts = [] if self._few is not None else [*self._gained()]
         if not parts:
             return None
@@ -182,7 +182,7 @@ class SynopsisSource(FollowingSource):
 
     @cached_property
     def _few(self) -> pa.Table | None:
-        """What few rows that the driver has add to the synopsis, by DuckDB; None when Spark is to calculate it."""
+        """The rows that the synopsis gains from few rows in the driver, by DuckDB; None if Spark must compute them."""
         own, plan = self.own, self.plan
         if not own.arrives or own.history or own.carried:
             return None
@@ -341,7 +341,7 @@ def full_from(plan: Plan, planned: StreamPlan, before: Epoch | None, metadata: M
     if own is None or partial or LACKING in metadata:
         return plan.slot + 1
     known = plan.slot + 1 if record is None or record.emptied else record.full_from
-    if own.since is not None or own.built:  # what died before is not known; what lives is
+    if own.since is not None or own.built:  # rows that ended before are unknown; live rows are known
         return plan.slot if own.synopsis.live else plan.slot + 1
     if own.synopsis.live:
         if own.opening or own.history:

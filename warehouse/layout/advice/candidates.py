@@ -66,7 +66,7 @@ def _rows(periods: int, *, few: bool) -> Iterable[int]:
 
 
 def _scattered(periods: int) -> Iterator[Layout]:
-    """What the source's assignments do where runs are appended: dear, and shown to be."""
+    """The source's assignments with appended runs: expensive, and compared for that reason."""
     axes: tuple[tuple[Insertion, Expiration], ...] = (
         ("round-robin", "round-robin"),
         ("chronological", "chronological"),

@@ -52,7 +52,7 @@ class Evaluation:
 
 
 def evaluate(layout: Layout, load: Workload, pricing: Pricing) -> Evaluation:
-    """Predict what a layout of the workload's p costs."""
+    """Predict the costs of a layout with the workload's p."""
     found = footprint(layout, load)
     update = pricing.update.cost(found.mean_work.vector())
     probe = pricing.probe.cost(probe_work(found, load).vector())
@@ -93,7 +93,7 @@ _CLOSE = 0.10
 
 @dataclass(frozen=True)
 class LayoutChoice:
-    """The recommended layout, and the front it lies on, by update time."""
+    """The recommended layout, and its front, by update time."""
 
     best: Evaluation
     front: tuple[Evaluation, ...]

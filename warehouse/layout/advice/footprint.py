@@ -316,7 +316,7 @@ class _Appending:
         return found
 
     def sealed(self, close: int, columns: list[int], fresh: dict[tuple[int, int, int], _Run]) -> _Update:
-        """Merge what closes into the runs of the batch, and return the update that does it."""
+        """Merge the closing runs into the runs of the batch, and return the work of the update."""
         layout, w, read = self.layout, self.layout.expiry_block, 0.0
         runs = self.written(close)
         for e in columns:
@@ -393,7 +393,7 @@ def _rebuilt(layout: Layout, load: Workload) -> Footprint:
 
 
 def _coarser(layout: Layout, load: Workload, factor: int) -> tuple[Layout, Workload]:
-    """The same window in slots that are ``factor`` times as long; what lands in an update stays as it is."""
+    """Return the same window in slots that are ``factor`` times as long; the files of an update stay the same."""
     periods = -(-layout.periods // factor)
     grouped = tuple(sum(load.shares[part * factor : (part + 1) * factor]) for part in range(periods))
     mean = sum(distance * share for distance, share in enumerate(grouped, start=1))

@@ -1,4 +1,4 @@
-"""Prices of what updates and probes do, in seconds, and how sure they are.
+"""Prices of the work of updates and probes, in seconds, and their uncertainty.
 
 A cost is linear in the work: doubly-partitioned-index sheet, section 5.4, with a price for each of the things that
 section 11 says count on columnar files.
@@ -25,7 +25,7 @@ _UNSURE = 0.5
 
 @dataclass(frozen=True)
 class Estimate:
-    """A predicted figure and the bounds between which it lies nine times of ten."""
+    """A predicted figure, and the bounds that contain it nine times out of ten."""
 
     value: float
     low: float

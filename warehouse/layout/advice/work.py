@@ -122,7 +122,7 @@ def task_work(
     sub_indices
         Sub-indices that are written to.
     arriving, landing_files
-        What landed.
+        Rows and landing files that arrived.
     target_rows
         Rows of a file.
     """

@@ -82,7 +82,7 @@ def outlook(
     now: int,
     everywhere: bool = False,
 ) -> Outlook:
-    """Return what erasing keys of a table, or without keys its expired rows, would do; nothing is written.
+    """Return the work of erasing keys of a table, or its expired rows without keys; nothing is written.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def _require_no_values(epoch: Epoch, table: str, above: Sequence[TableState]) ->
 
 
 def _left_of_dropped(catalog: Catalog, epoch: Epoch, table: str) -> Iterator[str]:
-    """Yield what synopses that are not grouped by a stream's key still hold for aggregates that are not declared any more."""
+    """Yield texts about synopses that are not grouped by a stream's key and belong to aggregates that are no longer declared."""
     related = {each.name for each in related_tables(epoch, table)}
     for name, left in unasked(catalog, epoch, table):
         if left and name not in related:
@@ -348,7 +348,7 @@ def _open(path: Path) -> tuple[Plan, Erasure]:
 
 
 def _tables(root: Path, plan: Plan, newest: Epoch) -> Iterator[TableReceipt]:
-    """Cut the logs and tell of each table."""
+    """Cut the logs, and yield the facts of each table."""
     versions = {state.path: state.version for state in newest.tables}
     versions |= {side.path: side.version for state in newest.tables for side in state.sides}
     removed = {entry.table: entry.files for entry in newest.removed}
@@ -394,7 +394,7 @@ def _proof(catalog: Catalog, plan: Plan, newest: Epoch, keys: ErasedKeys | None)
     return left + Proof(traces=(Trace("", f"{unnamed} files that no epoch names"),)) if unnamed else left
 
 
-# --- what an erasure touches: the tables above a table, by what the epoch records of views ---
+# --- tables touched by an erasure: the tables above a table, by the epoch's records of views ---
 
 
 def related_tables(epoch: Epoch, table: str) -> tuple[TableState, ...]:

@@ -121,7 +121,7 @@ def _holds(stream: Stream, file: LandingFile, keys: ErasedKeys) -> bool:
     sources = {column.name.lower(): column.source_name for column in of_key}
     moved = any(column.source_name != column.name for column in of_key)  # an older file may have the key under another name
     if stream.format in ("orc", "avro") and any(column.type == "timestamp" for column in of_key):
-        return True  # what reads the file here does not know all times
+        return True  # this reader does not know all forms of times
     if stream.format == "syslog" and any(column.source_name.lower() == "moment" for column in of_key):
         return True  # its year is not in it
     if stream.format in COLUMNAR:
@@ -222,7 +222,7 @@ def _csv_records(stream: Stream, path: Path) -> Iterator[tuple[dict[str, str | N
 def _records_over_lines(
     stream: Stream, path: Path, encoding: str, header: Sequence[str]
 ) -> Iterator[tuple[dict[str, str | None] | None, str]]:
-    """Yield what :func:`_csv_records` yields; of records that this reader cannot tell each line."""
+    """Yield the same as :func:`_csv_records`; for records that this reader cannot parse, each line."""
     options = {name.lower(): value for name, value in reader_options(stream).items()}
     delimiter, quote = delimiter_of(options), options.get("quote", '"')
     null, escape = options.get("nullvalue", ""), options.get("escape", quote)
@@ -244,7 +244,7 @@ def _records_over_lines(
 
 
 def _fields(line: str, delimiter: str, quote: str | None, escape: str | None) -> list[str] | None:
-    """The fields of a line; None when this reader cannot tell them."""
+    """The fields of a line; None if this reader cannot parse them."""
     if len(delimiter) != 1 or escape not in (None, "", '"', "\\"):
         return None
     try:

@@ -43,7 +43,7 @@ class DeadRow:
         return "stream-wh update" if self.since >= self.window_time else "stream-wh erase --expired"
 
     def message(self, now: int) -> str:
-        """Return what to tell a person, with the numbers."""
+        """Return a message for people, with the numbers."""
         since, lain = format_instant(self.since), rough(now - self.since)
         return (
             f'table "{self.table}" holds rows on disk that are dead since {since}, for {lain}; erase_within allows '

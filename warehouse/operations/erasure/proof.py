@@ -220,7 +220,7 @@ def _of_rows(
 
 
 def _traces_in(files: list[str], look: Callable[[list[str]], dict[str, str]]) -> dict[str, str]:
-    """Look into files together; where one of them cannot be read, one by one: what cannot be read proves nothing."""
+    """Search files together; if one cannot be read, search them one by one: an unreadable file proves nothing."""
     try:
         return look(files)
     except duckdb.Error:

@@ -34,7 +34,7 @@ _KEPT = "the bucket keeps former versions of its objects by now: the rows are in
 
 @dataclass(frozen=True)
 class StoreReceipt:
-    """The results for former versions, uploads and copies; ``unproved`` names, in words, what cannot be claimed.
+    """The results for former versions, uploads and copies; ``unproved`` is a text about the parts that cannot be proved.
 
     ``uploads_aborted`` is None if the credentials do not permit it. ``copies_removed`` are files in the cache of the user who
     erased; copies of other users and machines are theirs.

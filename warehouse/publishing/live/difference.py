@@ -59,7 +59,7 @@ def has_files(table: Path, state: LiveState) -> bool:
 
 
 def live_difference(pin: Pin, state: TableState, connection: duckdb.DuckDBPyConnection | None) -> LiveDifference | None:
-    """Return how the live table of a table differs from what the newest epoch, which is pinned, makes of it; None: it does not.
+    """Return how the live table of a table differs from the pinned newest epoch; None: it does not.
 
     Without a connection no row is read.
     """

@@ -76,7 +76,7 @@ class LiveState:
 
     @property
     def trusted(self) -> bool:
-        """Whether this module made its newest commit, and it holds what that commit says."""
+        """Whether this module made its newest commit, and its files are those of this commit."""
         return self.epoch >= 0
 
     def is_of(self, epoch: Epoch) -> bool:

@@ -70,7 +70,7 @@ class LiveMove:
 
 
 def planned_move(stored: Sequence[TableFile], held: Sequence[LiveFile], slot: int) -> LiveMove:
-    """Return what brings a live table to an epoch.
+    """Return the move of a live table to an epoch.
 
     Parameters
     ----------

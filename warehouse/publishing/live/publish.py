@@ -288,7 +288,7 @@ def _changed_at(table: Path) -> int:
 
 
 def free(root: Path, epoch: Epoch, rules: LiveRules, *, now: int, grace: int, dry_run: bool = False) -> Space:
-    """Delete what no version needs that is younger than ``retain``, and leftovers older than ``grace`` (microseconds)."""
+    """Delete the files that no version younger than ``retain`` needs, and leftovers older than ``grace`` (microseconds)."""
     space = _forget(root, epoch, rules, now, dry_run=dry_run)
     for _, table in _tables(root):
         state = newest_state(table)
