@@ -164,13 +164,13 @@ class WritingProject(OpenProject):
         return sample(self._context(), options, rows)
 
     def landing(self) -> tuple[LandingFacts, ...]:
-        """Return what waits in the landing directories and what needs a person."""
+        """Return the waiting files in the landing directories, and the files that need a person."""
         from warehouse.operations.preview import landing  # noqa: PLC0415 - reading does without
 
         return landing(self._context())
 
     def verdicts(self) -> tuple[Verdict, ...]:
-        """Return what every key of ``warehouse.toml`` means that changed since the newest epoch."""
+        """Return the effect of every key of ``warehouse.toml`` that changed since the newest epoch."""
         from warehouse.catalog.verdicts import verdicts  # noqa: PLC0415 - reading does without
 
         last = newest_epoch(self.root)

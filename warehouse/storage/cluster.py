@@ -84,7 +84,7 @@ def write_shared(
     place = staged / f".{uuid.uuid4().hex}"
     counted = Observation()
     rows = rows.observe(counted, F.count(F.lit(1)).alias("rows"))
-    # The counting does not tell Spark that it keeps an order, so it comes before the sort.
+    # Spark does not know that the count keeps an order, so the count comes before the sort.
     writer = (rows.sortWithinPartitions(*order) if order else rows).write.options(**options)
     if partition_columns:
         writer = writer.partitionBy(*partition_columns)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["EncodedRuns", "as_stored", "encoded_in_driver", "stage_in_driver", "stage_side_rows"]
 
 _TELLING_ROWS = 20_000
-"""Rows, or elements of lists, at most that tell which columns have no dictionary."""
+"""Upper bound of the rows, or elements of lists, that decide which columns have no dictionary."""
 _WHOLE_DIGITS = 18
 """Decimals of as many digits are stored as whole numbers."""
 _SPARK_VERSION = "org.apache.spark.version"

@@ -55,7 +55,7 @@ def first_line(error: BaseException) -> str:
 
 
 def passing_failure(error: BaseException) -> WarehouseError | None:
-    """Return what an error of the machine means, or nothing when it is of another kind."""
+    """Return the warehouse's error for a failure of the machine, or None for other errors."""
     if isinstance(error, OSError) and not isinstance(error, ConnectionError):
         if error.errno not in _ERRORS:
             return None

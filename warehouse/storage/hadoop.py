@@ -1,4 +1,4 @@
-"""What Spark needs to read and write a root in an object store: Hadoop's file system, with the settings that obstore has.
+"""Spark's settings to read and write a root in an object store: Hadoop's file system, with the settings that obstore has.
 
 The jars are resolved without the 500 MB bundle of all of Amazon's services.
 Credentials come from Hadoop's default chain, which takes them from the same environment and never from a command line.

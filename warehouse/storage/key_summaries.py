@@ -50,7 +50,7 @@ __all__ = [
 
 _MAGIC = b"KF1\n"
 _HEAD = struct.Struct("<4s8sQI")
-"""What a filter begins with: the magic, the sum of the rest, the rows of the file, the bytes of the filter."""
+"""The header of a filter: the magic, the sum of the rest, the rows of the file, the bytes of the filter."""
 _SUMMED_FROM = 12
 _LARGEST_FILTER = 256 << 10
 """Bytes of a filter above which reading it takes longer than opening the data file."""

@@ -71,7 +71,7 @@ def went_on(table: Path, top: int) -> bool:
 
 
 def drop_above(table: Path, top: int, names: Collection[str] | None = None) -> list[str]:
-    """Remove what sums up commits above version ``top``, and return the names; the caller holds the writer lock."""
+    """Remove files that contain commits above version ``top``, and return their names; the caller holds the writer lock."""
     log, gone = table / "_delta_log", left_above(table, top, names)
     for name in gone:
         (log / name).unlink(missing_ok=True)
@@ -133,7 +133,7 @@ def wrong_checkpoints(table: Path, version: int) -> Iterator[WrongCheckpoint]:
         for number in sorted(each for each in held if each > start):
             passed = list(islice(commits, number - state.version))
             if len(passed) < number - state.version or any(commit.actions is None for commit in passed):
-                return  # the check of the log reports what cannot be read
+                return  # the check of the log reports unreadable files
             state = advanced(state, number, (action for commit in passed for action in commit.actions or ()))
             told = _contradiction(table, state)
             if told:

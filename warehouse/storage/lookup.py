@@ -59,7 +59,7 @@ FILE = "_stream_wh_file"
 _AT_ONCE = 2_048
 """Rows after which their bytes are counted."""
 FAILURES = (duckdb.Error, pa.ArrowException, OSError, KeyError, ValueError, RuntimeError)
-"""What DuckDB and Arrow raise; DuckDB raises ``OSError`` if it fails after its first rows."""
+"""The errors of DuckDB and Arrow; DuckDB raises ``OSError`` if it fails after its first rows."""
 _SMALL = 1024**2
 """Bytes of files up to which one thread reads them."""
 _GLOB = re.compile(r"[*?\[]")
@@ -208,7 +208,7 @@ def _whole(bound: Bound, kinds: Mapping[str, pa.DataType]) -> str:
 
 
 def _among(kept: pa.Table, wanted: pa.Schema, keys: pa.Table | None, where: Sequence[Bound]) -> pa.Table:
-    """The rows of small files that are in memory, in which column names have lower case: what DuckDB would find in the files."""
+    """Return the matching rows of small files in memory, as DuckDB would find them, with column names in lower case."""
     conditions = [_holds(kept[each.column.translate(LOWER)], each) for each in where]
     if keys is not None:
         columns = [kept[name.translate(LOWER)] for name in keys.column_names]

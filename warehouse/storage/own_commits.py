@@ -46,7 +46,7 @@ _LOOKS = 5
 
 @dataclass(frozen=True)
 class Expected:
-    """What a table's log may hold above an entry: the commits of an epoch's steps.
+    """The allowed commits of a table's log above an entry: the commits of an epoch's steps.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class TakenBack:
-    """The commits ``first`` to ``last`` of outsiders and what took them back; ``harmless`` ones changed nothing."""
+    """The commits ``first`` to ``last`` of outsiders, and the commit that reverted them; ``harmless`` ones changed nothing."""
 
     first: int
     last: int
@@ -116,7 +116,7 @@ class TableProgress:
 
 
 def own_commits(table: Path, expected: Expected) -> TableProgress:
-    """Return what the log of a table (a directory) holds of the expected commits.
+    """Return the expected commits that the log of a table (a directory) has.
 
     Raises
     ------
@@ -180,7 +180,7 @@ def _base_entry(table: Path, expected: Expected) -> LogEntry:
 
 
 def _without_harmless(table: Path, expected: Expected, base: LogEntry) -> list[Commit]:
-    """Return the commits above the base, after what outsiders did was taken back if it changed no row.
+    """Return the commits above the base, after outsiders' commits that changed no row were reverted.
 
     An object store has a straggler's commits too, which are judged one by one.
     """

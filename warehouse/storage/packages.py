@@ -32,7 +32,7 @@ _GIVEN = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPath", "s
 
 @dataclass(frozen=True)
 class Needed:
-    """Packages for one purpose: by whose name their jars are known, the folder for them, and what does without them."""
+    """Packages for one purpose: the names of their jars, their folder, and the work that is possible without them."""
 
     packages: tuple[str, ...]
     excluded: tuple[str, ...]

@@ -38,7 +38,7 @@ class RecentRows:
     _lock: Lock = field(default_factory=Lock)
 
     def begin(self) -> None:
-        """Begin an update: drop what the one before did not ask for."""
+        """Begin an update: drop rows that the previous update did not use."""
         with self._lock:
             self._update += 1
             self._rows = {path: each for path, each in self._rows.items() if each[0] >= self._update - 1}

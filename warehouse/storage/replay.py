@@ -94,7 +94,7 @@ _TYPES: Mapping[str, type[msgspec.Struct]] = {
 
 @dataclass(frozen=True)
 class LogState:
-    """What a table's log says at a version; ``files`` are ``add`` actions by the file's path relative to the table.
+    """The state of a table's log at a version; ``files`` are ``add`` actions by the file's path relative to the table.
 
     ``transactions`` are ``txn`` actions by application.
     """

@@ -86,7 +86,7 @@ _DEFAULTS = {
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
 }
 _PAGE = "4m"
-"""What every hash table, sort and broadcast allocates first, and clears, however few its rows are.
+"""The first allocation of every hash table, sort and broadcast, which Spark also clears, however few the rows are.
 
 Spark's own choice is up to 64 MB: with two cores and a heap of 2 GB, the broadcasts of fifteen joins of few rows fill the heap. A
 task has at most 8192 pages, so 4 MB are enough for 32 GB a task."""
@@ -162,7 +162,7 @@ def _unless_submitted(defaults: Mapping[str, str]) -> dict[str, str]:
 
 
 def _with_jvm_settings(settings: dict[str, str], *, small: bool) -> ClassArchive | None:
-    """Put what suits the JVM that this process starts into its settings."""
+    """Add settings for the JVM that this process starts."""
     options = [f"-Dlog4j2.configurationFile={(Path(__file__).parent / 'log4j2.properties').as_uri()}"]
     archive = None
     if settings["spark.master"].startswith("local"):
@@ -181,7 +181,7 @@ def _launch(settings: Mapping[str, str]) -> None:
 
     if SparkContext._gateway is not None:  # noqa: SLF001 - the JVM of an earlier session is used again
         return
-    # What starts the JVM is its command line, which every user of the machine can read; the rest is set once it runs.
+    # Only settings that start the JVM are on its command line, which every user of the machine can read; the rest is set later.
     open_ = [(key, value) for key, value in settings.items() if not _SECRET.search(key)]
     conf = SparkConf(loadDefaults=False).setAll(open_)
     read_end, write_end = os.pipe()
@@ -302,7 +302,7 @@ def table_session(session: SparkSession, settings: Mapping[str, str]) -> SparkSe
 
 
 def lazily(spark: Callable[[], SparkSession], settings: Mapping[str, str]) -> Callable[[], SparkSession]:
-    """Return what gives the session of tables with those settings: Spark is asked for when that is first called."""
+    """Return a function that gives the session of tables with these settings: Spark is asked for when that is first called."""
     return cache(lambda: table_session(spark(), settings))
 
 
@@ -340,7 +340,7 @@ _interpreting: dict[int, tuple[int, dict[str, str]]] = {}
 _MOST_SESSIONS = 128
 _held: dict[str, Any] = {}
 _scheduler: dict[str, Any] = {}
-"""The Spark of this process and what counts its jobs."""
+"""The Spark of this process, and the counter of its jobs."""
 
 
 def hold_lock(session: SparkSession, path: Path) -> None:

@@ -53,7 +53,7 @@ def each(work: Callable[[T], R], items: Iterable[T]) -> list[R]:
 
 
 def begun(work: Callable[[], R]) -> Future[R]:
-    """Begin work while this thread waits for something else, and return what gives its result; the work may use :func:`each`."""
+    """Begin work while this thread waits for something else, and return its future; the work may use :func:`each`."""
     return _beside().submit(work)
 
 

@@ -130,7 +130,7 @@ class Project(msgspec.Struct, frozen=True, tag="project"):
 class AsOf(msgspec.Struct, frozen=True, tag="as-of"):
     """Join with a non-retroactive relation: each row sees the version with ``valid_from < ts <= valid_to``.
 
-    ``on`` pairs a column of the input with a column of the relation (its whole search key); ``columns`` are what the
+    ``on`` pairs a column of the input with a column of the relation (its whole search key); ``columns`` are the columns that the
     relation adds, over its columns. ``outer`` keeps rows without a version.
     """
 

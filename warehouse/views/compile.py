@@ -233,7 +233,7 @@ class _Shape:
 
 
 def _renamed(chain: Sequence[Filter | Project], columns: tuple[str, ...]) -> dict[str, str] | None:
-    """What a chain calls each of these columns, when all it does is to name each of them once."""
+    """Return the chain's name of each of these columns, if the chain only names each of them once."""
     names = {column: column for column in columns}
     for each in reversed(chain):
         if isinstance(each, Filter):

@@ -70,7 +70,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Description:
-    """What there is to say of a view without running it."""
+    """The description of a view that is not executed."""
 
     name: str
     lines: tuple[Line, ...]

@@ -1,4 +1,4 @@
-"""Which coalesced tables can be lazy, that is be made by each read of the points that their stream stores.
+"""Finds coalesced tables that can be lazy: each read makes their rows from the points that their stream stores.
 
 Every member must stay stored for the whole window, so rows of the stream must live for longer than it. And DuckDB must evaluate
 the condition as Spark does, for reads use no Spark.
@@ -65,7 +65,7 @@ def lazy_conditions(catalog: Catalog) -> dict[str, LazyCondition | None]:
 
 
 def lazy_fault(catalog: Catalog, table: Coalesced) -> Iterator[FaultError]:
-    """Yield what keeps a declared table from being lazy."""
+    """Yield the reasons why a declared table cannot be lazy."""
     definition, stream = table.definition, catalog.stream(table.definition.source)
     if stream is None:
         return

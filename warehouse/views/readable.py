@@ -33,7 +33,7 @@ _INSTEAD = "a stream, or a view of selections, UNION ALL and joins of windows"
 
 
 def readable_views(catalog: Catalog) -> Mapping[str, ReadView]:
-    """Return what aggregates see of each declared view; ``catalog`` has no aggregate that reads a view."""
+    """Return the properties of each declared view that aggregates need; ``catalog`` has no aggregate that reads a view."""
     plans, _ = judged_views(catalog)
     found: dict[str, ReadView] = {}
     arrivals = {stream.name: _arrival_of(stream) for stream in catalog.streams}
@@ -84,7 +84,7 @@ def _over_answers(catalog: Catalog, view: str) -> tuple[str, str] | None:
 
 
 def _unreadable(plan: ViewPlan, below: Mapping[str, ReadView]) -> tuple[str, str] | None:
-    """Why no aggregate can read a view, and what would do."""
+    """Return why no aggregate can read a view, and what to do."""
     if plan.view.budget is not None:
         return "with a budget: what an update leaves out of it comes later or never", "a view without `budget`"
     if plan.label.kind == "STR":

@@ -1,1 +1,1 @@
-"""What plans cost and lose: join orders, placements of a negation, short-lived results."""
+"""The costs of plans and the results that they lose: join orders, places of a negation, short-lived results."""

@@ -1,4 +1,4 @@
-"""The join order of a step, from what its batch shows: how many rows came, of how many values, against which windows.
+"""The join order of a step, from its batch: the number of arrived rows, of their values, and the sizes of the windows.
 
 Rates drift, so each step chooses again (window-joins sheet, 8.3). The cost is that of a batch of hash joins: intermediate
 rows. Up to five inputs every order is costed; above that the sheet's heuristic chooses. Where inputs join on several

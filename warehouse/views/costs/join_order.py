@@ -56,7 +56,7 @@ class JoinInput:
     Parameters
     ----------
     name
-        Unique among the inputs of a join.
+        The name of the input, unique in a join.
     rate
         λ: rows that arrive per unit of time.
     lifetime
@@ -67,9 +67,9 @@ class JoinInput:
         class (the columns that must all be equal, under one name) to distinct values; a class that an input does not
         name does not restrict it. Less than 1 counts as 1.
     rows
-        W: rows in the window, where that was counted; else ``rate * lifetime``.
+        W: rows in the window, if they were counted; else ``rate * lifetime``.
     buckets
-        b: hash buckets of the window; 1 is a list that is scanned whole.
+        b: hash buckets of the window; 1 is a list that is scanned completely.
 
     Raises
     ------
@@ -110,7 +110,7 @@ Cost: TypeAlias = Callable[[Order], Fraction]
 
 @dataclass(frozen=True)
 class PartialResult:
-    """What is expected of a join so far: its rows, and for each equality class the distinct values left."""
+    """The expected partial result of a join: its rows, and for each equality class the remaining distinct values."""
 
     rows: Fraction
     values: Mapping[str, Fraction]
@@ -136,7 +136,7 @@ def selectivity(one: Mapping[str, Fraction], other: Mapping[str, Fraction]) -> F
 def matches(inputs: Sequence[JoinInput]) -> Fraction:
     """φ of a set of windows, the rows of their join: ΠW / (Πv / min v), the quotient taken for each equality class.
 
-    It does not depend on the order, and is what :meth:`PartialResult.probe` comes to step by step.
+    It does not depend on the order, and equals the steps of :meth:`PartialResult.probe` together.
     """
     rows = prod((each.window for each in inputs), start=Fraction(1))
     for name in {name for each in inputs for name in each.values}:
@@ -151,7 +151,7 @@ def probe_sequence(order: Order, new: JoinInput) -> Order:
 
 
 def partial_results(new: JoinInput, probes: Order) -> tuple[PartialResult, ...]:
-    """What one new row has joined with before any probe and after each: M_0 = 1, M_1, ..."""
+    """The results of one new row before any probe and after each: M_0 = 1, M_1, ..."""
     found = [PartialResult(Fraction(1), new.values)]
     for window in probes:
         found.append(found[-1].probe(window))
@@ -206,7 +206,7 @@ def batch_cost(interval: Number) -> Cost:
 
 
 def grouping_factor(new: JoinInput, interval: Number) -> Fraction:
-    """The share of probes left when a batch probes once for each distinct value: E[distinct] / (λΔ).
+    """Return the share of probes that remain if a batch probes once for each distinct value: E[distinct] / (λΔ).
 
     E[distinct] = v·(1 - (1 - 1/v)^(λΔ)), v being the combinations of values where there are several attributes. It is
     the expectation for whole rows only: up to one row a batch nothing is grouped, and the factor is 1.
@@ -287,7 +287,7 @@ def best_order(
     inputs
         Two or more, with different names.
     cost
-        What is to be smallest: :func:`probing_cost`, ``batch_cost(Δ)``, ``grouped_cost(Δ)`` or ``KeyCounts.cost``.
+        The cost to minimise: :func:`probing_cost`, ``batch_cost(Δ)``, ``grouped_cost(Δ)`` or ``KeyCounts.cost``.
     size
         Rows of the join of some windows, for the base order: :func:`matches` or ``KeyCounts.matches``.
 

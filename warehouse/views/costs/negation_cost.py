@@ -38,7 +38,7 @@ Structure: TypeAlias = Literal["calendar", "hash"]
 
 @dataclass(frozen=True)
 class ActPrices:
-    """What single acts cost, all in one unit; only their ratios matter.
+    """The costs of single acts, all in one unit; only their ratios matter.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class ActPrices:
 
 @dataclass(frozen=True)
 class StructureCost:
-    """What either structure for a strict result costs per unit of time; equally dear, the calendar queue is the cheaper."""
+    """The costs of both structures for a strict result per unit of time; if they are equal, the calendar queue is preferred."""
 
     calendar: float
     hash: float

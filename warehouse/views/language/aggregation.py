@@ -47,7 +47,7 @@ def grouped(
     expressions
         Bound expressions over keys and aggregates. Columns that are neither are faults.
     names
-        What the view calls an expression, by its meaning: keys and aggregates get these names where they are free.
+        The view's name of an expression, by its meaning: keys and aggregates get these names if they are free.
     faults
         Where faults go.
 

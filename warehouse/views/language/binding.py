@@ -104,7 +104,7 @@ def _unnamed(node: exp.Expr) -> exp.Expr:
 
 
 def _field_name(node: exp.Expr) -> str | None:
-    """What Spark calls a field that is computed by an expression; None where it only counts."""
+    """Return Spark's name of a field that is computed by an expression; None where it only counts."""
     match node:
         case exp.Alias():
             return str(node.alias)

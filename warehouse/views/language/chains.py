@@ -21,7 +21,7 @@ Chain = list[Filter | Project]
 
 
 def chain_of(operator: Operator) -> tuple[Chain, Operator]:
-    """Return the filters and projections at the top of a plan, and what is below them."""
+    """Return the filters and projections at the top of a plan, and the operator below them."""
     chain: Chain = []
     while isinstance(operator, (Filter, Project)):
         chain.append(operator)

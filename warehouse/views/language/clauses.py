@@ -139,7 +139,7 @@ def _is_number(node: exp.Expr | None) -> bool:
 
 
 def ranking_of(qualify: exp.Qualify | None) -> Ranking | None:
-    """Return what QUALIFY keeps: the one form is ``row_number() OVER (...) <= k``, also as ``< k`` and ``= 1``.
+    """Return the ranking of a QUALIFY: the only form is ``row_number() OVER (...) <= k``, also as ``< k`` and ``= 1``.
 
     Raises
     ------

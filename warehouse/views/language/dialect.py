@@ -52,7 +52,7 @@ _WORDS = frozenset({TokenType.STRING, TokenType.NUMBER, TokenType.VAR, TokenType
 _SIZED = frozenset({TokenType.VARCHAR, TokenType.CHAR, TokenType.NCHAR, TokenType.NVARCHAR})
 _SAME = {"SUBSTR": "SUBSTRING", "POSITION": "LOCATE", "LTRIM": "TRIM", "RTRIM": "TRIM"}
 _IMPLIED = frozenset({"NULLS", "LAST", "BOTH", "LEADING", "TRAILING"})
-"""Words that are left out where they say what holds without them."""
+"""Words that are left out if they do not change the meaning."""
 _PLAIN = re.compile(r"`((?:[^`]|``)+)`")
 _WRITTEN = "as_written"
 _FIELD_OF = re.compile(r"\((`(?:[^`]|``)+`)\)\.(?=`|[A-Za-z_])")

@@ -1,4 +1,4 @@
-"""Spark SQL as DuckDB's SQL, for what both evaluate alike: then the driver computes few rows itself.
+"""Translates Spark SQL to DuckDB's SQL, for expressions that both evaluate alike; then the driver computes few rows itself.
 
 Every expression has the type that Spark gives it, and is cast to it where DuckDB's would be another, so a value that overflows in
 Spark is an error in DuckDB, too. Where the engines agree on some values only (letters beyond ASCII, a divisor of zero) the SQL

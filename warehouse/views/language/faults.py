@@ -49,7 +49,7 @@ class RefusedError(Exception):
 
 
 class FaultyError(Exception):
-    """Names or expressions have faults, which are collected; what depends on them is not looked at."""
+    """Names or expressions have faults, which are collected; parts that depend on them are not checked."""
 
 
 class Faults:

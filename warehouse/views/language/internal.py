@@ -32,7 +32,7 @@ _ALLOWED = "internal windows under a selection, an inner join or GROUP BY; elsew
 def check_internal(
     select: exp.Select, items: Sequence[Item], label: Callable[[Operator], Label], *, aggregated: bool, negated: str | None
 ) -> None:
-    """Refuse what cannot be over an internal window.
+    """Refuse operators that cannot be over an internal window.
 
     Parameters
     ----------

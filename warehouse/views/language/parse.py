@@ -191,7 +191,7 @@ def _mark_internal(items: Sequence[Item]) -> None:
 
 
 def _negated(predicates: Sequence[Predicate], steps: Sequence[Step]) -> str | None:
-    """What keeps a SELECT from being a flat join, in a word."""
+    """Return the clause that keeps a SELECT from being a flat join, in words; None if it is one."""
     if predicates:
         return "EXISTS, IN or a negation of them"
     return "an outer join" if any(step.side != "inner" for step in steps) else None

@@ -79,11 +79,11 @@ def sub_query_of(predicate: Predicate, outer: Scope, inner_scope: Callable[[exp.
     predicate
         The predicate.
     outer
-        What the outer query can name.
+        The names of the outer query.
     inner_scope
-        Gives what a sub-query can name by itself.
+        Returns the names of a sub-query itself.
     prefix
-        Begins the names of the columns, so that no two inputs of a join share one.
+        The prefix of the column names, so that no two inputs of a join share a name.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""``row_number()`` in a sub-query and a bound on it outside are what QUALIFY says: the sub-query is read so.
+"""``row_number()`` in a sub-query and a bound on it outside mean the same as QUALIFY, and are parsed as QUALIFY.
 
 ``SELECT k, n FROM (SELECT k, n, row_number() OVER (PARTITION BY k ORDER BY n) AS r FROM a) t WHERE r <= 2`` keeps the first
 two of each ``k``. The number itself is no column of a view (a row that comes first would change all others), but where it must

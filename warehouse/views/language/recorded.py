@@ -24,7 +24,7 @@ _SQL = frozenset({"sql", "condition", "where"})
 
 
 def same_plan(recorded: Node, node: Node) -> bool:
-    """Whether a recorded node computes and stores what a node of this build does."""
+    """Whether a recorded node computes and stores the same as a node of this build."""
     if recorded == node:
         return True
     try:

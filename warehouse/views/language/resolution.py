@@ -37,7 +37,7 @@ _ATOMS = (exp.Column, exp.Literal, exp.Paren, exp.Anonymous, exp.Dot, exp.Null, 
 
 @dataclass(frozen=True)
 class Names:
-    """What the clauses of one SELECT above its WHERE can name: the items of its FROM, and its output columns."""
+    """The names for the clauses of one SELECT above its WHERE: the items of its FROM, and its output columns."""
 
     scope: Scope
     outputs: Sequence[Output]

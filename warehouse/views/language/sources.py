@@ -61,7 +61,7 @@ class FromReader:
     columns: Callable[[Operator], tuple[str, ...]]
 
     def read(self, select: exp.Select, known: Known, *, top: bool, keyed: bool) -> tuple[Scope, list[Step]]:
-        """Return what a SELECT can name, and the joins of its FROM in order.
+        """Return the names of a SELECT, and the joins of its FROM in order.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What no table can hold, reported before Spark is asked: maps, intervals, texts with a collation, stored or compared by key.
+"""Reports columns that no table can store, before Spark analyses them: maps, intervals, and texts with a collation.
 
 Types are not known of every expression before a session is there. These are reported by the functions that make them; the
 other types that a table cannot have are found when Spark analyses the query.
@@ -70,7 +70,7 @@ _COLLATED = ("a text with a collation, which no table keeps", "lower(text), or C
 def unstorable(
     nodes: Sequence[Node], tables: Mapping[str, tuple[str, ...]], times: Collection[str] = ()
 ) -> Iterator[Fault]:
-    """Yield what a view's tables cannot store, and by what its operators cannot compare rows.
+    """Yield the columns that a view's tables cannot store, and those by which its operators cannot compare rows.
 
     Parameters
     ----------

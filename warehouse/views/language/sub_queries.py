@@ -76,7 +76,7 @@ def keyed_by(
 
 
 def _prefix(predicate: Predicate, number: int, taken: set[str]) -> str:
-    """What the sub-query's columns are called by: its input's alias, where the outer query has no such input."""
+    """Return the prefix of the sub-query's columns: its input's alias, if the outer query has no such input."""
     start = predicate.query.args.get("from_")
     alias = start.this.alias_or_name if start is not None else ""
     return f"{alias}#{number}" if not alias or alias.lower() in taken else str(alias)

@@ -48,7 +48,7 @@ _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 
 @dataclass(frozen=True)
 class Engine:
-    """What the engines write in different ways.
+    """The parts that the engines write differently.
 
     ``micros`` gives the function that makes microseconds of an instant; ``length`` makes an interval of start, end; ``row`` a
     structure of named values.
@@ -90,7 +90,7 @@ class _Interval:
 
     @property
     def filled(self) -> list[exp.Expr]:
-        """What holds if it is not empty: every part starts before each ends."""
+        """Return the condition that it is not empty: every part starts before each part ends."""
         return [_compared(exp.LT, start, end) for start, end in product(self.starts, self.ends)]
 
     def where_filled(self, value: exp.Expr) -> exp.Expr:
@@ -123,7 +123,7 @@ def with_plain_intervals(query: exp.Query) -> exp.Query:
 
 
 def spoken_calls(sql: str) -> tuple[tuple[str, str], ...]:
-    """Return what the calls of temporal functions in a view's query become and how they are written there, the longest first.
+    """Return the expressions of the calls of temporal functions in a view's query, each with its text there, the longest first.
 
     >>> spoken_calls("SELECT duration(valid(f, t), 'seconds') AS d FROM a")[0][1]
     "duration(valid(f, t), 'seconds')"
@@ -346,7 +346,7 @@ def _both(one: _Interval, other: _Interval) -> _Interval:
 
 
 def _field(column: exp.Column, name: str) -> exp.Expr:
-    """A field of what a name means; the column of that name, where it means a table."""
+    """Return a field of the column that a name means, or the column of that name if the name means a table."""
     *outer, inner = [part.copy() for part in column.parts]
     own = exp.to_identifier(name)
     own.meta.update(inner.meta)

@@ -1,4 +1,4 @@
-"""What Spark's analyser says of a node over empty inputs: the columns of its table. Nothing runs."""
+"""Finds the columns of a node's table by Spark's analyser, over empty inputs. Nothing runs."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def arriving(inputs: NodeInputs, operator: Operator) -> DataFrame | None:
 
 
 def _arrivals(inputs: NodeInputs, operator: Operator) -> tuple[DataFrame | pa.Table | None, bool]:
-    """What entered an operator's answer, and whether it is surely few; in the driver where nothing is left to Spark."""
+    """Return the rows that entered an operator's answer, in the driver if possible, and whether they are surely few."""
     core, few = stateful_of(operator), False
     match core:
         case None:

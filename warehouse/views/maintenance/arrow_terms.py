@@ -48,7 +48,7 @@ _TIME = pa.timestamp("us", "UTC")
 
 @dataclass(frozen=True)
 class ArrowTerm:
-    """What Arrow computes, and its Spark SQL type; None: a column that is only passed on."""
+    """A function that Arrow computes, and its Spark SQL type; None: a column that is only passed on."""
 
     of: _Value
     kind: str | None
@@ -87,7 +87,7 @@ def restored(sql: str, instants: Sequence[int]) -> str:
 
 @lru_cache(maxsize=_TRANSLATED)
 def term_of(sql: str, kinds: Kinds) -> ArrowTerm | None:
-    """Return what Arrow computes of an expression without an alias and without instants; None: it is DuckDB's."""
+    """Return the Arrow function of an expression without an alias and without instants; None: it is DuckDB's."""
     try:
         node = expression_of(sql)
     except RefusedError:

@@ -1,4 +1,4 @@
-"""How many rows of each key the inputs of a join have, from the key summaries of the tables that they read.
+"""Counts the rows of each key in the inputs of a join, from the key summaries of the tables that they read.
 
 With these counts the cost of a join order needs no assumption about how values are spread over rows. They are read where a join
 of three or more inputs compares one class of columns, which is the search key of each input's table, and where many rows arrived:

@@ -105,7 +105,7 @@ def _require_state(own: pa.Table, *, adjustable: bool) -> None:
 
 
 def _changes(operator: Operator, inputs: NodeInputs) -> DriverRows:
-    """What :func:`warehouse.views.maintenance.feeds.changes` returns."""
+    """Return the same as :func:`warehouse.views.maintenance.feeds.changes`."""
     tables, move = inputs.tables, inputs.move
     if any(tables[table].keyed for table in scanned(operator)):
         known = all(tables[table].changed is not None for table in scanned(operator)) and _is_linear(operator)

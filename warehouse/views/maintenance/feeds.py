@@ -260,7 +260,7 @@ def evaluated(
 
     """
     try:
-        if isinstance(operator, Scan):  # what `feed` says of it, without asking DuckDB
+        if isinstance(operator, Scan):  # as in `feed`, without a DuckDB query
             scan = part(tables[operator.table])
             return None if scan is None else _scanned(scan)
         rows = pipeline(operator, tables, part)
@@ -272,7 +272,7 @@ def evaluated(
 def pipeline(
     operator: Operator, tables: Mapping[str, NodeTable], part: Callable[[NodeTable], pa.Table | None]
 ) -> DriverRows | None:
-    """Return what :func:`evaluated` does, not computed yet.
+    """Return the same as :func:`evaluated`, not computed yet.
 
     Raises
     ------

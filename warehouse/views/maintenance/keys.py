@@ -185,7 +185,7 @@ def origins(operator: Operator, wanted: Mapping[str, str]) -> Iterator[tuple[str
     operator
         The pipeline.
     wanted
-        What columns of the pipeline (in lower case) are called elsewhere.
+        Columns of the pipeline (in lower case), each with its other name.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""Whether a view is its query: what Spark is asked, and how the answers are compared."""
+"""Verifies that a view equals its query: the query for Spark, and the comparison of the answers."""

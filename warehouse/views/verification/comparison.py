@@ -210,7 +210,7 @@ def _compared(held: DataFrame, asked: DataFrame, without: frozenset[str], error:
 
 
 def _comparable(rows: DataFrame, left_out: set[str], error: float) -> list[str]:
-    """Each column as what Spark can group by, values that count as equal being so."""
+    """Return each column in a form by which Spark can group, so that values that count as equal are equal."""
     own = [(f"c{number}", field.dataType) for number, field in enumerate(rows.schema.fields)]
     return [f"{'NULL' if name in left_out else _grouped(name, kind, error)} AS {name}" for name, kind in own]
 

@@ -53,7 +53,7 @@ class Unverifiable:
 
 
 def question_of(sql: str, operators: Sequence[Operator]) -> Question | Unverifiable:
-    """Return what Spark is asked for a view of that text, or why its answer cannot be asked for.
+    """Return the query that Spark runs for a view of this text, or why Spark cannot run it.
 
     ``operators`` are the operators of all nodes of the view.
 

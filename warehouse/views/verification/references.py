@@ -132,7 +132,7 @@ def _paired(given: References, way: Mapping[str, Sequence[int]]) -> References:
 
 
 def references(plan: str, lookups: Mapping[str, Sequence[str]] | None = None) -> References:
-    """Return what a query refers to.
+    """Return the references of a query.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ class _Reading:
     lookups: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def columns(self, plan: _Tree, outer: _Known, *, limited: bool = False) -> _Columns:
-        """Return the columns of a plan, and note what else it refers to; ``outer`` is what a sub-query can name outside it."""
+        """Return the columns of a plan, and note its other references; ``outer`` has the names outside of a sub-query."""
         if plan.kind == "View":
             return self._table(plan)
         if plan.kind == "WithCTE":

@@ -47,7 +47,7 @@ _SUMS = frozenset(
 _FLOATING = frozenset({None, "float", "double"})
 _SMOOTH = (exp.Column, exp.Dot, exp.Identifier, exp.Literal, exp.Null, exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div)
 _SMOOTH_CALLS = frozenset({"abs", "array", "coalesce", "double", "greatest", "ifnull", "least", "named_struct", "nvl", "struct"})
-"""What changes the last digits of a result by the last digits of its operands."""
+"""Functions for which the last digits of the operands change the last digits of the result."""
 
 
 @dataclass(frozen=True)
