@@ -448,18 +448,13 @@ def _numbers(column: pa.Array, kind: type[np.generic]) -> np.ndarray:
 
 
 def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
-    """Stored parts of groups as a column of their own type."""
+    """Stored parts of groups as a column of their own type, by way of texts, for the reason given above."""
     import pyarrow as pa  # noqa: PLC0415 - slow to import, needed only here
 
-    if pa.types.is_string(kind):
-        return _strings(values)
+    texts = _strings(None if value is None else str(value) for value in values)
     if pa.types.is_timestamp(kind):
-        return pa.array(values, pa.int64()).cast(pa.timestamp("us", kind.tz))
-    if pa.types.is_date32(kind):
-        return pa.array(values, pa.int32()).cast(kind)
-    if pa.types.is_decimal(kind):
-        return pa.array([None if value is None else Decimal(value) for value in values], kind)
-    return pa.array(values, kind)
+        return texts.cast(pa.int64()).cast(pa.timestamp("us", kind.tz))
+    return texts.cast(pa.int32()).cast(kind) if pa.types.is_date32(kind) else texts.cast(kind)
 
 
 def _number_of(value: Any) -> Any:  # noqa: ANN401 - a number, or the text of an exact one
