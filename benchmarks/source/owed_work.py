@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, product
 from typing import TYPE_CHECKING, NamedTuple
 
-from benchmarks.source.join_shedding import exact
+from benchmarks.source.join_memory import exact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from benchmarks.field.page import markdown_table
-from benchmarks.source.promising_tuples import BATCHES, BUDGETS, WINDOW, drawn_batches, units_of
+from benchmarks.source.promising_units import BATCHES, BUDGETS, WINDOW, drawn_batches, units_of
 from warehouse.promise.allotment import Worth, allotted
 from warehouse.promise.units import Unit, ViewBudget
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.source.join_shedding import archive_metric, exact, kept, play
+from benchmarks.source.join_memory import archive_metric, exact, kept, play
 from benchmarks.source.owed_work import (
     Archive,
     KeyRun,

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.source.promising_tuples import (
+from benchmarks.source.promising_tuples import claims, main, measured
+from benchmarks.source.promising_units import (
+    BATCHES,
+    CUTS,
+    WINDOW,
     Outcome,
     Unit,
-    claims,
+    drawn_batches,
     histogram_error,
-    main,
-    measured,
+    looks,
     order,
     played,
     proportional,
     sampled,
     sampled_by_spark,
+    units_of,
+    zones_at,
 )
 from benchmarks.source.unit_cuts import delivered, delivered_by_looks, joined
 from benchmarks.source.unit_cuts import main as unit_cuts
@@ -70,13 +76,39 @@ def test_orders_and_factors_are_those_of_the_sheet() -> None:
     """Section 8.2: what must hold holds for two pairs of streams, and the shares are near the sheet's."""
     found = measured(2)
     faded = {alpha: played(0, "desc", 0.25, alpha) for alpha in (1.0, 0.8, 0.5)}
-    assert [words for words, holds, _ in claims(found, faded) if not holds] == []
+    looked = {"rare": looks(0, 24, 4), "all": looks(0, 24, 24)}
+    assert looked["rare"] < 24 < looked["all"], "most keys are in most batches"
+    assert [words for words, holds, _ in claims(found, faded, looked) if not holds] == []
     for budget, none, desc in ((0.1, 0.099, 0.359), (0.25, 0.244, 0.735), (0.5, 0.498, 0.935)):
-        assert found["none", budget].share == pytest.approx(none, abs=0.04)
-        assert found["desc", budget].share == pytest.approx(desc, abs=0.04)
-        assert found["desc by cost", budget].share >= found["desc", budget].share - 0.005
-    bent = {**found, ("desc", 0.1): Outcome(0.1, 0, 0, 0, 0)}
-    assert [holds for _, holds, _ in claims(bent, faded)] == [False, True, True, True, True]
+        assert found["none", budget, "batches"].share == pytest.approx(none, abs=0.04)
+        assert found["desc", budget, "batches"].share == pytest.approx(desc, abs=0.04)
+        for cut in CUTS:
+            assert found["desc", budget, cut].share >= 0.8 * desc
+        assert found["desc by cost", budget, "batches"].share >= found["desc", budget, "batches"].share - 0.005
+    poor = Outcome(0.1, 1, 0, 0, 0)
+    for name, cut, words in (
+        ("desc", "zones", "desc over zones"),
+        ("weighted", "granularities", "the same part"),
+        ("asc", "batches", "asc over"),
+    ):
+        bent = [each for each, holds, _ in claims({**found, (name, 0.1, cut): poor}, faded, looked) if not holds]  # type: ignore[dict-item]
+        assert [each[: len(words)] for each in bent] == [words]
+    assert not claims(found, faded, {"rare": 30.0, "all": 40.0})[-1][1]
+
+
+def test_zones_and_granularities_have_each_batch_once() -> None:
+    """However the window is cut, its units give the same results; they are fewer where zones are longer."""
+    batches = drawn_batches(1)
+    for now in (0, 5, BATCHES - 1):
+        units = {cut: units_of(batches, now, cut=cut) for cut in CUTS}
+        assert len({sum(unit.pairs for unit in each) for each in units.values()}) == 1
+        for cut in CUTS:
+            held = [batch for zone in zones_at(batches, 0, now, cut) for batch in zone]
+            assert held == sorted(set(held))
+            assert held[-min(WINDOW, now + 1) :] == [*range(now + 1)][-WINDOW:]
+    assert len(units["zones"]) < len(units["batches"]) > len(units["granularities"])
+    changed = [(rows, rows) for rows in (batches[0][0], batches[1][0], Counter({99: 50}), Counter({99: 40}))]
+    assert zones_at(changed, 0, 3, "zones") == [[0, 1], [2, 3]]
 
 
 def test_finer_units_deliver_more_of_a_small_part_of_the_work() -> None:
