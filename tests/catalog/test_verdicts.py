@@ -60,6 +60,33 @@ def test_each_key_has_its_verdict(tmp_path: Path, changes: dict[str, Any], verdi
     assert found.key in (*changes, "views.later")
 
 
+REPORTS = {"short_lived": "report"}
+BUDGET = {"budget": {"pairs": 10}}
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "expected"),
+    [
+        ({}, BUDGET, ["free"]),
+        (BUDGET, {"budget": {"rows": 9, "prefer": "asc"}}, ["free"]),
+        (BUDGET, {}, ["free"]),
+        (BUDGET | REPORTS, {"budget": {"pairs": 11}} | REPORTS, ["free"]),
+        ({}, REPORTS, ["from now on"]),
+        (BUDGET, BUDGET | REPORTS, ["rebuild"]),
+        (BUDGET | REPORTS, BUDGET, ["rebuild"]),
+        (REPORTS, BUDGET | REPORTS, ["rebuild"]),
+        (BUDGET | REPORTS, REPORTS, ["rebuild"]),
+        (REPORTS, BUDGET, ["free", "from now on"]),
+    ],
+)
+def test_a_budget_changes_freely(tmp_path: Path, before: dict[str, Any], now: dict[str, Any], expected: list[str]) -> None:
+    """But a view sets aside rows that end only if it reports them and has a budget: if that changes, it is built again."""
+    sections = [{"views.each": {"sql": "SELECT 1", "search_key": "a", **keys}} for keys in (before, now)]
+    found = judged(tmp_path, sections[1], sections[0])
+    assert [each.verdict for each in found] == expected
+    assert not any(each.stops for each in found)
+
+
 def test_a_view_is_built_anew_and_stops_nothing(tmp_path: Path) -> None:
     """The next update does it; what is reported of short-lived results is for those that come."""
     before = {"views.each": {"sql": "SELECT 1", "search_key": "a"}}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from warehouse.catalog.drift import DeclarationDifference, differences
@@ -48,6 +48,10 @@ _PUBLISHED = "the next update makes live/NAME; one that is not published any mor
 _KEPT = 'the next update removes what is older; of rows found while it was "forever" the age counts from then on'
 _OF_VIEW = ("layout", "output_window", "search_key", "sql")
 _OF_SHEDDING = ("budget", "shed")
+_SETS_ASIDE = (
+    "the next update builds it again over the live rows, since a view that has a budget and reports short-lived results sets "
+    "rows aside, and others do not"
+)
 _OF_POINTS = ("from", "group_by", "of", "rows", "same", "search_key", "values", "window")
 
 
@@ -113,7 +117,12 @@ def verdicts(catalog: Catalog, epoch: RecordedEpoch, declared: Sequence[tuple[st
     tables = {_table(key) for key in (*before, *now)}
     whole = {table for table in tables if table and (_none_of(table, before) or _none_of(table, now))}
     found = [_of_table(table, declared=_none_of(table, before)) for table in sorted(whole) if before]
-    found += [_of_key(key, before.get(key), now.get(key), unfit.get(key)) for key in changed if _table(key) not in whole]
+    again = {table for table in tables if table and _sets_aside(table, before) != _sets_aside(table, now)}
+    for key in changed:
+        if (table := _table(key)) not in whole:
+            of_reports = table in again and key in (f"{table}.budget", f"{table}.short_lived")
+            verdict = _of_key(key, before.get(key), now.get(key), unfit.get(key))
+            found.append(replace(verdict, verdict="rebuild", why=_SETS_ASIDE) if of_reports else verdict)
     reported = {verdict.key for verdict in found}
     found += [_of_key(key, each.old, now.get(key), each) for key, each in unfit.items() if key not in reported]
     return tuple(sorted(found, key=lambda verdict: verdict.key))
@@ -126,6 +135,11 @@ def _table(key: str) -> str | None:
 
 def _none_of(table: str, keys: Mapping[str, str]) -> bool:
     return not any(key.startswith(f"{table}.") for key in keys)
+
+
+def _sets_aside(table: str, keys: Mapping[str, str]) -> bool:
+    """Whether a view sets aside rows that end while they are owed: it has a budget, and reports short-lived results."""
+    return f"{table}.budget" in keys and keys.get(f"{table}.short_lived") == '"report"'
 
 
 def _of_table(table: str, *, declared: bool) -> Verdict:
