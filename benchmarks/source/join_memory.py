@@ -91,10 +91,12 @@ def kept(pairs: Sequence[tuple[int, int]], run: Run) -> list[tuple[int, int]]:
     ]
 
 
-def archive_metric(pairs: Sequence[tuple[int, int]], joined: Sequence[tuple[int, int]]) -> int:
-    """Return how many tuples of both streams are in a pair that is missing (section 2.1)."""
+def archive_metric(
+    pairs: Sequence[tuple[int, int]], joined: Sequence[tuple[int, int]], arrived: range | None = None
+) -> int:
+    """Return how many tuples of both streams, of all times or some, are in a pair that is missing (section 2.1)."""
     missing = set(pairs) - set(joined)
-    return len({one for one, _ in missing}) + len({other for _, other in missing})
+    return sum(len({pair[side] for pair in missing if arrived is None or pair[side] in arrived}) for side in (0, 1))
 
 
 def predicted(streams_: Streams, window: int, cells: int, policy: Literal["PROB", "RAND"], *, variable: bool = False) -> float:

@@ -90,6 +90,7 @@ def test_methods_are_in_the_order_of_the_sheet() -> None:
         rand, life, prob = (found[one, name].pairs for name in ("RAND", "LIFE", "PROB"))
         assert abs(rand - (one.cells + 1) / 59) < 0.08
         assert rand <= life + 0.03 <= prob + 0.06
+        assert all(0 <= found[one, name].incomplete <= 1 for name in ("RAND", "LIFE", "PROB"))
         for name in ("PROB", "PROBV"):
             assert found[one, name].pairs == pytest.approx(found[one, name].expected, abs=0.09)
 
