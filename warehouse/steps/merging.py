@@ -9,6 +9,8 @@ States merge as the sheet says (shared-aggregates, 2): counts and sums by additi
 means and squared differences (Chan, Golub and LeVeque), counts of values by addition for each value. A percentile is between the
 two values around its place, in proportion, as Spark's ``percentile`` is. For an estimate the query gives the list of its
 sketches, and Spark merges them (:mod:`warehouse.steps.sketches`).
+
+The names of columns that a query makes for itself begin with ``_``, so they differ from the user's names of groups and values.
 """
 
 from __future__ import annotations
@@ -289,38 +291,36 @@ def _ranked(reads: Sequence[SynopsisRead], column: tuple[str, str], groups: Sequ
     counts = " UNION ALL ".join(f"SELECT {listed} FROM synopsis_{number}" for number in own)
     by = ", ".join(["d._text", "d._end", *(f"s.{name}" for name in groups)])
     rows = (
-        f"SELECT {by}, s.{VALUE}, sum(s.{ROWS}) AS n FROM due AS d JOIN ({counts}) AS s "
+        f"SELECT {by}, s.{VALUE}, sum(s.{ROWS}) AS _n FROM due AS d JOIN ({counts}) AS s "
         f"ON s.{PLACE} = d.{PLACE} GROUP BY {by}, s.{VALUE}"
     )
     part = ", ".join(["_text", "_end", *groups])
-    return (
-        f"SELECT *, sum(n) OVER (PARTITION BY {part} ORDER BY {VALUE}) AS through, sum(n) OVER (PARTITION BY {part}) AS total "
-        f"FROM ({rows})"
-    )
+    sums = f"sum(_n) OVER (PARTITION BY {part} ORDER BY {VALUE}) AS _through, sum(_n) OVER (PARTITION BY {part}) AS _total"
+    return f"SELECT *, {sums} FROM ({rows})"
 
 
 def _counted(number: int, asked: Sequence[Value], groups: Sequence[str]) -> str:
     by = ", ".join(["_text", "_end", *groups])
-    found = ["count(*) AS distinct_values"]
+    found = ["count(*) AS _distinct"]
     for place, value in enumerate(value for value in asked if value.share is not None):
-        at = f"(total - 1) * CAST({value.share!r} AS DOUBLE)"
+        at = f"(_total - 1) * CAST({value.share!r} AS DOUBLE)"
         for name, rounded in (("low", "floor"), ("high", "ceil")):
-            found.append(f"min(CAST({VALUE} AS DOUBLE)) FILTER (through > {rounded}({at})) AS {name}_{place}")
-        found.append(f"any_value({at}) AS at_{place}")
+            found.append(f"min(CAST({VALUE} AS DOUBLE)) FILTER (_through > {rounded}({at})) AS _{name}_{place}")
+        found.append(f"any_value({at}) AS _at_{place}")
     for place, value in enumerate(value for value in asked if value.share is not None):
         found.append(f"{_percentile(place)} AS {quoted(value.name)}")
     return f"SELECT {by}, {', '.join(found)} FROM ranked_{number} GROUP BY {by}"
 
 
 def _percentile(place: int) -> str:
-    low, high, at = (f"{name}_{place}" for name in ("low", "high", "at"))
+    low, high, at = (f"_{name}_{place}" for name in ("low", "high", "at"))
     share = f"({at} - floor({at}))"
     return f"CASE WHEN {low} = {high} THEN {low} ELSE (1 - {share}) * {low} + {share} * {high} END"
 
 
 def _of_counted(value: Value, number: int) -> str:
     if value.function == "distinct":
-        return f"CAST(coalesce(c{number}.distinct_values, 0) AS BIGINT)"
+        return f"CAST(coalesce(c{number}._distinct, 0) AS BIGINT)"
     return f"c{number}.{quoted(value.name)}"
 
 

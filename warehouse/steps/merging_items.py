@@ -16,6 +16,8 @@ from warehouse.catalog.duck_sql import quoted
 from warehouse.steps.merging import PLACE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from warehouse.aggregates.definition import AggregateDefinition
 
 __all__ = ["merged_items"]
@@ -48,61 +50,64 @@ def merged_items(definition: AggregateDefinition, *, synopses: int = 1, ends: st
     if asked is None:
         raise TypeError("only frequent items are merged from lists")
     groups = [quoted(name) for name, _ in definition.group_by]
-    by = ", ".join([*_DUE, *groups])
+    keys = [*_DUE, *groups]
+    by = ", ".join(keys)
     tables = " UNION ALL BY NAME ".join(f"SELECT * FROM synopsis_{number}" for number in range(synopses))
     lists = f"SELECT d.*, s.* EXCLUDE ({PLACE}) FROM due AS d JOIN ({tables}) AS s USING ({PLACE})"
     whole = (
-        f"SELECT {by}, any_value(_full) AND sum({FAILED}) = 0 AS sound, any_value(_late) AS late, sum({ROWS}) AS total, "
-        f"sum({AFTER}) AS delta FROM lists WHERE {RANK} = 0 GROUP BY {by}"
+        f"SELECT {by}, any_value(_full) AND sum({FAILED}) = 0 AS _sound, any_value(_late) AS _waited, sum({ROWS}) AS _total, "
+        f"sum({AFTER}) AS _unlisted FROM lists WHERE {RANK} = 0 GROUP BY {by}"
     )
-    sums = f"sum({ROWS}) AS least, sum({AFTER}) AS listed"
+    sums = f"sum({ROWS}) AS _least, sum({AFTER}) AS _listed"
     items = f"SELECT {by}, {VALUE}, {sums} FROM lists WHERE {RANK} > 0 GROUP BY {by}, {VALUE}"
-    same = " AND ".join(f"i.{name} IS NOT DISTINCT FROM w.{name}" for name in (*_DUE, *groups))
-    bounds = f"SELECT i.*, w.* EXCLUDE ({by}), least + delta - listed AS most FROM items AS i JOIN whole AS w ON {same}"
-    judged = _top(by, asked.top) if asked.top is not None else _above(asked.above or 0.0)
+    same = " AND ".join(f"i.{name} IS NOT DISTINCT FROM w.{name}" for name in keys)
+    bounds = f"SELECT i.*, w.* EXCLUDE ({by}), _least + _unlisted - _listed AS _most FROM items AS i JOIN whole AS w ON {same}"
+    judged = _top(keys, asked.top) if asked.top is not None else _above(asked.above or 0.0)
     shown = [
         *groups,
         "_text AS window_length",
         f"{ends} AS window_end",
         f"{VALUE} AS item",
-        "CAST(least AS BIGINT) AS at_least",
-        "CAST(most AS BIGINT) AS at_most",
-        "certain",
-        "complete",
+        "CAST(_least AS BIGINT) AS at_least",
+        "CAST(_most AS BIGINT) AS at_most",
+        "_certain AS certain",
+        "_complete AS complete",
         f"CAST({epoch} AS BIGINT) AS epoch",
-        'sound AS "full"',
-        "late",
+        '_sound AS "full"',
+        "_waited AS late",
         "_end",
-        "CAST(total AS BIGINT) AS _total",
+        "CAST(_total AS BIGINT) AS _total",
     ]
     return (
         f"WITH lists AS ({lists}), whole AS ({whole}), items AS ({items}), bounds AS ({bounds}), judged AS ({judged}) "
-        f"SELECT {', '.join(shown)} FROM judged WHERE possible"
+        f"SELECT {', '.join(shown)} FROM judged WHERE _possible"
     )
 
 
 def _above(share: float) -> str:
     """Items that make up more than a share, as it is written: 0.1 is a tenth."""
     part = Fraction(repr(share))
-    threshold = f"total * {part.numerator}::HUGEINT"
-    least, most, delta = (f"{name} * {part.denominator}::HUGEINT" for name in ("least", "most", "delta"))
-    complete = f"{threshold} >= {delta} AS complete"
-    return f"SELECT *, {most} > {threshold} AS possible, {least} > {threshold} AS certain, {complete} FROM bounds"
+    threshold = f"_total * {part.numerator}::HUGEINT"
+    least, most, unlisted = (f"{name} * {part.denominator}::HUGEINT" for name in ("_least", "_most", "_unlisted"))
+    complete = f"{threshold} >= {unlisted} AS _complete"
+    return f"SELECT *, {most} > {threshold} AS _possible, {least} > {threshold} AS _certain, {complete} FROM bounds"
 
 
-def _top(by: str, most: int) -> str:
+def _top(keys: Sequence[str], most: int) -> str:
     """Return the query for items with whether each possibly and certainly belongs to the ``most`` most frequent ones."""
+    by = ", ".join(keys)
     part = f"PARTITION BY {by}"
-    needed = f"coalesce(nth_value(least, {most}) OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING), 0)"
+    needed = f"coalesce(nth_value(_least, {most}) OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING), 0)"
     rivals = (
-        f"SELECT {by}, {VALUE}, own, count(*) FILTER (NOT own) OVER ({part} ORDER BY bound DESC) - 1 AS rivals FROM ("
-        f"SELECT {by}, {VALUE}, true AS own, least AS bound FROM bounds UNION ALL "
-        f"SELECT {by}, {VALUE}, false AS own, most AS bound FROM bounds)"
+        f"SELECT {by}, {VALUE}, _own, count(*) FILTER (NOT _own) OVER ({part} ORDER BY _bound DESC) - 1 AS _rivals FROM ("
+        f"SELECT {by}, {VALUE}, true AS _own, _least AS _bound FROM bounds UNION ALL "
+        f"SELECT {by}, {VALUE}, false AS _own, _most AS _bound FROM bounds)"
     )
-    same = " AND ".join(f"b.{name} IS NOT DISTINCT FROM r.{name}" for name in (*by.split(", "), VALUE))
+    same = " AND ".join(f"b.{name} IS NOT DISTINCT FROM r.{name}" for name in (*keys, VALUE))
     return (
-        f"SELECT b.* EXCLUDE (needed), most >= needed AS possible, rivals < {most} AND (delta < least OR delta = 0) AS certain, "
-        f"delta < needed OR delta = 0 AS complete "
-        f"FROM (SELECT *, {needed} AS needed FROM bounds WINDOW w AS ({part} ORDER BY least DESC)) AS b "
-        f"JOIN ({rivals}) AS r ON r.own AND {same}"
+        f"SELECT b.* EXCLUDE (_needed), _most >= _needed AS _possible, "
+        f"_rivals < {most} AND (_unlisted < _least OR _unlisted = 0) AS _certain, "
+        f"_unlisted < _needed OR _unlisted = 0 AS _complete "
+        f"FROM (SELECT *, {needed} AS _needed FROM bounds WINDOW w AS ({part} ORDER BY _least DESC)) AS b "
+        f"JOIN ({rivals}) AS r ON r._own AND {same}"
     )
