@@ -121,7 +121,7 @@ def test_values_have_the_types_that_spark_gives(tmp_path: Path) -> None:
         ),
         ({"error": 0.01}, "error", "no value that a sketch estimates"),
         ({"error": 0.0001}, "error", "from 0.002"),
-        ({"error": 0.01, "select": None, "frequent": {"item": "k", "top": 3}}, "error", "`k` says how close"),
+        ({"error": 0.01, "select": None, "frequent": {"item": "k", "top": 3, "k": 9}}, "frequent.k", "both say how close"),
         ({"error": 0.01, "select": {"n": "count(DISTINCT k)", "n_low": "min(v)"}}, "select.n", "another name"),
         ({"stream": {"erase_within": "20d"}, "keep": "90d"}, "keep", "groups and extremes show values of rows"),
         ({**ITEMS, "stream": {"erase_within": "20d"}, "keep": "90d"}, "keep", "show values of rows"),
@@ -178,6 +178,10 @@ def test_frequent_items_have_lists_that_are_long_enough(tmp_path: Path) -> None:
     asked = declared(tmp_path, group_by=None, select=None, frequent={"item": "k", "above": 0.03}).definition
     assert asked.frequent == FrequentItems("k", "string", 0.03, None, 4 * 34)
     assert (asked.search_key, dict(asked.columns)["item"], asked.values) == (("item",), "string", ())
+    for error, shown, listed in ((0.003, {"top": 3}, 334), (0.5, {"top": 3}, 3), (0.5, {"above": 0.03}, 34)):
+        asked = declared(tmp_path, error=error, select=None, frequent={"item": "k", **shown}).definition
+        assert asked.frequent is not None
+        assert asked.frequent.k == listed, "bounds are at most the error apart"
     asked = declared(tmp_path, select=None, frequent={"item": "v", "top": 3, "exact": True}, over="live").definition
     assert asked.frequent == FrequentItems("v", "int", None, 3, 30, exact=True)
 

@@ -148,6 +148,7 @@ def test_answers_are_those_of_the_lists_and_hold(
         assert all(row["complete"] == answer.complete for row in found.get(key, []))
         for item, (least, most, _) in own.items():
             assert least <= counts[item] <= most  # type: ignore[operator] - numbers
+            assert (most - least) * asked.k <= counts.total(), "the promise of `error`"  # type: ignore[operator] - same
         belongs = belonging(asked, counts)
         assert {item for item, (_, _, certain) in own.items() if certain} <= belongs
         if answer.complete:

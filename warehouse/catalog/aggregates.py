@@ -258,11 +258,15 @@ def _frequent(draft: AggregateDraft) -> Iterator[FrequentItems | tuple[str, Faul
     if asked.k is not None and asked.k < (asked.top or least):
         reason = "an item that is asked for can be on no list" if asked.top is None else "a list has no place for all of them"
         faults.append(("frequent.k", FaultError(str(asked.k), f"at least {asked.top or least}, else {reason}")))
+    if asked.k is not None and section.error is not None:
+        faults.append(("frequent.k", FaultError(f"{asked.k} beside `error`", "one of them: both say how close bounds are")))
     if asked.exact and (why := _not_stored(draft)):
         faults.append(("frequent.exact", FaultError(why, "`exact` left out: `at_least` and `at_most` say what is known")))
     yield from faults
     if not faults and not isinstance(found, FaultError):
         usual = _TOP_LISTED * asked.top if asked.top is not None else _ABOVE_LISTED * least
+        if section.error is not None:
+            usual = max(asked.top or least, math.ceil(1 / Fraction(repr(section.error))))
         yield FrequentItems(found[0], kind, asked.above, asked.top, asked.k or usual, exact=asked.exact)
 
 
@@ -326,9 +330,7 @@ def _error(draft: AggregateDraft, values: Sequence[Value]) -> _Faults:
     """Yield the faults of `error`, and the names that are taken by the bounds of estimates."""
     if draft.section.error is None:
         return
-    if draft.section.frequent is not None:
-        yield "error", FaultError("`error` beside `frequent`", "`frequent` alone: its `k` says how close bounds are")
-    elif values and all(value.size is None for value in values):
+    if values and all(value.size is None for value in values):
         yield "error", FaultError("no value that a sketch estimates", "no such key: only count(DISTINCT ...) and percentiles are")
     groups = {name.lower() for name in _sound_groups(draft)}
     taken = {*OWN_COLUMNS, *groups, *(value.name.lower() for value in values)}
