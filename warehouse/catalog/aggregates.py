@@ -39,6 +39,8 @@ _LEAST_REGISTERS = 12
 """The least log2 of the registers of a sketch of distinct values: 4 KB, with a well-known error."""
 _TOP_LISTED = 10
 """Items of a list for each that is asked for."""
+_COMMAS = 1
+"""Commas of a value at most: of a percentile's column and share."""
 _NO_EXPRESSION = "an expression is declared as a column of the stream, with `expr`"
 _ANOTHER = "another name: every answer has"
 _FUNCTIONS = (
@@ -360,6 +362,8 @@ def _parsed(text: str) -> tuple[Function, str | None, float | None]:
     listed = tree.expressions if isinstance(tree, exp.Select) and set(_given(tree)) == {"expressions"} else []
     whole = listed[0] if len(listed) == 1 else None
     unknown = FaultError(f'"{text}"', f"one of {_FUNCTIONS}")
+    if sum(token.token_type.name == "COMMA" for token in sqlglot.tokenize(text, read="spark")) > _COMMAS:
+        raise unknown  # the parser drops arguments that it does not know
     if isinstance(whole, exp.Count):
         return _counted(whole, unknown)
     if isinstance(whole, exp.Func):
