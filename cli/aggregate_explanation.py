@@ -37,15 +37,15 @@ def _synopsis(each: ExplainedSynopsis) -> str:
         held += f", by the arrival of both parts ({', '.join(each.parts)})"
     if each.levels:
         held += f", also merged for up to {counted(1 << each.levels, 'update interval')}"
-    told = [held if each.where is None else f"{'less ' if each.less else ''}{held}, where {each.where}"]
+    parts = [held if each.where is None else f"{'less ' if each.less else ''}{held}, where {each.where}"]
     if each.rows is None or each.full_from is None:
-        told.append("made by the next update")
+        parts.append("made by the next update")
     else:
         since = format_instant(max(each.full_from, 0))
-        told.append(f"{counted(each.rows, 'row')} of {counted(each.slots, 'update interval')}, complete from {since}")
+        parts.append(f"{counted(each.rows, 'row')} of {counted(each.slots, 'update interval')}, complete from {since}")
     if each.shared_with:
-        told.append(f"shared with {', '.join(each.shared_with)}")
-    return "; ".join(told)
+        parts.append(f"shared with {', '.join(each.shared_with)}")
+    return "; ".join(parts)
 
 
 def _window(each: WindowDue) -> str:

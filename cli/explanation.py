@@ -87,12 +87,12 @@ def _losses(found: Explanation) -> Iterator[str]:
     if found.predicted is not None:
         parts.append(f"{_percent(found.predicted)} predicted")
     if found.measured is not None:
-        told = found.measured
-        if told.short_lived is None or told.share is None:
+        measured = found.measured
+        if measured.short_lived is None or measured.share is None:
             parts.append("not counted, since its rows can leave before their own end")
         else:
-            every = told.inserted + told.short_lived
-            parts.append(f"{_percent(told.share)} measured ({told.short_lived} of {every} in {_epochs(told.epochs)})")
+            every = measured.inserted + measured.short_lived
+            parts.append(f"{_percent(measured.share)} measured ({measured.short_lived} of {every} in {_epochs(measured.epochs)})")
     if parts:
         fate = "kept beside the view" if found.short_lived == "report" else "lost"
         yield f"short-lived results, {fate}: {'; '.join(parts)}"
@@ -116,12 +116,12 @@ def _order(order: JoinOrder) -> Iterator[str]:
 
 def _alternative(found: Explanation, other: Alternative) -> Iterator[str]:
     costs = _costs(found, other)
-    told = f"; {_number(costs[1])} a slot, as declared {_number(costs[0])}" if costs else ""
+    costs_text = f"; {_number(costs[1])} a slot, as declared {_number(costs[0])}" if costs else ""
     if costs and costs[1] > costs[0]:
-        yield f"{other.name} would not pay{told}"
+        yield f"{other.name} would not pay{costs_text}"
         return
     yield ""
-    yield f"{other.name}: {other.why}{told}"
+    yield f"{other.name}: {other.why}{costs_text}"
     yield from (f"  {line}" for line in _tree(found, other.lines))
 
 

@@ -212,8 +212,8 @@ def validated(directory: Path) -> Report:
     warnings = warehouse.validate()
     kinds = {**names, "coalesced tables": names["coalesced"]}
     kinds.pop("coalesced")
-    told = [f"{len(each)} {kind if len(each) != 1 else kind[:-1]}: {', '.join(each)}" for kind, each in kinds.items() if each]
-    line = f"{catalog.file}: ok; {'; '.join(told)}"
+    counts = [f"{len(each)} {kind if len(each) != 1 else kind[:-1]}: {', '.join(each)}" for kind, each in kinds.items() if each]
+    line = f"{catalog.file}: ok; {'; '.join(counts)}"
     return Report({"file": str(catalog.file), **names}, (line,), warnings=warnings)
 
 

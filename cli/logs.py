@@ -33,17 +33,17 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
-        told: dict[str, object] = {
+        entry: dict[str, object] = {
             "time": format_instant(int(record.created * 1_000_000)),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
         }
         fields: Mapping[str, object] = getattr(record, "fields", {})
-        told |= {name: value for name, value in fields.items() if name not in told}
+        entry |= {name: value for name, value in fields.items() if name not in entry}
         if record.exc_info:
-            told["traceback"] = "".join(traceback.format_exception(*record.exc_info))
-        return msgspec.json.encode(told, enc_hook=str).decode()
+            entry["traceback"] = "".join(traceback.format_exception(*record.exc_info))
+        return msgspec.json.encode(entry, enc_hook=str).decode()
 
 
 class _Handler(logging.StreamHandler):  # type: ignore[type-arg] # the stream is looked up again: tests replace it

@@ -88,10 +88,10 @@ def render_rows(rows: Rows, destination: Destination) -> int:
             tell(lines_visible(line))
         _warn(rows.warnings)
     moment = rows.moment
-    told = moment.facts if moment else {}
+    metadata = moment.facts if moment else {}
     top = (*rows.headline, "") if above else ()
     result = rows.brief if rows.brief is not None and chosen == "table" else rows.result
-    count = emit(result, destination, told, top)
+    count = emit(result, destination, metadata, top)
     if moment:
         tell(f"{count} {'row' if count == 1 else 'rows'}, {moment}")
     if not count and rows.why_empty is not None and (chosen == "table" or sys.stderr.isatty()):  # for people: it takes a moment

@@ -165,8 +165,8 @@ def of_rebuild(view: str, done: RebuildReport) -> Report:
         "failed_views": failed,
         "completed": [_epoch_record(each) for each in done.finished],
     }
-    told = [f'view "{name}" stands still: {reason}' for name, reason in failed.items()]
-    return Report(record, tuple(lines), exit_code=4 if failed else 0, warnings=(*told, *done.epoch.warnings))
+    messages = [f'view "{name}" stands still: {reason}' for name, reason in failed.items()]
+    return Report(record, tuple(lines), exit_code=4 if failed else 0, warnings=(*messages, *done.epoch.warnings))
 
 
 def of_completion(done: CompletionReport, *, dry_run: bool) -> Report:
@@ -190,8 +190,8 @@ def of_completion(done: CompletionReport, *, dry_run: bool) -> Report:
         "failed_views": failed,
         "completed": [_epoch_record(each) for each in done.finished],
     }
-    told = [f'view "{name}" stands still: {reason}' for name, reason in failed.items()]
-    warnings = (*told, *(text for epoch in done.epochs for text in epoch.warnings))
+    messages = [f'view "{name}" stands still: {reason}' for name, reason in failed.items()]
+    warnings = (*messages, *(text for epoch in done.epochs for text in epoch.warnings))
     return Report(record, tuple(lines), exit_code=4 if failed else 0, warnings=warnings)
 
 
@@ -222,8 +222,8 @@ def of_restatement(table: str, done: RestateReport) -> Report:
         "problems": problems,
         "completed": [_epoch_record(each) for each in done.finished],
     }
-    told = tuple(dict.fromkeys((*done.warnings, *(text for epoch in done.epochs for text in epoch.warnings))))
-    return Report(record, tuple(lines), exit_code=1 if problems else 0, warnings=told)
+    messages = tuple(dict.fromkeys((*done.warnings, *(text for epoch in done.epochs for text in epoch.warnings))))
+    return Report(record, tuple(lines), exit_code=1 if problems else 0, warnings=messages)
 
 
 def of_migration(done: MigrationReport, *, dry_run: bool) -> Report:
@@ -294,11 +294,11 @@ def of_plan(
 ) -> Report:
     """Report the plan of an update, the verdicts on changed keys of the file, and outsiders' commits."""
     problems, keys = list(_landing_problems(landing)), msgspec.to_builtins(changed)
-    told = tuple(f"{problem['stream']}: {problem['file']}: {problem['message']}" for problem in problems[:_SHOWN_FILES])
+    messages = tuple(f"{problem['stream']}: {problem['file']}: {problem['message']}" for problem in problems[:_SHOWN_FILES])
     shown = tuple(_verdict_lines(changed))
     if plan is None:
         record = {"epoch": None, "steps": [], "problems": problems, "changed_keys": keys}
-        return Report(record, ("nothing to do", *shown, *told), data=True, warnings=tuple(foreign))
+        return Report(record, ("nothing to do", *shown, *messages), data=True, warnings=tuple(foreign))
     lines = [f"epoch {plan.epoch}: window time {format_instant(plan.window_time)}"]
     for step in steps:
         size = f" ({size_text(step.bytes)})" if step.bytes else ""
@@ -319,7 +319,7 @@ def of_plan(
             "problems": problems,
             "changed_keys": keys,
         },
-        (*lines, *shown, *told),
+        (*lines, *shown, *messages),
         data=True,
         warnings=(*plan.warnings, *_ignoring_case(landing)),
     )

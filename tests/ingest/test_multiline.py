@@ -20,7 +20,7 @@ from tests.ingest.records import declared, read
 from tests.ingest.test_quotes import COLUMNS, KEYS, SYNTAX
 from warehouse.ingest.bounds import beyond_bounds
 from warehouse.ingest.landing import csv_header, list_landing
-from warehouse.ingest.multiline import Look, looked_through
+from warehouse.ingest.multiline import Look, checked_pieces
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +36,7 @@ OPTIONS = {"multiline": "true"}
 def looked(content: str, *, size: int = 1 << 20, longest: int = 1000, syntax: FieldSyntax = SYNTAX) -> Look:
     """Look through a text that comes in pieces."""
     text = np.frombuffer(content.encode(), np.uint8)
-    return looked_through((text[place : place + size] for place in range(0, len(text), size)), syntax, longest)
+    return checked_pieces((text[place : place + size] for place in range(0, len(text), size)), syntax, longest)
 
 
 @given(

@@ -72,7 +72,7 @@ def drift_signs(
                 known = measured(
                     reader, state, epochs, workers=workers, retain=retain, now=now, keys=False, target_file_size=target_file_size
                 )
-                signs += [*_uneven(state, known), *_dear(state, known)]
+                signs += [*_uneven(state, known), *_too_expensive(state, known)]
         found += [(state.name, f"its layout no longer fits: {sign}") for sign in signs]
     return tuple(found)
 
@@ -163,7 +163,7 @@ def _uneven(state: TableState, known: Measured) -> Iterator[str]:
         )
 
 
-def _dear(state: TableState, known: Measured) -> Iterator[str]:
+def _too_expensive(state: TableState, known: Measured) -> Iterator[str]:
     """Compare the costs of an update interval with the least predicted costs of any layout."""
     cost = _measured_cost(known)
     if cost is None or cost <= _COST * _least(known):

@@ -80,8 +80,8 @@ def parse_what_if(text: str) -> WhatIf:
         key, given, value = (each.strip() for each in part.partition("="))
         if key not in KEYS or not given:
             hint = nearest(key, KEYS)
-            told = f' (did you mean "{hint}"?)' if hint else ""
-            raise UsageError(f"--what-if: {part!r} is none of {', '.join(f'{each}=' for each in KEYS)}{told}")
+            suggestion = f' (did you mean "{hint}"?)' if hint else ""
+            raise UsageError(f"--what-if: {part!r} is none of {', '.join(f'{each}=' for each in KEYS)}{suggestion}")
         try:
             read = KEYS[key](value)
         except ValueError as error:

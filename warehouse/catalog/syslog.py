@@ -103,12 +103,12 @@ def with_year(moment: str, changed: datetime | None = None, year: str | None = N
         return moment
     month, day, said, clock = parts.groups()
     rest = f"{MONTHS.index(month) // 3 + 1:02}-{int(day):02} {clock}"
-    told = said or year
-    if told is None and changed is not None:
+    known_year = said or year
+    if known_year is None and changed is not None:
         limit = changed + _AHEAD
         latest = limit.year - (rest[:14] > f"{limit:%m-%d %H:%M:%S}")
-        told = str(latest - latest % 4 if rest.startswith(_LEAP) else latest)
-    return moment if told is None else f"{told}-{rest}"
+        known_year = str(latest - latest % 4 if rest.startswith(_LEAP) else latest)
+    return moment if known_year is None else f"{known_year}-{rest}"
 
 
 def year_of(options: Iterable[tuple[str, str]]) -> str | None:

@@ -150,8 +150,8 @@ def loaded_after(root: Path, number: int, upto: int) -> dict[str, set[str]]:
 
     """
     found: dict[str, set[str]] = {}
-    for told in _epochs(root, number + 1, upto):
-        for entry in told.files:
+    for record in _epochs(root, number + 1, upto):
+        for entry in record.files:
             found.setdefault(entry.stream, set()).update(file.path for file in entry.loaded)
     return found
 

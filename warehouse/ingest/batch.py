@@ -53,9 +53,9 @@ __all__ = [
     "FirstLook",
     "SampledRow",
     "classified",
+    "collected_batch",
     "empty_batch",
     "first_look",
-    "gathered",
     "prepare",
     "sample_rows",
 ]
@@ -182,15 +182,15 @@ class Batch:
 
     def rejected(self, landing: Path, epoch: int) -> DataFrame | pa.Table:
         """Return the invalid rows as an epoch's update keeps them; by file and record, where the driver has them."""
-        told = {"reason": "_fate", "message": "_message", "raw": "_raw"}
+        sources = {"reason": "_fate", "message": "_message", "raw": "_raw"}
         if self.known is None:
             kept = with_records(self.rows, self.rows.where(~F.col("_fate").isin(*ACCEPTED_FATES)), landing)
-            kept = kept.withColumns({name: F.col(own) for name, own in told.items()} | {"epoch": F.lit(epoch).cast("bigint")})
+            kept = kept.withColumns({name: F.col(own) for name, own in sources.items()} | {"epoch": F.lit(epoch).cast("bigint")})
             return kept.select(*[name for name, _ in REJECTED_COLUMNS])
         accepted = pc.is_in(self.known["_fate"], pa.array(ACCEPTED_FATES))
         rows, files, records = records_of(self.known, pc.invert(accepted), landing)
         found = {"file": files, "record": records, "epoch": pa.repeat(pa.scalar(epoch, pa.int64()), rows.num_rows)}
-        found |= {name: rows[own] for name, own in told.items()}
+        found |= {name: rows[own] for name, own in sources.items()}
         kept = pa.table({name: found[name] for name, _ in REJECTED_COLUMNS})
         return kept.sort_by([("file", "ascending"), ("record", "ascending")])
 
@@ -221,19 +221,19 @@ def prepare(source: BatchSource, *, few: bool = False, kept: Sequence[str] = ())
     rows = classified(source, few=few)
     with source.blamed():
         if few and can_be_collected(rows.schema):
-            return gathered(source.session, stream, rows.toArrow(), files)
+            return collected_batch(source.session, stream, rows.toArrow(), files)
         # Parsing text twice costs more than caching the rows; Parquet is read again faster than it is cached.
         persisted = stream.format not in COLUMNAR and bool(files)
         if persisted:
             rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
-        told = _collected(source, rows, kept) if kept and not persisted else None
-        counts = _count(rows) if told is None else _counted(told)
+        collected = _collected(source, rows, kept) if kept and not persisted else None
+        counts = _count(rows) if collected is None else _counted(collected)
     _refuse(stream, unchanged(stream.landing, files))
     if stream.format in NAMED_IN_RECORDS and counts.rejected:
         strange = rows.where("_fate = 'unknown_columns'")
         found = strange.groupBy("_file").agg(F.first("_message").alias("message")).collect()
         _refuse(stream, [_strange(stream, file, message) for file, message in found])
-    own = None if told is None or pc.any(told[_LONG]).as_py() else told.select([*kept, "_ts", "_fate"])
+    own = None if collected is None or pc.any(collected[_LONG]).as_py() else collected.select([*kept, "_ts", "_fate"])
     return Batch(rows, counts, persisted, kept=own)
 
 
@@ -247,7 +247,7 @@ def classified(source: BatchSource, *, few: bool = False) -> DataFrame:
         return rows if source.judge is None else source.judge(rows)
 
 
-def gathered(session: SparkSession, stream: Stream, known: pa.Table, files: Sequence[LandingFile]) -> Batch:
+def collected_batch(session: SparkSession, stream: Stream, known: pa.Table, files: Sequence[LandingFile]) -> Batch:
     """Return the batch of few rows, which a job has read from the files, classified and handed to the driver.
 
     Raises
@@ -259,8 +259,8 @@ def gathered(session: SparkSession, stream: Stream, known: pa.Table, files: Sequ
     _refuse(stream, unchanged(stream.landing, files))
     if stream.format in NAMED_IN_RECORDS:
         strange = known.filter(pc.equal(known["_fate"], "unknown_columns"))
-        told = dict(zip(strange["_file"].to_pylist(), strange["_message"].to_pylist(), strict=True))
-        _refuse(stream, [_strange(stream, file, message) for file, message in told.items()])
+        messages = dict(zip(strange["_file"].to_pylist(), strange["_message"].to_pylist(), strict=True))
+        _refuse(stream, [_strange(stream, file, message) for file, message in messages.items()])
     return Batch(None, _counted(known), known=known, opened=lambda: session)
 
 
@@ -347,11 +347,11 @@ def _collected(source: BatchSource, rows: DataFrame, kept: Sequence[str]) -> pa.
         values.append(f"{value} AS {quoted(name)}")
     most = limits().array_points // max(1, len(lengths))
     long = f"coalesce({' OR '.join(lengths) or 'false'}, false) AS {_LONG}"
-    told = rows.selectExpr(*values, "_ts", *_COUNTED, long)
-    if not can_be_collected(told.schema) or not surely_rows(source.stream, source.files, most - source.waiting):
+    selected = rows.selectExpr(*values, "_ts", *_COUNTED, long)
+    if not can_be_collected(selected.schema) or not surely_rows(source.stream, source.files, most - source.waiting):
         return None
     try:
-        return told.toArrow()
+        return selected.toArrow()
     except (*SPARK_FAILURES, pa.ArrowException) as error:  # damage ends the next job, too, and is reported then
         leave_to_spark(error)
         return None

@@ -50,8 +50,8 @@ def check_expressions(session: SparkSession, stream: Stream) -> None:
         With every one that Spark refuses, or that gives another type than is due.
 
     """
-    told = (stream.name, stream.columns, stream.sources, stream.arrival, stream.expires, stream.changes)
-    if told in _checked:
+    identity = (stream.name, stream.columns, stream.sources, stream.arrival, stream.expires, stream.changes)
+    if identity in _checked:
         return
     section = f"{'streams' if stream.changes is None else 'relations'}.{stream.name}"
     problems = [
@@ -60,7 +60,7 @@ def check_expressions(session: SparkSession, stream: Stream) -> None:
     ]
     if problems:
         raise ConfigurationError(problems)
-    _checked.add(told)
+    _checked.add(identity)
 
 
 def check_condition(
@@ -74,8 +74,8 @@ def check_condition(
         When Spark refuses it, or it gives no boolean.
 
     """
-    told = (name, tuple(columns), key, sql)
-    if told in _checked:
+    identity = (name, tuple(columns), key, sql)
+    if identity in _checked:
         return
     rows = local_frame(session, [], ", ".join(f"{quoted(column.name)} {column.type}" for column in columns))
     try:
@@ -86,7 +86,7 @@ def check_condition(
     kind = kind.removeprefix("struct<v:").removesuffix(">")
     if kind not in ("boolean", "void"):
         raise ConfigurationError([Problem("warehouse.toml", key, f'"{sql}", which gives {kind}', "a condition, true or false")])
-    _checked.add(told)
+    _checked.add(identity)
 
 
 def _of_columns(session: SparkSession, stream: Stream) -> Iterator[tuple[str, FaultError]]:

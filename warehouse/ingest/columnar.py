@@ -149,7 +149,7 @@ def _group(session: SparkSession, stream: Stream, schema: Any, files: Sequence[L
         F.col(_START).alias("_start"),
         F.col(_POSITION).alias("_position"),
         F.to_json(F.struct(*[F.col(quoted(name)) for name in names])).alias("_raw"),
-        *_told(faults),
+        *_fault_columns(faults),
         F.col(_ZERO).alias("_zero"),
     )
 
@@ -237,7 +237,7 @@ def _as_utf8(value: SparkColumn, kind: DataType) -> SparkColumn:
     return value
 
 
-def _told(faults: Sequence[tuple[Input, SparkColumn]]) -> tuple[SparkColumn, SparkColumn]:
+def _fault_columns(faults: Sequence[tuple[Input, SparkColumn]]) -> tuple[SparkColumn, SparkColumn]:
     fault, message = F.lit(None).cast("string"), F.lit(None).cast("string")
     for given, failed in reversed(faults):
         fault = F.when(failed, F.lit("mistyped")).otherwise(fault)

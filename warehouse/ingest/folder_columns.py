@@ -48,8 +48,8 @@ def with_folder_columns(rows: DataFrame, stream: Stream, carried: Sequence[str])
             message = F.coalesce(message, F.when(fault.isNull() & failed, said))
             fault = F.coalesce(fault, F.when(failed, F.lit("mistyped")))
     read = [values.get(given.label, F.col(f"`{given.label}`")).alias(given.label) for given in inputs_of(stream)]
-    told = {"_fault": fault, "_fault_message": message}
-    return rows.select(*read, *[told.get(name, F.col(name)).alias(name) for name in carried])
+    faults = {"_fault": fault, "_fault_message": message}
+    return rows.select(*read, *[faults.get(name, F.col(name)).alias(name) for name in carried])
 
 
 def _folders(stream: Stream) -> SparkColumn:

@@ -95,13 +95,13 @@ def _put(
     groups: list[list[tuple[Input, tuple[str, ...]]]], given: Input, path: tuple[str, ...], *, start: int = 0
 ) -> None:
     for group in groups[start:]:
-        if all(_beside(given, path, other, way) for other, way in group):
+        if all(_parsed_in_one_call(given, path, other, way) for other, way in group):
             group.append((given, path))
             return
     groups.append([(given, path)])
 
 
-def _beside(given: Input, path: tuple[str, ...], other: Input, way: tuple[str, ...]) -> bool:
+def _parsed_in_one_call(given: Input, path: tuple[str, ...], other: Input, way: tuple[str, ...]) -> bool:
     if path == way:
         return (given.type, seen_text(given)) == (other.type, seen_text(other))
     shared = min(len(path), len(way))

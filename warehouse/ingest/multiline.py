@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     _Text = NDArray[np.unsignedinteger[Any]]
 
-__all__ = ["Look", "look", "looked_through"]
+__all__ = ["Look", "checked_pieces", "look"]
 
 _KNOWN = 50_000
 _FEED, _RETURN = 10, 13
@@ -48,17 +48,17 @@ def look(stream: Stream, file: LandingFile) -> Look:
     """Check a file; an unreadable file has no problem yet, since reading it reports the error."""
     path = stream.landing / file.path
     try:
-        return _looked(path, file.size, file.mtime_ns, stream.max_record, syntax_of(stream, path))
+        return _checked(path, file.size, file.mtime_ns, stream.max_record, syntax_of(stream, path))
     except (OSError, EOFError, zlib.error, ValueError):
         return Look("\n")
 
 
 @lru_cache(maxsize=_KNOWN)
-def _looked(path: Path, size: int, mtime_ns: int, longest: int, syntax: FieldSyntax) -> Look:  # noqa: ARG001 - the file's identity
-    return looked_through(pieces(path, syntax), syntax, longest)
+def _checked(path: Path, size: int, mtime_ns: int, longest: int, syntax: FieldSyntax) -> Look:  # noqa: ARG001 - the file's identity
+    return checked_pieces(pieces(path, syntax), syntax, longest)
 
 
-def looked_through(texts: Iterator[_Text], syntax: FieldSyntax, longest: int) -> Look:
+def checked_pieces(texts: Iterator[_Text], syntax: FieldSyntax, longest: int) -> Look:
     """Return the result of checking a file that is given in pieces; no record may have more than ``longest`` bytes."""
     walk = _Walk(syntax, longest // (2 if syntax.encoding.startswith("utf-16") else 1))
     try:

@@ -61,7 +61,7 @@ def beyond_parquet_bounds(
         for column in columns
         if _may_be_long(group.column(column), longest, max(HARMLESS, most * size))
     ]
-    return _looked_through(path, suspects, longest, size, most) if suspects else None
+    return _checked_values(path, suspects, longest, size, most) if suspects else None
 
 
 def _may_be_long(chunk: Any, longest: int, bound: int) -> bool:  # noqa: ANN401 - pyarrow has no types
@@ -70,7 +70,7 @@ def _may_be_long(chunk: Any, longest: int, bound: int) -> bool:  # noqa: ANN401 
     return bool(chunk.total_uncompressed_size > longest or chunk.num_values * chunk.total_uncompressed_size > bound)
 
 
-def _looked_through(
+def _checked_values(
     path: Path, suspects: list[tuple[int, Any]], longest: int, size: int, most: int
 ) -> tuple[str, str] | None:
     import pyarrow.parquet as pq  # noqa: PLC0415 - as above

@@ -132,8 +132,8 @@ def doubtful_lines(text: NDArray[np.unsignedinteger[Any]], syntax: FieldSyntax) 
     firsts = np.flatnonzero(np.concatenate(([True], lines[1:] != lines[:-1])))
     counts = np.diff(np.concatenate((firsts, [len(places)])))
     opens = (np.arange(len(places)) - np.repeat(firsts, counts)) % 2 == 0
-    begins = _is_end(text, places - 1) | _stands(text, places - len(syntax.delimiter), syntax.delimiter)
-    closes = _is_end(text, places + 1) | _stands(text, places + 1, syntax.delimiter)
+    begins = _is_end(text, places - 1) | _has_text(text, places - len(syntax.delimiter), syntax.delimiter)
+    closes = _is_end(text, places + 1) | _has_text(text, places + 1, syntax.delimiter)
     if syntax.escape == syntax.quote:
         double = np.diff(places) == 1
         sound = np.where(
@@ -142,7 +142,7 @@ def doubtful_lines(text: NDArray[np.unsignedinteger[Any]], syntax: FieldSyntax) 
             closes | np.concatenate((double, [False])),
         )
     else:
-        escaped = _stands(text, places - len(syntax.escape), syntax.escape) if syntax.escape else np.zeros(len(places), bool)
+        escaped = _has_text(text, places - len(syntax.escape), syntax.escape) if syntax.escape else np.zeros(len(places), bool)
         sound = np.where(opens, begins, closes & ~escaped)
     if syntax.spaced:
         begins |= text[np.maximum(places - 1, 0)] <= _SPACE
@@ -160,7 +160,7 @@ def _is_end(text: NDArray[np.unsignedinteger[Any]], places: NDArray[np.int64]) -
     return found
 
 
-def _stands(text: NDArray[np.unsignedinteger[Any]], places: NDArray[np.int64], characters: str) -> NDArray[np.bool_]:
+def _has_text(text: NDArray[np.unsignedinteger[Any]], places: NDArray[np.int64], characters: str) -> NDArray[np.bool_]:
     """Whether each place has one of the characters."""
     found = (places >= 0) & (places + len(characters) <= len(text))
     for number, each in enumerate(characters):

@@ -196,12 +196,12 @@ class Migration:
         catalog, last = self.catalog, self.last
         times = (last.window_time + steps * last.update_interval for steps in range(1, _GRID_POINTS))
         common = next((each for each in times if not (each - catalog.anchor) % catalog.update_interval), None)
-        told = f"the window time {format_instant(last.window_time)} does not end a slot of the new grid"
+        fault = f"the window time {format_instant(last.window_time)} does not end a slot of the new grid"
         before = f'anchor = "{format_instant(last.anchor)}", update_interval = "{format_duration(last.update_interval)}"'
         if common is None:
-            return f"{told}, nor does any later one: choose an anchor such that slots of both end together; it was {before}"
+            return f"{fault}, nor does any later one: choose an anchor such that slots of both end together; it was {before}"
         return (
-            f"{told}; the next time that ends one of both is {format_instant(common)}: put back {before}, "
+            f"{fault}; the next time that ends one of both is {format_instant(common)}: put back {before}, "
             f"`stream-wh update --at {format_instant(common)}`, then change it and migrate"
         )
 

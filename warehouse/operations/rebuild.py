@@ -86,8 +86,8 @@ def _rebuild_plan(
     ``nodes`` are the nodes of views that can be maintained; ``refused`` has the reasons why the others cannot.
     """
     if catalog.source(view) is not None:
-        told = f"only views are rebuilt; `stream-wh restate {view}` reads its landing files once more"
-        raise UsageError(f'"{view}" is declared as a source: {told}')
+        remedy = f"only views are rebuilt; `stream-wh restate {view}` reads its landing files once more"
+        raise UsageError(f'"{view}" is declared as a source: {remedy}')
     if catalog.view(view) is None:
         raise UnknownNameError("view", view, [each.name for each in catalog.views])
     restoring = Restoring()

@@ -77,20 +77,20 @@ def foreign_notes(root: Path, epoch: Epoch) -> tuple[ForeignNote, ...]:
 
 
 def _notes(epoch: Epoch, changes: Mapping[str, Change]) -> Iterator[ForeignNote]:
-    told: set[str] = set()
+    reported: set[str] = set()
     for state in epoch.tables:
         if state.stopped is None:
             continue
         names = {state.archive_of, *(other.name for other in epoch.tables if other.archive_of == state.name)}
         with_it = [other for other in epoch.tables if other.name in names] + [state]
         paths = [path for each in with_it for path in each.paths]
-        told.update(paths)
+        reported.update(paths)
         if any(changes[path].kind != "none" for path in paths if path in changes):
             yield ForeignNote(f'table "{state.name}" stands still: {state.stopped.reason}', stops=True)
         else:
             yield ForeignNote(f'table "{state.name}" stood still, and can go on: `stream-wh update` moves it', stops=True)
     for path, change in changes.items():
-        if path in told:
+        if path in reported:
             continue
         if change.kind in ("none", "layout"):
             text = f'table "{path}" was changed from outside: {change.message}; the next update adopts it if rows are the same'

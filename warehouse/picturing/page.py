@@ -228,14 +228,14 @@ def _updates(epochs: Sequence[EpochFigures]) -> Iterator[str]:
     lag = Series("lag", tuple(epoch.lag for epoch in epochs))
     behind = figure("How far behind", lines(axis, [lag], seconds_scale(max(lag.values, default=0.0))),
                     "From the window time to the commit (0 where it is ahead); large where the past is replayed.")  # fmt: skip
-    yield f'<div class="figures">{taken}{behind}{_dearest(epochs[-1])}</div>'
+    yield f'<div class="figures">{taken}{behind}{_longest_steps(epochs[-1])}</div>'
 
 
 def _seconds(epoch: EpochFigures, names: set[str]) -> float:
     return sum(step.seconds for step in epoch.steps if (step.step or _UNNAMED) in names)
 
 
-def _dearest(epoch: EpochFigures) -> str:
+def _longest_steps(epoch: EpochFigures) -> str:
     """Return the longest steps of an update as numbers."""
     if not epoch.steps:
         return ""

@@ -59,10 +59,10 @@ def _grid(table: TableFigures) -> str:
     former = max((cell.row for cell in table.cells), default=0) >= table.rows
     strongest = f"live data: the stronger, the more, up to {size_text(warmest)}"
     colours = legend([("live", strongest), ("dead", "share that has expired")])
-    told = "Each cell is a set of files (a sub-index), sorted by the search key"
-    told += "." if _keyed(table) else ": a row of the table lies in it by when it arrived and when it expires."
-    told += " Rows of the grid below are of former layouts." if former else ""
-    return figure(title, heat_map(cells, across=across, down=down) + colours, told)
+    caption = "Each cell is a set of files (a sub-index), sorted by the search key"
+    caption += "." if _keyed(table) else ": a row of the table lies in it by when it arrived and when it expires."
+    caption += " Rows of the grid below are of former layouts." if former else ""
+    return figure(title, heat_map(cells, across=across, down=down) + colours, caption)
 
 
 def _heat(cell: Cell, warmest: int) -> HeatCell:
@@ -94,10 +94,10 @@ def _owed(table: TableFigures, epochs: Sequence[EpochFigures]) -> Iterator[str]:
     own = [(epoch.window_time, float(count)) for epoch in epochs for name, count in epoch.owed if name == table.name]
     along = times([window_time for window_time, _ in own], "window time")
     picture = lines(Axis(along.labels, along.axis), [Series("owed", tuple(count for _, count in own))], COUNT, "results")
-    told = "It has all results of its query." if table.owed.complete else f"{table.owed.text}. "
+    caption = "It has all results of its query." if table.owed.complete else f"{table.owed.text}. "
     if table.owed.units:
-        told += f"It has {table.owed.share_least:.0%} of its results or more; {table.owed.cost}."
-    yield figure("Results that are owed", picture, told)
+        caption += f"It has {table.owed.share_least:.0%} of its results or more; {table.owed.cost}."
+    yield figure("Results that are owed", picture, caption)
 
 
 # --- lifetimes ---
@@ -147,8 +147,8 @@ def _latencies(table: TableFigures) -> str:
     if table.logged is None:
         return figure(title, picture, now + " The read log of this user has none.")
     log = table.logged
-    told = (
+    caption = (
         f"{len(log.milliseconds):,} probes of one key in the read log of this user: "
         f"median {log.median:.1f} ms, 95 of 100 within {log.quantile(0.95):.1f} ms. "
     )
-    return figure(title, picture, told + now)
+    return figure(title, picture, caption + now)

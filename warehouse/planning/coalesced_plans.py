@@ -73,17 +73,17 @@ def coalesced_of(epoch: Epoch, table: str) -> set[str]:
 
 def rebuilt_tables(catalog: Catalog, last: Epoch | None) -> tuple[str, ...]:
     """Return the notices about existing coalesced tables that are rebuilt, with the points that they may lose."""
-    told = []
+    messages = []
     for table in catalog.coalesced:
         state = last.table(table.name) if last else None
         if state is None or state.coalesced is None or state.coalesced.emptied or not unlike(table.definition, state):
             continue
         why = "it was not declared for a while" if not state.declared else "its declaration changed"
-        told.append(
+        messages.append(
             f'coalesced table "{table.name}" is rebuilt, since {why}: of what landing files that are still there give, else of '
             f"the rows that {table.definition.source} and its archive hold; points that neither has are lost to it"
         )
-    return tuple(told)
+    return tuple(messages)
 
 
 def coalesced_plans(

@@ -242,7 +242,7 @@ def _spares(plan: NodePlan, last: Epoch | None, epoch: int, *, ends: bool) -> It
     if plan.node.label == "MON" and not ends and (plan.first or state is None):
         return
     node = _hidden(plan, name, plan.node.columns, plan.node.columns)
-    yield _beside(plan, node, plan.columns, state, epoch, max_lifetime=plan.max_lifetime)
+    yield _plan_of_side_table(plan, node, plan.columns, state, epoch, max_lifetime=plan.max_lifetime)
 
 
 def _set_aside(plan: NodePlan, given: NodeInput, last: Epoch | None, epoch: int) -> Iterator[NodePlan]:
@@ -253,7 +253,7 @@ def _set_aside(plan: NodePlan, given: NodeInput, last: Epoch | None, epoch: int)
     state = last.table(name) if last else None
     columns = given.beside if given.beside or state is None else state.declaration.columns
     node = _hidden(plan, name, tuple(column.name for column in columns), ("loaded",))
-    yield _beside(plan, node, columns, state, epoch)
+    yield _plan_of_side_table(plan, node, columns, state, epoch)
 
 
 def _hidden(plan: NodePlan, name: str, columns: tuple[str, ...], search_key: tuple[str, ...]) -> Node:
@@ -269,7 +269,7 @@ def _hidden(plan: NodePlan, name: str, columns: tuple[str, ...], search_key: tup
     )
 
 
-def _beside(
+def _plan_of_side_table(
     plan: NodePlan,
     node: Node,
     columns: tuple[ColumnRecord, ...],

@@ -13,7 +13,7 @@ from warehouse.coalescing.accuracy import accuracy
 from warehouse.coalescing.definition import LEDGER, STAMPS
 from warehouse.coalescing.runs import Run
 from warehouse.serving.statement import select
-from warehouse.serving.visible_tables import stands_on
+from warehouse.serving.visible_tables import with_tables_below
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -34,7 +34,7 @@ def is_shed(state: TableState) -> bool:
 def shed_below(epoch: Epoch, tables: Iterable[str]) -> tuple[str, ...]:
     """Return the shed tables that ``tables`` include, or that their views are built on, by name."""
     shed = {state.name for state in epoch.tables if is_shed(state)}
-    return tuple(sorted(shed & stands_on(epoch, tables))) if shed else ()
+    return tuple(sorted(shed & with_tables_below(epoch, tables))) if shed else ()
 
 
 def shed_share(pin: Pin, connection: duckdb.DuckDBPyConnection, state: TableState, at_least: int = 0) -> float:
@@ -87,8 +87,8 @@ def shed_figures(pin: Pin, connection: duckdb.DuckDBPyConnection, state: TableSt
     ledgers = connection.execute(select(source, [LEDGER], where=f"len({LEDGER}) > 0")).fetchall()
     runs = [run for (entries,) in ledgers for each in entries if (run := _run(each, edge)) is not None]
     left = sum(piece.length >= least for run in runs for piece in run.fragments)
-    told = accuracy(runs, at_least)
-    fragments = rows - left + told.rows + told.extraneous
+    found = accuracy(runs, at_least)
+    fragments = rows - left + found.rows + found.extraneous
     return ShedFigures(
         kept=kept,
         shed=sum(len(run.shed) for run in runs),
@@ -96,7 +96,7 @@ def shed_figures(pin: Pin, connection: duckdb.DuckDBPyConnection, state: TableSt
         lost=sum(not run.fragments for run in runs),
         length=sum(run.length for run in runs),
         length_lost=sum(run.length - sum(piece.length for piece in run.fragments) for run in runs),
-        accuracy=(rows - left + told.mean_kept * told.rows) / fragments if fragments else 1.0,
+        accuracy=(rows - left + found.mean_kept * found.rows) / fragments if fragments else 1.0,
     )
 
 

@@ -408,8 +408,8 @@ class Answer:
         self.epoch, self.window_time, self.committed_at = newer.epoch, newer.window_time, newer.committed_at
 
     def _tell_end(self) -> None:
-        if self._ended is not None and (told := self.explain) is not None:
-            self._ended(told)
+        if self._ended is not None and (explained := self.explain) is not None:
+            self._ended(explained)
 
     def _begin(self) -> duckdb.DuckDBPyConnection:
         self._seconds, self._count = 0.0, 0

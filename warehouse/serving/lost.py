@@ -30,8 +30,8 @@ def lost_part(root: Path, epoch: Epoch, error: WarehouseError) -> WarehouseError
     text = str(error)
     for state in epoch.tables:
         named = any(f"{root / path}/" in text or f"{root / path}:" in text for path in state.paths)
-        if named and (told := replaced_table(root, epoch, state)):
-            return told
+        if named and (replaced := replaced_table(root, epoch, state)):
+            return replaced
     return EpochVacuumedError(
         f"{text}. If that does not help, `stream-wh check` lists what is missing, and `stream-wh check --repair` mends what it "
         f"can; restore the rest from a copy, or the warehouse from a backup (`stream-wh restore DIR --replace`)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from warehouse.serving.visible_tables import stands_on
+from warehouse.serving.visible_tables import with_tables_below
 from warehouse.units import counted
 
 if TYPE_CHECKING:
@@ -102,4 +102,4 @@ def owed_of(state: TableState) -> Owed | None:
 def owed_by(epoch: Epoch, tables: Iterable[str]) -> tuple[Owed, ...]:
     """Return the owed results of all views under a budget that these tables are, or are built on; complete views are left out."""
     owing = {state.name: owed for state in epoch.tables if (owed := owed_of(state)) is not None and not owed.complete}
-    return tuple(owing[name] for name in sorted(owing.keys() & stands_on(epoch, tables))) if owing else ()
+    return tuple(owing[name] for name in sorted(owing.keys() & with_tables_below(epoch, tables))) if owing else ()

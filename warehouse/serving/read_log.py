@@ -70,19 +70,19 @@ class ReadLog:
         self._probed: set[str] = set()
         weakref.finalize(self, _append, file, self._lines)
 
-    def add(self, kind: str, keys: int, told: Explain) -> None:
+    def add(self, kind: str, keys: int, explained: Explain) -> None:
         """Note a read that came to its end."""
-        plan = told.plan
+        plan = explained.plan
         entry = Read(
             at=time.time_ns() // 1000,
             table=plan.table,
             kind=kind,
-            seconds=round(told.milliseconds / 1000, 6),
+            seconds=round(explained.milliseconds / 1000, 6),
             keys=keys,
             first=plan.table not in self._probed,
             files=plan.files_considered - plan.files_expired,
             opened=plan.files_read,
-            rows=told.rows,
+            rows=explained.rows,
         )
         self._probed.add(plan.table)
         self._lines.append(msgspec.json.encode(entry))

@@ -372,7 +372,7 @@ class Reader(PinnedReader):
             return None
         keys = len(selection.keys) if isinstance(selection, Keys) else 0
         kind = "scan" if isinstance(selection, All) else "probe" if keys else "range"
-        return lambda told: log.add(kind, keys, told)
+        return lambda explained: log.add(kind, keys, explained)
 
     def _filtered(self, pin: Pin, state: TableState, where: str, request: Request) -> Answer:
         """Answer a scan with a condition of the user's, on a connection that sees this table only."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from warehouse.epochs.records import Counts, Epoch, TableState
 
-__all__ = ["counts_of", "inputs_of_view", "is_user_column", "read_by", "readable", "stands_on", "state_of", "visible"]
+__all__ = ["counts_of", "inputs_of_view", "is_user_column", "read_by", "readable", "state_of", "visible", "with_tables_below"]
 
 
 def visible(epoch: Epoch) -> tuple[TableState, ...]:
@@ -54,7 +54,7 @@ def inputs_of_view(epoch: Epoch, view: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in named if name not in own))
 
 
-def stands_on(epoch: Epoch, tables: Iterable[str]) -> set[str]:
+def with_tables_below(epoch: Epoch, tables: Iterable[str]) -> set[str]:
     """Return these tables, and all tables that views of them read, directly or not."""
     seen, pending = set(), list(tables)
     while pending:

@@ -98,10 +98,10 @@ def _kept(rows: DataFrame, step: EraseRows, keys: ErasedKeys | None) -> DataFram
         rows = rows.where(F.unix_micros("_exp") > step.dead_by)
     if keys is None:
         return rows
-    return _unshown(rows, keys) if step.role == "rejected" else _others(rows, keys)
+    return _rejected_without_keys(rows, keys) if step.role == "rejected" else _rows_without_keys(rows, keys)
 
 
-def _others(rows: DataFrame, keys: ErasedKeys) -> DataFrame:
+def _rows_without_keys(rows: DataFrame, keys: ErasedKeys) -> DataFrame:
     """Return the rows whose search key begins with none of the keys; null equals null."""
     fields = {field.name.lower(): field for field in rows.schema.fields}
     for length, values in keys.by_length().items():
@@ -115,7 +115,7 @@ def _others(rows: DataFrame, keys: ErasedKeys) -> DataFrame:
     return rows
 
 
-def _unshown(rows: DataFrame, keys: ErasedKeys) -> DataFrame:
+def _rejected_without_keys(rows: DataFrame, keys: ErasedKeys) -> DataFrame:
     """Return the rejected rows that contain none of the keys."""
     text = F.concat_ws("\n", "raw", "message")
     found = [reduce(and_, [text.rlike(pattern) for pattern in patterns]) for patterns in keys.patterns()]

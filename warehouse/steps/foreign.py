@@ -219,12 +219,12 @@ class _Settling:
             self.stopped.append(stopped_by(named.path, change))
 
     def _pass(self, named: NamedDirectory, change: Change, became: Literal["passed", "adopted", "reversed"]) -> None:
-        record, told = taken_in(named.path, change, became)
+        record, warning = taken_in(named.path, change, became)
         judged = [commit for commit in raw_commits(self.root / named.path, named.version) if commit.version <= record.last]
         if all(commit.info.get("engineInfo") == ENGINE for commit in judged):
-            told = f'table "{named.path}": what an update had committed was taken back, since outsiders changed another table'
+            warning = f'table "{named.path}": what an update had committed was taken back, since outsiders changed another table'
         self.foreign.append(record)
-        self.warnings.append(told)
+        self.warnings.append(warning)
         self.versions[named.path] = record.last
         kept = replay(self.root / named.path, record.last).files.keys()
         commits = commits_after(self.root / named.path, named.version)

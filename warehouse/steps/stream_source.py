@@ -13,7 +13,7 @@ from warehouse.catalog.archives import EXPIRED_AT
 from warehouse.catalog.declaration import stream_of
 from warehouse.catalog.identifiers import quoted
 from warehouse.errors import MissingPartError, UnreadableFilesError
-from warehouse.ingest.batch import Batch, BatchSource, classified, empty_batch, gathered, prepare
+from warehouse.ingest.batch import Batch, BatchSource, classified, collected_batch, empty_batch, prepare
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.ingest.bounds import surely_few
 from warehouse.ingest.classify import WindowMove
@@ -207,7 +207,7 @@ class StreamSource:
 
         """
         files = [file for _, members in self.groups() for file in members]
-        vars(self)["batch"] = gathered(self.session, self.stream, known, files)
+        vars(self)["batch"] = collected_batch(self.session, self.stream, known, files)
 
     @property
     def _is_judged(self) -> bool:

@@ -137,8 +137,8 @@ def _forget_gone(checkpoint: Path, table: Path) -> None:
             start += batch.num_rows
     written.replace(checkpoint)
     pointer = checkpoint.with_name("_last_checkpoint")
-    told = {**json.loads(pointer.read_bytes()), "size": left, "sizeInBytes": checkpoint.stat().st_size}
-    pointer.write_text(json.dumps(told, separators=(",", ":")))
+    summary = {**json.loads(pointer.read_bytes()), "size": left, "sizeInBytes": checkpoint.stat().st_size}
+    pointer.write_text(json.dumps(summary, separators=(",", ":")))
 
 
 def _paths(removed: pa.ChunkedArray) -> list[str | None]:

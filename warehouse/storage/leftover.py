@@ -135,9 +135,9 @@ def wrong_checkpoints(table: Path, version: int) -> Iterator[WrongCheckpoint]:
             if len(passed) < number - state.version or any(commit.actions is None for commit in passed):
                 return  # the check of the log reports unreadable files
             state = advanced(state, number, (action for commit in passed for action in commit.actions or ()))
-            told = _contradiction(table, state)
-            if told:
-                yield WrongCheckpoint(number, held[number][0], told)
+            contradiction = _contradiction(table, state)
+            if contradiction:
+                yield WrongCheckpoint(number, held[number][0], contradiction)
     except _UNREADABLE:
         return
 
@@ -182,8 +182,8 @@ def _difference(commits: LogState, summed: LogState) -> str:
         return "its files have other sizes"
     if any(_places(summed.files[path]) != _places(add) for path, add in commits.files.items()):
         return "its files are in other partitions"
-    told = {path: add for path, add in summed.files.items() if add.get("stats")}  # some writers give them as columns alone
-    if any(not same_statistics(commits.files[path], add) for path, add in told.items()):
+    stated = {path: add for path, add in summed.files.items() if add.get("stats")}  # some writers give them as columns alone
+    if any(not same_statistics(commits.files[path], add) for path, add in stated.items()):
         return "its files have other statistics"
     names = ("id", "schemaString", "partitionColumns")
     if any(commits.metadata.get(name) != summed.metadata.get(name) for name in names):

@@ -159,7 +159,7 @@ def looked_up(
     try:
         kept = _kept(files, with_file=with_file)
         if kept is not None:
-            rows = _among(kept, wanted, keys, where)
+            rows = _matching_in_memory(kept, wanted, keys, where)
             return rows.cast(wanted) if rows.num_rows <= most and rows.nbytes <= WIDE else None
         with _connection(1 if sum(file.size for file in files) <= _SMALL else None).cursor() as cursor:
             found = _rows_up_to(_matching(cursor, files, wanted, keys, where), most)
@@ -207,7 +207,7 @@ def _whole(bound: Bound, kinds: Mapping[str, pa.DataType]) -> str:
     return f"epoch_us(held.{quoted(bound.column)})" if is_time else f"held.{quoted(bound.column)}"
 
 
-def _among(kept: pa.Table, wanted: pa.Schema, keys: pa.Table | None, where: Sequence[Bound]) -> pa.Table:
+def _matching_in_memory(kept: pa.Table, wanted: pa.Schema, keys: pa.Table | None, where: Sequence[Bound]) -> pa.Table:
     """Return the matching rows of small files in memory, as DuckDB would find them, with column names in lower case."""
     conditions = [_holds(kept[each.column.translate(LOWER)], each) for each in where]
     if keys is not None:

@@ -116,12 +116,12 @@ def _resolve(needed: Needed, target: Path, given: Mapping[str, str]) -> None:
                 command, env={**os.environ, "SPARK_HOME": str(home)}, capture_output=True, text=True, check=False,
                 stdin=subprocess.DEVNULL, timeout=_TIMEOUT,
             )  # fmt: skip
-            told = done.stderr
+            output = done.stderr
         except subprocess.TimeoutExpired:
-            told = f"no answer in {_TIMEOUT} s"
+            output = f"no answer in {_TIMEOUT} s"
         found = sorted(Path(scratch).glob("ivy/jars/*.jar"))
         if not any(needed.known_by in jar.name for jar in found):
-            reason = next((line for line in reversed(told.splitlines()) if line.strip()), "no answer")
+            reason = next((line for line in reversed(output.splitlines()) if line.strip()), "no answer")
             raise PlatformError(
                 f"the jars with which Spark {needed.purpose} cannot be resolved ({reason.strip()[:200]}); give them to "
                 f"it by `spark.jars.packages` in [spark], or with spark-submit"

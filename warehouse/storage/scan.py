@@ -132,7 +132,7 @@ class TableFiles:
         if placed or rewritten:
             self.require_whole(files)
         if keys is not None and not placed and can_be_collected(schema):
-            found = looked_up(self._looked_into(files), schema, keys)
+            found = looked_up(self._verified_for_lookup(files), schema, keys)
             if found is not None:
                 return frame_of(session, found, schema)
         return self._parquet(session, path, fields, [file.path for file in files])
@@ -152,7 +152,7 @@ class TableFiles:
         require_whole(map(Path, new))
         self._whole.update(new)
 
-    def _looked_into(self, files: Sequence[DataFile]) -> Sequence[DataFile]:
+    def _verified_for_lookup(self, files: Sequence[DataFile]) -> Sequence[DataFile]:
         """Return the files for a lookup by DuckDB, which verifies nothing: only few bytes are verified, to keep it quick."""
         if sum(file.size for file in files) <= _VERIFIED:
             self.require_whole([file for file in files if has_sum(file.path)])
@@ -185,10 +185,10 @@ class TableFiles:
             return None
         files = [file for file in self.files(path, version) if wanted(file)]
         if keys is not None:
-            return looked_up(self._looked_into(files), schema, keys, where, most)
+            return looked_up(self._verified_for_lookup(files), schema, keys, where, most)
         asked = (path, version, tuple(schema.names), tuple(file.path for file in files), tuple(where), most)
         if asked not in self._found:
-            rows = looked_up(self._looked_into(files), schema, None, where, most)
+            rows = looked_up(self._verified_for_lookup(files), schema, None, where, most)
             self._kept_bytes += 0 if rows is None else rows.nbytes
             if self._kept_bytes > _KEPT:
                 return rows

@@ -26,11 +26,11 @@ def _pool() -> ThreadPoolExecutor:
 
 
 @cache
-def _beside() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_WORKERS, thread_name_prefix="beside")
+def _background_pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_WORKERS, thread_name_prefix="background")
 
 
-for _made in (_pool, _beside):  # a child has no thread but the one that made it
+for _made in (_pool, _background_pool):  # a child has no thread but the one that made it
     os.register_at_fork(after_in_child=_made.cache_clear)
 
 
@@ -54,7 +54,7 @@ def each(work: Callable[[T], R], items: Iterable[T]) -> list[R]:
 
 def begun(work: Callable[[], R]) -> Future[R]:
     """Begin work while this thread waits for something else, and return its future; the work may use :func:`each`."""
-    return _beside().submit(work)
+    return _background_pool().submit(work)
 
 
 def ended(work: Future[R]) -> None:

@@ -111,7 +111,7 @@ class _Drawing:
         yield from self._node(self._root, "", "")
 
     def _node(self, node: Node, first: str, rest: str) -> Iterator[Line]:
-        operator = _told(node.operator)
+        operator = _without_silent_projections(node.operator)
         structure = STRUCTURES[node.label]
         if isinstance(operator, Project) and _counts(operator):
             yield self._line(operator.input, first, node.table, structure, "counting")
@@ -125,7 +125,7 @@ class _Drawing:
             yield from self._inputs(operator, rest)
 
     def _operator(self, operator: Operator, first: str, rest: str) -> Iterator[Line]:
-        operator = _told(operator)
+        operator = _without_silent_projections(operator)
         if isinstance(operator, Scan) and operator.table in self._nodes:
             yield from self._node(self._nodes[operator.table], first, rest)
             return
@@ -163,7 +163,7 @@ class _Drawing:
         return with_inputs(operator, [self._inlined(each) for each in inputs_of(operator)])
 
 
-def _told(operator: Operator) -> Operator:
+def _without_silent_projections(operator: Operator) -> Operator:
     """Skip projections that only select and rename, or compute columns for a join or an order."""
     while isinstance(operator, Project) and not _counts(operator) and all(map(_silent, operator.columns)):
         operator = operator.input

@@ -80,5 +80,5 @@ def clear_store(root: Path, spark: Callable[[], SparkSession]) -> StoreReceipt |
 
     session = spark()
     versions, uploads = former_versions(session, root), abort_uploads(session, root)
-    told = {"unknown": (_NOT_ASKED,), "kept": (_KEPT,), "none": ()}[versions]
-    return StoreReceipt(versions, uploads, forget_copies(root), (*told, *((_NOT_LISTED,) if uploads is None else ())))
+    unproved = {"unknown": (_NOT_ASKED,), "kept": (_KEPT,), "none": ()}[versions]
+    return StoreReceipt(versions, uploads, forget_copies(root), (*unproved, *((_NOT_LISTED,) if uploads is None else ())))

@@ -62,14 +62,14 @@ def check_internal(
     if negated:
         raise RefusedError(inside[0].node, f"{negated} over an internal window", _ALLOWED, with_external_windows(select))
     for item in items:
-        _check_beside(item, label(item.operator), inside[0], aggregated=aggregated)
+        _check_other_input(item, label(item.operator), inside[0], aggregated=aggregated)
     if not aggregated:
         for item in inside:
             if isinstance(item.operator, Top):
                 _check_row_window(item, item.operator, items, label)
 
 
-def _check_beside(item: Item, label: Label, inner: Item, *, aggregated: bool) -> None:
+def _check_other_input(item: Item, label: Label, inner: Item, *, aggregated: bool) -> None:
     if item.internal or (item.relation is not None and not item.relation.retroactive):
         return
     if label.kind == "STR":

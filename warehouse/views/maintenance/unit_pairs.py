@@ -68,11 +68,11 @@ class StoppedUnit:
     last: Position
 
 
-def _stopped(parts: Sequence[Part], told: Iterable[Mapping[str, int]]) -> dict[Unit, StoppedUnit]:
+def _stopped(parts: Sequence[Part], rows: Iterable[Mapping[str, int]]) -> dict[Unit, StoppedUnit]:
     """How far each part came, by its results."""
     last: dict[int, Mapping[str, int]] = {}
     made: Counter[int] = Counter()
-    for row in told:
+    for row in rows:
         made[row[UNIT]] += 1
         if row[UNIT] not in last or row["_rank"] > last[row[UNIT]]["_rank"]:
             last[row[UNIT]] = row
@@ -266,8 +266,8 @@ class UnitPairs:
             kept, own = kept.withColumn(OWED_RESULT, F.expr(marked)), [*own, OWED_RESULT]
         if sum(part.quota for part in parts) <= FEW and can_be_collected(kept.schema):
             known = kept.toArrow()
-            told = known.select([UNIT, PLACE, _ROW, "_found", "_rank", "_first"]).to_pylist()
-            return known.select(own), _stopped(parts, told)
+            stopped = known.select([UNIT, PLACE, _ROW, "_found", "_rank", "_first"]).to_pylist()
+            return known.select(own), _stopped(parts, stopped)
         kept = self.inputs.cache.add(kept)
         last = "max_by(struct(_found, _rank, _first, _place, _row), _rank) AS _last"
         summed = kept.groupBy(UNIT).agg(F.expr("count(*) AS _made"), F.expr(last)).collect()

@@ -74,19 +74,19 @@ def agree(one: References, other: References) -> bool:
 def differing(ours: References, theirs: References) -> str:
     """Say in which columns and other things two queries differ that do not agree."""
     columns = [
-        f"column {name} from {_told(mine)} where Spark has it from {_told(wanted)}"
+        f"column {name} from {_source_names(mine)} where Spark has it from {_source_names(wanted)}"
         for (name, mine), (_, wanted) in zip(ours.columns, theirs.columns, strict=False)
         if mine != wanted
     ]
     more, less = (
-        sorted(f"{kind} of {_told(sources)}" for kind, sources in one - other)
+        sorted(f"{kind} of {_source_names(sources)}" for kind, sources in one - other)
         for one, other in ((ours.others, theirs.others), (theirs.others, ours.others))
     )
     rest = [f"{', '.join(more) or 'nothing'} where Spark has {', '.join(less) or 'nothing'}"] if more or less else []
     return "; ".join([*columns, *rest]) or "other occurrences of the same tables"
 
 
-def _told(sources: Sources | None) -> str:
+def _source_names(sources: Sources | None) -> str:
     names = sorted({".".join([each.table, each.column, *each.fields]) for each in sources or ()})
     return " and ".join(names) or "no column"
 
