@@ -73,7 +73,7 @@ class OpenProject:
         ConfigurationError
             When ``warehouse.toml`` has faults; the error lists all of them.
         ChangedDeclarationError
-            When a declaration differs from what the tables were built with.
+            When a declaration differs from the one with which the tables were built.
         UnknownNameError
             When a name in ``hot`` is not a table.
 

@@ -30,7 +30,7 @@ def exact_members(definition: CoalescedDefinition, stored: str) -> str:
     Parameters
     ----------
     definition
-        What the table holds; it has a ledger.
+        The definition of the table; it has a ledger.
     stored
         The relation of its rows.
 
@@ -52,7 +52,7 @@ def fragments(definition: CoalescedDefinition, exact: str, pieces: str, lost: st
     Parameters
     ----------
     definition
-        What the table holds; it has a ledger.
+        The definition of the table; it has a ledger.
     exact
         The relation of the exact rows, numbered by ``_run``.
     pieces

@@ -102,7 +102,7 @@ def _notes(epoch: Epoch, changes: Mapping[str, Change]) -> Iterator[ForeignNote]
 def behind(epoch: Epoch | None, nodes: Sequence[NodeInput]) -> StandingStill:
     """Return the tables that an epoch holds as of an earlier slot, for any reason, and the views that read them.
 
-    No verb but an update may build on their rows.
+    Only an update may use their rows.
     """
     return StandingStill() if epoch is None else _with_views(stopped_of(epoch), {}, nodes)
 

@@ -1,6 +1,6 @@
 """Finds the files that can have the rows of a read: a pure function of a snapshot's statistics.
 
-Never prunes a file that holds a matching row. Bounds are not values (DESIGN 4): timestamps were cut to milliseconds (the snapshot
+A file with a matching row is never pruned. Bounds are not values (DESIGN 4): timestamps were cut to milliseconds (the snapshot
 reader has widened them), string bounds are prefixes, so both ends are compared as prefixes, and a null or missing bound prunes
 nothing. For expiry only the largest ``_exp_slot`` counts: exact integers.
 """

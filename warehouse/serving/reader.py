@@ -1,7 +1,7 @@
 """Reading a warehouse: probe, scan and SQL at a pinned epoch, without a JVM and without writing anything.
 
-An answer is `{ r : r in table at the epoch, r.exp > tau, the selection holds }` where tau is the window time or a
-later `now`. Nothing of that depends on the grid, the technique or the runs: they only decide which files are left out.
+An answer is `{ r : r in table at the epoch, r.exp > tau, the selection holds }` where tau is the window time or a later `now`.
+Answers do not depend on the grid, the technique or the runs: these only decide which files are left out.
 """
 
 from __future__ import annotations

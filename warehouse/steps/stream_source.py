@@ -84,7 +84,7 @@ def stream_source(
     left_out
         Landing files that must not be read.
     ahead
-        What the driver does while Spark loads rows.
+        Work of the driver while Spark loads rows.
 
     """
     stream = stream_of(planned.declaration, planned.name, root)
@@ -116,7 +116,7 @@ class StreamSource:
     cache
         Caches intermediate rows until the plan is done.
     ahead
-        What the driver does while Spark loads rows.
+        Work of the driver while Spark loads rows.
     reads
         The settings of its session, without those of writers.
 

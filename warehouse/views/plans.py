@@ -290,8 +290,8 @@ def _table(plan: ViewPlan) -> Table:
 
 # --- tables of views that know their short-lived results: those that began and ended between two updates --- Rows that end by
 # themselves carry their times, and an anti-join knows the lives of both sides, as far as these are rows that end by themselves; a
-# selection knows those of what it selects from. Operators that are recomputed for changed keys (groups, outer joins, first rows,
-# bag differences, joins of these) see two contents and nothing in between (update-patterns sheet, 4.4).
+# selection knows those of its input. Operators that are recomputed for changed keys (groups, outer joins, first rows, bag
+# differences, joins of these) see two contents and nothing in between (update-patterns sheet, 4.4).
 
 
 def with_short_lived(nodes: Iterable[Node], streams: Iterable[str], relations: Iterable[str]) -> frozenset[str]:
