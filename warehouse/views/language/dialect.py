@@ -157,10 +157,11 @@ def _words(sql: str) -> Counter[str]:
 
     sqlglot writes the constant interval ``-1 hours`` as ``'-1' HOUR``, and the number ``.5`` as ``0.5``.
     """
-    sized = {number + 2 for number, token in enumerate(tokens_of(sql)) if token.token_type in _SIZED}  # VARCHAR(10) is a string
+    tokens = tokens_of(sql)
+    sized = {number + 2 for number, token in enumerate(tokens) if token.token_type in _SIZED}  # VARCHAR(10) is a string
     return Counter(
         _one_spelling(word)
-        for number, token in enumerate(tokens_of(sql))
+        for number, token in enumerate(tokens)
         if token.token_type in _WORDS and number not in sized and token.text.upper() not in _IMPLIED
         for word in token.text.split() or [""]  # INTERVAL '1 day' is written INTERVAL '1' DAY
     )
