@@ -48,6 +48,9 @@ class Limits:
         Number of records of retired epochs at which they are removed together.
     driver_rows, driver_bytes
         Upper bounds of the rows, and of the bytes of their files, that the driver takes from Spark to write them itself.
+    written_rows, written_bytes
+        Upper bounds of the rows of a stream that Spark classifies and the driver writes, and of their bytes in memory as expected
+        from their files; rows may turn out to be twice as wide.
     array_points, array_values, array_bytes
         Upper bounds of the arrived points, of the values of one column of stored rows, and of the uncompressed bytes of these
         rows. Up to them the driver computes a coalesced table as arrays; beyond them Spark computes it.
@@ -73,6 +76,8 @@ class Limits:
     past_records: int = 64
     driver_rows: int = 20_000
     driver_bytes: int = 2 << 20
+    written_rows: int = 500_000
+    written_bytes: int = 96 << 20
     array_points: int = 500_000
     array_values: int = 32_000_000
     array_bytes: int = 512 << 20
@@ -85,6 +90,10 @@ class Limits:
     def in_driver(self, rows: int, size: int) -> bool:
         """Whether the driver takes this number of rows, in files of this number of bytes, from Spark."""
         return rows <= self.driver_rows and size <= self.driver_bytes
+
+    def writes_in_driver(self, rows: int, size: int) -> bool:
+        """Whether the driver writes this number of rows, of this number of bytes in memory, that Spark has classified."""
+        return self.driver_rows > 0 and rows <= self.written_rows and size <= self.written_bytes
 
     def rewrites_in_driver(self, rows: int) -> bool:
         """Whether the driver may rewrite a keyed table of this number of rows, as arrays, when few of its keys change."""

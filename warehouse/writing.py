@@ -145,7 +145,7 @@ class WritingProject(OpenProject):
 
         options = _options(at, each=each, start=start, allow_dead=allow_dead, future=future)
         made, landing = plan(self._context(), options)
-        return made, explain(made, newest_epoch(self.root)) if made else (), landing
+        return made, explain(made, newest_epoch(self.root), self.root) if made else (), landing
 
     def sample(self, rows: int = 1000, *, at: Instant | None = None, future: bool = False) -> tuple[Sample, ...]:
         """Return up to ``rows`` waiting rows of each stream, as :meth:`update` would load them; nothing is written.

@@ -1,4 +1,4 @@
-"""What the driver keeps of a large batch beside its counts: some columns of all rows, where they are surely small."""
+"""What the driver takes of a large batch beside its counts: rows of the table, columns of all rows, if they are surely small."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ class Asking(Ahead):
 
 
 def test_columns_are_kept_where_they_are_surely_small(tmp_path: Path, spark: SparkSession) -> None:
-    """A batch keeps rows of any fate, and counts as one that keeps no row. It keeps neither many rows nor long texts."""
+    """A batch keeps rows of any fate, and counts as one that keeps no row. It keeps neither many rows nor long texts.
+
+    Nor does it keep them where Spark writes the rows of the table.
+    """
     project = Project(tmp_path, spark, {"a": stream(format="parquet")})
     hours = {"k": ["live", None, "dead", "deferred", "rejected"], "b": [1, 1, 1, 3, 1], "e": [3, 4, 2, 4, 0]}
     land(project, "1", hours)
@@ -48,12 +51,37 @@ def test_columns_are_kept_where_they_are_surely_small(tmp_path: Path, spark: Spa
     rows = zip(hours["k"], [at(hour) for hour in hours["b"]], fates, strict=True)
     found = kept.kept.append_column("at", kept.kept["_ts"].cast(pa.int64())).select(["K", "at", "_fate"])
     assert sorted(map(repr, zip(*found.to_pydict().values(), strict=True))) == sorted(map(repr, rows))
-    with limited(array_points=4):
-        many = batch(project, Asking("k"))
+    with limited(written_rows=0):
+        assert batch(project, Asking("K")).kept == kept.kept
+        with limited(array_points=4):
+            many = batch(project, Asking("k"))
     assert (many.kept, many.counts) == (None, plain.counts)
     land(project, "2", {"k": ["x" * 257], "b": [1], "e": [3]})
-    long = batch(project, Asking("k", "b"))
+    with limited(written_rows=0):
+        long = batch(project, Asking("k", "b"))
     assert (long.kept, long.counts) == (None, batch(project, Asking()).counts)
+
+
+def test_rows_of_the_table_are_taken_where_they_are_surely_small(tmp_path: Path, spark: SparkSession) -> None:
+    """They are those that Spark would write. They are not taken where they are too many, or where one turns out to be wide."""
+    project = Project(tmp_path, spark, {"a": stream(format="parquet")})
+    land(project, "1", {"k": ["live", None, "dead", "deferred", "rejected"], "b": [1, 1, 1, 3, 1], "e": [3, 4, 2, 4, 0]})
+    taken = batch(project, Asking())
+    with limited(written_rows=4):
+        by_spark = batch(project, Asking())
+    assert taken.stored is not None
+    assert (by_spark.stored, by_spark.counts) == (None, taken.counts)
+    names = taken.stored.column_names
+    theirs = by_spark.live(names)
+    assert not isinstance(theirs, pa.Table)
+    assert sorted(map(repr, taken.stored.to_pylist())) == sorted(map(repr, theirs.toArrow().to_pylist()))
+    assert not isinstance(taken.live(names, by_spark=True), pa.Table), "with stored rows that only Spark reads"
+    land(project, "2", {"k": ["x" * 2000] * 3 + ["y"] * 17, "b": [1] * 20, "e": [3] * 20})  # a dictionary has it once
+    with limited(written_bytes=8000):
+        wide = batch(project, Asking("k"))
+    assert (wide.stored, wide.kept, wide.counts) == (None, None, batch(project, Asking()).counts)
+    with limited(driver_rows=0):
+        assert batch(project, Asking()).stored is None
 
 
 def land(project: Project, name: str, hours: dict[str, list[str | None] | list[int]]) -> None:

@@ -108,7 +108,7 @@ def test_it_is_planned_and_counts_no_times_of_files(three: Project, tmp_path: Pa
     later(project, 8.5)  # the first row was found 10.5 hours ago, the second 9.5
     plan, _ = project.updater().plan(UpdateOptions(at=at(4)))
     assert plan is not None
-    (told,) = [each for each in explain(plan, three.epoch) if each.action == "drop"]
+    (told,) = [each for each in explain(plan, three.epoch, three.root) if each.action == "drop"]
     assert (told.table, "epoch 0 or before" in told.detail) == ("rejected/a", True)
     project.update(4)
     assert raws(project) == {"bad2", "bad3"}

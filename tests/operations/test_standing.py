@@ -129,7 +129,7 @@ def test_the_others_move_and_the_table_catches_up(
         _land(project, hour)
         plan, _ = project.updater().plan(UpdateOptions(at=at(hour)))
         assert plan is not None
-        dry = "\n".join(of_plan(plan, explain(plan, project.epoch), ()).lines)
+        dry = "\n".join(of_plan(plan, explain(plan, project.epoch, project.root), ()).lines)
         report = project.update(hour)
         done = of_update(report)
         assert done.exit_code == 1

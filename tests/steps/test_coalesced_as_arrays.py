@@ -20,7 +20,7 @@ from warehouse.coalescing.cells import Cells, blocks_of
 from warehouse.coalescing.definition import CoalescedDefinition
 from warehouse.coalescing.islands import AT
 from warehouse.layout import keyed_layout
-from warehouse.limits import limited
+from warehouse.limits import limited, limits
 from warehouse.steps.coalesced_as_arrays import ArrayReplacement, in_numbers, numbered
 from warehouse.steps.coalesced_in_driver import DriverReplacement, no_stored_rows
 from warehouse.storage.driver_writer import encoded_in_driver, stage_in_driver
@@ -281,13 +281,13 @@ def test_all_rows_of_files_are_read_back_as_they_were_written(tmp_path: Path) ->
     ]
     assert len({file.sub_index for file in files}) > 1
     found = read_in_cells(files, rows.schema)
-    assert fits_arrays(files)
+    assert fits_arrays(files, limits().array_bytes)
     assert found is not None
     assert content(found) == content(rows)
     with limited(array_values=20):
-        assert not fits_arrays(files)
+        assert not fits_arrays(files, limits().array_bytes)
     Path(files[0].path).write_bytes(b"PAR1")
-    assert not fits_arrays(files)
+    assert not fits_arrays(files, limits().array_bytes)
     assert read_in_cells(files, rows.schema) is None
 
 
@@ -302,5 +302,5 @@ def test_wide_rows_of_small_files_are_left_to_spark(tmp_path: Path) -> None:
     assert found is not None
     assert (found.num_rows, found.schema) == (1_000, wanted)
     with limited(array_bytes=1_000_000):
-        assert fits_arrays(files)
+        assert fits_arrays(files, limits().array_bytes)
         assert read_in_cells(files, wanted) is None

@@ -213,7 +213,7 @@ def test_an_update_that_stops_in_between(project: Project, spark: SparkSession, 
     plan, _ = project.updater().plan(UpdateOptions(at=at(2)))
     assert plan is not None
     number = next(place for place, step in enumerate(plan.steps) if step.path == "restored/met")
-    assert "add columns" in explain(plan, project.epoch)[number].action
+    assert "add columns" in explain(plan, project.epoch, project.root)[number].action
     with pytest.raises(StoppedError):
         project.update(2, observer=stop_at(point, number))
     project.update(2)

@@ -17,23 +17,22 @@ import pyarrow.compute as pc
 from pyspark import StorageLevel
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import BinaryType, StringType, StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.catalog.model import COLUMNAR, NAMED_IN_RECORDS
 from warehouse.errors import FileProblem, UnreadableFilesError
 from warehouse.ingest.batch_counts import BatchCounts
-from warehouse.ingest.bounds import beyond_bounds, surely_few, surely_rows
+from warehouse.ingest.bounds import beyond_bounds, surely_few
 from warehouse.ingest.classify import ACCEPTED_FATES, WindowMove, classify
+from warehouse.ingest.collected import NOTHING, Wanted, collected, with_names, writes_in_driver
 from warehouse.ingest.landing import unchanged
 from warehouse.ingest.object_copies import copied
 from warehouse.ingest.reading import SOURCE_COLUMNS, read_files, read_records, relative_path, typed, whole
 from warehouse.ingest.rejected import records_of, with_records
 from warehouse.ingest.unreadable import SPARK_FAILURES, unreadable
-from warehouse.layout.columns import CELL, WAITING_SLOT
-from warehouse.limits import limits
+from warehouse.layout.columns import WAITING_SLOT
 from warehouse.storage.arrow_types import can_be_collected, frame_of
-from warehouse.storage.lookup import leave_to_spark
 from warehouse.storage.prepared import prepared
 from warehouse.storage.tables import REJECTED_COLUMNS, rows_schema
 
@@ -59,13 +58,6 @@ __all__ = [
     "prepare",
     "sample_rows",
 ]
-
-_COUNTED = (*CELL, "_fate", "_taken", "_arrival_slot", "_late", "_over")
-"""The columns by which rows are counted."""
-_LONG = "_long"
-_KEPT_BYTES = 256
-"""The driver collects texts of at most this many bytes together with the counts."""
-
 
 @dataclass(frozen=True, eq=False)
 class BatchSource:
@@ -137,7 +129,9 @@ class Batch:
     known, opened
         The rows, if the driver has them since they are few, and a function that returns the session for frames made from them.
     kept
-        Some columns of all rows, with ``_ts`` and ``_fate``, that the driver has in addition.
+        Some columns of all rows, with ``_ts`` and ``_fate``, which the driver has beside them.
+    stored
+        The rows of the table, with all of its columns, if the driver is to write them.
 
     """
 
@@ -147,6 +141,7 @@ class Batch:
     known: pa.Table | None = None
     opened: Callable[[], SparkSession] | None = None
     kept: pa.Table | None = None
+    stored: pa.Table | None = None
 
     @cached_property
     def rows(self) -> DataFrame:
@@ -157,11 +152,16 @@ class Batch:
             raise ValueError("a batch without rows")
         return frame_of(self.opened(), self.known)
 
-    def live(self, columns: Sequence[str]) -> DataFrame | pa.Table:
-        """Return some columns of the rows that go into the table; in the driver where they are few."""
+    def live(self, columns: Sequence[str], *, by_spark: bool = False) -> DataFrame | pa.Table:
+        """Return some columns of the rows that go into the table: in the driver where it is to write them.
+
+        ``by_spark`` says that it cannot write them with others: many rows are then Spark's.
+        """
+        if self.stored is not None and not by_spark:
+            return with_names(self.stored, columns)
         if self.known is None:
             return self.rows.where("_fate = 'live'").select(*map(quoted, columns))
-        return _selected(self.known.filter(pc.equal(self.known["_fate"], "live")), columns)
+        return with_names(self.known.filter(pc.equal(self.known["_fate"], "live")), columns)
 
     def dead_in_driver(self) -> pa.Table | None:
         """Return the rows that began and ended since the last epoch, where the driver has them."""
@@ -177,7 +177,7 @@ class Batch:
             found = {"_file": "file", "_record": "record", WAITING_SLOT: "_arrival_slot"}
             return rows.select(*map(quoted, columns), *[F.col(name).alias(told) for told, name in found.items()])
         waiting, files, records = records_of(self.known, pc.equal(self.known["_fate"], "deferred"), landing)
-        kept = _selected(waiting, columns).append_column("_file", files).append_column("_record", records)
+        kept = with_names(waiting, columns).append_column("_file", files).append_column("_record", records)
         return kept.append_column(WAITING_SLOT, waiting["_arrival_slot"])
 
     def rejected(self, landing: Path, epoch: int) -> DataFrame | pa.Table:
@@ -200,16 +200,10 @@ class Batch:
             self.frame.unpersist()
 
 
-def _selected(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Some columns of rows, by names that need not have the case of theirs."""
-    there = {name.lower(): name for name in rows.column_names}
-    return rows.select([there[name.lower()] for name in columns]).rename_columns(list(columns))
-
-
-def prepare(source: BatchSource, *, few: bool = False, kept: Sequence[str] = ()) -> Batch:
+def prepare(source: BatchSource, *, few: bool = False, asked: Wanted = NOTHING) -> Batch:
     """Return the batch of an update. The driver takes all rows when they are surely ``few``.
 
-    Else it takes the columns ``kept`` by the job that counts the rows, where their values are surely not too many or too long.
+    Else it takes what is ``asked`` for by the job that counts the rows, where that is surely not too much.
 
     Raises
     ------
@@ -223,18 +217,25 @@ def prepare(source: BatchSource, *, few: bool = False, kept: Sequence[str] = ())
         if few and can_be_collected(rows.schema):
             return collected_batch(source.session, stream, rows.toArrow(), files)
         # Parsing text twice costs more than caching the rows; Parquet is read again faster than it is cached.
-        persisted = stream.format not in COLUMNAR and bool(files)
+        cached = stream.format not in COLUMNAR and bool(files)
+        written = bool(asked.stored) and writes_in_driver(stream, files, source.waiting)
+        persisted = cached and (asked.again or not written)
         if persisted:
             rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
-        collected = _collected(source, rows, kept) if kept and not persisted else None
-        counts = _count(rows) if collected is None else _counted(collected)
+        told = collected(rows, stream, files, source.waiting, asked) if written or not persisted else None
+        if cached and not persisted and (told is None or told.live is None):
+            rows, persisted = rows.persist(StorageLevel.MEMORY_AND_DISK), True
+        counts = _count(rows) if told is None else _counted(told.counted)
+        if cached and not persisted and (counts.rejected or counts.deferred):
+            rows, persisted = rows.persist(StorageLevel.MEMORY_AND_DISK), True
     _refuse(stream, unchanged(stream.landing, files))
     if stream.format in NAMED_IN_RECORDS and counts.rejected:
         strange = rows.where("_fate = 'unknown_columns'")
         found = strange.groupBy("_file").agg(F.first("_message").alias("message")).collect()
         _refuse(stream, [_strange(stream, file, message) for file, message in found])
-    own = None if collected is None or pc.any(collected[_LONG]).as_py() else collected.select([*kept, "_ts", "_fate"])
-    return Batch(rows, counts, persisted, kept=own)
+    if told is None:
+        return Batch(rows, counts, persisted)
+    return Batch(rows, counts, persisted, kept=told.some, stored=told.live)
 
 
 def classified(source: BatchSource, *, few: bool = False) -> DataFrame:
@@ -333,28 +334,6 @@ def _as_read(taken: DataFrame, stream: Stream) -> DataFrame:
         "_file AS _taken_file",
         "_record AS _taken_record",
     )
-
-
-def _collected(source: BatchSource, rows: DataFrame, kept: Sequence[str]) -> pa.Table | None:
-    """Collect some columns of all rows, their counted columns, and whether a long value was left out; None: Spark must count."""
-    kinds = {field.name.lower(): field.dataType for field in rows.schema}
-    values, lengths = [], []
-    for name in kept:
-        value = quoted(name)
-        if isinstance(kinds[name.lower()], StringType | BinaryType):
-            lengths.append(f"octet_length({value}) > {_KEPT_BYTES}")
-            value = f"CASE WHEN octet_length({value}) <= {_KEPT_BYTES} THEN {value} END"
-        values.append(f"{value} AS {quoted(name)}")
-    most = limits().array_points // max(1, len(lengths))
-    long = f"coalesce({' OR '.join(lengths) or 'false'}, false) AS {_LONG}"
-    selected = rows.selectExpr(*values, "_ts", *_COUNTED, long)
-    if not can_be_collected(selected.schema) or not surely_rows(source.stream, source.files, most - source.waiting):
-        return None
-    try:
-        return selected.toArrow()
-    except (*SPARK_FAILURES, pa.ArrowException) as error:  # damage ends the next job, too, and is reported then
-        leave_to_spark(error)
-        return None
 
 
 def _count(rows: DataFrame) -> BatchCounts:

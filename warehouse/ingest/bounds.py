@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Stream
     from warehouse.ingest.files import LandingFile
 
-__all__ = ["CLASSIFIED", "HARMLESS", "about_rows", "beyond_bounds", "expands_too_much", "surely_few", "surely_rows"]
+__all__ = ["CLASSIFIED", "HARMLESS", "about_rows", "beyond_bounds", "expands_too_much", "surely_few"]
 
 _CHUNK = 1 << 20
 HARMLESS = 64 << 20
@@ -86,20 +86,6 @@ def surely_few(form: str, files: Sequence[LandingFile]) -> bool:
     plain = sum(file.size for file in files if not is_compressed(file.path))
     packed = sum(file.size * most_expansion(file.path) for file in files if is_compressed(file.path))
     return form not in COLUMNAR and plain <= most and packed <= _PACKED * most
-
-
-def surely_rows(stream: Stream, files: Sequence[LandingFile], most: int) -> bool:
-    """Whether landing files surely have at most ``most`` rows, by the footers of Parquet files."""
-    if stream.format != "parquet":
-        return False
-    import pyarrow as pa  # noqa: PLC0415 - slow to import, and those who load text need it later
-    import pyarrow.parquet as pq  # noqa: PLC0415 - same
-
-    try:
-        rows = sum(int(pq.read_metadata(stream.landing / file.path).num_rows) for file in files)
-    except (pa.ArrowException, OSError):  # the reader of the rows reports the fault
-        return False
-    return rows <= most
 
 
 def about_rows(form: str, files: Sequence[LandingFile]) -> int:

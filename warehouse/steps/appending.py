@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from warehouse.planning.steps import MoveWindow, RewriteCells
 from warehouse.planning.wording import table_text
 from warehouse.steps.answers_source import ANSWERED, AnswersSource
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from collections.abc import Set as AbstractSet
 
-    import pyarrow as pa
     from pyspark.sql import DataFrame
 
     from warehouse.epochs.records import TableState
@@ -41,11 +42,11 @@ def _move_window(step: MoveWindow, task: Task) -> Done:
     dead = step.former.leaving.union(step.dead)
     if not (sizes or step.expired or step.dead or sealed or step.former.leaving or _has_facts(source)):
         return Done(counts=batch.counts)
-    parts = [batch.live(stored_columns(source))]
+    stored = []
     if sealed:
-        parts.append(_live_at_base(step, task, lambda cell, block: (cell, block) in sealed))
+        stored.append(_live_at_base(step, task, lambda cell, block: (cell, block) in sealed))
         _count(sizes, task, sealed)
-    rows = _with_former(step, task, parts, sizes)
+    rows = _with_former(step, task, stored, sizes)
 
     def leaving(cell: int, block: int) -> bool:
         passed = step.expired and block < step.expired_below and layout.first_cell <= cell <= layout.last_cell
@@ -69,12 +70,12 @@ def _rewrite_cells(step: RewriteCells, task: Task) -> Done:
     batch, sizes = source.batch, dict(source.batch.counts.cells)
     if not sizes and not step.rows and not former and not _has_facts(source):
         return Done(counts=batch.counts)
-    parts = [batch.live(stored_columns(source))]
+    stored = []
     if step.rows:
-        parts.append(_live_at_base(step, task, lambda cell, _: cell in step.cells))
+        stored.append(_live_at_base(step, task, lambda cell, _: cell in step.cells))
         held = {(part.sub_index, part.exp_block) for part in task.partitions if part.sub_index in step.cells}
         _count(sizes, task, held)
-    rows = _with_former(step, task, parts, sizes)
+    rows = _with_former(step, task, stored, sizes)
     task.ready()
     entry = task.write_runs(
         rows,
@@ -103,25 +104,26 @@ def _live_at_base(
 ) -> DataFrame | pa.Table:
     """The live rows of chosen (sub-index, expiry block) pairs, at the last epoch's version."""
     source, plan = task.appending(), task.plan
-    few = None
-    if source.batch.known is not None:
-        few = task.files.to_rewrite(
-            step.path, step.base_version, source.columns, lambda file: chosen(file.sub_index, file.exp_block),
-            live_at(plan.slot, plan.window_time),
-        )  # fmt: skip
-    if few is not None:
-        return few
-    rows = task.files.read(
-        source.session, step.path, step.base_version, source.columns,
-        lambda file: chosen(file.sub_index, file.exp_block), placed=True,
-    )  # fmt: skip
+    batch, live = source.batch, live_at(plan.slot, plan.window_time)
+    held = None
+    asked = (step.path, step.base_version, source.columns, lambda file: chosen(file.sub_index, file.exp_block))
+    if batch.known is not None:
+        held = task.files.to_rewrite(*asked, live)
+    elif batch.stored is not None:
+        held = task.files.as_many_to_rewrite(*asked, live)
+    if held is not None:
+        return held
+    rows = task.files.read(source.session, *asked, placed=True)
     return rows.where(f"_exp_slot > {plan.slot}L AND unix_micros(_exp) > {plan.window_time}L")
 
 
 def _with_former(
     step: MoveWindow | RewriteCells, task: Task, parts: list[DataFrame | pa.Table], sizes: _Cells
 ) -> DataFrame | pa.Table:
-    """Return the parts with the rows of a former layout that are rewritten, there or in the layout in force; count them."""
+    """Return what arrived with the parts of stored rows, and the rows of a former layout that are rewritten; count the latter.
+
+    Those are rewritten there or in the layout in force. If Spark reads a part, many rows that arrived are Spark's, too.
+    """
     aged, moved = set(step.former.aged), set(step.former.moved)
     if aged:
         parts.append(_live_at_base(step, task, lambda cell, block: (cell, block) in aged))
@@ -133,7 +135,9 @@ def _with_former(
         for cell, count in cell_sizes(left).items():
             sizes[cell] = sizes.get(cell, 0) + count
         parts.append(left)
-    return united(parts, task.appending())
+    source = task.appending()
+    arrived = source.batch.live(stored_columns(source), by_spark=any(not isinstance(part, pa.Table) for part in parts))
+    return united([arrived, *parts], source)
 
 
 def _count(sizes: _Cells, task: Task, cells: AbstractSet[tuple[int, int]]) -> None:

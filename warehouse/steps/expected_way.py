@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from warehouse.catalog.declaration import stream_of
 from warehouse.ingest.bounds import surely_few
+from warehouse.ingest.collected import writes_in_driver
 from warehouse.limits import limits
-from warehouse.planning.steps import RewriteBuckets
+from warehouse.planning.steps import MoveWindow, RewriteBuckets, RewriteCells
 from warehouse.views.algebra import scanned, tables_read
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from warehouse.epochs.records import Epoch, TableState
     from warehouse.planning.steps import NodePlan, Plan, Step, StreamPlan
@@ -24,13 +27,13 @@ if TYPE_CHECKING:
 __all__ = ["expected_ways"]
 
 
-def expected_ways(plan: Plan, last: Epoch | None, kinds: Sequence[Kind[Any]]) -> tuple[Way | None, ...]:
+def expected_ways(plan: Plan, last: Epoch | None, root: Path, kinds: Sequence[Kind[Any]]) -> tuple[Way | None, ...]:
     """Return for each step whether the driver or Spark is expected to make its rows; None for a step that writes no rows.
 
     Parameters
     ----------
-    plan, last
-        The plan, and the epoch that it starts from.
+    plan, last, root
+        The plan, the epoch that it starts from, and the directory of the warehouse.
     kinds
         The kind of each step.
 
@@ -41,7 +44,27 @@ def expected_ways(plan: Plan, last: Epoch | None, kinds: Sequence[Kind[Any]]) ->
             few[planned.name] = _few_follow(planned, last, few)
     for node in plan.nodes:  # each table comes after the tables that it reads
         few[node.name] = _few_change(node, last, few)
-    return tuple(_way(step, kind, last, few) for step, kind in zip(plan.steps, kinds, strict=True))
+    written = {planned.name for planned in plan.streams if planned.lands and _is_written(planned, last, root)}
+    return tuple(
+        "driver" if step.stream in written and _writes(step, kind, last) else _way(step, kind, last, few)
+        for step, kind in zip(plan.steps, kinds, strict=True)
+    )
+
+
+def _writes(step: Step, kind: Kind[Any], last: Epoch | None) -> bool:
+    """Whether the driver writes the rows of a step, of a stream whose rows it is expected to write."""
+    if not isinstance(step, MoveWindow | RewriteCells) or step.former.aged or step.former.moved:
+        return False
+    state = last.table(step.stream) if last else None
+    return state is None or kind.rewritten(step, state) <= limits().written_rows
+
+
+def _is_written(planned: StreamPlan, last: Epoch | None, root: Path) -> bool:
+    """Whether the driver is expected to write the rows of a stream that Spark classifies, however few they are."""
+    state = last.table(planned.name) if last else None
+    waiting = sum(slot.rows for slot in state.deferred.waiting) if state is not None and state.deferred is not None else 0
+    files = [file for group in planned.inputs for file in group.files]
+    return bool(files) and writes_in_driver(stream_of(planned.declaration, planned.name, root), files, waiting)
 
 
 def _way(step: Step, kind: Kind[Any], last: Epoch | None, few: dict[str, bool]) -> Way | None:

@@ -16,6 +16,8 @@ from warehouse.steps.side_tables import DROP_OVERDUE, MOVE_DEFERRED, STORE_REJEC
 from warehouse.units import counted
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from warehouse.epochs.records import Epoch
     from warehouse.planning.steps import Plan, Step
     from warehouse.steps.kind import Kind, StepExplanation
@@ -48,8 +50,11 @@ def kind_of(step: Step) -> Kind[Any]:
     return _BY_STEP[type(step)]
 
 
-def explain(plan: Plan, last: Epoch | None) -> tuple[StepExplanation, ...]:
-    """Return the work of each step of a plan, in the driver or by Spark; ``last`` is the epoch that it starts from."""
+def explain(plan: Plan, last: Epoch | None, root: Path) -> tuple[StepExplanation, ...]:
+    """Return what each step of a plan would do, and which way.
+
+    ``last`` is the epoch that it starts from, ``root`` the directory of the warehouse.
+    """
     come = {}
     for stream in plan.streams:
         files = [file for group in stream.inputs for file in group.files]
@@ -65,7 +70,7 @@ def explain(plan: Plan, last: Epoch | None) -> tuple[StepExplanation, ...]:
         come[stream.name] = Incoming(files, gained)
     results = Incoming((), "the results that come")
     kinds = [kind_of(step) for step in plan.steps]
-    ways = expected_ways(plan, plan.base or last, kinds)
+    ways = expected_ways(plan, plan.base or last, root, kinds)
     return tuple(
         replace(kind.explain(number, step, come.get(step.stream, results)), way=way)
         for number, (step, kind, way) in enumerate(zip(plan.steps, kinds, ways, strict=True))

@@ -17,6 +17,7 @@ from warehouse.ingest.batch import Batch, BatchSource, classified, collected_bat
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.ingest.bounds import surely_few
 from warehouse.ingest.classify import WindowMove
+from warehouse.ingest.collected import Wanted
 from warehouse.ingest.dialect import session_settings
 from warehouse.ingest.landing import unchanged
 from warehouse.ingest.local import local_frame
@@ -25,12 +26,12 @@ from warehouse.ingest.unreadable import SPARK_FAILURES, unreadable
 from warehouse.layout import exp_block_sql, sub_index_sql
 from warehouse.layout.columns import CELL, SLOTS, is_system
 from warehouse.objects.path import path_of
-from warehouse.planning.steps import MigrateTable, MoveDeferred, StoreRejected
+from warehouse.planning.steps import MigrateTable, MoveDeferred, MoveWindow, RewriteCells, StoreRejected
 from warehouse.storage.arrow_types import can_be_collected
 from warehouse.storage.cluster import on_cluster
 from warehouse.storage.scan import few, no_rows
 from warehouse.storage.session import lazily
-from warehouse.storage.tables import key_types
+from warehouse.storage.tables import SYSTEM_COLUMNS, key_types
 from warehouse.storage.writer import key_settings
 from warehouse.time import NEVER, slot
 from warehouse.views.maintenance.cache import Cache
@@ -168,7 +169,16 @@ class StreamSource:
             return _archived(self)
         if not any(group.files for group in self.planned.inputs) and _taking(self) is None:
             return empty_batch(self.opened, self.columns)
-        return prepare(self._batch_source, few=self.is_few, kept=self.ahead.read(self.stream.name))
+        return prepare(self._batch_source, few=self.is_few, asked=self._asked)
+
+    @property
+    def _asked(self) -> Wanted:
+        """What the driver asks of a large batch: the rows of the table, if it may write them; columns for a coalesced table."""
+        own = [step for step in self.plan.steps if step.stream == self.stream.name]
+        writes = any(isinstance(step, MoveWindow | RewriteCells) and not (step.former.aged or step.former.moved) for step in own)
+        stored = [*(column.name for column in self.columns), *(name for name, _ in SYSTEM_COLUMNS)]
+        again = any(each.followed == self.stream.name for each in self.plan.streams)
+        return Wanted(self.ahead.read(self.stream.name), stored if writes else (), again)
 
     @property
     def is_few(self) -> bool:

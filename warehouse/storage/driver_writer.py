@@ -1,4 +1,4 @@
-"""Few rows are written by the driver: the files that Spark would write, without a job of Spark's.
+"""Rows that the driver writes: the files that Spark would write, without a job of Spark's.
 
 They are distributed, sorted and encoded in the same way: one run for each (sub-index, expiry block), sorted by (search key,
 ``_exp``) with nulls first and NaN last, row groups, Bloom filters, the second version of Parquet's encodings, no dictionary for
@@ -22,7 +22,7 @@ from warehouse.layout.columns import CELL
 from warehouse.storage.commit import unstage
 from warehouse.storage.fingerprint import name_of
 from warehouse.storage.footers import leaves_of, nearly_unique
-from warehouse.storage.recent_rows import recent_rows
+from warehouse.storage.recent_rows import SMALL, recent_rows
 from warehouse.storage.side_by_side import each
 from warehouse.storage.store import store_of
 
@@ -43,11 +43,11 @@ _SPARK_VERSION = "org.apache.spark.version"
 
 
 class EncodedRun(NamedTuple):
-    """The directory of a file in its table, its rows as they are stored, and its bytes."""
+    """The directory of a file in its table, its bytes, and of a small file the rows as they are stored."""
 
     place: str
-    rows: pa.Table
     content: pa.Buffer
+    rows: pa.Table | None
 
 
 EncodedRuns = Sequence[EncodedRun]
@@ -57,7 +57,7 @@ EncodedRuns = Sequence[EncodedRun]
 def encoded_in_driver(
     rows: pa.Table, *, key: Sequence[str], filtered: Collection[str], file_rows: int, group_rows: int
 ) -> EncodedRuns:
-    """Return rows as a table's next data files.
+    """Return rows as a table's next data files; several are sorted and encoded at a time.
 
     Parameters
     ----------
@@ -71,13 +71,21 @@ def encoded_in_driver(
         The most rows of a file and of a row group.
 
     """
+    order = [*key, "_exp"]
+    in_order = _is_in_order(rows, [*CELL, *order])
+    plain = rows.drop_columns(CELL) if in_order else rows.drop_columns(CELL).combine_chunks()
 
-    def encoded(run: tuple[tuple[int, int], pa.Table]) -> EncodedRun:
-        (cell, block), own = run
-        stored = own.cast(as_stored(own.schema))
-        return EncodedRun(f"sub_index={cell}/exp_block={block}", stored, _encoded(stored, key, filtered, group_rows))
+    def encoded(run: _Place) -> list[EncodedRun]:
+        own = plain.slice(run.places[0], len(run.places)) if in_order else _sorted(plain, run.places, order)
+        return [_encoded_run(run, own.slice(at, file_rows), key, filtered, group_rows) for at in range(0, len(own), file_rows)]
 
-    return each(encoded, _runs(_sorted(rows, [*CELL, *key, "_exp"]), file_rows))
+    return [file for files in each(encoded, _runs(rows, in_order=in_order)) for file in files]
+
+
+def _encoded_run(run: _Place, rows: pa.Table, key: Sequence[str], filtered: Collection[str], group_rows: int) -> EncodedRun:
+    stored = rows.cast(as_stored(rows.schema))
+    content = _encoded(stored, key, filtered, group_rows)
+    return EncodedRun(f"sub_index={run.cell}/exp_block={run.block}", content, stored if content.size <= SMALL else None)
 
 
 def stage_in_driver(runs: EncodedRuns, table: Path) -> Path:
@@ -86,7 +94,8 @@ def stage_in_driver(runs: EncodedRuns, table: Path) -> Path:
     staged = _staged(table, ((run.place, name, run.content) for run, name in named))
     if store_of(table).local_paths:
         for run, name in named:  # where the files move to: the next steps look rows up there
-            recent_rows().keep(str(table / run.place / name), run.rows)
+            if run.rows is not None:
+                recent_rows().keep(str(table / run.place / name), run.rows)
     return staged
 
 
@@ -142,25 +151,54 @@ def _staged(table: Path, files: Iterable[tuple[str, str, pa.Buffer]]) -> Path:
     return staged
 
 
-def _sorted(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Return rows in Spark's order of columns; whole numbers that are in order already cost little."""
-    kinds = [rows.schema.field(name).type for name in columns]
-    if any(rows[name].null_count for name in columns) or not all(map(_is_whole, kinds)):
-        return rows.take(_order(rows, columns))
-    numbers = [rows[name].cast(pa.int64()).to_numpy() for name in columns]
-    return rows if _are_sorted(numbers) else rows.take(pa.array(np.lexsort(numbers[::-1])))
+class _Place(NamedTuple):
+    """A sub-index, an expiry block and the places of the rows that belong there."""
+
+    cell: int
+    block: int
+    places: NDArray[np.int64]
 
 
-def _are_sorted(columns: Sequence[NDArray[np.int64]]) -> bool:
-    """Whether rows of numbers are in order already."""
-    later = np.ones(max(len(columns[0]) - 1, 0), dtype=bool)
-    for column in reversed(columns):
+def _runs(rows: pa.Table, *, in_order: bool) -> list[_Place]:
+    """The runs of rows, by sub-index and expiry block."""
+    cells, blocks = (rows[name].to_numpy() for name in CELL)
+    places = np.arange(len(cells)) if in_order else np.lexsort((blocks, cells))
+    cells, blocks = cells[places], blocks[places]
+    edges = np.flatnonzero((cells[1:] != cells[:-1]) | (blocks[1:] != blocks[:-1])) + 1
+    parts = np.split(places, edges) if len(places) else []
+    return [_Place(int(cells[at]), int(blocks[at]), part) for at, part in zip([0, *edges.tolist()], parts, strict=False)]
+
+
+def _sorted(rows: pa.Table, places: NDArray[np.int64], columns: Sequence[str]) -> pa.Table:
+    """Return the rows at some places in Spark's order of columns."""
+    compared = rows.select(columns).take(pa.array(places)).combine_chunks()
+    if _are_whole(compared, columns):
+        order = np.lexsort(_numbers(compared, columns)[::-1])
+    else:
+        order = _order(compared, columns).to_numpy()
+    return rows.take(pa.array(places[order]))
+
+
+def _is_in_order(rows: pa.Table, columns: Sequence[str]) -> bool:
+    """Whether rows are in order of columns of whole numbers; of others it is not asked."""
+    if not _are_whole(rows, columns):
+        return False
+    numbers = _numbers(rows, columns)
+    later = np.ones(max(rows.num_rows - 1, 0), dtype=bool)
+    for column in reversed(numbers):
         later = (column[1:] > column[:-1]) | ((column[1:] == column[:-1]) & later)
     return bool(later.all())
 
 
-def _is_whole(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_signed_integer(kind) or pa.types.is_timestamp(kind))
+def _are_whole(rows: pa.Table, columns: Sequence[str]) -> bool:
+    """Whether columns are of whole numbers or times, without nulls."""
+    kinds = [rows.schema.field(name).type for name in columns]
+    whole = all(pa.types.is_signed_integer(kind) or pa.types.is_timestamp(kind) for kind in kinds)
+    return whole and not any(rows[name].null_count for name in columns)
+
+
+def _numbers(rows: pa.Table, columns: Sequence[str]) -> list[NDArray[np.int64]]:
+    return [rows[name].cast(pa.int64()).to_numpy() for name in columns]
 
 
 def _order(rows: pa.Table, columns: Sequence[str]) -> pa.Array:
@@ -171,16 +209,6 @@ def _order(rows: pa.Table, columns: Sequence[str]) -> pa.Array:
             values[f"nan_{place}"] = pc.is_nan(rows[name])
         values[f"value_{place}"] = rows[name]
     return pc.sort_indices(pa.table(values), sort_keys=[(name, "ascending", "at_start") for name in values])
-
-
-def _runs(rows: pa.Table, most: int) -> Iterator[tuple[tuple[int, int], pa.Table]]:
-    """Each run of sorted rows with its sub-index and expiry block; a longer one in several pieces."""
-    cells, blocks = (rows[name].to_numpy() for name in CELL)
-    plain = rows.drop_columns(CELL)
-    edges = np.flatnonzero((cells[1:] != cells[:-1]) | (blocks[1:] != blocks[:-1])) + 1
-    for start, end in zip([0, *edges.tolist()], [*edges.tolist(), len(cells)], strict=True):
-        for first in range(start, end, most):
-            yield (int(cells[start]), int(blocks[start])), plain.slice(first, min(most, end - first))
 
 
 def _encoded(rows: pa.Table, key: Sequence[str], filtered: Collection[str], group_rows: int) -> pa.Buffer:

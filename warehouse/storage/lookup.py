@@ -42,6 +42,7 @@ __all__ = [
     "WIDE",
     "Bound",
     "driver_connection",
+    "held_by",
     "leave_to_spark",
     "live_at",
     "looked_up",
@@ -216,6 +217,11 @@ def _matching_in_memory(kept: pa.Table, wanted: pa.Schema, keys: pa.Table | None
         conditions.append(have_key([own.cast(key.type) for own, key in same], keys.columns))
     rows = kept.select([name.translate(LOWER) for name in wanted.names]).rename_columns(wanted.names)
     return rows.filter(reduce(pc.and_, conditions)) if conditions else rows
+
+
+def held_by(rows: pa.Table, where: Sequence[Bound]) -> pa.Table:
+    """Return the rows in memory for which all conditions hold."""
+    return rows.filter(reduce(pc.and_, [_holds(rows[each.column], each) for each in where]))
 
 
 def _holds(column: pa.ChunkedArray, bound: Bound) -> pa.ChunkedArray:

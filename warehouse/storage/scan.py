@@ -23,7 +23,7 @@ from warehouse.layout.columns import CELL, SLOTS, WAITING_SLOT
 from warehouse.limits import limits
 from warehouse.storage.arrow_types import can_be_collected, frame_of
 from warehouse.storage.fingerprint import damaged_of, has_sum, require_whole
-from warehouse.storage.lookup import FILE, looked_up
+from warehouse.storage.lookup import FILE, held_by, looked_up
 from warehouse.storage.snapshot import read_snapshot
 from warehouse.storage.store import store_of
 from warehouse.storage.tables import deferred_schema, rejected_schema, rows_schema
@@ -216,6 +216,22 @@ class TableFiles:
         rows = looked_up(files, stored, None, where, with_file=True)
         return None if rows is None else _in_cells(rows, files).select(to_arrow_schema(schema, timezone="UTC").names)
 
+    def as_many_to_rewrite(
+        self,
+        path: str,
+        version: int,
+        columns: Sequence[Column | ColumnRecord],
+        wanted: Callable[[DataFile], bool],
+        where: Sequence[Bound],
+    ) -> pa.Table | None:
+        """Return what :meth:`to_rewrite` does, of as many rows as the driver writes of a stream."""
+        files = [file for file in self.files(path, version) if wanted(file)]
+        most = limits().written_rows
+        if sum(most + 1 if file.rows is None else file.rows for file in files) > most:
+            return None
+        rows = self.many_to_rewrite(path, version, columns, wanted, most_bytes=2 * limits().written_bytes)
+        return None if rows is None else held_by(rows, where)
+
     def many_to_rewrite(
         self,
         path: str,
@@ -224,19 +240,22 @@ class TableFiles:
         wanted: Callable[[DataFile], bool],
         *,
         beside: Callable[[DataFile], bool] = lambda _: False,
+        most_bytes: int | None = None,
     ) -> pa.Table | None:
         """Return the same as :meth:`to_rewrite`, for many rows: all rows of the wanted files; None if Spark must read them.
 
-        The rows of the files ``beside`` are in memory already, and count towards the bound of the driver.
+        The rows of the files ``beside`` are held already, and count among those that the driver takes; ``most_bytes`` of rows at
+        most, by default ``array_bytes``.
         """
+        most_bytes = limits().array_bytes if most_bytes is None else most_bytes
         schema = _schema_without((), *((column.name, column.type) for column in columns))
         every = self.files(path, version)
         files = [file for file in every if wanted(file)]
         held = [file for file in every if beside(file)]
-        if not can_be_collected(schema) or not fits_arrays([*files, *held]):
+        if not can_be_collected(schema) or not fits_arrays([*files, *held], most_bytes):
             return None
         self.require_whole(files)
-        return read_in_cells(files, to_arrow_schema(schema, timezone="UTC"))
+        return read_in_cells(files, to_arrow_schema(schema, timezone="UTC"), most_bytes=most_bytes)
 
     def some_columns(self, path: str, version: int, wanted: Callable[[DataFile], bool], columns: pa.Schema) -> pa.Table | None:
         """Return some columns, and the cells, of all rows of the wanted files; None when this process cannot read them."""

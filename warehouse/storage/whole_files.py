@@ -24,9 +24,9 @@ _AT_ONCE = 16_384
 """Rows after which bytes are counted, since a footer does not have the expanded size of a dictionary's values."""
 
 
-def fits_arrays(files: Sequence[DataFile]) -> bool:
+def fits_arrays(files: Sequence[DataFile], most_bytes: int) -> bool:
     """Whether files are on a disk of this machine and hold no more than the driver takes as arrays, by their footers."""
-    if any("://" in file.path for file in files) or sum(file.size for file in files) > limits().array_bytes:
+    if any("://" in file.path for file in files) or sum(file.size for file in files) > most_bytes:
         return False
     values = size = 0
     for file in files:
@@ -39,25 +39,27 @@ def fits_arrays(files: Sequence[DataFile]) -> bool:
             group = found.row_group(number)
             values += max((group.column(place).num_values for place in range(group.num_columns)), default=0)
             size += group.total_byte_size
-    return values <= limits().array_values and size <= limits().array_bytes
+    return values <= limits().array_values and size <= most_bytes
 
 
 class _BytesRead:
     """The bytes that several threads have read; too many end all of them."""
 
-    def __init__(self) -> None:
-        self._bytes, self._lock = 0, Lock()
+    def __init__(self, most: int) -> None:
+        self._bytes, self._most, self._lock = 0, most, Lock()
 
     def counted(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             with self._lock:
                 self._bytes += batch.nbytes
-            if self._bytes > limits().array_bytes:
+            if self._bytes > self._most:
                 raise ValueError("the rows are too wide for arrays")
             yield batch
 
 
-def read_in_cells(files: Sequence[DataFile], wanted: pa.Schema, *, whole: bool = True) -> pa.Table | None:
+def read_in_cells(
+    files: Sequence[DataFile], wanted: pa.Schema, *, whole: bool = True, most_bytes: int | None = None
+) -> pa.Table | None:
     """Return the rows of files in their order; None if Arrow cannot read them with these columns, or if they are too wide.
 
     Parameters
@@ -68,10 +70,12 @@ def read_in_cells(files: Sequence[DataFile], wanted: pa.Schema, *, whole: bool =
         The columns, partition columns included.
     whole
         Whether the files are known to be whole; else the pages that are read are verified.
+    most_bytes
+        Upper bound of the bytes of the rows; None: ``array_bytes``.
 
     """
     stored = [name for name in wanted.names if name not in CELL]
-    taken = _BytesRead()
+    taken = _BytesRead(limits().array_bytes if most_bytes is None else most_bytes)
 
     def rows_of(file: DataFile) -> pa.Table:
         with pq.ParquetFile(file.path, page_checksum_verification=not whole) as opened:

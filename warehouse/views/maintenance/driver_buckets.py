@@ -67,27 +67,25 @@ def rewritten(
     for name in (*columns, *state):
         if answer.schema.field(name).type != own.schema.field(name).type:
             raise LeftToSparkError(f"the driver makes another type of {name} than is stored")
-    held, others = own, own.slice(0, 0)
-    if changed is not None:
-        held, others = _parted(own, *changed)
-    others = others.filter(pc.greater(others["_exp"].cast(pa.int64()), move.now))
-    matched = matched_rows(held, answer, columns, state, search_key, layout)
+    of_keys = np.ones(own.num_rows, dtype=bool) if changed is None else _of_keys(own, *changed)
+    matched = matched_rows(own.take(pa.array(np.flatnonzero(of_keys))), answer, columns, state, search_key, layout)
     touched = touched_buckets(matched, stateful=bool(state))
     if not touched:
         return Replacement(None, {}, {}, 0)
-    written, rest = (_in_buckets(rows, list(touched)) for rows in (matched, others))
-    fresh = entered(written, columns, state, move, dated=True)
+    kept = ~of_keys & np.isin(own["sub_index"].to_numpy(), list(touched)) & (own["_exp"].cast(pa.int64()).to_numpy() > move.now)
+    rest = own.filter(pa.array(kept))  # once: a table may have many rows
+    fresh = entered(_in_buckets(matched, list(touched)), columns, state, move, dated=True)
     return replacing(pa.concat_tables([fresh, rest.select(fresh.column_names).cast(fresh.schema)]), touched)
 
 
-def _parted(own: pa.Table, keys: pa.Table, key: Sequence[str]) -> tuple[pa.Table, pa.Table]:
-    """The rows of some keys, and the others."""
+def _of_keys(own: pa.Table, keys: pa.Table, key: Sequence[str]) -> NDArray[np.bool_]:
+    """Whether each row is of one of the keys."""
     names = list(dict.fromkeys(key))
     numbered = own.select(names).append_column(_ROW, pa.array(np.arange(own.num_rows)))
     rows = semi_joined(DriverRows.of(numbered), DriverRows.of(keys), key).selectExpr(_ROW).toArrow()
     of_keys = np.zeros(own.num_rows, dtype=bool)
     of_keys[rows[_ROW].to_numpy()] = True
-    return own.filter(pa.array(of_keys)), own.filter(pa.array(~of_keys))
+    return of_keys
 
 
 def _in_buckets(rows: pa.Table, buckets: Sequence[int]) -> pa.Table:
