@@ -25,7 +25,7 @@ from warehouse.errors import ChangedDeclarationError
 from warehouse.operations.update import UpdateOptions
 from warehouse.planning.steps import ReplaceTable
 from warehouse.serving.aggregate_explanation import explained_aggregate
-from warehouse.time import to_micros
+from warehouse.time import to_datetime, to_micros
 
 from .projects import ANCHOR, Project, StoppedError, at, csv, stop_at, stream, text
 
@@ -186,6 +186,25 @@ def test_a_killed_update_is_finished_once(kind: str, begun: Project, moved: Proj
         assert plain(answers(project, table)) == plain(until)
 
 
+def test_a_file_that_goes_before_its_synopsis_is_written_leaves_its_slots_partial(begun: Project, tmp_path: Path) -> None:
+    """Its stream has the rows, the synopses do not: no window that may miss them is said to be full."""
+    project = begun.copy(tmp_path / "copy")
+    plan, _ = project.updater().plan(_options(6))
+    assert plan is not None
+    number = next(place for place, step in enumerate(plan.steps) if step.stream == "a")
+    with pytest.raises(StoppedError):
+        project.update(6, observer=stop_at(Point.STEP_COMMITTED, number))
+    (project.directory / "landing/a/6.csv").unlink()
+    project.update(6)
+    assert {row["v"] for row in project.stored() if row["b"] == to_datetime(at(5.5))} == {6}
+    land(project, 7)
+    project.update(7)
+    project.update(8)
+    found = {key[2]: (row["n"], row["full"]) for key, row in answers(project, "every").items() if key[2] > 3}
+    assert found == {4: (2, False), 5: (0, False), 6: (0, False), 7: (0, False), 8: (0, True)}
+    assert [finding for finding in check(project.root).findings if finding.severity == "fault"] == []
+
+
 def test_going_back_takes_synopses_and_answers_along(begun: Project, moved: Project, tmp_path: Path) -> None:
     """A rollback answers what is due again without the rows that it took back; once they are loaded again all is as it was."""
     project = begun.copy(tmp_path / "copy")
@@ -238,6 +257,32 @@ def test_an_aggregate_of_a_stream_that_is_there_begins_with_its_history(begun: P
         ("1h", 7): (1, True), ("3h", 7): (3, False), ("5h", 7): (6 if there else 5, False),
     }  # fmt: skip
     assert [state.name for state in project.epoch.tables if state.synopsis is not None] == synopses
+    assert list(check(project.root).findings) == []
+
+
+def test_an_archive_has_the_history_of_rows_that_expired(tmp_path: Path, spark: SparkSession) -> None:
+    """Where landing files are gone: expired rows come from the archive, and only those that were dead on arrival are missing."""
+    project = declared(tmp_path, spark)
+    project.aggregates = {}
+    project.change("a", on_expiry="archive")
+    for hour in (1, 2, 3):
+        land(project, hour)
+        project.update(hour)
+    for file in (project.directory / "landing/a").iterdir():
+        file.unlink()
+    asked = {"from": "a", "group_by": ["k"], "select": {"n": "count(*)", "high": "max(v)"}, "windows": ["7h"], "keep": "8h"}
+    project.aggregates["new"] = asked
+    project.declare()
+    land(project, 6)
+    project.update(6)
+    kept = [row for hour in (1, 2, 3) for row in ROWS[hour] if row[3] > (3 if row[2] > 2 else hour)]
+    rows = [*kept, *ROWS[6]]
+    assert len(rows) == sum(len(ROWS[hour]) for hour in (1, 2, 3, 6)) - 3
+    expected = {key: [row[1] for row in rows if row[0] == key] for key in "ab"}
+    newest = [row for row in project.stored("new") if to_micros(row["window_end"]) == at(6)]
+    assert {row["k"]: (row["n"], row["high"], row["full"]) for row in newest} == {
+        key: (len(values), max(value for value in values if value is not None), False) for key, values in expected.items()
+    }
     assert list(check(project.root).findings) == []
 
 
