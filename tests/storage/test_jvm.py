@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -50,3 +52,15 @@ def test_who_does_not_write_it_may_read_it(cache: Path, monkeypatch: pytest.Monk
     cache.mkdir(exist_ok=True)
     archive.path.write_text("kept")
     assert (jvm.class_archive("") is not None) == read
+
+
+def test_archives_of_killed_processes_go(cache: Path) -> None:
+    """Those of other installations, too, whose archives nobody may ever finish; one that may still be written stays."""
+    cache.mkdir(parents=True)
+    old, young = cache / ".0123456789abcdef.7.jsa", cache / ".0123456789abcdef.8.jsa"
+    for path in (old, young):
+        path.write_text("not whole")
+    os.utime(old, (time.time() - 3600,) * 2)
+    archive = jvm.class_archive("")
+    assert archive is not None
+    assert [path.name for path in cache.iterdir()] == [young.name]

@@ -12,6 +12,8 @@ import hashlib
 import importlib.metadata
 import os
 import shutil
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +23,8 @@ __all__ = ["SMALL_WORK", "ClassArchive", "class_archive", "java_options"]
 
 SMALL_WORK = 64 * 1024 * 1024
 """Bytes of input below which compiling well costs more than it gains."""
+_ABANDONED = 600
+"""Seconds after the last write to a temporary archive from which on nobody can be writing it: a JVM writes it in some seconds."""
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 """One compiler has a code cache of 48 MB by default: sweeping it took a quarter of the time of sessions of many updates."""
 
@@ -70,7 +74,16 @@ def class_archive(class_path: str) -> ClassArchive | None:
         return None
     if not os.access(directory, os.W_OK):
         return None
+    _remove_leftovers(directory)
     return ClassArchive(path, directory / f".{path.stem}.{os.getpid()}.jsa")
+
+
+def _remove_leftovers(directory: Path) -> None:
+    """Remove archives whose processes were killed before they could keep them, of this installation and of others."""
+    for left in directory.glob(".*.*.jsa"):
+        with suppress(OSError):  # another process removed it
+            if time.time() - left.stat().st_mtime > _ABANDONED:
+                left.unlink()
 
 
 def java_options(*, small: bool) -> str:
