@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import pytest
+import sqlglot.parser
 
+from warehouse.errors import PlatformError
 from warehouse.time import HOUR, MINUTE
 from warehouse.views.algebra import (
     AggregateCall,
@@ -24,7 +26,7 @@ from warehouse.views.algebra import (
     Top,
     UnionAll,
 )
-from warehouse.views.language.dialect import as_written
+from warehouse.views.language.dialect import as_written, parse_query
 
 from .catalogs import plan, project, qualified, tree
 
@@ -360,3 +362,10 @@ def test_intervals_of_several_units_stay_one_operand() -> None:
     """INTERVAL 2 HOURS 3 MINUTES is subtracted whole."""
     (column,) = tree("SELECT gone - INTERVAL 2 HOURS 3 MINUTES AS x FROM flights").columns  # type: ignore[union-attr]
     assert column.sql == "`gone` - (INTERVAL '2' HOURS + INTERVAL '3' MINUTES)"
+
+
+def test_a_compiled_sqlglot_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another tool may have installed it in the same environment; its parser cannot be extended."""
+    monkeypatch.setattr(sqlglot.parser, "__file__", "/python/sqlglot/parser.cpython-311-x86_64-linux-gnu.so")
+    with pytest.raises(PlatformError, match="pip uninstall sqlglotc"):
+        parse_query("SELECT k FROM calls")

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import sqlglot
+import sqlglot.parser
 from sqlglot import TokenType, exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
@@ -21,6 +22,7 @@ from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
 
 from warehouse.catalog.identifiers import quoted
+from warehouse.errors import PlatformError
 from warehouse.views.language.faults import TOO_DEEP, RefusedError
 
 if TYPE_CHECKING:
@@ -122,6 +124,10 @@ def expression_of(sql: str) -> exp.Expr:
 
 
 def _parsed(sql: str) -> exp.Query:
+    if not str(sqlglot.parser.__file__).endswith(".py"):
+        raise PlatformError(
+            "the package `sqlglotc` is installed, a compiled sqlglot whose parser views cannot extend; run `pip uninstall sqlglotc`"
+        )
     try:
         trees = [tree for tree in sqlglot.parse(sql, read=_Verbatim) if tree is not None]
     except SqlglotError as error:
