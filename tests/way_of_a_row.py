@@ -28,6 +28,8 @@ from warehouse.views.maintenance.driver_rows import DriverRows
 if TYPE_CHECKING:
     from types import FrameType
 
+    from pyspark.sql import SparkSession
+
     from warehouse.epochs.points import Moment
 
 _ROOT = Path(__file__).parent.parent
@@ -82,12 +84,10 @@ def _has_row(value: object) -> bool:
             return False
 
 
-def _project(directory: Path) -> Project:
+def _project(directory: Path, spark: SparkSession) -> Project:
     """Two streams and a join of them, after two updates; the row has landed."""
     streams = {name: stream(columns=_COLUMNS, landing=f"landing/{name}") for name in "ab"}
-    project = Project(
-        directory, spark_session(SMALL_AND_SHORT), streams, views={"joined": {"sql": _QUERY, "search_key": "k"}}
-    )
+    project = Project(directory, spark, streams, views={"joined": {"sql": _QUERY, "search_key": "k"}})
     header = ",".join(_COLUMNS)
     landed = {
         1: {"a": [row("x", 0.1, 4) + ",a1", row("y", 0.2, 4) + ",a2"], "b": [row("x", 0.1, 4) + ",b1"]},
@@ -102,23 +102,30 @@ def _project(directory: Path) -> Project:
     return project
 
 
+def followed(directory: Path, spark: SparkSession) -> dict[str, dict[str, set[str]]]:
+    """Return the modules that the row crosses, by step, with their functions; the project is made in a directory."""
+    way, project = Way(), _project(directory / "project", spark)
+    threading.setprofile(way.follow)
+    sys.setprofile(way.follow)
+    try:
+        project.update(3, observer=way.observe)
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    assert any(_TEXT in each["one"] for each in project.live("joined"))
+    return way.steps
+
+
 def main(engine: str = "driver") -> None:
     """Print the modules by step; with ``spark`` the view's rows are computed by Spark."""
     os.environ["STREAM_WH_CLASS_ARCHIVE"] = "read"
-    way = Way()
+    if engine == "spark":
+        lookup.LARGE = -1
+        for module in (appended, cache, distinct, joins):
+            module.FEW = 0
     with tempfile.TemporaryDirectory() as directory:
-        project = _project(Path(directory) / "project")
-        if engine == "spark":
-            lookup.LARGE = -1
-            for module in (appended, cache, distinct, joins):
-                module.FEW = 0
-        threading.setprofile(way.follow)
-        sys.setprofile(way.follow)
-        project.update(3, observer=way.observe)
-        sys.setprofile(None)
-        threading.setprofile(None)
-        assert any(_TEXT in each["one"] for each in project.live("joined"))
-    for step, modules in way.steps.items():
+        steps = followed(Path(directory), spark_session(SMALL_AND_SHORT))
+    for step, modules in steps.items():
         stored = [place for place in modules if place.startswith("warehouse/storage/")]
         sys.stdout.write(f"{step}: {len(modules) - len(stored)} modules, and {len(stored)} of storage\n")
         for place, functions in modules.items():

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from warehouse.catalog.durations import seconds_in_duckdb
 from warehouse.ingest.columns import Input
 from warehouse.ingest.conversion import from_text
-from warehouse.ingest.local import local_frame
+from warehouse.storage.arrow_types import local_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

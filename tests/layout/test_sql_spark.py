@@ -6,7 +6,6 @@ from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
-from warehouse.ingest.local import local_frame
 from warehouse.layout import (
     Layout,
     exp_block,
@@ -16,6 +15,7 @@ from warehouse.layout import (
     sub_index,
     sub_index_sql,
 )
+from warehouse.storage.arrow_types import local_frame
 from warehouse.time import MICROSECOND, MINUTE, NEVER, slot
 
 from .strategies import AXES, EXPIRATIONS, INSERTIONS, plain

@@ -8,11 +8,14 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from warehouse.aggregates import intervals
 from warehouse.aggregates.synopses import LEVEL
 from warehouse.checking.check import check
 from warehouse.cli.aggregate_explanation import of_aggregate
 from warehouse.epochs.points import Point
+from warehouse.ingest.batch import placed_batch
 from warehouse.operations.migration import MigrationRequest
 from warehouse.planning import aggregate_plans
 from warehouse.serving.aggregate_explanation import explained_aggregate
@@ -22,11 +25,13 @@ from .drawn_aggregates import VALUES, Drawn, declare, require_equal, require_sou
 from .projects import Project
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     import pytest
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+
+    from warehouse.ingest.batch import Batch
 
 LONG = {"2h": (2, 2), "6h": (6, 2), "24h": (24, 2)}
 SHORT = {"2h": (2, 2), "6h": (6, 2)}
@@ -158,10 +163,15 @@ def test_a_large_synopsis_is_written_again_outside_the_driver(
     assert kept(project)[0] == 4, "what it has is no reason to write it again"
     monkeypatch.undo()
     monkeypatch.setattr(intervals, "WRITTEN_AGAIN", 0)
+
+    def by_spark(rows: DataFrame | pa.Table, opened: Callable[[], SparkSession]) -> Batch:
+        assert not isinstance(rows, pa.Table)
+        return placed_batch(rows, opened)
+
     for windows in (SHORT, LONG):
         estimating(project, windows)
         with monkeypatch.context() as context:
-            context.delattr(synopsis_source, "known_batch")
+            context.setattr(synopsis_source, "placed_batch", by_spark)
             drawn.update(2)
         assert kept(project) == (0, {None})
     assert require_sound(drawn) > 5

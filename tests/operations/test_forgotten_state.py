@@ -6,7 +6,7 @@ from warehouse.catalog.declaration import table_declaration
 from warehouse.epochs.records import TableState, ViewRecord
 from warehouse.layout import keyed_layout
 from warehouse.planning.steps import NodePlan, Plan
-from warehouse.steps.forgotten import forgotten_state
+from warehouse.steps.table_states import forgotten_state
 from warehouse.views.algebra import Distinct, Group, Join, Node, Operator, Scan
 
 LAYOUT = keyed_layout(4)

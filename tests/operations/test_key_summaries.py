@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from warehouse import Warehouse
-from warehouse.advice.joined import join_notes
+from warehouse.advice.advise import join_notes
 from warehouse.checking.check import check
 from warehouse.cli.explanation import of_view
 from warehouse.epochs.records import ViewRecord

@@ -27,7 +27,7 @@ from warehouse.storage.driver_writer import encoded_in_driver, stage_in_driver
 from warehouse.storage.snapshot import DataFile
 from warehouse.storage.whole_files import fits_arrays, read_in_cells
 from warehouse.time import HOUR
-from warehouse.views.maintenance.inputs import Move
+from warehouse.views.maintenance.input_facts import Move
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -9,7 +9,7 @@ from warehouse.coalescing.definition import CoalescedDefinition
 from warehouse.layout import keyed_layout
 from warehouse.steps.coalesced_in_driver import DriverReplacement, no_stored_rows, points_kept, points_of
 from warehouse.time import HOUR
-from warehouse.views.maintenance.inputs import Move
+from warehouse.views.maintenance.input_facts import Move
 
 NEWEST = CoalescedDefinition("s", (("g", "string"),), (("v", "int"),), ("g",), rows=2)
 COLUMNS = [ColumnRecord(name, kind) for name, kind in (*NEWEST.columns, *NEWEST.state)]

@@ -20,7 +20,7 @@ from warehouse.layout import keyed_layout
 from warehouse.steps.coalesced_in_driver import DriverReplacement, no_stored_rows
 from warehouse.steps.shedding import SHED, ShedReplacement, exact_rows
 from warehouse.time import HOUR
-from warehouse.views.maintenance.inputs import Move
+from warehouse.views.maintenance.input_facts import Move
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -24,7 +24,7 @@ from warehouse.storage.entries import entry_at, entry_path
 from warehouse.storage.footers import file_statistics
 from warehouse.storage.local_disk import STAGED
 from warehouse.storage.tables import rows_schema
-from warehouse.storage.writer import write_runs
+from warehouse.storage.writer import RunTable, write_runs
 from warehouse.time import NEVER
 
 if TYPE_CHECKING:
@@ -86,7 +86,8 @@ def test_what_an_attempt_has_left_is_of_no_other_commit(table: Path) -> None:
     """A step that only removes finds files staged by one that did not end: they are dropped."""
     stage_keys(table, "left.parquet", "x")
     none = cast("Any", None)
-    write_runs(none, table, key=[("k", "string")], sizes={}, base=entry_at(table, 0), leaving=lambda *_: False, facts=FACTS)
+    runs = RunTable(table, [("k", "string")], entry_at(table, 0))
+    write_runs(none, runs, sizes={}, leaving=lambda *_: False, facts=FACTS)
     assert _added(table, 1) == []
     assert not (table / STAGED).exists()
 

@@ -15,7 +15,7 @@ from warehouse.storage.entries import LogEntry, entry_at
 from warehouse.storage.footers import without_dictionary
 from warehouse.storage.session import table_session
 from warehouse.storage.snapshot import stored_files
-from warehouse.storage.writer import key_settings, write_runs
+from warehouse.storage.writer import RunTable, key_settings, write_runs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +45,7 @@ def written(spark: SparkSession, table: Path, base: LogEntry, block: int) -> tup
     """Write rows by Spark; return the entry and the columns of the new file that have a dictionary."""
     session = table_session(spark, key_settings(KEY))
     frame = frame_of(session, rows(block))
-    entry = write_runs(frame, table, key=KEY, sizes={(1, block): ROWS}, base=base, leaving=None, facts=FACTS)
+    entry = write_runs(frame, RunTable(table, KEY, base), sizes={(1, block): ROWS}, leaving=None, facts=FACTS)
     (file,) = (each for each in stored_files(table, entry.version) if each.partition["exp_block"] == str(block))
     group = pq.read_metadata(table / unquote(file.path)).row_group(0)
     columns = [group.column(place) for place in range(group.num_columns)]
@@ -75,7 +75,7 @@ def test_what_cannot_be_read_says_nothing(tmp_path: Path) -> None:
     """A file that is gone or damaged is named by whoever needs its rows."""
     table = empty_table(tmp_path / "t")
     base = entry_at(table, 0)
-    entry = write_runs(rows(0), table, key=KEY, sizes={(1, 0): ROWS}, base=base, leaving=None, facts=FACTS)
+    entry = write_runs(rows(0), RunTable(table, KEY, base), sizes={(1, 0): ROWS}, leaving=None, facts=FACTS)
     (file,) = stored_files(table, entry.version)
     place = table / unquote(file.path)
     assert without_dictionary(table, entry.version) == {"Unique", "_ts"}

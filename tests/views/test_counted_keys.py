@@ -18,7 +18,8 @@ from warehouse.views.algebra import Equality, Filter, Join, Named, Project, Scan
 from warehouse.views.costs.chosen_order import InputStatistics, chosen_order, equality_classes
 from warehouse.views.maintenance import counted_keys as module
 from warehouse.views.maintenance.counted_keys import counted_keys
-from warehouse.views.maintenance.inputs import Move, NodeTable
+from warehouse.views.maintenance.input_facts import Move
+from warehouse.views.maintenance.inputs import NodeTable
 
 if TYPE_CHECKING:
     from warehouse.storage.scan import TableFiles

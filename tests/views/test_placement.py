@@ -11,7 +11,7 @@ import pytest
 
 from warehouse.layout import Layout, resolve
 from warehouse.time import HOUR, NEVER, parse_instant
-from warehouse.views.maintenance.inputs import Move
+from warehouse.views.maintenance.input_facts import Move
 from warehouse.views.maintenance.placement import placed
 
 if TYPE_CHECKING:

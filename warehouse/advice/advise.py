@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from warehouse.advice.joined import join_notes
 from warehouse.advice.measured import Measured, measured, workers_of
 from warehouse.advice.past import recent_epochs
 from warehouse.advice.suitable import reason_for, refuse_unsuitable
@@ -23,17 +22,25 @@ from warehouse.layout.advice import (
     decision,
     evaluate,
 )
+from warehouse.promise.allotment import densest_share
+from warehouse.serving.measured import keys_of_join
+from warehouse.serving.owed import owed_of
+from warehouse.views.algebra import Join, stateful_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from warehouse.catalog.model import Catalog
+    from warehouse.epochs.records import TableState
     from warehouse.layout import Layout
     from warehouse.layout.advice import TableAnswer
     from warehouse.serving.pin import Pin
     from warehouse.serving.reader import Reader
 
-__all__ = ["Advice", "advise", "advise_load", "plain", "suppose"]
+__all__ = ["Advice", "advise", "advise_load", "join_notes", "plain", "suppose"]
+
+_WORK = 0.1
+"""A budget of this share of a join's rows is evaluated in a note."""
 
 _DEFAULT_MEMORY = 2**30
 """Heap of a JVM where `spark.driver.memory` says nothing."""
@@ -223,3 +230,24 @@ def plain(layout: Layout) -> Layout:
 def _memory(spark: Mapping[str, str]) -> float:
     found = re.fullmatch(r"(\d+)([kmgt])b?", spark.get("spark.driver.memory", "").lower())
     return int(found[1]) * 1024.0 ** ("kmgt".index(found[2]) + 1) if found else float(_DEFAULT_MEMORY)
+
+
+def join_notes(reader: Reader, state: TableState) -> Iterator[str]:
+    """Yield notes about the join of a view, from key summaries, and about the results that the view owes."""
+    if state.view is None:
+        return
+    join = stateful_of(state.view.node.operator)
+    keys = keys_of_join(reader, join) if isinstance(join, Join) else None
+    if keys is not None:
+        least, most = keys.pairs
+        count = f"{most:,}" if least == most else f"{least:,} to {most:,}"
+        yield f"its join has {count} pairs of live rows with equal keys, by key summaries"
+        if keys.exact and most and state.view.budget is None:
+            counts = [(rows, keys.right.counts.get(key, 0)) for key, rows in keys.left.counts.items() if None not in key]
+            share = densest_share(counts, _WORK)
+            yield f"a budget of a tenth of the rows that it joins would make {share:.0%} of them, the densest keys first"
+    owed = owed_of(state)
+    if owed is not None and not owed.complete:
+        yield owed.text
+        if owed.units:
+            yield owed.cost

@@ -340,35 +340,18 @@ def layout_warnings(draft: Draft) -> Iterator[str]:
         yield from warnings(resolve(**arguments), grid_declared=arguments["grid"] is not None)
 
 
+_OF_FILES = (_required, _column_names, _csv_types, _names_of_syslog, _sources, _partitions, _search_key)
+_OF_LOADING = (_options, _after_load, _store)
+
 RULES: tuple[Callable[[Draft], Iterator[tuple[str, FaultError]]], ...] = (
-    _required,
-    _column_names,
-    _csv_types,
-    _names_of_syslog,
-    _sources,
-    _partitions,
-    _search_key,
+    *_OF_FILES,
     _expressions,
     _lifetimes,
-    _options,
-    _after_load,
-    _store,
+    *_OF_LOADING,
     _archive,
     _layout,
 )
 """Each yields (key within the stream, fault)."""
 
-RELATION_RULES: tuple[Callable[[RelationDraft], Iterator[tuple[str, FaultError]]], ...] = (
-    _required,
-    _column_names,
-    _csv_types,
-    _names_of_syslog,
-    _sources,
-    _partitions,
-    _search_key,
-    _changes,
-    _options,
-    _after_load,
-    _store,
-)
+RELATION_RULES: tuple[Callable[[RelationDraft], Iterator[tuple[str, FaultError]]], ...] = (*_OF_FILES, _changes, *_OF_LOADING)
 """Each yields (key within the relation, fault)."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from warehouse.aggregates.definition import AggregateDefinition, Due
 from warehouse.aggregates.synopses import Synopsis
 from warehouse.coalescing.definition import CoalescedDefinition
 
-__all__ = ["AnswersRecord", "CoalescedRecord", "LazyTable", "ShedRecord", "SynopsisRecord"]
+__all__ = ["AnswersRecord", "CoalescedRecord", "LazyTable", "ShedRecord", "SynopsisRecord", "followed_by"]
 
 
 @dataclass(frozen=True)
@@ -93,3 +94,21 @@ class LazyTable:
     condition: str | None = None
     reads: tuple[str, ...] = ()
     full_from: int | None = None
+
+
+class _OfSynopsis(Protocol):
+    @property
+    def synopsis(self) -> Synopsis: ...
+
+
+class _Defined(Protocol):
+    @property
+    def definition(self) -> AggregateDefinition | CoalescedDefinition: ...
+
+
+def followed_by(synopsis: _OfSynopsis | None, answers: _Defined | None, coalesced: _Defined | None) -> str | None:
+    """Return the stream or view that a table follows, from its record or its plan as one of the three; None: it follows none."""
+    if synopsis is not None:
+        return synopsis.synopsis.source
+    own = coalesced if answers is None else answers
+    return None if own is None else own.definition.source

@@ -13,7 +13,7 @@ from typing import Literal
 
 from warehouse.catalog.declaration import ColumnRecord, Declaration
 from warehouse.coalescing.choosing import Choice
-from warehouse.epochs.following import AnswersRecord, CoalescedRecord, LazyTable, SynopsisRecord
+from warehouse.epochs.following import AnswersRecord, CoalescedRecord, LazyTable, SynopsisRecord, followed_by
 from warehouse.ingest.files import LandingFile, LeftOut
 from warehouse.layout import Layout
 from warehouse.promise.units import Ledger, ViewBudget
@@ -228,11 +228,7 @@ class TableState:
     @property
     def followed(self) -> str | None:
         """The stream or view that it follows as a synopsis, answers or a coalesced table."""
-        if self.synopsis is not None:
-            return self.synopsis.synopsis.source
-        if self.answers is not None:
-            return self.answers.definition.source
-        return None if self.coalesced is None else self.coalesced.definition.source
+        return followed_by(self.synopsis, self.answers, self.coalesced)
 
     @property
     def owner(self) -> str:

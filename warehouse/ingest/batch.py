@@ -31,7 +31,7 @@ from warehouse.ingest.object_copies import copied
 from warehouse.ingest.reading import SOURCE_COLUMNS, read_files, read_records, relative_path, typed, whole
 from warehouse.ingest.rejected import records_of, with_records
 from warehouse.ingest.unreadable import SPARK_FAILURES, unreadable
-from warehouse.layout.columns import WAITING_SLOT
+from warehouse.layout.columns import CELL, WAITING_SLOT
 from warehouse.storage.arrow_types import can_be_collected, frame_of
 from warehouse.storage.prepared import prepared
 from warehouse.storage.tables import REJECTED_COLUMNS, rows_schema
@@ -55,6 +55,7 @@ __all__ = [
     "collected_batch",
     "empty_batch",
     "first_look",
+    "placed_batch",
     "prepare",
     "sample_rows",
 ]
@@ -281,6 +282,31 @@ def empty_batch(opened: Callable[[], SparkSession], columns: Sequence[Column | C
         return Batch(None, BatchCounts(), known=none, opened=opened)
     nulls = [f"CAST(NULL AS {field.dataType.simpleString()}) AS {quoted(field.name)}" for field in fields]
     return Batch(opened().range(0).selectExpr(*nulls), BatchCounts())
+
+
+def placed_batch(rows: DataFrame | pa.Table, opened: Callable[[], SparkSession], *, persisted: bool = False) -> Batch:
+    """Return the batch of rows that are placed: with ``_fate``, live or dead, and their cells.
+
+    Parameters
+    ----------
+    rows
+        The rows.
+    opened
+        Gives the session of frames that are made of rows in the driver.
+    persisted
+        Whether a frame is cached.
+
+    """
+    by = ["_fate", *CELL]
+    if isinstance(rows, pa.Table):
+        table = rows.select(by).group_by(by).aggregate([([], "count_all")]).select([*by, "count_all"])
+        counted = [*zip(*(column.to_pylist() for column in table.columns), strict=True)]
+        return Batch(None, _summed_placed(counted), known=rows, opened=opened)
+    return Batch(rows, _summed_placed(rows.groupBy(*by).count().collect()), persisted)
+
+
+def _summed_placed(summary: Iterable[Sequence[Any]]) -> BatchCounts:
+    return _summed((fate, False, cell, block, None, count, 0, 0) for fate, cell, block, count in summary)
 
 
 def _refuse(stream: Stream, problems: Sequence[FileProblem]) -> None:

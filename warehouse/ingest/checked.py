@@ -18,7 +18,7 @@ from warehouse.errors import ConfigurationError, Problem
 from warehouse.ingest.calculated import calculations, result_type
 from warehouse.ingest.columns import inputs_of
 from warehouse.ingest.guarded import guarded
-from warehouse.ingest.local import local_frame
+from warehouse.storage.arrow_types import local_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -29,8 +29,8 @@ from warehouse.ingest.dialect import is_delimited, is_multiline
 from warehouse.ingest.folder_columns import with_folder_columns
 from warehouse.ingest.json_arrays import is_exact, is_whole
 from warehouse.ingest.json_fields import Parsed, exact_text, json_path, parsed, seen_text
-from warehouse.ingest.local import local_frame
 from warehouse.ingest.record_parts import PLACE_OF_RECORD, SHAPE, FileRecords, called_of, paths_of
+from warehouse.storage.arrow_types import local_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

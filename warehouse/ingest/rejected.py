@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
-from warehouse.ingest.local import local_frame
 from warehouse.ingest.reading import relative_path
+from warehouse.storage.arrow_types import local_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -113,7 +113,7 @@ def with_columns(
         return list(nodes)
     from warehouse.storage.session import own_session  # noqa: PLC0415 - planning alone needs no Spark
     from warehouse.views.maintenance.analysis import shape_of  # noqa: PLC0415 - same
-    from warehouse.views.maintenance.inputs import Move  # noqa: PLC0415 - same
+    from warehouse.views.maintenance.input_facts import Move  # noqa: PLC0415 - same
     from warehouse.views.verification.analyser import Analyser  # noqa: PLC0415 - same
 
     known: dict[str, Sequence[ColumnRecord]] = {

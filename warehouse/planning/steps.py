@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from warehouse.coalescing.choosing import Choice
-from warehouse.epochs.following import LazyTable
+from warehouse.epochs.following import LazyTable, followed_by
 from warehouse.epochs.records import Cause, ColumnRecord, Declaration, Epoch, LeftOut, Loaded
 from warehouse.ingest.files import InputFiles
 from warehouse.layout import Layout, Seal
@@ -329,11 +329,7 @@ class StreamPlan(msgspec.Struct, frozen=True):
     @property
     def followed(self) -> str | None:
         """The stream that it follows as a synopsis, answers or a coalesced table."""
-        if self.synopsis is not None:
-            return self.synopsis.synopsis.source
-        if self.answers is not None:
-            return self.answers.definition.source
-        return None if self.coalesced is None else self.coalesced.definition.source
+        return followed_by(self.synopsis, self.answers, self.coalesced)
 
     @property
     def stored_columns(self) -> tuple[ColumnRecord, ...]:

@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 
 from warehouse.aggregates.synopses import ARRIVED, PARTS, UNTIL
 from warehouse.catalog.identifiers import quoted as spark_quoted
-from warehouse.ingest.batch import Batch, empty_batch
+from warehouse.ingest.batch import Batch, empty_batch, placed_batch
 from warehouse.layout import slot_sql
 from warehouse.steps.duck_rows import rows_in_duckdb
 from warehouse.steps.exact_items import exact_items
@@ -27,7 +27,7 @@ from warehouse.steps.merging import FIRSTS, PLACE, merged
 from warehouse.steps.merging_items import merged_items
 from warehouse.steps.node_source import move_of
 from warehouse.steps.sketches import estimated
-from warehouse.steps.synopsis_source import full_from, known_batch
+from warehouse.steps.synopsis_source import full_from
 from warehouse.steps.window_run import Reach, WindowRun
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.tables import key_types, rows_schema
@@ -232,7 +232,7 @@ class AnswersSource:
         instant = pa.timestamp("us", tz="UTC")
         expires = pc.add(ends, self.own.definition.keep).cast(instant)
         timed = rows.append_column("_ts", ends.cast(instant)).append_column("_exp", expires).append_column("_out", expires)
-        return known_batch(placed(timed, names, self.layout, move_of(self.plan, self.planned)), self.anything)
+        return placed_batch(placed(timed, names, self.layout, move_of(self.plan, self.planned)), self.anything)
 
     def _full_from(self, name: str) -> int:
         """The slot from which a synopsis is complete, as this plan has left it."""

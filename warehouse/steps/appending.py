@@ -9,10 +9,12 @@ import pyarrow as pa
 from warehouse.planning.steps import MoveWindow, RewriteCells
 from warehouse.planning.wording import table_text
 from warehouse.steps.answers_source import ANSWERED, AnswersSource
-from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, framed, gained, stored_columns, united, yes
+from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, gained, stored_columns, yes
 from warehouse.steps.migrating import cell_sizes, replaced
 from warehouse.steps.node_source import NodeSource
+from warehouse.storage.arrow_types import framed, united
 from warehouse.storage.lookup import live_at
+from warehouse.storage.writer import write_runs
 from warehouse.units import counted
 
 if TYPE_CHECKING:
@@ -53,9 +55,10 @@ def _move_window(step: MoveWindow, task: Task) -> Done:
         return bool(passed) or (cell, block) in sealed or (cell, block) in dead
 
     task.ready()
-    entry = task.write_runs(
+    entry = write_runs(
         rows,
-        sizes,
+        task.runs,
+        sizes=sizes,
         leaving=leaving if sealed or dead or step.expired else None,
         facts=task.batch_facts(
             step.table_id, batch, gained=gained(batch), sealed=len(sealed),
@@ -77,9 +80,10 @@ def _rewrite_cells(step: RewriteCells, task: Task) -> Done:
         _count(sizes, task, held)
     rows = _with_former(step, task, stored, sizes)
     task.ready()
-    entry = task.write_runs(
+    entry = write_runs(
         rows,
-        sizes,
+        task.runs,
+        sizes=sizes,
         leaving=lambda cell, block: cell in step.cells or (cell, block) in former,
         facts=task.batch_facts(
             step.table_id, batch, gained=gained(batch), planned=len(step.cells),
@@ -137,7 +141,7 @@ def _with_former(
         parts.append(left)
     source = task.appending()
     arrived = source.batch.live(stored_columns(source), by_spark=any(not isinstance(part, pa.Table) for part in parts))
-    return united([arrived, *parts], source)
+    return united([arrived, *parts], stored_columns(source), source)
 
 
 def _count(sizes: _Cells, task: Task, cells: AbstractSet[tuple[int, int]]) -> None:

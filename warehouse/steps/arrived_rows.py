@@ -1,4 +1,4 @@
-"""The rows that arrived in a stream, dead or alive, for the tables that follow it: its batch, and earlier rows.
+"""The rows that arrived in a stream or a view, dead or alive, for the tables that follow it: its batch, and earlier rows.
 
 Rows from before a table existed are read from loaded landing files that still exist, or from the stream and its archive: from the
 source with more rows.
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.aggregates.synopses import ARRIVED
@@ -19,6 +20,7 @@ from warehouse.errors import UnreadableFilesError
 from warehouse.ingest.batch import BatchSource, prepare
 from warehouse.ingest.classify import WindowMove
 from warehouse.layout import slot_sql
+from warehouse.views.maintenance.placement import slots_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,8 +36,9 @@ if TYPE_CHECKING:
     from warehouse.planning.steps import Plan, StreamPlan
     from warehouse.steps.stream_source import StreamSource
     from warehouse.storage.scan import TableFiles
+    from warehouse.views.maintenance.inputs import NodeTable
 
-__all__ = ["ARRIVED_FATES", "ARRIVED_ROWS", "LOADED", "ArrivedRows", "FollowingSource"]
+__all__ = ["ARRIVED_FATES", "ARRIVED_ROWS", "LOADED", "ArrivedResults", "ArrivedRows", "FollowingSource"]
 
 ARRIVED_FATES = ("live", "dead")
 ARRIVED_ROWS = f"_fate IN {ARRIVED_FATES}"
@@ -145,6 +148,44 @@ class ArrivedRows:
         landed: Batch | None = vars(self).get("_landed")
         if landed is not None:
             landed.release()
+
+
+@dataclass(frozen=True, eq=False)
+class ArrivedResults:
+    """The rows that a plan adds to a synopsis of a view: the plan's entry for it, and the view's table as the plan left it.
+
+    A view's row arrives at its ``_ts``, the latest of its parts. No table has results that began and ended between two updates;
+    the source of the view's node has them. If the plan builds the view, results that ended before are no longer known.
+    """
+
+    own: SynopsisPlan
+    table: NodeTable
+
+    def known(self) -> pa.Table | None:
+        """Return few rows in the driver, in the form of a batch; None: Spark must read them."""
+        if self.own.history or self.own.built:
+            return None
+        came = self.table.came()
+        if came is None:
+            return None
+        slots = slots_of(came["_ts"].cast(pa.int64()).to_numpy(), self.table.move)
+        fates = pa.array(["live"] * came.num_rows, pa.string())
+        return came.append_column("_fate", fates).append_column("_arrival_slot", pa.array(slots, pa.int64()))
+
+    def parts(self) -> Iterator[DataFrame]:
+        """Yield the rows: the view's columns, ``_ts``, ``_exp``, and the slot of arrival."""
+        yield self._slotted(self.table.arrived(), self.own.since if self.own.built else None)
+        if self.own.history:
+            yield self._slotted(self.table.before(), self.own.since)
+
+    def _slotted(self, rows: DataFrame, since: int | None) -> DataFrame:
+        move = self.table.move
+        own = [quoted(column.name) for column in self.table.columns]
+        found = rows.selectExpr(*own, "_ts", "_exp", f"{slot_sql('_ts', move.anchor, move.interval)} AS {ARRIVED}")
+        return found if since is None else found.where(f"{ARRIVED} > {since}L")
+
+    def release(self) -> None:
+        """Do nothing: no rows are cached."""
 
 
 @dataclass(frozen=True, eq=False)

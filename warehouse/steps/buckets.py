@@ -11,8 +11,10 @@ from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.planning.steps import MoveRelation, RewriteBuckets
 from warehouse.planning.wording import table_text
 from warehouse.steps.coalesced_source import CoalescedSource
-from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, united, yes
+from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, stored_columns, yes
 from warehouse.steps.node_source import move_of
+from warehouse.storage.arrow_types import united
+from warehouse.storage.writer import write_runs
 from warehouse.views.maintenance.keyed import Replacement
 from warehouse.views.maintenance.placement import bucket_sql
 from warehouse.views.maintenance.versions import changes_of, rewritten, versions_of
@@ -39,9 +41,10 @@ def _moved(step: MoveRelation, task: Task, source: StreamSource) -> Done:
     if content is None or content.rows is None:
         return Done(counts=batch.counts)
     task.ready()
-    entry = task.write_runs(
-        united([content.rows], source),
-        {(bucket, 0): count for bucket, count in content.sizes.items()},
+    entry = write_runs(
+        united([content.rows], stored_columns(source), source),
+        task.runs,
+        sizes={(bucket, 0): count for bucket, count in content.sizes.items()},
         leaving=lambda bucket, _: bucket in content.sizes,
         facts=task.batch_facts(
             step.table_id, batch, gained=list(content.fresh.items()), planned=len(content.sizes)
@@ -94,9 +97,10 @@ def _rewrite_buckets(step: RewriteBuckets, task: Task) -> Done:
     task.ready()
     fresh = sum(result.fresh.values())
     counts = {"inserted": fresh, "rows": fresh, "dead": source.lost_rows}
-    entry = task.write_runs(
-        united([result.rows], source),
-        _sizes(result, task),
+    entry = write_runs(
+        united([result.rows], stored_columns(source), source),
+        task.runs,
+        sizes=_sizes(result, task),
         leaving=lambda bucket, block: _leaves(result, bucket, block),
         facts=task.replaced_facts(
             step.table_id, counts=counts, gained=list(result.fresh.items()), planned=len(result.sizes)

@@ -25,8 +25,8 @@ from warehouse.storage.side_by_side import each
 from warehouse.time import NEVER
 from warehouse.views.maintenance.cache import FEW
 from warehouse.views.maintenance.driver_buckets import buckets_of
+from warehouse.views.maintenance.input_facts import Changed
 from warehouse.views.maintenance.keyed import MovedCells, Replacement, replacing
-from warehouse.views.maintenance.known_rows import Changed
 from warehouse.views.maintenance.placement import slots_of
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from warehouse.coalescing.definition import CoalescedDefinition
     from warehouse.layout import Layout
     from warehouse.storage.driver_writer import EncodedRuns
-    from warehouse.views.maintenance.inputs import Move
+    from warehouse.views.maintenance.input_facts import Move
 
 __all__ = ["ArrayReplacement", "MadeOfArrays", "in_numbers"]
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from warehouse.catalog.declaration import ColumnRecord
     from warehouse.coalescing.definition import CoalescedDefinition
     from warehouse.layout import Layout
-    from warehouse.views.maintenance.inputs import Move
+    from warehouse.views.maintenance.input_facts import Move
 
 __all__ = ["DriverReplacement", "GroupReplacement", "asked", "no_stored_rows", "points_of"]
 

@@ -15,14 +15,15 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
-from warehouse.coalescing.cells import Cells, block_sql
-from warehouse.coalescing.definition import HOLDS, STAMPS
-from warehouse.coalescing.islands import AT, SPARK, Edge, coalesced, within
+from warehouse.coalescing.cells import Cells
+from warehouse.coalescing.definition import HOLDS
+from warehouse.coalescing.islands import AT
 from warehouse.ingest.guarded import guarded
 from warehouse.layout.columns import CELL
 from warehouse.limits import limits
 from warehouse.steps.arrived_rows import LOADED, ArrivedRows, FollowingSource
 from warehouse.steps.coalesced_as_arrays import ArrayReplacement, MadeOfArrays, in_numbers
+from warehouse.steps.coalesced_by_spark import SparkReplacement
 from warehouse.steps.coalesced_in_driver import DriverReplacement, no_stored_rows, points_kept, points_of
 from warehouse.steps.node_source import move_of
 from warehouse.steps.shedding import ShedReplacement, exact_rows
@@ -35,8 +36,6 @@ from warehouse.views.language.driver_sql import LeftToSparkError
 from warehouse.views.maintenance.cache import Cache
 from warehouse.views.maintenance.driver_buckets import buckets_of
 from warehouse.views.maintenance.inputs import NodeTable
-from warehouse.views.maintenance.keyed import MovedCells, Replacement, changed_keys, placeless, replacement
-from warehouse.views.maintenance.keys import semi_joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -50,7 +49,8 @@ if TYPE_CHECKING:
     from warehouse.ingest.batch import Batch
     from warehouse.planning.following import CoalescedPlan
     from warehouse.storage.driver_writer import EncodedRuns
-    from warehouse.views.maintenance.known_rows import Changed
+    from warehouse.views.maintenance.input_facts import Changed
+    from warehouse.views.maintenance.keyed import Replacement
 
 __all__ = ["CoalescedSource"]
 
@@ -202,8 +202,7 @@ class CoalescedSource(FollowingSource):
         own = self._own
         if definition.same is None:
             return ShedReplacement(definition, self.layout, table.move, own, self._in_driver.coalesced(self._in_driver.own))
-        exact = self._rows(self._held, self._points, self._edge, None).toArrow()
-        return ShedReplacement(definition, self.layout, table.move, own, exact)
+        return ShedReplacement(definition, self.layout, table.move, own, self._by_spark.rows().toArrow())
 
     @cached_property
     def _in_driver(self) -> DriverReplacement:
@@ -216,31 +215,7 @@ class CoalescedSource(FollowingSource):
             arrived if points is None else points.toArrow(),
         )  # fmt: skip
 
-    @cached_property
-    def _edge(self) -> Edge:
-        """Where the window begins: the least member of a window of rows is the one after as many as are too many."""
-        definition, stored, points = self.definition, self._held, self._points
-        if definition.window is not None:
-            return Edge(self.plan.window_time - definition.window)
-        groups = [quoted(name) for name in definition.groups]
-        stamps = [] if stored is None else [stored.selectExpr(*groups, f"explode({STAMPS}) AS {AT}")]
-        stamps += [] if points is None else [points.select(*groups, AT)]
-        if not stamps:
-            return Edge()
-        every = self.cache.add(reduce(DataFrame.unionByName, stamps).distinct())
-        surplus = every.count() - (definition.rows or 0)
-        if surplus <= 0:
-            return Edge()
-        order = [F.col(AT).asc(), *(F.col(name).asc_nulls_first() for name in groups)]
-        literals = [f"if({name} IS NULL, 'NULL', {_literal(name, kind)})" for name, kind in zip(groups, self._kinds, strict=True)]
-        first = every.orderBy(*order).offset(surplus).limit(1).selectExpr(AT, *literals).collect()[0]
-        return Edge(first[0], tuple(first[1:]))
-
-    @property
-    def _kinds(self) -> list[str]:
-        return [kind for _, kind in self.definition.group_by]
-
-    # --- rows to write ---
+    # --- what is written ---
 
     @cached_property
     def _few(self) -> DriverReplacement | None:
@@ -401,97 +376,28 @@ class CoalescedSource(FollowingSource):
         """The driver's replacement for a table without shedding; None if Spark must make it."""
         return self._few or self._many
 
-    @cached_property
+    @property
     def replacement(self) -> Replacement:
         """The new content of the buckets in which rows changed."""
         if self._shedding is not None:
             return self._shedding.replacement
-        if self._made is not None:
-            return self._made.replacement
-        definition, table, points = self.definition, self._table, self._points
-        old, edge = table.own(), self._edge
-        if points is None and old is None:
-            return Replacement(None, {}, {}, 0)
-        keys = None if old is None or not definition.groups else changed_keys(self._changed(old, points, edge), self.cache)
-        if keys is not None and keys.values is not None and not keys.values.num_rows:
-            return Replacement(None, {}, {}, 0)
-        rows = self.cache.add(self._rows(old, points, edge, None if keys is None else keys.rows))
-        made = replacement(
-            placeless(rows) if old is None else old, rows, keys, definition.groups, of_keys=old,
-            columns=[name for name, _ in definition.columns], search_key=definition.search_key,
-            state=[name for name, _ in definition.state], layout=self.layout, move=table.move, cache=self.cache, timed=True,
-        )  # fmt: skip
-        return self._apart(made) if old is not None and in_numbers(definition) and self._cells.apart else made
-
-    def _apart(self, made: Replacement) -> Replacement:
-        """The same rows, the closed ones in cells."""
-        cells, rows = self._cells, made.rows
-        if not isinstance(rows, DataFrame):
-            return made
-        block = f"CASE WHEN open THEN 0L ELSE {block_sql('unix_micros(valid_from)', cells.edge, cells.window)} END"
-        blocks = [0, *cells.span(self.plan.window_time)]
-        sizes = {(bucket, each): -(-count // len(blocks)) for bucket, count in made.sizes.items() for each in blocks}
-        leaving = {(bucket, 0) for bucket in made.sizes} | cells.within(made.sizes)
-        return replace(made, rows=rows.withColumn("exp_block", F.expr(block)), cells=MovedCells(sizes, leaving))
-
-    def _changed(self, old: DataFrame, points: DataFrame | None, edge: Edge) -> DataFrame:
-        """The groups with points, and groups with a row that the edge cuts; all groups if the window changed."""
-        groups = [quoted(name) for name in self.definition.groups]
-        now = self.plan.window_time
-        inside = f"coalesce({within(edge, f'{STAMPS}[0]', groups)}, false)"  # null for a null group at the edge, which has left
-        cut = "true" if self._shorter else f"NOT {inside} AND unix_micros(_exp) > {now}L"
-        parts = [old.where(cut).select(*groups)]
-        parts += [] if points is None else [points.select(*groups)]
-        return reduce(DataFrame.unionByName, parts).distinct()
-
-    def _rows(self, old: DataFrame | None, points: DataFrame | None, edge: Edge, keys: DataFrame | None) -> DataFrame:
-        """The rows of the changed groups as they are now."""
-        definition, session = self.definition, self.session
-        stored = self._none() if old is None else semi_joined(old, keys, definition.groups)
-        arrived = session.range(0).selectExpr(*self._no_points()) if points is None else points
-        query = coalesced(definition, SPARK, edge, stored="{stored}", arrived="{arrived}")
-        if definition.same is None:
-            return session.sql(query.whole(), stored=stored, arrived=arrived)
-        near = session.sql(query.near, stored=stored, arrived=arrived)
-        near = near.withColumn("_tried", guarded(session, definition.same)).withColumn("_same", F.expr("_tried.v"))
-        rest = session.sql(query.rest, stored=stored, arrived=arrived)
-        return session.sql(query.rows("{near}", "{rest}"), near=near, rest=rest)
-
-    def _none(self) -> DataFrame:
-        nulls = [f"CAST(NULL AS {column.type}) AS {quoted(column.name)}" for column in self.columns]
-        return self.session.range(0).selectExpr(*nulls, "CAST(NULL AS timestamp) AS _ts", "CAST(NULL AS timestamp) AS _exp")
-
-    def _no_points(self) -> list[str]:
-        """The columns of points."""
-        kinds = (*self.definition.group_by, *self.definition.values)
-        return [*(f"CAST(NULL AS {kind}) AS {quoted(name)}" for name, kind in kinds), f"0L AS {AT}"]
+        return self._by_spark.replacement if self._made is None else self._made.replacement
 
     @cached_property
+    def _by_spark(self) -> SparkReplacement:
+        """What Spark makes of all points."""
+        definition = self.definition
+        cells = self._cells if in_numbers(definition) else None
+        return SparkReplacement(
+            definition, self.layout, self._table.move, self.columns, self._held, self._points, lambda: self.session, self.cache,
+            self._shorter, cells,
+        )  # fmt: skip
+
+    @property
     def _losses(self) -> dict[str, int]:
         """How many points had left the window before they were loaded, and how many had the group and stamp of another."""
         if self.definition.ledger and self.definition.same is None:
             return self._in_driver.losses
         if not self.definition.ledger and self._made is not None:
             return self._made.losses
-        points = self._points
-        if points is None:
-            return {"points": 0, "late": 0, "repeated": 0}
-        groups = [quoted(name) for name in self.definition.groups]
-        inside = within(self._edge, AT, groups)
-        stamps = points.where(inside).select(*groups, AT)
-        known = self._held
-        new = stamps.distinct()
-        if known is not None:
-            held = known.selectExpr(*groups, f"explode({STAMPS}) AS {AT}")
-            new = new.join(held, [new[name].eqNullSafe(held[name]) for name in (*groups, AT)], "left_anti")
-        counted = points.selectExpr("count(*)", f"count_if({inside})").collect()[0]
-        return {"points": counted[0], "late": counted[0] - counted[1], "repeated": counted[1] - new.count()}
-
-
-def _literal(name: str, kind: str) -> str:
-    """Return the SQL that formats a value of a group as an SQL literal."""
-    if kind == "string":
-        return f"concat('''', replace(replace({name}, '\\\\', '\\\\\\\\'), '''', '\\\\'''), '''')"
-    if kind in ("date", "timestamp"):
-        return f"concat('{kind} ''', CAST({name} AS string), '''')"
-    return f"CAST({name} AS string)"
+        return self._by_spark.losses

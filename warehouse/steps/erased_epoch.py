@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from warehouse.epochs.records import Epoch, Erased, ErasedRows, Loaded, Removed, SideTable, StepSeconds, TableState
 from warehouse.errors import NoEpochError
 from warehouse.planning.steps import EraseRows
-from warehouse.steps.forgotten import forgotten_state
-from warehouse.steps.outcome import node_state
 from warehouse.steps.progress import moved_partitions, moved_side, removed_files
+from warehouse.steps.table_states import forgotten_state, node_state
 
 if TYPE_CHECKING:
     from warehouse.steps.outcome import Outcome

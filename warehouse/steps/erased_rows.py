@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
-from warehouse.ingest.local import local_frame
 from warehouse.layout.tasks import FILE_ROWS, largest_file
 from warehouse.planning.steps import EraseRows
 from warehouse.planning.wording import table_text
 from warehouse.steps.erased_keys import keys_of_erasure
 from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, yes
+from warehouse.storage.arrow_types import local_frame
 from warehouse.storage.commit import CommitFacts, commit, stage, unstage
 from warehouse.storage.scan import TableFiles
 from warehouse.storage.session import table_session
 from warehouse.storage.tables import FOUND_BY
-from warehouse.storage.writer import key_settings, write_rows, write_runs
+from warehouse.storage.writer import RunTable, key_settings, write_rows, write_runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,11 +55,8 @@ def _erase_rows(step: EraseRows, task: Task) -> Done:
         parts = ((part.sub_index, part.exp_block, part.rows) for part in state.partitions)
         entry = write_runs(
             rows,
-            table,
-            key=key,
+            RunTable(table, key, task.head, task.target_rows),
             sizes={(cell, block): count for cell, block, count in parts if (cell, block) in leaving},
-            target_rows=task.target_rows,
-            base=task.head,
             leaving=lambda cell, block: (cell, block) in leaving,
             facts=facts,
         )

@@ -20,9 +20,10 @@ from warehouse.errors import ForeignChangeError, MissingPartError, UnreadableFil
 from warehouse.ingest.unreadable import SPARK_FAILURES
 from warehouse.planning.restoring import settled
 from warehouse.planning.steps import CreateTable, RestoreTable
+from warehouse.steps.epoch import epoch_of
 from warehouse.steps.erased_epoch import erased_epoch
 from warehouse.steps.kind import Task
-from warehouse.steps.outcome import Outcome, epoch_of
+from warehouse.steps.outcome import Outcome
 from warehouse.steps.progress import after_restoring, expected_commits, progress
 from warehouse.steps.registry import kind_of
 from warehouse.steps.relanding import restore_archived

@@ -5,32 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-import pyarrow as pa
-
-from warehouse.catalog.identifiers import quoted
 from warehouse.epochs.points import Moment, Point
 from warehouse.steps.answers_source import AnswersSource
 from warehouse.steps.coalesced_source import CoalescedSource
 from warehouse.steps.node_source import NodeSource
 from warehouse.steps.stream_source import StreamSource
 from warehouse.steps.synopsis_source import SynopsisSource
-from warehouse.storage.arrow_types import frame_of
 from warehouse.storage.commit import CommitFacts
 from warehouse.storage.tables import SYSTEM_COLUMNS
-from warehouse.storage.writer import write_runs
+from warehouse.storage.writer import RunTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from warehouse.epochs.points import Observer
     from warehouse.epochs.records import LandingFile, Partition, TableState
     from warehouse.ingest.batch import Batch
     from warehouse.ingest.batch_counts import BatchCounts
     from warehouse.planning.steps import Plan
-    from warehouse.storage.driver_writer import EncodedRuns
     from warehouse.storage.entries import LogEntry
     from warehouse.storage.scan import TableFiles
 
@@ -43,10 +38,8 @@ __all__ = [
     "StepExplanation",
     "Task",
     "Way",
-    "framed",
     "gained",
     "stored_columns",
-    "united",
     "yes",
 ]
 
@@ -196,30 +189,10 @@ class Task:
         own = source.commit_metadata if isinstance(source, CoalescedSource) else {}
         return self.facts(table_id, left_out=left_out, **own, **more)
 
-    def write_runs(
-        self,
-        rows: DataFrame | pa.Table,
-        sizes: Mapping[tuple[int, int], int],
-        *,
-        leaving: Callable[[int, int], bool] | None,
-        facts: CommitFacts,
-        table_metadata: Mapping[str, Any] | None = None,
-        encoded: EncodedRuns | None = None,
-    ) -> LogEntry:
-        """Commit rows as sorted runs of the table; parameters as for :func:`warehouse.storage.writer.write_runs`."""
-        return write_runs(
-            rows,
-            self.table,
-            key=self.rows().key,
-            sizes=sizes,
-            target_rows=self.target_rows,
-            base=self.head,
-            leaving=leaving,
-            facts=facts,
-            table_metadata=table_metadata,
-            staged=self.staged,
-            encoded=encoded,
-        )
+    @property
+    def runs(self) -> RunTable:
+        """The table of rows as the commit of the step changes it."""
+        return RunTable(self.table, self.rows().key, self.head, self.target_rows, self.staged)
 
     def ready(self) -> None:
         """Say that the step is ready to commit. While Spark writes a stream's rows, the driver works ahead."""
@@ -244,24 +217,6 @@ class Task:
 def stored_columns(source: Source) -> list[str]:
     """Return the names of the columns of a table of rows: the source's and the system's."""
     return [*(column.name for column in source.columns), *(name for name, _ in SYSTEM_COLUMNS)]
-
-
-def united(parts: Sequence[DataFrame | pa.Table], source: Source) -> DataFrame | pa.Table:
-    """Return the rows of several parts, with the columns of a table of rows; in the driver if all parts are there."""
-    known = [part for part in parts if isinstance(part, pa.Table)]
-    if len(known) == len(parts):
-        first, *others = (part.select(stored_columns(source)) for part in known)
-        return pa.concat_tables([first, *(part.cast(first.schema) for part in others)])
-    columns = [quoted(name) for name in stored_columns(source)]
-    rows, *more = (framed(part, source).select(*columns) for part in parts)
-    for frame in more:
-        rows = rows.unionByName(frame)
-    return rows
-
-
-def framed(rows: DataFrame | pa.Table, source: Source) -> DataFrame:
-    """Return rows as a data frame of Spark's, also if they are in the driver."""
-    return frame_of(source.session, rows) if isinstance(rows, pa.Table) else rows
 
 
 def gained(batch: Batch) -> list[tuple[int, int]]:

@@ -14,9 +14,11 @@ from warehouse.planning.steps import MigrateTable
 from warehouse.planning.wording import table_text
 from warehouse.steps.coalesced_source import CoalescedSource
 from warehouse.steps.definitions import table_metadata
-from warehouse.steps.kind import Done, Kind, StepExplanation, Task, gained, stored_columns, united, yes
+from warehouse.steps.kind import Done, Kind, StepExplanation, Task, gained, stored_columns, yes
 from warehouse.steps.stream_source import StreamSource, reshaped
 from warehouse.steps.synopsis_source import SynopsisSource
+from warehouse.storage.arrow_types import united
+from warehouse.storage.writer import write_runs
 from warehouse.time import NEVER
 
 if TYPE_CHECKING:
@@ -87,9 +89,10 @@ def _migrate(step: MigrateTable, task: Task) -> Done:
         more["gained"] = gained(batch)
     metadata = table_metadata(step, "rows", task)
     task.ready()
-    entry = task.write_runs(
-        united(parts, source),
-        sizes,
+    entry = write_runs(
+        united(parts, columns, source),
+        task.runs,
+        sizes=sizes,
         leaving=lambda *_: True,
         facts=task.facts(step.table_id, **more) if batch is None else task.batch_facts(step.table_id, batch, **more),
         table_metadata=metadata,

@@ -10,10 +10,8 @@ import pyarrow as pa
 from msgspec import to_builtins
 from pyspark.sql import DataFrame
 
-from warehouse.ingest.batch import Batch, empty_batch
-from warehouse.ingest.batch_counts import BatchCounts
-from warehouse.layout.columns import CELL
-from warehouse.storage.arrow_types import frame_of
+from warehouse.ingest.batch import empty_batch, placed_batch
+from warehouse.storage.arrow_types import frame_of, framed
 from warehouse.storage.deltalog import commits_after
 from warehouse.time import at_slot
 from warehouse.views.algebra import AntiJoin, Distinct, scanned
@@ -21,9 +19,9 @@ from warehouse.views.maintenance.appended import appended
 from warehouse.views.maintenance.budgeted import Made, made_within
 from warehouse.views.maintenance.distinct import moved_values, spared
 from warehouse.views.maintenance.feeds import window_lengths
-from warehouse.views.maintenance.inputs import Move, NodeTable
+from warehouse.views.maintenance.input_facts import Dead, Move
+from warehouse.views.maintenance.inputs import NodeTable
 from warehouse.views.maintenance.keyed import Replacement
-from warehouse.views.maintenance.known_rows import Dead
 from warehouse.views.maintenance.placement import placed
 from warehouse.views.maintenance.replaced import replaced
 from warehouse.views.maintenance.set_aside import put_aside
@@ -36,6 +34,7 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.declaration import ColumnRecord
     from warehouse.epochs.records import Epoch, TableState
+    from warehouse.ingest.batch import Batch
     from warehouse.ingest.files import LeftOut
     from warehouse.layout import Layout
     from warehouse.planning.steps import NodePlan, Plan, StreamPlan
@@ -46,8 +45,6 @@ __all__ = ["OWED", "NodeSource", "move_of", "node_tables"]
 
 OWED = "owed"
 """The key of the ledger of a view under a budget in a commit's metadata."""
-
-_PLACE = ("_fate", *CELL)
 
 
 def move_of(plan: Plan, planned: NodePlan | StreamPlan) -> Move:
@@ -162,11 +159,8 @@ class NodeSource:
         else:
             values = self.values if isinstance(self.inputs.core, Distinct) and not self.idle else None
             entered = None if self.idle else appended(self.inputs, values)
-        if entered is None:
-            return empty_batch(self.inputs.opened, self.columns)
-        if isinstance(entered, DataFrame):
-            return Batch(entered, _counts(entered))
-        return Batch(None, _counted(entered), known=entered, opened=self.inputs.opened)
+        opened = self.inputs.opened
+        return empty_batch(opened, self.columns) if entered is None else placed_batch(entered, opened)
 
     @cached_property
     def made(self) -> Made | None:
@@ -228,8 +222,7 @@ class NodeSource:
     @cached_property
     def lost(self) -> DataFrame | None:
         """The short-lived results, which no epoch showed; None if they are unknown."""
-        found = self._lost
-        return frame_of(self.session, found) if isinstance(found, pa.Table) else found
+        return None if self._lost is None else framed(self._lost, self)
 
     @property
     def dead(self) -> Dead | None:
@@ -270,20 +263,3 @@ class NodeSource:
     def release(self) -> None:
         """Drop the cached rows."""
         self.inputs.cache.release()
-
-
-def _counts(rows: DataFrame) -> BatchCounts:
-    return _summed((row[0], row[1], row[2], row[3]) for row in rows.groupBy(*_PLACE).count().collect())
-
-
-def _counted(rows: pa.Table) -> BatchCounts:
-    counted = rows.select(_PLACE).group_by(_PLACE).aggregate([([], "count_all")]).select([*_PLACE, "count_all"])
-    return _summed(zip(*(column.to_pylist() for column in counted.columns), strict=True))
-
-
-def _summed(summary: Iterable[tuple[str, int, int, int]]) -> BatchCounts:
-    counted = list(summary)
-    cells = {(sub_index, block): count for fate, sub_index, block, count in counted if fate == "live"}
-    live = sum(cells.values())
-    dead = sum(count for fate, _, _, count in counted if fate == "dead")
-    return BatchCounts(rows=live + dead, live=live, dead=dead, cells=cells)

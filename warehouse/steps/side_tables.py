@@ -8,11 +8,11 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
-from warehouse.ingest.local import local_frame
 from warehouse.layout.columns import OWED_RESULT, WAITING_SLOT
 from warehouse.planning.steps import DropOverdue, MoveDeferred, StoreRejected, StoreRestored
 from warehouse.planning.wording import table_text
-from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, framed, yes
+from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, yes
+from warehouse.storage.arrow_types import framed, local_frame
 from warehouse.storage.commit import CommitFacts
 from warehouse.storage.overdue import drop_overdue
 from warehouse.storage.tables import FOUND_BY

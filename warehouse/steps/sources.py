@@ -31,9 +31,9 @@ from warehouse.storage.session import INTERPRETED, lazily
 from warehouse.storage.writer import key_settings
 from warehouse.views.algebra import scanned, tables_read
 from warehouse.views.maintenance.cache import Cache
+from warehouse.views.maintenance.input_facts import Dead
 from warehouse.views.maintenance.inputs import NodeInputs
 from warehouse.views.maintenance.joins import PUSHED_KEYS
-from warehouse.views.maintenance.known_rows import Dead
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from warehouse.steps.stream_source import StreamSource
     from warehouse.storage.deltalog import Commit
     from warehouse.storage.own_commits import TableProgress
-    from warehouse.views.maintenance.inputs import Move, NodeTable
-    from warehouse.views.maintenance.known_rows import Changed
+    from warehouse.views.maintenance.input_facts import Changed, Move
+    from warehouse.views.maintenance.inputs import NodeTable
 
 __all__ = ["Sources"]
 

@@ -13,21 +13,19 @@ from warehouse.catalog.archives import EXPIRED_AT
 from warehouse.catalog.declaration import stream_of
 from warehouse.catalog.identifiers import quoted
 from warehouse.errors import MissingPartError, UnreadableFilesError
-from warehouse.ingest.batch import Batch, BatchSource, classified, collected_batch, empty_batch, prepare
-from warehouse.ingest.batch_counts import BatchCounts
+from warehouse.ingest.batch import Batch, BatchSource, classified, collected_batch, empty_batch, placed_batch, prepare
 from warehouse.ingest.bounds import surely_few
 from warehouse.ingest.classify import WindowMove
 from warehouse.ingest.collected import Wanted
 from warehouse.ingest.dialect import session_settings
 from warehouse.ingest.landing import unchanged
-from warehouse.ingest.local import local_frame
 from warehouse.ingest.rejected import with_records
 from warehouse.ingest.unreadable import SPARK_FAILURES, unreadable
 from warehouse.layout import exp_block_sql, sub_index_sql
-from warehouse.layout.columns import CELL, SLOTS, is_system
+from warehouse.layout.columns import SLOTS, is_system
 from warehouse.objects.path import path_of
 from warehouse.planning.steps import MigrateTable, MoveDeferred, MoveWindow, RewriteCells, StoreRejected
-from warehouse.storage.arrow_types import can_be_collected
+from warehouse.storage.arrow_types import can_be_collected, local_frame
 from warehouse.storage.cluster import on_cluster
 from warehouse.storage.scan import few, no_rows
 from warehouse.storage.session import lazily
@@ -316,13 +314,10 @@ def _archived(source: StreamSource) -> Batch:
         .persist(StorageLevel.MEMORY_AND_DISK)
     )  # fmt: skip
     try:
-        counted = rows.groupBy(*CELL).count().collect()
+        return placed_batch(rows, source.opened, persisted=True)
     except SPARK_FAILURES:
         rows.unpersist()
         raise
-    cells = {(row["sub_index"], row["exp_block"]): row["count"] for row in counted}
-    total = sum(cells.values())
-    return Batch(rows, BatchCounts(rows=total, live=total, cells=cells), persisted=True)
 
 
 def _judged(rows: DataFrame, source: StreamSource) -> DataFrame:

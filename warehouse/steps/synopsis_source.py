@@ -20,12 +20,9 @@ from pyspark.sql.types import StructType
 from warehouse.aggregates.synopses import ARRIVED, BATCH, LEVEL, PARTS, UNTIL
 from warehouse.catalog.duck_sql import quoted as duck_quoted
 from warehouse.catalog.identifiers import quoted
-from warehouse.ingest.batch import Batch, empty_batch
-from warehouse.ingest.batch_counts import BatchCounts
+from warehouse.ingest.batch import Batch, empty_batch, placed_batch
 from warehouse.layout import slot_sql
-from warehouse.layout.columns import CELL
-from warehouse.steps.arrived_results import ArrivedResults
-from warehouse.steps.arrived_rows import ArrivedRows, FollowingSource
+from warehouse.steps.arrived_rows import ArrivedResults, ArrivedRows, FollowingSource
 from warehouse.steps.duck_rows import rows_in_duckdb
 from warehouse.steps.interval_rows import interval_rows
 from warehouse.steps.local_states import calculable, local_states, slot_of
@@ -49,7 +46,7 @@ if TYPE_CHECKING:
     from warehouse.storage.deltalog import Commit
     from warehouse.views.maintenance.inputs import NodeTable
 
-__all__ = ["EARLIEST", "LACKING", "SynopsisSource", "full_from", "known_batch", "lacks_files"]
+__all__ = ["EARLIEST", "LACKING", "SynopsisSource", "full_from", "lacks_files"]
 
 EARLIEST = "earliest"
 """The key of a commit's metadata with the first slot of its rows."""
@@ -114,18 +111,14 @@ class SynopsisSource(FollowingSource):
             found = self.query.toArrow() if self.together is None else self.together(self.planned.name)
         if self.own.synopsis.levels:
             found = self._with_intervals(found)
-        return empty_batch(self.opened, self.columns) if found is None else known_batch(found, self.opened)
+        return empty_batch(self.opened, self.columns) if found is None else placed_batch(found, self.opened)
 
     @property
     def _written_by_spark(self) -> Batch:
         """All rows of a synopsis that is written again."""
         if self.query is None:
             raise TypeError(f"{self.planned.name} is not carried")
-        rows = self.query.where("_fate = 'live'")
-        counted = rows.groupBy(*CELL).count().collect()
-        cells = {(row["sub_index"], row["exp_block"]): row["count"] for row in counted}
-        total = sum(cells.values())
-        return Batch(rows, BatchCounts(rows=total, live=total, cells=cells))
+        return placed_batch(self.query.where("_fate = 'live'"), self.opened)
 
     def _with_intervals(self, gained: pa.Table | None) -> pa.Table | None:
         """Add the rows of longer intervals, which the driver merges from the rows of slots and from stored rows."""
@@ -293,13 +286,6 @@ class SynopsisSource(FollowingSource):
 def _of_slots(rows: DataFrame, names: Sequence[str]) -> DataFrame:
     """The rows of slots of a synopsis that may have longer intervals."""
     return rows.where(f"{LEVEL} = 0") if LEVEL in names else rows
-
-
-def known_batch(rows: pa.Table, opened: Callable[[], SparkSession]) -> Batch:
-    """Return a batch of live rows in the driver; ``opened`` returns a session for frames made from them."""
-    counted = rows.select(CELL).group_by(CELL).aggregate([([], "count_all")]).select([*CELL, "count_all"])
-    cells = {(cell, block): count for cell, block, count in zip(*(each.to_pylist() for each in counted.columns), strict=True)}
-    return Batch(None, BatchCounts(rows=rows.num_rows, live=rows.num_rows, cells=cells), known=rows, opened=opened)
 
 
 def lacks_files(first: Commit | None, metadata: Mapping[str, Any], read_without: Sequence[str]) -> bool:

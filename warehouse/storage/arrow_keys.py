@@ -1,4 +1,4 @@
-"""Finds rows in memory by the values of some columns, by Arrow: for few rows that is faster than a query of a database."""
+"""Finds rows in memory by the values of some columns and by their times, by Arrow: for few rows faster than a database."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["EqualRows", "equal_rows", "group_numbers", "have_key", "is_exact"]
+__all__ = ["EqualRows", "distinct_keys", "equal_rows", "group_numbers", "have_key", "is_exact", "overlapping"]
 
 _AT_ONCE = 1_000_000
 """Pairs that are in memory at once."""
@@ -54,6 +54,20 @@ def have_key(columns: Sequence[pa.ChunkedArray], keys: Sequence[pa.ChunkedArray]
     count = len(columns[0])
     numbers = _numbers_of_both(columns, keys)
     return pa.array(np.isin(numbers[:count], numbers[count:]))
+
+
+def distinct_keys(columns: Sequence[pa.ChunkedArray], *, nulls: bool) -> pa.Table:
+    """Return the distinct values of some columns, with or without those that have a null.
+
+    Examples
+    --------
+    >>> distinct_keys([pa.chunked_array([["a", None, "a"]])], nulls=False).to_pylist()
+    [{'key_0': 'a'}]
+
+    """
+    names = [f"key_{place}" for place in range(len(columns))]  # a column may be asked for twice
+    values = pa.table(dict(zip(names, columns, strict=True))).group_by(names).aggregate([]).select(names)
+    return values if nulls else values.drop_null()
 
 
 def group_numbers(columns: Sequence[pa.ChunkedArray]) -> NDArray[np.int64]:
@@ -134,6 +148,46 @@ def equal_rows(left: Sequence[pa.ChunkedArray], right: Sequence[pa.ChunkedArray]
     held = numbers[count:][order]
     first, last = (np.searchsorted(held, numbers[:count], side=side) for side in ("left", "right"))
     return EqualRows(order, first, last - first)
+
+
+def overlapping(
+    equal: EqualRows, left: Sequence[NDArray[np.int64]], right: Sequence[NDArray[np.int64]], *, most: int
+) -> list[NDArray[np.int64]] | None:
+    """Return the pairs of equal rows whose lives overlap: they begin last and end first; None if they are more than ``most``.
+
+    Parameters
+    ----------
+    equal
+        The pairs.
+    left, right
+        When the rows of each table begin, and when they end; then other times at which they leave something.
+    most
+        How many pairs are returned at most.
+
+    Returns
+    -------
+    list
+        The row numbers in the left and in the right table, then the times of the pairs.
+
+    Examples
+    --------
+    >>> equal = equal_rows([pa.chunked_array([["a", "a"]])], [pa.chunked_array([["a"]])], nulls=False)
+    >>> lives = [np.array([0, 5]), np.array([4, 9])], [np.array([3]), np.array([5])]
+    >>> [each.tolist() for each in overlapping(equal, *lives, most=9)], overlapping(equal, *lives, most=0)
+    ([[0], [0], [3], [4]], None)
+
+    """
+    found: list[tuple[NDArray[np.int64], ...]] = []
+    count = 0
+    for rows, others in equal.parts():
+        begins = np.maximum(left[0][rows], right[0][others])
+        ends = [np.minimum(one[rows], other[others]) for one, other in zip(left[1:], right[1:], strict=True)]
+        meet = begins < ends[0]
+        found.append(tuple(each[meet] for each in (rows, others, begins, *ends)))
+        count += int(meet.sum())
+        if count > most:
+            return None
+    return [np.concatenate(parts) for parts in zip(*found, strict=True)] or [np.array([], np.int64)] * (2 + len(left))
 
 
 def _numbers_of_both(above: Sequence[pa.ChunkedArray], below: Sequence[pa.ChunkedArray]) -> NDArray[np.int64]:

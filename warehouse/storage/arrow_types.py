@@ -1,11 +1,12 @@
-"""Which rows can pass through Arrow to Python and back, and which values Spark and DuckDB compare in the same way."""
+"""Rows as Arrow tables in the driver or as Spark's frames: which can pass from one to the other, and rows of both together."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -18,12 +19,19 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from warehouse.catalog.identifiers import quoted
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["bytes_taken", "can_be_collected", "compared_alike", "frame_of"]
+__all__ = ["bytes_taken", "can_be_collected", "compared_alike", "frame_of", "framed", "local_frame", "united"]
+
+class _InSession(Protocol):
+    @property
+    def session(self) -> SparkSession: ...
+
 
 _GATHERED = (BinaryType, BooleanType, DateType, NumericType, TimestampType)
 
@@ -59,6 +67,40 @@ def frame_of(session: SparkSession, rows: pa.Table, schema: StructType | None = 
     if not rows.num_rows:
         rows = pa.Table.from_batches([pa.RecordBatch.from_pylist([], schema=rows.schema)])
     return session.createDataFrame(rows) if schema is None else session.createDataFrame(rows, schema)
+
+
+def local_frame(session: SparkSession, rows: Sequence[tuple[Any, ...]], schema: str) -> DataFrame:
+    """Return a data frame of ``rows``; ``schema`` is DDL such as ``"file string, record bigint"``.
+
+    PySpark makes a frame of a list by way of Python workers, started on the executors as the ``python3`` of their path, which
+    need be neither there nor of the driver's version. By way of Arrow the rows become a local relation of the plan.
+
+    Raises
+    ------
+        pyarrow.ArrowInvalid: a value that its column's type cannot hold.
+
+    """
+    fields = cast("StructType", StructType.fromDDL(schema))
+    arrow = to_arrow_schema(fields, timezone="UTC")
+    columns = [pa.array([row[place] for row in rows], field.type) for place, field in enumerate(arrow)]
+    return session.createDataFrame(pa.Table.from_arrays(columns, schema=arrow), fields)
+
+
+def framed(rows: DataFrame | pa.Table, source: _InSession) -> DataFrame:
+    """Return rows as a frame of Spark's; the session of ``source`` is opened only for rows in the driver."""
+    return frame_of(source.session, rows) if isinstance(rows, pa.Table) else rows
+
+
+def united(parts: Sequence[DataFrame | pa.Table], columns: Sequence[str], source: _InSession) -> DataFrame | pa.Table:
+    """Return some columns of the rows of several parts: in the driver if all parts are there, else in a session."""
+    known = [part for part in parts if isinstance(part, pa.Table)]
+    if len(known) == len(parts):
+        first, *others = (part.select(columns) for part in known)
+        return pa.concat_tables([first, *(part.cast(first.schema) for part in others)])
+    rows, *more = (framed(part, source).select(*map(quoted, columns)) for part in parts)
+    for frame in more:
+        rows = rows.unionByName(frame)
+    return rows
 
 
 def bytes_taken(rows: pa.Table, taken: pa.Array) -> float:

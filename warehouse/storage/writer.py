@@ -7,6 +7,7 @@ of the table's own session (small row groups, a Bloom filter and no dictionary f
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from warehouse.storage.driver_writer import EncodedRuns
     from warehouse.storage.entries import LogEntry
 
-__all__ = ["ROW_GROUP_ROWS", "encoded_runs", "key_settings", "place", "write_rows", "write_runs"]
+__all__ = ["ROW_GROUP_ROWS", "RunTable", "encoded_runs", "key_settings", "place", "write_rows", "write_runs"]
 
 
 ROW_GROUP_ROWS = 10_000
@@ -68,17 +69,39 @@ def encoded_runs(rows: pa.Table, key: Sequence[tuple[str, str]], target_rows: in
     )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class RunTable:
+    """The table of runs that a commit changes.
+
+    Parameters
+    ----------
+    path
+        The table's directory.
+    key
+        (column, type) of the search key, in order.
+    base
+        The table's newest entry, which the commit must follow.
+    target_rows
+        Rows of a file, by :func:`warehouse.layout.tasks.file_rows`.
+    staged
+        Called when the rows are written and not yet committed; if it raises an error, the table does not change.
+
+    """
+
+    path: Path
+    key: Sequence[tuple[str, str]]
+    base: LogEntry
+    target_rows: int = FILE_ROWS
+    staged: Callable[[], None] | None = None
+
+
 def write_runs(
     rows: DataFrame | pa.Table,
-    table: Path,
+    table: RunTable,
     *,
-    key: Sequence[tuple[str, str]],
     sizes: Mapping[tuple[int, int], int],
-    target_rows: int = FILE_ROWS,
-    base: LogEntry,
     leaving: Callable[[int, int], bool] | None,
     facts: CommitFacts,
-    staged: Callable[[], None] | None = None,
     table_metadata: Mapping[str, Any] | None = None,
     encoded: EncodedRuns | None = None,
 ) -> LogEntry:
@@ -90,51 +113,41 @@ def write_runs(
         The table's columns, partition columns included, in a session with the table's :func:`key_settings`; or few of them in the
         driver, which then writes them itself.
     table
-        The table's directory.
-    key
-        (column, type) of the search key, in order.
+        The table, and what the commit is made on.
     sizes
         Expected rows per (sub-index, expiry block); they decide how the write is divided into tasks.
-    target_rows
-        Rows of a file, by :func:`warehouse.layout.tasks.file_rows`.
-    base
-        The table's newest entry, which the commit must follow.
     leaving
         Whether the files of a (sub-index, expiry block) leave the table in the same commit. None: the commit only adds.
     facts
         The commit's metadata.
-    staged
-        Called when the rows are written and not yet committed; if it raises an error, the table does not change.
     table_metadata
         The action that also changes the table's columns or key; None: they stay.
     encoded
         The result of :func:`encoded_runs` for the rows, if it was called before.
 
     """
-    directory = None
+    directory, names = None, [name for name, _ in table.key]
     if isinstance(rows, pa.Table) and rows.num_rows:
-        directory = stage_in_driver(encoded_runs(rows, key, target_rows) if encoded is None else encoded, table)
-        if staged is not None:
-            staged()
+        files = encoded_runs(rows, table.key, table.target_rows) if encoded is None else encoded
+        directory = stage_in_driver(files, table.path)
     elif sizes and not isinstance(rows, pa.Table):
-        settings = {**_filter_sizes(key, sizes), **_dictionaries(table, base.version, sum(sizes.values()))}
-        names = [name for name, _ in key]
+        settings = {**_filter_sizes(table.key, sizes), **_dictionaries(table.path, table.base.version, sum(sizes.values()))}
         order = (*CELL, *map(quoted, names), "_exp")
-        placed = place(rows, names, sizes, target_rows)
-        directory = stage(placed, table, CELL, largest_file(target_rows), order, settings)
-        if staged is not None:
-            staged()
+        placed = place(rows, names, sizes, table.target_rows)
+        directory = stage(placed, table.path, CELL, largest_file(table.target_rows), order, settings)
     else:
-        unstage(table)  # files of an attempt that did not finish are not of this commit
+        unstage(table.path)  # files of an attempt that did not finish are not of this commit
+    if directory is not None and table.staged is not None:
+        table.staged()
     return commit(
-        table,
-        base,
-        statistics=statistics_columns(key),
+        table.path,
+        table.base,
+        statistics=statistics_columns(table.key),
         leaving=None if leaving is None else lambda values: leaving(values["sub_index"], values["exp_block"]),
         facts=facts,
         staged=directory,
         table_metadata=table_metadata,
-        summarized=[name for name, _ in key],
+        summarized=names,
     )
 
 

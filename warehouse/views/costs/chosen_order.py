@@ -1,4 +1,4 @@
-"""The join order of a step, from its batch: the number of arrived rows, of their values, and the sizes of the windows.
+"""The order of a step's joins, from its batch: the number of arrived rows, of their values, and the sizes of the windows.
 
 Rates drift, so each step chooses again (window-joins sheet, 8.3). The cost is that of a batch of hash joins: intermediate
 rows. Up to five inputs every order is costed; above that the sheet's heuristic chooses. Where inputs join on several
@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 from warehouse.views.costs.join_order import JoinInput, all_costs, batch_cost, best_order
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from warehouse.views.algebra import Join
     from warehouse.views.costs.join_order import KeyCounts
 
-__all__ = ["InputStatistics", "chosen_order", "equality_classes"]
+__all__ = ["InputStatistics", "chosen_order", "connecting", "equality_classes", "probes"]
 
 _ALL_ORDERS_UP_TO = 5
 _MOSTLY_DIFFERENT = 0.8
@@ -58,6 +58,43 @@ def equality_classes(join: Join) -> tuple[Mapping[str, str], ...]:
     for number, column in sorted(parent):
         classes[number][column] = "{}.{}".format(*root((number, column)))
     return tuple(classes)
+
+
+def connecting(join: Join, there: set[int], number: int) -> list[tuple[str, str]]:
+    """Return (column there, column of the next input) of the equalities that connect an input with those joined."""
+    pairs = []
+    for each in join.equal:
+        if each.right == number and each.left in there:
+            pairs.append((each.left_column, each.right_column))
+        elif each.left == number and each.right in there:
+            pairs.append((each.right_column, each.left_column))
+    return pairs
+
+
+def probes(join: Join, start: int, order: Sequence[int]) -> Iterator[tuple[int, list[tuple[str, str]]]]:
+    """Yield how one input is joined with the others in order, each as soon as an equality connects it.
+
+    Yields
+    ------
+    tuple
+        The number of an input, and what it is joined on: (column so far, column there).
+
+    Examples
+    --------
+    >>> from warehouse.views.algebra import Equality, Join, Scan
+    >>> equal = (Equality(0, "a", 1, "b"), Equality(1, "c", 2, "d"))
+    >>> list(probes(Join((Scan("x"), Scan("y"), Scan("z")), equal), 0, (2, 0, 1)))
+    [(1, [('a', 'b')]), (2, [('c', 'd')])]
+    """
+    todo = [number for number in order if number != start]
+    there = {start}
+    while todo:
+        number = next((each for each in todo if connecting(join, there, each)), None)
+        if number is None:
+            raise ValueError(f"no equality connects input {todo[0]} of the join with the others")
+        todo.remove(number)
+        yield number, connecting(join, there, number)
+        there.add(number)
 
 
 def chosen_order(join: Join, statistics: Sequence[InputStatistics], counts: KeyCounts | None = None) -> tuple[int, ...]:

@@ -126,7 +126,7 @@ def expression_of(sql: str) -> exp.Expr:
 def _parsed(sql: str) -> exp.Query:
     if not str(sqlglot.parser.__file__).endswith(".py"):
         raise PlatformError(
-            "the package `sqlglotc` is installed, a compiled sqlglot whose parser views cannot extend; run `pip uninstall sqlglotc`"
+            "the package `sqlglotc` is installed, compiled, so views cannot extend its parser; run `pip uninstall sqlglotc`"
         )
     try:
         trees = [tree for tree in sqlglot.parse(sql, read=_Verbatim) if tree is not None]

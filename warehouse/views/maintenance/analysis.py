@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from warehouse.layout import Layout
     from warehouse.views.algebra import Node
-    from warehouse.views.maintenance.inputs import Move
+    from warehouse.views.maintenance.input_facts import Move
 
 __all__ = ["Shape", "shape_of"]
 

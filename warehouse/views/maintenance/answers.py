@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from warehouse.views.algebra import Operator, Order
     from warehouse.views.maintenance.driver_rows import Frame
-    from warehouse.views.maintenance.inputs import Move
+    from warehouse.views.maintenance.input_facts import Move
 
 __all__ = ["answer", "for_ever", "newest_rows", "terms_of"]
 

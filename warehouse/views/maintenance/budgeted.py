@@ -19,7 +19,7 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.layout.columns import OWED_RESULT
 from warehouse.promise.allotment import Worth, allotted, spent
 from warehouse.promise.units import LAST, Position, Unit, slice_end
-from warehouse.storage.arrow_types import frame_of
+from warehouse.storage.arrow_types import framed
 from warehouse.views.maintenance.feeds import LOADED
 from warehouse.views.maintenance.keys import semi_joined
 from warehouse.views.maintenance.set_aside import SetAside
@@ -231,7 +231,7 @@ def _united(rows: Sequence[DataFrame | pa.Table], inputs: NodeInputs) -> DataFra
     known = [part for part in rows if isinstance(part, pa.Table)]
     if len(known) == len(rows):
         return pa.concat_tables(known, promote_options="default")  # rounds differ in which columns can be null
-    first, *more = (frame_of(inputs.session, part) if isinstance(part, pa.Table) else part for part in rows)
+    first, *more = (framed(part, inputs) for part in rows)
     for other in more:
         first = first.unionByName(other)
     return first

@@ -54,7 +54,7 @@ def counted_keys(
     tables
         The tables that they read.
     arrived
-        The number of rows that arrived at each input, and the rows where they are in the driver.
+        The number of rows that arrived at each input, and the columns of ``classes`` of them, where these are in the driver.
 
     """
     if len(operators) < _SEVERAL or sum(rows for rows, _ in arrived) < _WORTH or len({*_names(classes)}) != 1:

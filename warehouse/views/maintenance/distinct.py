@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from warehouse.layout import Layout
-    from warehouse.views.maintenance.inputs import Move, NodeInputs
+    from warehouse.views.maintenance.input_facts import Move
+    from warehouse.views.maintenance.inputs import NodeInputs
     from warehouse.views.maintenance.keyed import Replacement
 
 __all__ = ["appearances", "moved_values", "spared"]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from warehouse.views.algebra import Join
     from warehouse.views.maintenance.driver_rows import Frame
-    from warehouse.views.maintenance.inputs import Move
+    from warehouse.views.maintenance.input_facts import Move
 
 __all__ = [
     "CARRIED",

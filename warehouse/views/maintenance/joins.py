@@ -19,20 +19,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
-from warehouse.storage.arrow_keys import equal_rows
+from warehouse.storage.arrow_keys import distinct_keys, equal_rows, overlapping
 from warehouse.storage.arrow_types import bytes_taken, can_be_collected, compared_alike, frame_of
 from warehouse.storage.lookup import FAILURES, MATCHES, WIDE, leave_to_spark
 from warehouse.time import NEVER
 from warehouse.views.algebra import scanned
-from warehouse.views.costs.chosen_order import InputStatistics, chosen_order, equality_classes
+from warehouse.views.costs.chosen_order import InputStatistics, chosen_order, connecting, equality_classes, probes
 from warehouse.views.language.driver_sql import LeftToSparkError
 from warehouse.views.maintenance.cache import FEW, collected
 from warehouse.views.maintenance.counted_keys import counted_keys
@@ -54,10 +53,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from numpy.typing import NDArray
     from pyspark.sql import DataFrame, SparkSession
 
-    from warehouse.storage.arrow_keys import EqualRows
     from warehouse.views.algebra import Join, Operator, OuterJoin
     from warehouse.views.maintenance.driver_rows import Frame
     from warehouse.views.maintenance.inputs import NodeInputs
@@ -67,7 +64,6 @@ __all__ = [
     "ArrivedSide",
     "Earlier",
     "JoinInputs",
-    "connecting",
     "join_inputs",
     "joined",
     "local_results",
@@ -75,9 +71,6 @@ __all__ = [
     "outer_joined",
     "without_end",
 ]
-
-_Rows = TypeVar("_Rows")
-"""Rows of Spark's, or in the driver."""
 
 BROADCAST_ROWS = 500_000
 """A larger delta is shuffled like any other join; a smaller one is sent to where the windows are."""
@@ -142,24 +135,16 @@ def join_inputs(join: Join, inputs: NodeInputs) -> JoinInputs:
     """Read the inputs of a join."""
     classes = equality_classes(join)
     arrived = tuple(_arrived(each, own, inputs) for each, own in zip(join.inputs, classes, strict=True))
-    came = [(each.statistics.arrived, each.known) for each in arrived]
+    came = [
+        (each.statistics.arrived, None if each.known is None else each.known.select([*own]))
+        for each, own in zip(arrived, classes, strict=True)
+    ]
     counts = None if inputs.move.first else counted_keys(join.inputs, classes, inputs.tables, came)
     order = chosen_order(join, [each.statistics for each in arrived], counts)
     if inputs.move.first:
         return JoinInputs(arrived, None, order)
     earlier = (Earlier(each, join.where is None, inputs.tables, inputs.move.before) for each in join.inputs)
     return JoinInputs(arrived, tuple(earlier), order)
-
-
-def connecting(join: Join, there: set[int], number: int) -> list[tuple[str, str]]:
-    """Return (column there, column of the next input) of the equalities that connect an input with those joined."""
-    pairs = []
-    for each in join.equal:
-        if each.right == number and each.left in there:
-            pairs.append((each.left_column, each.right_column))
-        elif each.left == number and each.right in there:
-            pairs.append((each.right_column, each.left_column))
-    return pairs
 
 
 @dataclass(frozen=True)
@@ -292,10 +277,10 @@ def new_results(join: Join, inputs: JoinInputs) -> DataFrame | None:
 
 def joined(join: Join, inputs: Sequence[Frame]) -> Frame:
     """Return the join of whole inputs, for a recomputation."""
-    first = inputs[0].selectExpr("*", "_ts AS _since")
-    sides: dict[int, Frame] = {number: without_end(rows) for number, rows in enumerate(inputs[1:], start=1)}
-    met = _in_order(join, 0, first, range(len(inputs)), lambda rows, number, on: _probe(rows, sides[number], on, join))
-    return _results(met, join)
+    rows = inputs[0].selectExpr("*", "_ts AS _since")
+    for number, on in probes(join, 0, range(len(inputs))):
+        rows = _probe(rows, without_end(inputs[number]), on, join)
+    return _results(rows, join)
 
 
 def outer_joined(join: OuterJoin, left: Frame, right: Frame) -> Frame:
@@ -318,34 +303,10 @@ def _term(
     first = next((each for each in order if each != start and connecting(join, {start}, each)), None)
     if first is not None and not large:
         sides = {**sides, first: _narrowed(sides[first], delta, connecting(join, {start}, first), null_safe=join.null_safe)}
-
-    def probed(rows: DataFrame, number: int, on: Sequence[tuple[str, str]]) -> DataFrame:
-        return _probe(rows if large else F.broadcast(rows), sides[number], on, join)
-
-    return _results(_in_order(join, start, delta.rows, order, probed), join)
-
-
-def _in_order(
-    join: Join,
-    start: int,
-    rows: _Rows,
-    order: Sequence[int],
-    probed: Callable[[_Rows, int, Sequence[tuple[str, str]]], _Rows],
-) -> _Rows:
-    """Join one input with the others in order, each as soon as an equality connects it.
-
-    ``probed`` returns the rows so far joined with the input of that number on (column so far, column there).
-    """
-    todo = [number for number in order if number != start]
-    there = {start}
-    while todo:
-        number = next((each for each in todo if connecting(join, there, each)), None)
-        if number is None:
-            raise ValueError(f"no equality connects input {todo[0]} of the join with the others")
-        todo.remove(number)
-        rows = probed(rows, number, connecting(join, there, number))
-        there.add(number)
-    return rows
+    rows = delta.rows
+    for number, on in probes(join, start, order):
+        rows = _probe(rows if large else F.broadcast(rows), sides[number], on, join)
+    return _results(rows, join)
 
 
 def _results(rows: Frame, join: Join) -> Frame:
@@ -430,21 +391,19 @@ def _local_term(
     join: Join, start: int, inputs: JoinInputs, known: Sequence[pa.Table], new: Sequence[int], asked: AbstractSet[str] | None
 ) -> pa.Table:
     """The join of rows that arrived at one input with earlier rows of the others, and new rows of those in ``new``."""
-    before = inputs.before or ()
-
-    def probed(rows: pa.Table, number: int, on: Sequence[tuple[str, str]]) -> pa.Table:
+    before, rows = inputs.before or (), known[start]
+    for number, on in probes(join, start, inputs.order):
         if any(rows.schema.field(one).type != known[number].schema.field(other).type for one, other in on):
             raise LeftToSparkError("columns of different types are compared")
         if not all(compared_alike(rows.schema.field(one).type) for one, _ in on):
             raise LeftToSparkError("the engines may compare the columns of the join in different ways")
-        keys = _distinct_keys(rows, [one for one, _ in on], nulls=join.null_safe)
+        keys = distinct_keys([rows[one] for one, _ in on], nulls=join.null_safe)
         side = before[number].looked_up([other for _, other in on], keys, asked)
         if side is None:
             raise LeftToSparkError("Spark is to read the rows from before")
         side = side.select(known[number].column_names)
-        return _taken(rows, pa.concat_tables([side, known[number]]) if number in new else side, on, join)
-
-    return _in_order(join, start, known[start], inputs.order, probed)
+        rows = _taken(rows, pa.concat_tables([side, known[number]]) if number in new else side, on, join)
+    return rows
 
 
 def _taken(left: pa.Table, right: pa.Table, on: Sequence[tuple[str, str]], join: Join) -> pa.Table:
@@ -453,37 +412,16 @@ def _taken(left: pa.Table, right: pa.Table, on: Sequence[tuple[str, str]], join:
     equal = equal_rows(own, theirs, nulls=join.null_safe)
     if equal.pairs > _CANDIDATES:
         raise LeftToSparkError("too many rows have the same keys")
-    rows, others, times = _overlapping(equal, left, right)
+    if any(rows[name].null_count for rows in (left, right) for name in CARRIED):
+        raise LeftToSparkError("rows have no times")
+    lives = ([rows[name].cast(pa.int64()).to_numpy() for name in CARRIED] for rows in (left, right))
+    pairs = overlapping(equal, *lives, most=MATCHES)
+    if pairs is None:
+        raise LeftToSparkError("too many rows meet")
+    rows, others, *instants = (pa.array(each, pa.int64()) for each in pairs)
+    times = [each.cast(left[CARRIED[0]].type) for each in instants]
     if bytes_taken(left, rows) + bytes_taken(right, others) > WIDE:
         raise LeftToSparkError("too many rows meet")
     left, right = (each.drop_columns(CARRIED) for each in (left, right))
     found = [*left.take(rows).columns, *right.take(others).columns, *times]
     return pa.Table.from_arrays(found, [*left.column_names, *right.column_names, *CARRIED])
-
-
-def _overlapping(equal: EqualRows, left: pa.Table, right: pa.Table) -> tuple[pa.Array, pa.Array, list[pa.Array]]:
-    """The row numbers of pairs whose lives overlap, and their carried times: they begin last and end first."""
-    if any(rows[name].null_count for rows in (left, right) for name in CARRIED):
-        raise LeftToSparkError("rows have no times")
-    one, other = ([rows[name].cast(pa.int64()).to_numpy() for name in CARRIED] for rows in (left, right))
-    found: list[tuple[NDArray[np.int64], ...]] = []
-    count = 0
-    for rows, others in equal.parts():
-        begins = np.maximum(one[0][rows], other[0][others])
-        ends, outs = (np.minimum(one[place][rows], other[place][others]) for place in (1, 2))
-        meet = begins < ends
-        found.append(tuple(each[meet] for each in (rows, others, begins, ends, outs)))
-        count += int(meet.sum())
-        if count > MATCHES:
-            raise LeftToSparkError("too many rows meet")
-    joined = [np.concatenate(parts) for parts in zip(*found, strict=True)] or [np.array([], np.int64)] * 5
-    numbers, times = joined[:2], (pa.array(each, pa.int64()).cast(left[CARRIED[0]].type) for each in joined[2:])
-    return pa.array(numbers[0], pa.int64()), pa.array(numbers[1], pa.int64()), list(times)
-
-
-
-def _distinct_keys(rows: pa.Table, columns: Sequence[str], *, nulls: bool) -> pa.Table:
-    """Return the distinct values of columns that can be looked up, with or without nulls."""
-    own = [f"key_{place}" for place in range(len(columns))]  # a column may be asked for twice
-    values = pa.table(dict(zip(own, (rows[name] for name in columns), strict=True))).group_by(own).aggregate([]).select(own)
-    return values if nulls else values.drop_null()

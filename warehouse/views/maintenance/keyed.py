@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from warehouse.layout import Layout
     from warehouse.views.maintenance.cache import Cache
-    from warehouse.views.maintenance.inputs import Move
+    from warehouse.views.maintenance.input_facts import Move
 
 __all__ = ["MovedCells", "Replacement", "changed_keys", "placeless", "replacement", "replacing"]
 

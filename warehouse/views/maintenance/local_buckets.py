@@ -15,7 +15,8 @@ from warehouse.views.maintenance.placement import slots_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from warehouse.views.maintenance.inputs import Move
+    from warehouse.views.maintenance.input_facts import Move
+
 
 __all__ = ["entered", "others", "touched_buckets"]
 
