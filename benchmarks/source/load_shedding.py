@@ -18,8 +18,8 @@ import click
 
 from benchmarks.field.page import markdown_table
 from benchmarks.machine import machine
+from benchmarks.source.online import OnLine
 from warehouse.coalescing.accuracy import accuracy
-from warehouse.coalescing.online import OnLine
 from warehouse.coalescing.scoring import CALS, CALS_V, Method
 from warehouse.coalescing.shedding import shed
 

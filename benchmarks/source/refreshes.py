@@ -1,6 +1,6 @@
 """Chapter 8 of the source: schedules of shared refreshes under load: ``python -m benchmarks.source.refreshes``.
 
-A model, no warehouse: the tasks of ``warehouse.aggregates.deadlines`` for drawn queries run on a clock that counts updates
+A model, no warehouse: the tasks of ``benchmarks.source.deadlines`` for drawn queries run on a clock that counts updates
 (shared-aggregates sheet, section 9). A run takes ``scan * longest window + single * queries`` updates. Each claim M1 to M6
 has a line.
 """
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import click
 
 from benchmarks.field.page import markdown_table
-from warehouse.aggregates.deadlines import DeadlineTask, Sharing, SubGroup, conservative, hybrid, next_run
+from benchmarks.source.deadlines import DeadlineTask, Sharing, SubGroup, conservative, hybrid, next_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """Shedding members as they arrive, in order (temporal-load-shedding sheet, section 5): the algorithm as the source states it.
 
-An update sheds batches (:mod:`warehouse.coalescing.shedding`); tests compare them with this module.
+An update sheds batches (:mod:`warehouse.coalescing.shedding`); tests and the experiment compare them with this module.
 """
 
 from __future__ import annotations

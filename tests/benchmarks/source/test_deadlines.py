@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import pytest
 
+from benchmarks.source.deadlines import DeadlineTask, SubGroup, conservative, cost_rate, harmonic, hybrid, next_run
 from benchmarks.source.refreshes import schedule
-from warehouse.aggregates.deadlines import DeadlineTask, SubGroup, conservative, cost_rate, harmonic, hybrid, next_run
 
 A, B, C = SubGroup("A", "g", 2, 9, 3), SubGroup("B", "g", 3, 14, 2), SubGroup("C", "g", 5, 29, 2)
 """Section 8.4: seven queries in three sub-groups."""
