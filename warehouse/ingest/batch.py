@@ -25,14 +25,14 @@ from warehouse.errors import FileProblem, UnreadableFilesError
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.ingest.bounds import beyond_bounds, surely_few
 from warehouse.ingest.classify import ACCEPTED_FATES, WindowMove, classify
-from warehouse.ingest.collected import NOTHING, Wanted, collected, with_names, writes_in_driver
+from warehouse.ingest.collected import NOTHING, Wanted, collected, writes_in_driver
 from warehouse.ingest.landing import unchanged
 from warehouse.ingest.object_copies import copied
 from warehouse.ingest.reading import SOURCE_COLUMNS, read_files, read_records, relative_path, typed, whole
 from warehouse.ingest.rejected import records_of, with_records
 from warehouse.ingest.unreadable import SPARK_FAILURES, unreadable
 from warehouse.layout.columns import CELL, WAITING_SLOT
-from warehouse.storage.arrow_types import can_be_collected, frame_of
+from warehouse.storage.arrow_types import can_be_collected, frame_of, with_names
 from warehouse.storage.prepared import prepared
 from warehouse.storage.tables import REJECTED_COLUMNS, rows_schema
 

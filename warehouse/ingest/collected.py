@@ -34,7 +34,7 @@ from warehouse.ingest.landing import open_regular
 from warehouse.ingest.unreadable import SPARK_FAILURES
 from warehouse.layout.columns import CELL
 from warehouse.limits import limits
-from warehouse.storage.arrow_types import can_be_collected
+from warehouse.storage.arrow_types import can_be_collected, with_names
 from warehouse.storage.lookup import leave_to_spark
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Stream
     from warehouse.ingest.files import LandingFile
 
-__all__ = ["NOTHING", "Collected", "Wanted", "collected", "with_names", "writes_in_driver"]
+__all__ = ["NOTHING", "Collected", "Wanted", "collected", "writes_in_driver"]
 
 _COUNTED = (*CELL, "_fate", "_taken", "_arrival_slot", "_late", "_over")
 """What is counted of rows."""
@@ -146,12 +146,6 @@ def collected(rows: DataFrame, stream: Stream, files: Sequence[LandingFile], wai
     whole = not pc.any(found[_WIDE]).as_py()
     some = with_names(found, [*asked.some, "_ts", "_fate"]) if asked.some and whole else None
     return Collected(found, some, _live(found, asked.stored) if stored and whole else None)
-
-
-def with_names(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Return some columns of rows, by names that need not have the case of theirs."""
-    there = {name.lower(): name for name in rows.column_names}
-    return rows.select([there[name.lower()] for name in columns]).rename_columns(list(columns))
 
 
 def _handed(rows: DataFrame, columns: Sequence[str], texts: Sequence[str], widest: int) -> DataFrame:

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["bytes_taken", "can_be_collected", "compared_alike", "frame_of", "framed", "local_frame", "united"]
+__all__ = ["bytes_taken", "can_be_collected", "compared_alike", "frame_of", "framed", "local_frame", "united", "with_names"]
+
 
 class _InSession(Protocol):
     @property
@@ -101,6 +102,12 @@ def united(parts: Sequence[DataFrame | pa.Table], columns: Sequence[str], source
     for frame in more:
         rows = rows.unionByName(frame)
     return rows
+
+
+def with_names(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Return some columns of rows, by names that need not have the case of theirs."""
+    there = {name.lower(): name for name in rows.column_names}
+    return rows.select([there[name.lower()] for name in columns]).rename_columns(list(columns))
 
 
 def bytes_taken(rows: pa.Table, taken: pa.Array) -> float:
