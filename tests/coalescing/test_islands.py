@@ -92,8 +92,8 @@ class Table:
 
 @pytest.fixture(scope="module")
 def connection() -> duckdb.DuckDBPyConnection:
-    """DuckDB in this process."""
-    connection: Any = in_memory([])
+    """DuckDB in this process, by one thread: the tables have a dozen rows."""
+    connection: Any = in_memory(["threads = 1"])
     return connection.__enter__() if hasattr(connection, "__enter__") else connection
 
 
