@@ -11,6 +11,7 @@ import pytest
 from deltalake import DeltaTable
 
 from tests.operations.projects import Project, csv, parquet, row, stream
+from warehouse.epochs.points import Moment, Point
 from warehouse.ingest import batch
 from warehouse.limits import limited
 from warehouse.storage import writer
@@ -93,3 +94,32 @@ def test_a_file_that_changes_while_it_is_handed_over_is_left_out(tmp_path: Path,
         patch.setattr(batch, "_counted", counting)
         project.update(1)
     assert project.keys() == "a"
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_text_is_not_read_once_more_after_the_last_look_at_it(tmp_path: Path, spark: SparkSession, *, wide: bool) -> None:
+    """Rejected rows, and rows with one too wide for the driver, are those that were counted, if the file changes later."""
+    changing, still = (Project(tmp_path / name, spark, {"a": stream()}) for name in ("changing", "still"))
+    lines = [row("b", 0.5, 3)] * 30 + [row("w" * 400, 0.5, 3) if wide else row("r", 0.5, 0.2)]
+    changed, _ = (project.land("1.csv", csv(*lines)) for project in (changing, still))
+
+    def change(moment: Moment) -> None:
+        if moment.point == Point.STEP_READY:
+            changed.write_text(csv(row("c", 0.5, 3), row("d", 0.5, 0.2)))
+
+    with limited(driver_bytes=NOTHING, written_bytes=8000):
+        changing.update(1, observer=change)
+        still.update(1)
+    assert changing.picture("a") == still.picture("a")
+    assert changing.counts("a").rejected == (0 if wide else 1)
+
+
+def test_a_column_whose_small_letters_are_more_is_handed_over(tmp_path: Path, spark: SparkSession) -> None:
+    """The Turkish capital I with a dot has two signs as a small letter, and Spark compares names sign by sign."""
+    columns = {"\u0130l": "string", "b": "timestamp", "e": "timestamp"}
+    project = Project(tmp_path, spark, {"a": stream(search_key="\u0130l", columns=columns)})
+    project.land("1.csv", csv(row("a", 0.5, 3), row("b", 0.5, 3), header="\u0130l,b,e"))
+    with limited(driver_bytes=NOTHING), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(writer, "place", None)  # not asked for
+        project.update(1)
+    assert project.counts("a").live == 2

@@ -224,11 +224,11 @@ def prepare(source: BatchSource, *, few: bool = False, asked: Wanted = NOTHING) 
         if persisted:
             rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
         told = collected(rows, stream, files, source.waiting, asked) if written or not persisted else None
-        if cached and not persisted and (told is None or told.live is None):
-            rows, persisted = rows.persist(StorageLevel.MEMORY_AND_DISK), True
-        counts = _count(rows) if told is None else _counted(told.counted)
-        if cached and not persisted and (counts.rejected or counts.deferred):
-            rows, persisted = rows.persist(StorageLevel.MEMORY_AND_DISK), True
+        counts = None if told is None else _counted(told.counted)
+        by_spark = told is None or told.live is None or (counts is not None and (counts.rejected or counts.deferred))
+        if cached and not persisted and by_spark:  # counted again: that fills the cache before the files are compared
+            rows, persisted, counts = rows.persist(StorageLevel.MEMORY_AND_DISK), True, None
+        counts = _count(rows) if counts is None else counts
     _refuse(stream, unchanged(stream.landing, files))
     if stream.format in NAMED_IN_RECORDS and counts.rejected:
         strange = rows.where("_fate = 'unknown_columns'")

@@ -126,11 +126,12 @@ def collected(rows: DataFrame, stream: Stream, files: Sequence[LandingFile], wai
     kinds = {field.name.lower(): field.dataType for field in rows.schema}
     stored = bool(asked.stored) and not any(_is_nested(kinds[name.lower()]) for name in asked.stored)
     stored = stored and _fits([kinds[name.lower()] for name in asked.stored], size, waiting)
-    columns = list(dict.fromkeys(name.lower() for name in ([*names, "_ts"] if stored else [*asked.some, "_ts"])))
-    texts = [name for name in columns if isinstance(kinds[name], StringType | BinaryType)]
+    own = {name.lower(): name for name in rows.columns}
+    columns = list(dict.fromkeys(own[name.lower()] for name in ([*names, "_ts"] if stored else [*asked.some, "_ts"])))
+    texts = [name for name in columns if isinstance(kinds[name.lower()], StringType | BinaryType)]
     most = size.rows + waiting
     if stored:
-        widest = 2 * limits().written_bytes // max(1, most) - _width([kinds[name] for name in columns])
+        widest = 2 * limits().written_bytes // max(1, most) - _width([kinds[name.lower()] for name in columns])
     elif asked.some and most * max(1, len(texts)) <= limits().array_points:
         widest = _TEXT_BYTES * len(texts)
     else:
