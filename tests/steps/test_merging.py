@@ -211,6 +211,11 @@ def test_synopses_of_older_versions_serve_sums_of_bigint_and_are_not_subtracted(
         ("decimal(38,0)", "decimal(38,0)", [9 * 10**37, 9 * 10**37], None),
         ("decimal(38,0)", "decimal(38,0)", [6 * 10**37, 6 * 10**37], None),
         ("decimal(38,0)", "decimal(38,0)", [6 * 10**37, 1], 6 * 10**37 + 1),
+        ("decimal(38,0)", "decimal(38,0)", [10**38 - 1, 0], 10**38 - 1),
+        ("decimal(38,0)", "decimal(38,0)", [10**38 - 2, 1], 10**38 - 1),
+        ("decimal(38,0)", "decimal(38,0)", [-(10**38) + 1, 0], -(10**38) + 1),
+        ("decimal(38,0)", "decimal(38,0)", [10**38 - 1, 1], None),
+        ("decimal(38,0)", "decimal(38,0)", [10**38 - 1, 10**38 - 1], None),
     ],
 )
 def test_sums_at_the_end_of_a_range(column: str, type_: str, values: list[float], total: float | None) -> None:

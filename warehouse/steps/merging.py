@@ -51,6 +51,8 @@ PLACE = "_place"
 FIRSTS = ("_first_1", "_first_2")
 """The first slot of each input of a join in a due window."""
 _DUE = ("_text", "_first", "_end", "_full", "_late")
+_HALF = 10**19
+"""Half of the digits of the widest decimals."""
 _WITH_COUNTS = ("sum", "mean", "m2")
 _IN_PIECE = f"s.{LEVEL} = d._piece_level AND s.{ARRIVED} = d._piece_last"
 
@@ -215,12 +217,16 @@ def _merging(
 
 
 def _within_range(state: ColumnState, rows: str) -> str:
-    """Return a state before merging, or null if a sum of decimals would exceed DuckDB's range and end the query."""
+    """Return a state before merging, or null if a sum of decimals would exceed DuckDB's range and end the query.
+
+    The digits of absolute values are added up in two halves, since their sum may be more than an integer of DuckDB holds.
+    """
     own = f"{rows}.{quoted(state.name)}"
     if state.function != "sum" or not state.type.startswith("decimal(38,"):
         return own
-    scale = int(state.type.removesuffix(")").partition(",")[2])
-    return f"CASE WHEN sum(abs(CAST({own} AS DOUBLE))) OVER w < 1e{38 - scale} THEN {own} END AS {quoted(state.name)}"
+    digits = f"CAST(replace(CAST(abs({own}) AS VARCHAR), '.', '') AS HUGEINT)"
+    upper, lower = (f"sum({digits} {operator} {_HALF}::HUGEINT) OVER w" for operator in ("//", "%"))
+    return f"CASE WHEN {upper} + {lower} // {_HALF} < {_HALF} THEN {own} END AS {quoted(state.name)}"
 
 
 def _merged_state(state: ColumnState, *, whole: bool) -> Iterator[str]:
