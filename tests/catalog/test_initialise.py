@@ -244,6 +244,11 @@ def test_times_in_another_spelling(tmp_path: Path) -> None:
         ("x.csv", "a,b\nc,d\n", "can be an arrival time"),
         ("x.csv", "a,b\nc,10:00:00\n", "can be an arrival time"),
         ("x.csv", "a,b\n", "has no rows"),
+        (
+            "dpkg.log",
+            "2025-06-24 14:36:25 startup archives unpack\n" + "2025-06-24 14:36:25 install perl:amd64 5.36 5.40\n" * 3,
+            r"a log without a header.* '2025-06-24 14:36:25 startup archives unpack', has a time; .*<at>\\S\+ \\S\+\) ",
+        ),
         ("x.csv", "a,at\nc,2024-07-01 08:00:00 BST\n", r"the times of at end with BST.*--arrival 'to_timestamp\(replace\(at, "),
         ("x.csv", "a,a\n1,2013-01-01 00:00:00\n", "a cannot be declared: its name stands in the header more than once"),
     ],

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 __all__ = ["Folder", "Proposal", "folder_of", "proposal", "propose"]
 
 
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(T| +)\d\d:\d\d:\d\d")
+"""A time as logs have it: a name of a column that contains one is a line of a log."""
 _STEPS = tuple(
     count * unit
     for unit, counts in (
@@ -130,6 +132,14 @@ def _no_arrival(source: Path, found: Found) -> str:
         return (
             f"the times of {column} end with {zone}, which several zones are called; say which offset is meant "
             f"(--arrival {example}), or declare the column by hand, with {zone} in quotes in its `format` and its `timezone`"
+        )
+    first = found.columns[0].source or found.columns[0].name
+    if found.format == "csv" and (moment := _MOMENT.search(first)):
+        time = r"\S+" if moment[1] == "T" else r"\S+ \S+"
+        return (
+            f"{source} seems to be a log without a header, of no form that is known: its first line, {first[:60]!r}, has a time; "
+            f'declare the stream by hand after a plain `stream-wh init`, with format = "text" and a pattern of its lines, '
+            f"such as options = {{ pattern = '(?P<at>{time}) (?P<message>.*)' }}"
         )
     listed = _list(column.name for column in found.columns)
     refused = "".join(f"; {column.name} cannot be declared: {column.refused}" for column in found.columns if not column.type)
