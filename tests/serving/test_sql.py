@@ -11,7 +11,7 @@ import pytest
 
 from warehouse.errors import QueryError, UnknownNameError, UsageError
 from warehouse.serving import Reader
-from warehouse.serving.guard import CATALOG_MACROS, CheckedQuery
+from warehouse.serving.guard import CATALOG_MACROS, CheckedQuery, query_error
 from warehouse.time import MINUTE
 
 if TYPE_CHECKING:
@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 def test_tables_by_name_with_and_without_system_columns(house: House, reader: Reader) -> None:
     """A table has the user's columns; schema system has it with all."""
     live = house["names"].live(4)
-    assert reader.sql("SELECT count(*), sum(value) FROM names").all() == [
-        (len(live), sum(row.values[1] for row in live))
-    ]
+    assert reader.sql("SELECT count(*), sum(value) FROM names").all() == [(len(live), sum(row.values[1] for row in live))]
     assert [name for name, _ in reader.sql("FROM names").columns] == ["name", "value", "weight", "parts"]
     everything = reader.sql("SELECT * FROM system.names WHERE name = 'a'")
     assert [name for name, _ in everything.columns][4:] == [
@@ -38,8 +36,7 @@ def test_tables_by_name_with_and_without_system_columns(house: House, reader: Re
     joined = "SELECT count(*) FROM names a JOIN system.names b USING (name, value) WHERE b._exp IS NULL"
     assert reader.sql(joined).all() == [(sum(row.shown()[1] is None for row in live if row.values[0] is not None),)]
     assert (
-        reader.sql("SELECT system.days.n FROM system.days ORDER BY 1").all()
-        == reader.sql("SELECT n FROM days ORDER BY 1").all()
+        reader.sql("SELECT system.days.n FROM system.days ORDER BY 1").all() == reader.sql("SELECT n FROM days ORDER BY 1").all()
     )
 
 
@@ -72,9 +69,7 @@ def test_the_warehouse_tells_of_itself(house: House, reader: Reader) -> None:
     """_epochs, _files and _rejected."""
     epochs = reader.sql("SELECT number, window_time, inserted FROM _epochs ORDER BY 1").all()
     assert [(row[0], row[2]) for row in epochs] == [(0, 9), (1, 9), (2, 9)]
-    files = reader.sql(
-        "SELECT count(*), bool_and(path LIKE 'tables/names/sub_index=%') FROM _files WHERE table_name = 'names'"
-    )
+    files = reader.sql("SELECT count(*), bool_and(path LIKE 'tables/names/sub_index=%') FROM _files WHERE table_name = 'names'")
     plan = reader.scan("names").explain
     assert plan is not None
     assert files.all() == [(plan.plan.files_read, True)]
@@ -305,3 +300,13 @@ def test_results_side_by_side(house: House, reader: Reader) -> None:
     assert found == [len(house["names"].live(4))] * 3
     assert len(next(rows)) == 10
     rows.close()
+
+
+@pytest.mark.parametrize(
+    ("query", "word"), [("SELECT full FROM t", "full"), ("SELECT x, at FROM t", "at"), ("SELECT order FROM t", "order")]
+)
+def test_a_syntax_error_names_the_word_that_needs_quotes(query: str, word: str) -> None:
+    """DuckDB names the word after it."""
+    with duckdb.connect() as connection, pytest.raises(duckdb.Error) as caught:
+        connection.execute(query)
+    assert f'"{word}" is a word of SQL' in str(query_error(caught.value))

@@ -226,9 +226,7 @@ class _Found:
             case "TABLE_FUNCTION":
                 name = node["function"]["function_name"]
                 if name.lower() not in _FUNCTIONS:
-                    raise QueryError(
-                        f'the table function "{name}" is not allowed; allowed: {", ".join(sorted(_FUNCTIONS))}'
-                    )
+                    raise QueryError(f'the table function "{name}" is not allowed; allowed: {", ".join(sorted(_FUNCTIONS))}')
             case _:
                 pass
 
@@ -298,6 +296,11 @@ _NO_BOUND = re.compile(r'"([^"]+)" does not have a column named "(valid_from|val
 
 
 _NEAR = re.compile(r'syntax error at or near "(\w+)"')
+_BEFORE = re.compile(r"(?:^|[\s,.(])(\w+)[\s,)]*$")
+_OPENS = frozenset(
+    {"select", "from", "where", "on", "and", "or", "not", "having", "distinct", "all", "using", "when", "then", "else"}
+)
+"""Words of SQL that stand before a name: they are hardly names themselves."""
 
 
 def query_error(error: duckdb.Error) -> QueryError:
@@ -310,9 +313,17 @@ def query_error(error: duckdb.Error) -> QueryError:
             f"duration(valid(departed_at, landed_at)) instead of duration({name}); `stream-wh describe {name}` lists its columns"
         )
     near = _NEAR.search(str(error))
-    if near is not None and is_word_of_sql(near[1]):
-        lines.append(f'"{near[1]}" is a word of SQL: as the name of a table or column it needs quotes')
+    if near is not None and (word := _word_before(str(error)) or near[1]) and is_word_of_sql(word):
+        lines.append(f'"{word}" is a word of SQL: as the name of a table or column it needs quotes')
     return QueryError("; ".join(lines) + "; correct the query")
+
+
+def _word_before(error: str) -> str | None:
+    """Return the word of SQL before a syntax error: DuckDB reads ``full FROM`` as a join, and names only ``FROM``."""
+    line, _, rest = error.partition("LINE ")[2].partition("\n")
+    place = rest.partition("\n")[0].find("^") - len("LINE ")
+    found = _BEFORE.search(line[:place]) if place > 0 else None
+    return found[1] if found and is_word_of_sql(found[1]) and found[1].lower() not in _OPENS else None
 
 
 # --- temporal functions at prompts: a query or condition of the user's with plain SQL in place of their calls ---
