@@ -40,7 +40,7 @@ def warehouse_name(project: str, warehouse: str | None) -> str:
     """
     name = warehouse or PurePath(project).name
     if not warehouse and (not name or name == ".." or any(mark in project for mark in _TEMPLATE)):
-        raise UsageError(f'the name of the warehouse cannot be told from the project "{project}"; give `warehouse`')
+        raise UsageError(f'the name of the warehouse cannot be derived from the project "{project}"; give `warehouse`')
     return name
 
 

@@ -241,7 +241,7 @@ class StreamWarehouseUpdateOperator(StreamWarehouseOperator):
         if state.window_time > at:
             self.log.warning(
                 "the window is already at %s (epoch %s), past this task's update time %s: nothing was done. Windows move "
-                "forward only; what was loaded wrongly is mended by `stream-wh restate TABLE`, not by clearing past tasks",
+                "forward only; what was loaded wrongly is corrected by `stream-wh restate TABLE`, not by clearing past tasks",
                 now, state.epoch, format_instant(at),
             )
         else:

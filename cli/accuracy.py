@@ -22,7 +22,7 @@ _Function = TypeVar("_Function", bound="Callable[..., Any]")
 
 def accuracy_options(function: _Function) -> _Function:
     """Add the options."""
-    least = "Of shed tables tell the accuracy for rows that are at least so long."
+    least = "Of shed tables show the accuracy for rows that are at least so long."
     minimum = "Exit code 4 when shedding has left less of a table; a share."
     function = click.option("--minimum-accuracy", type=click.FloatRange(0, 1), metavar="SHARE", help=minimum)(function)
     return click.option("--at-least", type=DURATION, metavar="DURATION", help=least)(function)

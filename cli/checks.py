@@ -63,7 +63,7 @@ def java(_: Path) -> CheckResult:
         return CheckResult(f"{program} does not run ({error})", to_do)
     version = re.search(r'version "(\d+)[^"]*"', said)
     if version is None:
-        return CheckResult(f"{program} tells no version", to_do)
+        return CheckResult(f"{program} does not report its version", to_do)
     return CheckResult(version.group().removeprefix("version ").strip('"'), None if int(version[1]) == _JAVA else to_do)
 
 

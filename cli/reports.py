@@ -421,7 +421,7 @@ def _landing_problems(landing: Sequence[LandingFacts]) -> Iterator[Mapping[str, 
         for left in facts.unreadable:
             yield {"stream": facts.stream, "file": left.file.path, "reason": left.reason, "message": left.message}
         for file in facts.changed:
-            message = "changed after it was loaded; put the former file back, or load it again as `stream-wh health` says"
+            message = "changed after it was loaded; restore the former file, or load it again as `stream-wh health` says"
             yield {"stream": facts.stream, "file": file.path, "reason": "changed", "message": message}
 
 

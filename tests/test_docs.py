@@ -65,6 +65,25 @@ def _headings(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+def test_modules_that_pages_name_exist() -> None:
+    """Each module that a page or a reference in a docstring names is a file."""
+    rooms = [each for each in (ROOT / "warehouse").iterdir() if each.is_dir()]
+    sources = [file for room in [*rooms, ROOT / "benchmarks", ROOT / "tests", ROOT / "docs"] for file in room.rglob("*.py")]
+    files = [f"/{file.relative_to(ROOT)}" for file in [*sources, *ROOT.glob("*/*.py")]]
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("[!.]*/*.md"), *(ROOT / "warehouse").glob("*/*.md")]
+    lost = []
+    for page in pages:
+        named = re.findall(r"`((?:[\w-]+/)*\w+\.py)`", page.read_text())
+        gone = [name for name in named if "NAME" not in name and not any(file.endswith(f"/{name}") for file in files)]
+        lost += [f"{page.name}: {name}" for name in gone]
+    for source in (ROOT / "warehouse").glob("*/*.py"):
+        for name in re.findall(r":mod:`(warehouse[\w.]*)`", source.read_text()):
+            place = ROOT / name.replace(".", "/")
+            if not (place.is_dir() or place.with_suffix(".py").exists()):
+                lost += [f"{source.name}: {name}"]
+    assert lost == []
+
+
 def test_every_folder_has_its_paragraph() -> None:
     """Each folder of the library is in the README's table of folders."""
     folders = [path.name for path in (ROOT / "warehouse").iterdir() if path.is_dir() and (path / "__init__.py").exists()]

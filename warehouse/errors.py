@@ -248,7 +248,7 @@ RESTORE_TABLE = "Restore its directory from a copy, or the warehouse from a back
 
 def undo_foreign(table: str) -> str:
     """Return what to do about a table (its directory, relative to the root) that outsiders changed, as part of a sentence."""
-    return f"Take it back with `stream-wh repair --undo-foreign {table.rpartition('/')[2]}` (--dry-run tells what it would do)"
+    return f"Take it back with `stream-wh repair --undo-foreign {table.rpartition('/')[2]}` (--dry-run shows what it would do)"
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ __all__ = ["changes"]
 )
 @table_argument
 @click.option("--since", type=int, required=True, metavar="EPOCH", help="The epoch up to which changes are known.")
-@click.option("--to", type=int, metavar="EPOCH", help="The last epoch whose changes are told [the newest].")
+@click.option("--to", type=int, metavar="EPOCH", help="The last epoch whose changes are shown [the newest].")
 @columns_option
 @limit_option
 @click.option("--system-columns", is_flag=True, help="Also _ts and _exp.")

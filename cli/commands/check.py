@@ -25,7 +25,7 @@ __all__ = ["check"]
     "stream-wh check --views",
 )
 @click.option("--quick", is_flag=True, help="Look at sizes and footers of files instead of reading every row.")
-@click.option("--repair", is_flag=True, help="First mend what is safe to mend; this takes the writer lock.")
+@click.option("--repair", is_flag=True, help="First repair what is safe to repair; this takes the writer lock.")
 @click.option("--views", is_flag=True, help="Compare every view with its query instead, by Spark.")
 @click.option("--epoch", type=int, metavar="N", help="With --views: at this epoch [the newest].")
 @rows_command

@@ -137,7 +137,7 @@ def _farewell(keep: Path | None, page: Path) -> None:
         f"  {where}\n"
         "  look into warehouse.toml, point `landing` at files of your own, then\n"
         "  stream-wh validate && stream-wh plan && stream-wh update\n"
-        "  stream-wh --help lists every command, README.md and docs/ tell the rest"
+        "  stream-wh --help lists every command, README.md and docs/ explain the rest"
     )
 
 

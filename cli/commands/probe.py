@@ -56,7 +56,7 @@ __all__ = ["probe"]
 @moment_options
 @coalesced_options
 @system_columns_option
-@click.option("--explain", is_flag=True, help="Also tell what was considered, pruned and read, on stderr.")
+@click.option("--explain", is_flag=True, help="Also show what was considered, pruned and read, on stderr.")
 @rows_command
 @project
 def probe(directory: Path, table: str, as_of: int | None, *, explain: bool, **given: Any) -> Rows:  # noqa: ANN401

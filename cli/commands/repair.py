@@ -1,4 +1,4 @@
-"""``repair``: mend what needs no decision, or take back what outsiders did to tables."""
+"""``repair``: repair what needs no decision, or take back what outsiders did to tables."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ __all__ = ["repair"]
 
 @command(
     "repair",
-    "Mend the warehouse, or take back foreign changes.",
+    "Repair the warehouse, or take back foreign changes.",
     "stream-wh repair",
     "stream-wh repair --undo-foreign flights --dry-run",
 )
 @click.argument("table", required=False)
 @click.option("--undo-foreign", is_flag=True, help="Take back what outsiders committed to TABLE [all tables].")
-@click.option("--dry-run", is_flag=True, help="With --undo-foreign: only tell what would be done.")
+@click.option("--dry-run", is_flag=True, help="With --undo-foreign: only show what would be done.")
 @report_command
 @project
 def repair(directory: Path, table: str | None, *, undo_foreign: bool, dry_run: bool) -> Report:

@@ -49,7 +49,7 @@ def update(directory: Path, *, dry_run: bool, **options: Any) -> Report:  # noqa
     "--sample",
     type=click.IntRange(1, 100_000),
     metavar="ROWS",
-    help="Read so many waiting rows of each stream, and tell what would become of them.",
+    help="Read so many waiting rows of each stream, and show what would become of them.",
 )
 @report_command
 @project

@@ -262,7 +262,7 @@ def test_windows_of_a_join_may_have_a_length_for_each_input(tmp_path: Path) -> N
         ({"from": "values"}, "from", "with DISTINCT, of which it depends on the update interval"),
         ({"from": "faulty"}, "from", "which cannot be maintained"),
         ({"from": "rows", "select": {"n": "sum(w)"}}, "select.n", r"CAST\(... AS ...\) AS w in the SQL of rows"),
-        ({"from": "rows", "group_by": "w"}, "group_by", "only Spark can tell"),
+        ({"from": "rows", "group_by": "w"}, "group_by", "only Spark can determine"),
         ({"from": "rows", "group_by": "x"}, "group_by", '"x"'),
         ({**EXACT, "from": "rows"}, "frequent.exact", "rows of rows expire"),
         ({"from": "met", "over": "live", "windows": [["1h", "2h", "3h"]]}, "windows", r'pairs of them such as \["1h", "1d"\]'),

@@ -54,7 +54,7 @@ def test_a_file_without_a_header(tmp_path: Path, text: str, delimiter: str, key:
     options = dict(catalog.streams[0].options)
     assert options["delimiter"] == delimiter
     assert options["names"].startswith("column1,column2,column3")
-    assert "(?) names: the sample does not tell" in catalog.file.read_text()
+    assert "(?) names: the sample does not decide" in catalog.file.read_text()
     assert (catalog.streams[0].arrival, catalog.streams[0].files) == ("column1", "*.leases")
 
 
@@ -184,7 +184,7 @@ def test_a_time_that_is_an_end_alone(tmp_path: Path) -> None:
     """Nothing says when rows arrive, and the proposal says so."""
     source = tmp_path / "keys.csv"
     source.write_text("key,expiry\n" + "".join(f"k{i % 9},2024-07-01T00:00:{i:02}Z\n" for i in range(40)))
-    assert "The sample does not tell when rows arrive: expiry is called like an end" in proposed(source).file.read_text()
+    assert "The sample does not show when rows arrive: expiry is called like an end" in proposed(source).file.read_text()
 
 
 def test_a_column_without_a_name_is_left_out(tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ def test_from_a_sample_with_much_in_each_update_a_layout_is_proposed(tmp_path: P
         catalog = proposed(source)
         text = catalog.file.read_text()
         assert ("(?) What the cost model recommends" in text) == (name == "many")
-        assert ("does not tell which fits" in text) == (name == "few")
+        assert ("does not show which fits" in text) == (name == "few")
         assert (catalog.streams[0].layout != LayoutSpec()) == (name == "many")
         assert catalog.warnings == ()
 

@@ -68,7 +68,7 @@ def test_the_last_words_are_folded_before_a_table_becomes_blocks(monkeypatch: py
 
 def test_long_lines_are_parted_between_words_and_commands_stay_whole() -> None:
     """With the margin of the line, so that what belongs together is seen."""
-    line = "  attention: flights: 26% of the rows were rejected; see `stream-wh rejected flights`, then mend the files"
+    line = "  attention: flights: 26% of the rows were rejected; see `stream-wh rejected flights`, then correct the files"
     parts = wrapped(line, 50).splitlines()
     assert max(map(len, parts)) <= 50
     assert any("`stream-wh rejected flights`" in part for part in parts)

@@ -123,7 +123,7 @@ def test_forms_of_syslog(tmp_path: Path, spark: SparkSession) -> None:
     of_store = replace(named, options=(), store=ObjectPath("s3://bucket/logs"))
     (file,) = list_landing(named.landing, "*")
     wrong = line_records(spark, of_store, ("moment", "host"), [file]).select(WHY, "_c1").collect()
-    assert [("says no year" in row[0], row[1]) for row in wrong] == [(True, "web")] * 2
+    assert [("has no year" in row[0], row[1]) for row in wrong] == [(True, "web")] * 2
 
 
 def test_python_reads_syslog_in_the_same_way() -> None:

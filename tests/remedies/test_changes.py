@@ -66,7 +66,7 @@ def test_a_column_that_is_gone(past: Project) -> None:
     "stream-wh migrate --rebuild",
     "so the slots of all tables are counted again: `stream-wh migrate --rebuild`",
     "○: `stream-wh drop ○` first",
-    "put back ○, `stream-wh update --at ○`, then change it and migrate",
+    "restore ○, `stream-wh update --at ○`, then change it and migrate",
 )
 def test_another_grid_of_times(past: Project) -> None:
     """Tables that are declared no more are forgotten first, and the window time must be one of both grids."""
@@ -85,7 +85,7 @@ def test_another_grid_of_times(past: Project) -> None:
     past.warehouse["update_interval"] = "2h"
     past.declare()
     told = typed(past.directory, command, code=2)
-    back = advised(told, "put back ○, `stream-wh update --at ○`, then change it and migrate")
+    back = advised(told, "restore ○, `stream-wh update --at ○`, then change it and migrate")
     assert 'update_interval = "1h"' in told
     past.warehouse["update_interval"] = "1h"
     past.declare()
@@ -99,7 +99,7 @@ def test_another_grid_of_times(past: Project) -> None:
 @executes(
     "`stream-wh restate ○ --since first` loads it again",
     "it is for rows loaded from now on; `stream-wh restate ○` applies it to others",
-    "put them back, or give --allow-lost to do without their rows",
+    "restore them, or give --allow-lost to do without their rows",
 )
 def test_restating(past: Project) -> None:
     """A relation is loaded again, a stream by another expression; what is not there is named, and what helps."""
@@ -110,12 +110,12 @@ def test_restating(past: Project) -> None:
     typed(past.directory, advised(told, "it is for rows loaded from now on; `stream-wh restate ○` applies it to others"))
     (past.directory / "landing/a/2.csv").unlink()
     told = typed(past.directory, "stream-wh restate a", code=2)
-    assert "--allow-lost" in advised(told, "put them back, or give --allow-lost to do without their rows")
+    assert "--allow-lost" in advised(told, "restore them, or give --allow-lost to do without their rows")
     typed(past.directory, "stream-wh restate a --allow-lost")
 
 
 @executes(
-    "Take it back with `stream-wh repair --undo-foreign ○` (--dry-run tells what it would do)",
+    "Take it back with `stream-wh repair --undo-foreign ○` (--dry-run shows what it would do)",
     'table "○" stood still, and can go on: `stream-wh update` moves it',
 )
 def test_what_outsiders_changed(past: Project) -> None:
@@ -124,7 +124,7 @@ def test_what_outsiders_changed(past: Project) -> None:
     assert state is not None
     append(past.root / state.path)
     told = typed(past.directory, _UPDATE, code=1)
-    part = "Take it back with `stream-wh repair --undo-foreign ○` (--dry-run tells what it would do)"
+    part = "Take it back with `stream-wh repair --undo-foreign ○` (--dry-run shows what it would do)"
     command = advised(told, part)
     typed(past.directory, f"{command} --dry-run")
     typed(past.directory, command)
@@ -195,7 +195,7 @@ def test_a_view_that_cannot_be_maintained(past: Project) -> None:
     "is not empty; restore into another project, or give --replace to set it aside",
     "(`stream-wh restore DIR --replace`)",
     "holds a backup that was stopped before it was whole; run `stream-wh backup ○` again",
-    "○ is damaged: ○; `stream-wh check` tells what to do",
+    "○ is damaged: ○; `stream-wh check` says what to do",
 )
 def test_backups(past: Project, tmp_path: Path) -> None:
     """One that was stopped is made again, it replaces what is damaged; damage is not backed up."""
@@ -219,7 +219,7 @@ def test_backups(past: Project, tmp_path: Path) -> None:
     file = next((past.root / state.path).rglob("*.parquet"))
     file.write_bytes(file.read_bytes()[:-1] + b"?")
     told = typed(past.directory, f"stream-wh backup '{tmp_path / 'other'}'", code=1)
-    assert file.name in typed(past.directory, advised(told, "○ is damaged: ○; `stream-wh check` tells what to do"), code=4)
+    assert file.name in typed(past.directory, advised(told, "○ is damaged: ○; `stream-wh check` says what to do"), code=4)
 
 
 @executes("give --since ○ or leave it out")

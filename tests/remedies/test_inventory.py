@@ -23,7 +23,7 @@ ELSEWHERE = {
     "have its files from when it was stored": (
         "operations/test_lazy.py::test_a_table_is_stored_again_once_its_former_files_are_gone"
     ),
-    "which its stream would no longer tell once slots": (
+    "and this order is lost once ": (
         "operations/test_lazy.py::test_a_table_is_stored_again_once_its_former_files_are_gone"
     ),
     "was dropped, and epochs that are still readable": (
@@ -67,7 +67,7 @@ NO_ADVICE = {
     "as `stream-wh health` says": "`health` names the command, which is executed",
     "`stream-wh history` lists them)": "a look; of the library alone, where the command line takes a number only",
     "stream-wh check": "a look, which finds what is missing",
-    "`stream-wh check --repair` mends it if": "of records that no reader takes for torn; else it says to restore",
+    "`stream-wh check --repair` repairs it if": "of records that no reader takes for torn; else it says to restore",
     "stream-wh vacuum": "space that this disk lacks",
     "`stream-wh migrate ○`": "after a change of the layout that a person has to choose; executed where the layout is changed",
     "stop that `stream-wh run`": "names a process",

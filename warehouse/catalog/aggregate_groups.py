@@ -55,7 +55,7 @@ def groups_of(given: Sequence[str], types: Mapping[str, SqlType | None], source:
 
 def _column(name: str, kind: SqlType | None) -> GroupColumn | FaultError:
     if kind is None or isinstance(kind, Array | Struct):
-        given_type = "a type that is at fault or that only Spark can tell" if kind is None else f"type {canonical(kind)}"
+        given_type = "a type that is at fault or that only Spark can determine" if kind is None else f"type {canonical(kind)}"
         allowed = f"columns without parts; in a view's SQL, CAST(... AS ...) AS {name} says a type"
         return FaultError(f'the column "{name}" of {given_type}', allowed if kind is None else "columns without parts")
     return GroupColumn(name, kind)

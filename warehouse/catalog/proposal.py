@@ -239,7 +239,7 @@ def _document(parts: _Parts, wishes: Wishes) -> str:
         f"format = {_text(found.format)}",
     ]
     if found.options:
-        guessed = f" # (?) {' and '.join(found.guessed)}: the sample does not tell" if found.guessed else ""
+        guessed = f" # (?) {' and '.join(found.guessed)}: the sample does not decide" if found.guessed else ""
         options = ", ".join(f"{option} = {_option(value)}" for option, value in found.options)
         lines.append(f"options = {{ {options} }}{guessed}")
     lines += [
@@ -274,7 +274,7 @@ def _landing_lines(parts: _Parts, file: str) -> Iterator[str]:
 def _key_lines(key: ProposedKey, wishes: Wishes) -> Iterator[str]:
     others = f" others: {_list(key.others)}" if key.others else ""
     if key.unsure:
-        yield f"# The sample does not tell the key: {key.unsure}."
+        yield f"# The sample does not show the key: {key.unsure}."
     listed = key.columns[0] if len(key.columns) == 1 else list(key.columns)
     comment = "given" if wishes.key else f"(?) what probes look for: a column, or a list{';' if others else ''}{others}"
     yield _line(f"search_key = {_text(listed)}", comment)
@@ -301,10 +301,10 @@ def _summary(parts: _Parts) -> Iterator[str]:
     yield f"Proposes the key {', '.join(key.columns)}: {each}."
     if key.unsure:
         likely = f" such as {_list(key.others)}" if key.others else ""
-        yield f"The sample does not tell the key: {key.unsure}. Name it with --key, a column{likely}."
+        yield f"The sample does not show the key: {key.unsure}. Name it with --key, a column{likely}."
     yield f"Proposes that rows arrive at {times.arrival}."
     if times.unsure:
-        yield f"The sample does not tell when rows arrive: {times.unsure}. Say it with --arrival, a column or SQL."
+        yield f"The sample does not show when rows arrive: {times.unsure}. Say it with --arrival, a column or SQL."
     if times.lives:
         quarter, half, most = (_life(times.lives[place]) for place in (25, 50, 95))
         yield f"Proposes that rows end at {times.expires}:"

@@ -51,7 +51,7 @@ def layout_lines(name: str, *, rows: int, span: int, interval: int, longest: int
     if rate < _ENOUGH:
         return [
             "",
-            f"# The layout is the default, {in_words(default.layout)}: a sample of {sample} does not tell which fits. Ask",
+            f"# The layout is the default, {in_words(default.layout)}: a sample of {sample} does not show which fits. Ask",
             f"# `stream-wh advise {name}` once the stream has been updated, or with your own figures now, such as",
             f"# `stream-wh advise --what-if lifetimes={format_duration(longest)},rate=100000`.",
         ]

@@ -139,7 +139,7 @@ def _refuse_newer(text: bytes, path: str) -> None:
 
 def decode_record(text: bytes, kind: type[_Body], path: str) -> _Body:
     """Return the body of a record's bytes; ``path`` names it in errors."""
-    remedy = "`stream-wh check --repair` mends it if it can be mended; else restore it from a copy of the warehouse"
+    remedy = "`stream-wh check --repair` repairs it if it can be repaired; else restore it from a copy of the warehouse"
     try:
         envelope = msgspec.json.decode(text, type=_Envelope)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -196,7 +196,7 @@ def _landing(table: TableFacts, _: Thresholds) -> Iterator[Concern]:
             "attention",
             "changed",
             table.name,
-            f"{_files(count)} changed after being loaded ({named}); put the former file back, or load it again: rows that it "
+            f"{_files(count)} changed after being loaded ({named}); restore the former file, or load it again: rows that it "
             "gave before stay in the table, too",
             f"stream-wh reload {shlex.quote(table.changed[0])}",
         )

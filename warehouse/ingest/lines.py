@@ -36,7 +36,7 @@ _NO_PATTERN = "the line does not match `pattern`"
 _NO_LOGFMT = 'the line is not names and values alone, such as level=info msg="two words"'
 _NO_SYSLOG = "the line is none of syslog: a time, a host, a program with a colon, a message"
 _NO_YEAR = (
-    "the line says no year, and an object in a store has no time by which it is told; declare it in options, such as "
+    "the line has no year, and an object in a store has no modification time that shows it; declare it in options, such as "
     '{ year = "2026" }'
 )
 _AHEAD = "INTERVAL 1 DAY"

@@ -225,7 +225,7 @@ class _Content:
                 raise _RefusedError(
                     "unreadable",
                     f"the record that begins in line {line} has a text over several lines, and something stands behind its "
-                    "quote: where it ends cannot be told; write each quote inside it twice, or close the quote before",
+                    "quote: it is ambiguous where the text ends; write each quote inside it twice, or close the quote before",
                 )
             return behind
         return None

@@ -147,7 +147,7 @@ def back_up(
         except (FileNotFoundError, EpochVacuumedError, MissingPartError) as error:
             what = f"{error.filename} is missing" if isinstance(error, FileNotFoundError) else str(error)
             if (newest.number, what) in seen and newest.number in numbers(root, "epoch"):  # nobody took it away
-                raise BackupError(f"{what}; `stream-wh check` tells what to do") from error
+                raise BackupError(f"{what}; `stream-wh check` says what to do") from error
             seen.add((newest.number, what))
             continue
         except OSError as error:
@@ -196,7 +196,7 @@ def _take(
         else:
             shutil.copyfile(source.path, place)
         if (problem := _problem(place, source.into)) is not None:
-            raise BackupError(f"{source.path} is damaged: {problem}; `stream-wh check` tells what to do")
+            raise BackupError(f"{source.path} is damaged: {problem}; `stream-wh check` says what to do")
         digest = _digest(place)
         store_of(place).sync_file(place)
         directories.update((place.parent, *place.parent.relative_to(target).parents))

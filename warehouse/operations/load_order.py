@@ -41,8 +41,8 @@ def require_no_load_order(root: Path, last: Epoch) -> None:
             if reader.retrying(lambda pin: _rests_on_slots(pin, reader, table)):  # noqa: B023 - called at once
                 raise MigrationError(
                     table.name,
-                    "of points of one group and time the first loaded counts, which its stream would no longer tell once slots "
-                    f'are counted again: put back anchor and update_interval, set how = "eager" in [coalesced.{table.name}] and '
+                    "of points of one group and time, the one that was loaded first counts, and this order is lost once slots "
+                    f'are counted again: restore anchor and update_interval, set how = "eager" in [coalesced.{table.name}] and '
                     f"run `stream-wh migrate {table.name}` first",
                 )
 

@@ -201,7 +201,7 @@ class Migration:
         if common is None:
             return f"{fault}, nor does any later one: choose an anchor such that slots of both end together; it was {before}"
         return (
-            f"{fault}; the next time that ends one of both is {format_instant(common)}: put back {before}, "
+            f"{fault}; the next time that ends one of both is {format_instant(common)}: restore {before}, "
             f"`stream-wh update --at {format_instant(common)}`, then change it and migrate"
         )
 

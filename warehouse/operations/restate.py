@@ -174,7 +174,7 @@ def _reread(
         names = ", ".join(found.lost[:3])
         raise RestateError(
             stream.name,
-            f"{len(found.lost)} file(s) that gave rows are not there as they were ({names}); put them back, or give "
+            f"{len(found.lost)} file(s) that gave rows are missing or changed ({names}); restore them, or give "
             "--allow-lost to do without their rows",
         )
     return found

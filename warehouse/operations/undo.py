@@ -164,7 +164,7 @@ def _undone(root: Path, place: _Directory, epoch: int, *, at: int, dry_run: bool
     if place.named is not None and place.named.is_replaced(root):
         raise MissingPartError(
             f"{table}: its log is not the one that the warehouse wrote: the table was replaced by another one or an older copy, "
-            f"or is not there, so nothing tells what to take back. {RESTORE_TABLE}"
+            f"or is not there, so it is unknown which changes to take back. {RESTORE_TABLE}"
         )
     commits = list(commits_after(table, place.version))
     top = place.version + len(commits)

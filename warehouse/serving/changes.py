@@ -65,7 +65,7 @@ def changes_of(
     if state.kind == "state":
         raise UsageError(f'"{table}" is what an operator of view "{state.owner}" keeps; ask for the changes of the view')
     if last.lazy(state) is not None:
-        raise lazy_error(state.name, "nothing tells what changed in it")
+        raise lazy_error(state.name, "its changes are not recorded")
     own = last.table_columns(connection, state)
     epochs = (*_epochs(pin, table, since, last.epoch.number - 1), last.epoch)
     held = _held_between(pin, epochs, state)

@@ -143,7 +143,7 @@ def refuse_macro(node: dict[str, Any]) -> None:
 
     """
     if node.get("class") == "FUNCTION" and _folded(node["function_name"]) in CATALOG_MACROS:
-        raise QueryError(f"the function {node['function_name']} is not allowed: it tells of the database, not of rows")
+        raise QueryError(f"the function {node['function_name']} is not allowed: it returns facts about the database, not rows")
 
 
 def require_utf8(text: str) -> None:

@@ -33,7 +33,7 @@ def lost_part(root: Path, epoch: Epoch, error: WarehouseError) -> WarehouseError
         if named and (replaced := replaced_table(root, epoch, state)):
             return replaced
     return EpochVacuumedError(
-        f"{text}. If that does not help, `stream-wh check` lists what is missing, and `stream-wh check --repair` mends what it "
+        f"{text}. If that does not help, `stream-wh check` lists what is missing, and `stream-wh check --repair` repairs what it "
         f"can; restore the rest from a copy, or the warehouse from a backup (`stream-wh restore DIR --replace`)"
     )
 

@@ -172,7 +172,7 @@ def _read(table: Path, version: int) -> tuple[str, Any]:
     except DeltaError as error:
         said = str(error).partition("\n")[0]
         raise MissingPartError(
-            f"{location}: deltalake cannot read version {version} ({said}). `stream-wh check --repair` mends it where it can; "
+            f"{location}: deltalake cannot read version {version} ({said}). `stream-wh check --repair` repairs it where it can; "
             f"else: {RESTORE_TABLE}"
         ) from error
     said = str(first).partition("\n")[0]

@@ -175,7 +175,7 @@ def _require_no_values(epoch: Epoch, table: str, above: Sequence[TableState]) ->
         if each.answers is not None and each.answers.definition.shows_values:
             raise UsageError(
                 f'the aggregate "{each.name}" over the view "{each.followed}" shows groups or values of rows of "{table}", and '
-                f"nobody can tell which of them come from the keys; take it out of warehouse.toml, `stream-wh update`, "
+                f"it is not recorded which of them come from the keys; take it out of warehouse.toml, `stream-wh update`, "
                 f"`stream-wh drop {each.name}`, then erase"
             )
     names = {each.name for each in above}
@@ -183,7 +183,7 @@ def _require_no_values(epoch: Epoch, table: str, above: Sequence[TableState]) ->
         if each.synopsis is not None and each.followed in names and each.synopsis.synopsis.shows_values:
             raise UsageError(
                 f'groups or values of rows of "{table}" are left of an aggregate over the view "{each.followed}" that was '
-                f"dropped, and nobody can tell which of them come from the keys; `stream-wh update` removes them, then erase"
+                f"dropped, and it is not recorded which of them come from the keys; `stream-wh update` removes them, then erase"
             )
 
 

@@ -134,7 +134,7 @@ def publish(
                     raise
                 except (WarehouseError, duckdb.Error, pa.ArrowException, FileNotFoundError) as error:
                     text = str(error).partition("\n")[0]
-                    _LOG.warning("%s/%s stays at an earlier epoch, which `check` tells of: %s", LIVE, state.name, text)
+                    _LOG.warning("%s/%s stays at an earlier epoch, as `check` reports: %s", LIVE, state.name, text)
                 except OSError as error:
                     if not store_of(root).local_paths:
                         raise

@@ -66,7 +66,7 @@ def judged(
     if found is None or found.refused:
         return found
     if has_ties([node.operator for node in nodes], rows, now):
-        return Doubt("its order does not tell rows apart of which it takes the first: it has more than one answer")
+        return Doubt("its ORDER BY has ties at the rows that it takes: it has more than one answer")
     types = {name: _types(rows(name)) for node in nodes for name in {node.table, *scanned(node.operator)}}
     open_ = _open(nodes, types)
     if open_.rows:
