@@ -122,4 +122,4 @@ def test_a_column_whose_small_letters_are_more_is_handed_over(tmp_path: Path, sp
     with limited(driver_bytes=NOTHING), pytest.MonkeyPatch.context() as patch:
         patch.setattr(writer, "place", None)  # not asked for
         project.update(1)
-    assert project.counts("a").live == 2
+    assert len(project.live("a")) == 2
