@@ -36,6 +36,22 @@ def test_a_file_without_times(tmp_path: Path) -> None:
     typed(tmp_path, f"stream-wh init second --from {tmp_path / 'in.csv'} --key k --arrival {example}")
 
 
+@executes('declare the stream by hand after a plain `stream-wh init`, with format = "text" and a pattern of its lines')
+def test_a_log_in_an_unknown_form(tmp_path: Path, spark: SparkSession) -> None:
+    """With the pattern that the message shows its lines are read."""
+    lines = "2025-06-24 14:36:25 startup archives unpack\n" + "2025-06-24 14:36:25 install perl:amd64 5.36 5.40\n" * 3
+    (tmp_path / "dpkg.log").write_text(lines)
+    told = typed(tmp_path, f"stream-wh init first --from {tmp_path / 'dpkg.log'}", code=2)
+    part = 'declare the stream by hand after a plain `stream-wh init`, with format = "text" and a pattern of its lines'
+    typed(tmp_path, advised(told, part))
+    (pattern,) = re.findall(r"pattern = '([^']+)'", told)
+    columns = {"at": "timestamp", "message": "string"}
+    own = {"columns": columns, "arrival": "at", "search_key": "message", "expires": None, "max_lifetime": None}
+    stream = declared(tmp_path / "text", format="text", options={"pattern": pattern}, **own)
+    found = {row["message"] for row in read(spark, stream, {"dpkg.log": lines})}
+    assert found == {"startup archives unpack", "install perl:amd64 5.36 5.40"}
+
+
 @executes("it leaves a quote open at the end of its line; declare options = { multiline = true }")
 def test_records_over_several_lines(tmp_path: Path, spark: SparkSession) -> None:
     """`init --from` proposes the option; without it the reasons of rejected rows and of a header say what to declare."""
