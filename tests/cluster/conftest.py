@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 VARIABLE = "STREAM_WH_CLUSTER"
-collect_ignore = [] if VARIABLE in os.environ else ["test_budgets.py", "test_cluster.py", "test_cluster_store.py"]
+OWN = ["test_aggregates.py", "test_budgets.py", "test_cluster.py", "test_cluster_store.py"]
+collect_ignore = [] if VARIABLE in os.environ else OWN
 
 
 def _isolates() -> bool:
@@ -42,7 +43,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-PROJECTS = ("submitted", "killed", "large", "owing")
+PROJECTS = ("submitted", "killed", "large", "owing", "counted")
 STORED = "stored"
 """The project whose root is in a store: of its files executors see what lands."""
 ON_BOTH = {

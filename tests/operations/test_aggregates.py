@@ -24,6 +24,7 @@ from warehouse.epochs.points import Point
 from warehouse.errors import ChangedDeclarationError
 from warehouse.operations.update import UpdateOptions
 from warehouse.planning.steps import ReplaceTable
+from warehouse.serving import Reader
 from warehouse.serving.aggregate_explanation import explained_aggregate
 from warehouse.time import to_datetime, to_micros
 
@@ -152,6 +153,20 @@ def test_without_groups_each_end_has_one_row(moved: Project) -> None:
 def test_check_finds_nothing(moved: Project) -> None:
     """Synopses and answers hold what every table does."""
     assert list(check(moved.root).findings) == []
+
+
+def test_answers_of_the_past_and_their_changes_are_read_as_those_of_other_tables(moved: Project) -> None:
+    """``as_of`` gives the answers that lived then, ``changes`` those that came and those whose `keep` ended."""
+    with Reader.open(moved.root, as_of=at(3)) as reader:
+        rows = reader.scan("grouped").arrow().to_pylist()
+    found = {(row["k"], row["window_length"], (to_micros(row["window_end"]) - ANCHOR) // HOUR) for row in rows}
+    assert len(rows) == len(found)
+    assert found == {key for key in answers(moved, "grouped") if key[2] <= 3}
+    with Reader.open(moved.root) as reader:
+        changed = reader.changes("grouped", since=2).arrow().to_pylist()
+    came = [row for row in changed if row["_change_type"] == "insert"]
+    assert {row["epoch"] for row in came} == {3, 4}
+    assert len(came) == len(changed) == sum(row["epoch"] > 2 for row in moved.stored("grouped"))
 
 
 @pytest.fixture(scope="module")
