@@ -1,0 +1,70 @@
+"""A view under a budget, and views above it, while an update or a completion ends at each of its moments, one after the other.
+
+::
+
+    move 1 is stopped at moment A, move 2 completes it and is stopped at moment B, move 3 completes that and is stopped at C, ...
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from warehouse.epochs.points import Point, nobody
+
+from .budgets import bag, declared, land, ledger, require_sound
+from .projects import Project, StoppedError, stop_at
+from .test_budget import mock_chunk
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from warehouse.epochs.points import Moment, Observer
+
+CHUNK = 2
+
+
+class Moved:
+    """A project that is completed chunk by chunk, or updated slot by slot."""
+
+    def __init__(self, project: Project, verb: str) -> None:
+        self.project, self.verb, self.now = project, verb, 1
+        land(project, "1", "p" * 16 + "q", "p" * 12 + "q", 0.5, 4.4)
+        project.update(1)
+
+    def move(self, observer: Observer = nobody) -> None:
+        """Make a chunk, or an update of a slot with new rows."""
+        if self.verb == "complete":
+            with mock_chunk(CHUNK):
+                self.project.updater(observer).complete("some", out_of_time=lambda: True)
+            return
+        self.now += 1
+        land(self.project, str(self.now), "pq", "pq", self.now - 0.5, self.now + 2)
+        self.project.update(self.now, observer=observer)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("verb", ["complete", "update"])
+def test_each_moment(verb: str, tmp_path: Path, spark: SparkSession) -> None:
+    """Readers have a part without a result twice, and the next move goes on; completed, the view is its query."""
+    moved = Moved(declared(Project(tmp_path, spark), 2), verb)
+    seen: list[Moment] = []
+    moved.move(seen.append)
+    moments = {(each.point, each.step) for each in seen if each.point != Point.SUMMED_UP}  # only now and then
+    assert {point for point, _ in moments} >= {Point.LOCKED, Point.PLAN_WRITTEN, Point.STEP_COMMITTED, Point.EPOCH_WRITTEN}
+    assert {step for point, step in moments if point == Point.STEP_READY} > {0, 1, 2}, "the view, and those above it"
+    for point, step in sorted(moments, key=str):
+        before = moved.project.epoch.number
+        with pytest.raises(StoppedError):
+            moved.move(stop_at(point, step))
+        require_sound(moved.project)
+        assert moved.project.epoch.number - before in (0, 1, 2)
+        assert ledger(moved.project).ranges, "there is still something to stop"
+    moved.move()
+    require_sound(moved.project)
+    moved.project.updater().complete("some")
+    require_sound(moved.project)
+    assert bag(moved.project, "some") == bag(moved.project, "exact")
