@@ -60,6 +60,7 @@ __all__ = [
     "sample_rows",
 ]
 
+
 @dataclass(frozen=True, eq=False)
 class BatchSource:
     """The inputs of a batch, and the values by which its rows are classified.
