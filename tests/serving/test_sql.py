@@ -303,10 +303,25 @@ def test_results_side_by_side(house: House, reader: Reader) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "word"), [("SELECT full FROM t", "full"), ("SELECT x, at FROM t", "at"), ("SELECT order FROM t", "order")]
+    ("query", "word"),
+    [
+        ("SELECT full FROM t", "full"),
+        ("SELECT x, at FROM t", "at"),
+        ("SELECT order FROM t", "order"),
+        ("SELECT count(*) AS n, min(at), max(at) FROM t", "at"),
+        ("SELECT 1 FROM t WHERE full > 3", "full"),
+    ],
 )
 def test_a_syntax_error_names_the_word_that_needs_quotes(query: str, word: str) -> None:
     """DuckDB names the word after it."""
     with duckdb.connect() as connection, pytest.raises(duckdb.Error) as caught:
         connection.execute(query)
     assert f'"{word}" is a word of SQL' in str(query_error(caught.value))
+
+
+@pytest.mark.parametrize("query", ["SELECT min(x) y z FROM t", "SELECT x,, y FROM t", "SELECT (x FROM t"])
+def test_other_syntax_errors_name_no_word(query: str) -> None:
+    """A keyword that opens a clause is hardly a name."""
+    with duckdb.connect() as connection, pytest.raises(duckdb.Error) as caught:
+        connection.execute(query)
+    assert "is a word of SQL" not in str(query_error(caught.value))

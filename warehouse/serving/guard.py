@@ -295,7 +295,7 @@ def _with_catalog(connection: duckdb.DuckDBPyConnection, tree: Any) -> str:  # n
 _NO_BOUND = re.compile(r'"([^"]+)" does not have a column named "(valid_from|valid_to)"')
 
 
-_NEAR = re.compile(r'syntax error at or near "(\w+)"')
+_NEAR = re.compile(r'syntax error at or near "([^"]+)"')
 _BEFORE = re.compile(r"(?:^|[\s,.(])(\w+)[\s,)]*$")
 _OPENS = frozenset(
     {"select", "from", "where", "on", "and", "or", "not", "having", "distinct", "all", "using", "when", "then", "else"}
@@ -313,17 +313,25 @@ def query_error(error: duckdb.Error) -> QueryError:
             f"duration(valid(departed_at, landed_at)) instead of duration({name}); `stream-wh describe {name}` lists its columns"
         )
     near = _NEAR.search(str(error))
-    if near is not None and (word := _word_before(str(error)) or near[1]) and is_word_of_sql(word):
+    word = None if near is None else _word_before(str(error)) or near[1]
+    if word is not None and _may_be_a_name(word):
         lines.append(f'"{word}" is a word of SQL: as the name of a table or column it needs quotes')
     return QueryError("; ".join(lines) + "; correct the query")
 
 
 def _word_before(error: str) -> str | None:
-    """Return the word of SQL before a syntax error: DuckDB reads ``full FROM`` as a join, and names only ``FROM``."""
+    """Return the word of SQL before a syntax error.
+
+    DuckDB reads ``full FROM`` as a join and names only ``FROM``; of ``min(at)`` it names only the parenthesis.
+    """
     line, _, rest = error.partition("LINE ")[2].partition("\n")
     place = rest.partition("\n")[0].find("^") - len("LINE ")
     found = _BEFORE.search(line[:place]) if place > 0 else None
-    return found[1] if found and is_word_of_sql(found[1]) and found[1].lower() not in _OPENS else None
+    return found[1] if found and _may_be_a_name(found[1]) else None
+
+
+def _may_be_a_name(word: str) -> bool:
+    return is_word_of_sql(word) and word.lower() not in _OPENS
 
 
 # --- temporal functions at prompts: a query or condition of the user's with plain SQL in place of their calls ---
