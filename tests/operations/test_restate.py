@@ -92,7 +92,7 @@ def test_files_that_are_not_there_any_more_are_named(copy: Project) -> None:
     """Their rows would be lost, so that must be asked for."""
     copy.spark = None
     copy.land("2.csv", csv(row("other", 1.5, 5)))
-    with pytest.raises(RestateError, match=r"1 file\(s\) that gave rows are not there as they were \(2.csv\).*--allow-lost"):
+    with pytest.raises(RestateError, match=r"1 file\(s\) that gave rows are missing or changed \(2.csv\).*--allow-lost"):
         copy.updater().restate("a", since=at(1))
     assert copy.numbers == [0, 1, 2]
 
