@@ -13,8 +13,8 @@ from warehouse.catalog.declaration import reading_digest
 from warehouse.epochs.records import Counts, Epoch, Loaded, Removed
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.planning.steps import NodePlan
+from warehouse.steps.batch_commits import left_out_of
 from warehouse.steps.following import stopped_followers
-from warehouse.steps.outcome import left_out_of
 from warehouse.steps.progress import moved_partitions, removed_files
 from warehouse.steps.table_states import forgotten_state, node_state, side_tables_of_stopped, stopped_tables, stream_state
 

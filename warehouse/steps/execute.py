@@ -128,7 +128,7 @@ def execute(
     observer(Moment(Point.DURABLE, plan.epoch))
     counting = after_restoring(plan, done)
     outcome = Outcome(
-        plan, last, counting, sources.counted, sources.left_out(), sources.given_up, logged=done, lacking=not sources.unstored
+        plan, last, counting, sources.counted, sources.left_out(), sources.failed.reasons, done, lacking=not sources.unstored
     )
     made = epoch_of if plan.erasure is None else erased_epoch
     heads = {path: table.head for path, table in done.items()}
@@ -204,7 +204,7 @@ def _tried(sources: Sources, number: int, head: LogEntry, observer: Observer) ->
     """
     plan, root, last, step = sources.plan, sources.root, sources.last, sources.plan.steps[number]
     kind, name = kind_of(step), step.stream
-    if sources.is_given_up(name) and (sources.follows_view(name) or not kind.goes_on(plan)):
+    if sources.failed.includes(name) and (sources.failed.follows_view(name) or not kind.goes_on(plan)):
         return None
     while True:
         try:
@@ -222,7 +222,7 @@ def _tried(sources: Sources, number: int, head: LogEntry, observer: Observer) ->
             _require_files(sources, step, error)
             if kind.stored or plan.node(name) is None or passing_failure(error) is not None:
                 raise
-            sources.give_up(name, error)
+            sources.failed.add(name, error)
             return None
         else:
             if done.counts is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from warehouse.ingest.files import LeftOut
+from warehouse.steps.batch_commits import first_batch_commit
 from warehouse.steps.registry import kind_of
 
 if TYPE_CHECKING:
@@ -13,11 +13,12 @@ if TYPE_CHECKING:
 
     from warehouse.epochs.records import Epoch, TableState
     from warehouse.ingest.batch_counts import BatchCounts
-    from warehouse.planning.steps import Plan, StreamPlan
+    from warehouse.ingest.files import LeftOut
+    from warehouse.planning.steps import Plan
     from warehouse.storage.deltalog import Commit
     from warehouse.storage.own_commits import TableProgress
 
-__all__ = ["Outcome", "first_batch_commit", "left_out_of"]
+__all__ = ["Outcome"]
 
 
 @dataclass(frozen=True)
@@ -51,19 +52,3 @@ class Outcome:
     def before(self, name: str) -> TableState | None:
         """Return a table's state at the last epoch."""
         return self.last.table(name) if self.last else None
-
-
-def first_batch_commit(plan: Plan, done: Mapping[str, TableProgress], name: str) -> Commit | None:
-    """Return the first commit of a plan that took rows of a stream's batch; None before there is one."""
-    for number, step in enumerate(plan.steps):
-        if step.stream == name and (kind_of(step).writes_rows or kind_of(step).of_batch):
-            commit = done[step.path].commits.get(number)
-            if commit is not None:
-                return commit
-    return None
-
-
-def left_out_of(commit: Commit, planned: StreamPlan) -> tuple[LeftOut, ...]:
-    """Return the files that a commit's batch was read without."""
-    files = {file.path: file for group in planned.inputs for file in group.files}
-    return tuple(LeftOut(files[path], reason, message) for path, reason, message in commit.metadata.get("left_out", ()))

@@ -9,25 +9,23 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from warehouse.ingest.bounds import CLASSIFIED, about_rows
 from warehouse.ingest.files import LeftOut
 from warehouse.steps.ahead import Ahead
 from warehouse.steps.answers_source import AnswersSource
+from warehouse.steps.batch_commits import first_batch_commit, left_out_of, logged_batch_commit, unfinished_tables
 from warehouse.steps.coalesced_source import CoalescedSource
+from warehouse.steps.failed_views import FailedViews
 from warehouse.steps.following import owed_record
+from warehouse.steps.generated_code import node_settings, stream_settings
 from warehouse.steps.joint_answers import JointAnswers
 from warehouse.steps.joint_reading import read_together
 from warehouse.steps.node_source import NodeSource, move_of, node_tables
-from warehouse.steps.outcome import first_batch_commit, left_out_of
-from warehouse.steps.registry import kind_of
 from warehouse.steps.stream_source import stream_source
 from warehouse.steps.synopsis_source import SynopsisSource, lacks_files
 from warehouse.storage.collecting import Together
-from warehouse.storage.deltalog import commits_after
-from warehouse.storage.failures import first_line
 from warehouse.storage.recent_rows import recent_rows
 from warehouse.storage.scan import TableFiles
-from warehouse.storage.session import INTERPRETED, lazily
+from warehouse.storage.session import lazily
 from warehouse.storage.writer import key_settings
 from warehouse.views.algebra import scanned, tables_read
 from warehouse.views.maintenance.cache import Cache
@@ -55,9 +53,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Sources"]
 
-_MAINTAINED = 1_000_000
-"""Rows that a view's step looks through, by a few."""
-
 
 @dataclass
 class Sources:
@@ -73,10 +68,12 @@ class Sources:
         The progress in the tables' logs at the start.
     counted
         The counts of each batch, by stream or node.
-    given_up
-        Why each view that cannot be maintained is stopped.
     unstored
         Whether views read rows that only landing files have.
+    files
+        By which stored tables are read.
+    failed
+        The views that cannot be maintained.
 
     """
 
@@ -86,24 +83,24 @@ class Sources:
     done: Mapping[str, TableProgress]
     last: Epoch | None
     counted: dict[str, BatchCounts] = field(default_factory=dict)
-    given_up: dict[str, str] = field(default_factory=dict)
     unstored: bool = True
     files: TableFiles = field(init=False)
+    failed: FailedViews = field(init=False)
     _read_ahead: bool = False
     _answers: JointAnswers = field(init=False)
     _streams: dict[str, StreamSource] = field(default_factory=dict)
     _nodes: dict[str, NodeSource] = field(default_factory=dict)
     _following: dict[str, SynopsisSource | AnswersSource | CoalescedSource] = field(default_factory=dict)
-    _viewed: dict[str, NodeTable] = field(default_factory=dict)
-    _together: Together = field(init=False)
+    _view_tables: dict[str, NodeTable] = field(default_factory=dict)
+    _joint_synopses: Together = field(init=False)
     _ahead: Ahead = field(init=False)
 
     def __post_init__(self) -> None:
         """Start with no file list read."""
-        self.files = TableFiles(self.root)
+        self.files, self.failed = TableFiles(self.root), FailedViews(self.plan)
         recent_rows().begin()
-        self._answers = JointAnswers(self.plan, lambda: [*self._unanswered()])
-        self._together = Together(self._companions)
+        self._answers = JointAnswers(self.plan, lambda: [*self._open_answers()])
+        self._joint_synopses = Together(self._companions)
         self._ahead = Ahead(self._followers)
 
     def of(self, name: str) -> Source:
@@ -133,7 +130,7 @@ class Sources:
             view = partial(self._view_table, below)
         return SynopsisSource(
             self.plan, planned, self.last, self.files, lambda: self.stream(below), self.spark, view, lambda: not self.unstored,
-            self._together.of,
+            self._joint_synopses.of,
         )  # fmt: skip
 
     def _companions(self, name: str) -> dict[str, DataFrame]:
@@ -154,11 +151,11 @@ class Sources:
         """Whether a synopsis is calculated by one job with another one."""
         if source.alone or not isinstance(asked, SynopsisSource) or asked.alone:
             return False
-        return next(self._batch_commits(source.planned.name), None) is None
+        return self._batch_commit(source.planned.name) is None
 
     def _view_table(self, name: str) -> NodeTable:
         """The table of a view as synopses read it: the rows that it gained in this plan."""
-        if name not in self._viewed:
+        if name not in self._view_tables:
             planned, node = self.plan.node(name), self.node(name)
             if planned is None:
                 raise KeyError(name)
@@ -166,21 +163,25 @@ class Sources:
             dead = {} if found is None else {name: found}
             move = move_of(self.plan, planned)
             tables = node_tables([name], self.plan, self.root, self.last, move, node.inputs.opened, self.files, dead)
-            self._viewed[name] = replace(tables[name], columns=planned.columns)
-        return self._viewed[name]
+            self._view_tables[name] = replace(tables[name], columns=planned.columns)
+        return self._view_tables[name]
 
     def _stream_table(self, name: str) -> NodeTable:
         """The table of a stream as coalesced tables read it: at the version that the plan has committed."""
         move = move_of(self.plan, self.plan.stream(name))
         return node_tables([name], self.plan, self.root, self.last, move, self.spark, self.files, {})[name]
 
-    def _unanswered(self) -> Iterator[AnswersSource]:
+    def _open_answers(self) -> Iterator[AnswersSource]:
         """The sources of answers that no commit of the plan has yet."""
         for planned in self.plan.streams:
-            if planned.answers is not None and next(self._batch_commits(planned.name), None) is None:
+            if planned.answers is not None and self._batch_commit(planned.name) is None:
                 source = self.of(planned.name)
                 if isinstance(source, AnswersSource):
                     yield source
+
+    def _batch_commit(self, name: str) -> Commit | None:
+        """The first commit of the plan that took rows of a table's batch, also if this process made it."""
+        return logged_batch_commit(self.plan, self.root, name)
 
     def partial(self, name: str, metadata: Mapping[str, Any]) -> bool:
         """Whether the gained rows of a table, by its commit's metadata, lack files of its stream.
@@ -189,21 +190,13 @@ class Sources:
         """
         if self.plan.node(name) is not None:
             return not self.unstored
-        first = next(self._batch_commits(name), None)
+        first = self._batch_commit(name)
         read_without = [entry.file.path for entry in self._streams[name].left_out] if name in self._streams else []
         return lacks_files(first, metadata, read_without)
 
     def ledger(self, planned: NodePlan) -> Ledger | None:
         """Return the ledger of a view under a budget after its step, perhaps executed before a crash; None of another one."""
-        return owed_record(planned, next(self._batch_commits(planned.name), None))
-
-    def _batch_commits(self, name: str) -> Iterator[Commit]:
-        """The commits that took rows of a stream's batch, by now."""
-        for number, step in enumerate(self.plan.steps):
-            if step.stream == name and (kind_of(step).writes_rows or kind_of(step).of_batch):
-                for commit in commits_after(self.root / step.path, getattr(step, "base_version", -1)):
-                    if (commit.metadata.get("epoch"), commit.metadata.get("step")) == (self.plan.epoch, number):
-                        yield commit
+        return owed_record(planned, self._batch_commit(planned.name))
 
     def stream(self, name: str) -> StreamSource:
         """Return a stream's source; files that steps done before a crash were executed without stay out."""
@@ -211,7 +204,7 @@ class Sources:
             planned = self.plan.stream(name)
             first = first_batch_commit(self.plan, self.done, name)
             left_out = () if first is None else left_out_of(first, planned)
-            settings = _evaluated_stream(self.plan, planned, self.last)
+            settings = stream_settings(self.plan, planned, self.last)
             self._streams[name] = stream_source(
                 self.plan, planned, self.root, self.last, self.spark, settings, self.files, left_out, self._ahead
             )
@@ -222,19 +215,14 @@ class Sources:
         if self._read_ahead:
             return
         self._read_ahead = True
-        ahead = self._unfinished
-        arrives = [each for each in self.plan.streams if each.name in ahead and any(group.files for group in each.inputs)]
+        unfinished = unfinished_tables(self.plan, self.done)
+        arrives = [each for each in self.plan.streams if each.name in unfinished and any(group.files for group in each.inputs)]
         if len(arrives) > 1:
             read_together([self.stream(each.name) for each in arrives])
 
-    @property
-    def _unfinished(self) -> set[str]:
-        """The tables with a step that was not done when the plan began, or went on after a crash."""
-        return {step.stream for number, step in enumerate(self.plan.steps) if number not in self.done[step.path].commits}
-
     def _followers(self, stream: str) -> Iterator[CoalescedSource]:
         """The coalesced tables of a stream that are still to be moved, as it is itself."""
-        unfinished = self._unfinished
+        unfinished = unfinished_tables(self.plan, self.done)
         for planned in self.plan.streams:
             if planned.coalesced is not None and planned.followed == stream and {stream, planned.name} <= unfinished:
                 source = self.of(planned.name)
@@ -247,16 +235,16 @@ class Sources:
             planned = self.plan.node(name)
             if planned is None:
                 raise KeyError(name)
-            beside = self.node(planned.spare_of) if planned.spare_of else None
-            self._nodes[name] = NodeSource(planned, self._inputs(planned), beside)
+            shown = self.node(planned.spare_of) if planned.spare_of else None
+            self._nodes[name] = NodeSource(planned, self._inputs(planned), shown)
         return self._nodes[name]
 
     def _inputs(self, planned: NodePlan) -> NodeInputs:
         types = {column.name.lower(): column.type for column in planned.columns}
         key = [(column, types[column.lower()]) for column in planned.node.search_key]
         pushed = {"spark.sql.parquet.pushdown.inFilterThreshold": str(PUSHED_KEYS)}
-        evaluated = _evaluated_node(planned, self.last, self.counted)
-        opened = lazily(self.spark, {**key_settings(key), **pushed, **evaluated})
+        settings = node_settings(planned, self.last, self.counted)
+        opened = lazily(self.spark, {**key_settings(key), **pushed, **settings})
         move, read = move_of(self.plan, planned), sorted(set(scanned(planned.node.operator)))
         own = {planned.name, f"{planned.name}.spare", f"{planned.name}.owed", planned.spare_of or planned.name}
         known = {name for name in own if self.plan.node(name) is not None or (self.last and self.last.table(name))}
@@ -269,7 +257,7 @@ class Sources:
     def _dead(self, table: str) -> Dead | None:
         """Rows that died before they were stored; after a crash they are derived, or read from their files, once more."""
         if self.plan.node(table) is not None:
-            if self.is_given_up(table) or self._none_died(table):
+            if self.failed.includes(table) or self._none_died(table):
                 return None
             return self.node(table).dead
         planned = next((each for each in self.plan.streams if each.name == table), None)
@@ -337,32 +325,6 @@ class Sources:
         self.read_without(name, problems)
         return bool(problems)
 
-    def give_up(self, name: str, error: Exception) -> None:
-        """Mark a view that cannot be maintained as standing still, so that the other tables keep moving."""
-        self.given_up[name] = first_line(error)
-
-    def is_given_up(self, name: str) -> bool:
-        """Whether a table belongs to a view that failed or reads a failed view, or follows such a view."""
-        node = self.plan.node(name)
-        if node is None and name not in self.given_up and self.follows_view(name):
-            view = self.plan.stream(name).followed or ""
-            if self.is_given_up(view):
-                self.given_up[name] = f"it reads {view}, which failed: {self.given_up[view]}"
-        if node is None or name in self.given_up:
-            return name in self.given_up
-        beside = [name + ".spare", name + ".owed"] if node.spare_of is None else [node.spare_of]
-        for table in (*beside, *scanned(node.node.operator)):
-            if table in self.given_up:
-                reason = self.given_up[table]
-                self.given_up[name] = reason if reason.startswith("it reads") else f"it reads {table}, which failed: {reason}"
-                return True
-        return False
-
-    def follows_view(self, name: str) -> bool:
-        """Whether a table is a synopsis of a view, or answers over one."""
-        planned = next((each for each in self.plan.streams if each.name == name), None)
-        return planned is not None and self.plan.node(planned.followed or "") is not None
-
     def left_out(self) -> dict[str, tuple[LeftOut, ...]]:
         """Return the files that each stream's batch was read without."""
         return {name: source.left_out for name, source in self._streams.items()}
@@ -380,33 +342,5 @@ class Sources:
             following.release()
         self._following.clear()
         self._answers.release()
-        self._viewed.clear()
-        self._together.release()
-
-
-
-# Java code is generated for each plan, compiled when it is new, and then fast for every row. Few rows are evaluated sooner than
-# their code is made: an update of 300 rows takes 1.2 times the processor time with code that was compiled before, more without.
-
-
-def _evaluated_stream(plan: Plan, planned: StreamPlan, last: Epoch | None) -> Mapping[str, str]:
-    """Session settings for the batch of a stream, relation or archive, and for rows that are rewritten with it."""
-    files = [file for group in planned.inputs for file in group.files]
-    rows = about_rows(planned.declaration.format, files) + _stored(last, planned.archive_of)
-    state = last.table(planned.name) if last else None
-    if state is not None:
-        rows += sum(slot.rows for slot in state.deferred.waiting) if state.deferred else 0
-        rows += sum(kind_of(step).rewritten(step, state) for step in plan.steps if step.stream == planned.name)
-    return INTERPRETED if rows < CLASSIFIED else {}
-
-
-def _evaluated_node(planned: NodePlan, last: Epoch | None, counted: Mapping[str, BatchCounts]) -> Mapping[str, str]:
-    """Session settings for a node of a view, by the stored and arrived rows of its inputs."""
-    inputs = list(scanned(planned.node.operator))
-    rows = sum(_stored(last, table) + (counted[table].live if table in counted else 0) for table in inputs)
-    return INTERPRETED if rows < _MAINTAINED else {}
-
-
-def _stored(last: Epoch | None, table: str | None) -> int:
-    state = last.table(table) if last and table else None
-    return sum(part.rows for part in state.partitions) if state else 0
+        self._view_tables.clear()
+        self._joint_synopses.release()

@@ -74,10 +74,10 @@ def prove_first_builds(sources: Sources, now: int) -> None:
     if plan.erasure is not None:
         return
     built = [each for each in plan.nodes if each.first and not each.node.hidden and each.name == each.view]
-    proofs = {each.name: _proof(sources, each) for each in built if not sources.is_given_up(each.name)}
+    proofs = {each.name: _proof(sources, each) for each in built if not sources.failed.includes(each.name)}
     same = _same([proof for proof in proofs.values() if proof is not None])
     for planned in built:
-        if sources.is_given_up(planned.name):
+        if sources.failed.includes(planned.name):
             continue
         proof = proofs[planned.name]
         found = None if proof is None or planned.name in same else _difference(proof)
@@ -90,9 +90,9 @@ def prove_first_builds(sources: Sources, now: int) -> None:
             logger.warning('view "%s", %s', planned.view, line)
         for each in plan.nodes:
             if each.view == planned.view:
-                sources.given_up.setdefault(each.name, f"it differs from its query: {found.summary}")
+                sources.failed.reasons.setdefault(each.name, f"it differs from its query: {found.summary}")
     for planned in plan.nodes:
-        sources.is_given_up(planned.name)  # also stops views that read such a view
+        sources.failed.includes(planned.name)  # also stops views that read such a view
 
 
 def _proof(sources: Sources, planned: NodePlan) -> _Proof | None:
