@@ -149,7 +149,7 @@ def restored(directory: Path, view: str, limit: int | None) -> Rows:
         plan = judged_views(warehouse.catalog)[0].view(view)
         way = f'`short_lived = "report"` in [views.{view}] keeps them'
         why = "it is recomputed where its inputs changed, so they are not known"
-        hints = (f'short-lived results of "{view}" are not kept; {way if plan is None or plan.tells else why}',)
+        hints = (f'short-lived results of "{view}" are not kept; {way if plan is None or plan.counts_short_lived else why}',)
     return Rows(answer, _moment(reader), warnings=hints)
 
 

@@ -34,7 +34,7 @@ class FindingRow:
 
 
 def checked(directory: Path, *, rows: bool, repair: bool) -> Rows:
-    """Verify a warehouse, having mended it before with ``repair``."""
+    """Verify a warehouse; with ``repair``, repair it first."""
     from warehouse.cli.library import opened_to_work
     from warehouse.project import Warehouse
 

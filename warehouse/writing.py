@@ -269,7 +269,7 @@ class WritingProject(OpenProject):
         return checked_views(self.root, self._context(spark=spark).start_spark, epoch=epoch, now=clock_now())
 
     def view_findings(self) -> tuple[ViewFinding, ...]:
-        """Return the views that were found to differ from their queries and are not mended yet."""
+        """Return the views that differed from their queries and were not corrected since."""
         from warehouse.epochs.view_findings import open_findings  # noqa: PLC0415 - nothing else needs it
 
         return open_findings(self.root, newest_epoch(self.root))

@@ -56,7 +56,7 @@ def terminal_width() -> int:
 
 
 def wrapped(line: str, width: int) -> str:
-    """Return a line in lines of at most a width, the later ones indented; a command in backticks is not parted.
+    """Return a line in lines of at most a width, the later ones indented; a command in backticks is not split.
 
     >>> print(wrapped("  flights: 26% were rejected; see `stream-wh rejected flights`", 40))
       flights: 26% were rejected; see

@@ -13,7 +13,7 @@ def _pins(name: str) -> dict[str, str]:
 
 
 def test_the_warehouse_is_the_same_under_airflow() -> None:
-    """What requirements.lock pins has the same version there; how to mend it is told at the head of the file."""
+    """What requirements.lock pins has the same version there; the head of the file says how to correct it."""
     plain, other = _pins("requirements.lock"), _pins("requirements-airflow.lock")
     assert {name: (version, other.get(name)) for name, version in plain.items() if other.get(name) != version} == {}
     assert other["apache-airflow"].startswith("3.3.")

@@ -28,7 +28,7 @@ from tests.soak.witness import Witness
 from warehouse.epochs.journal import epoch_path, plan_path
 from warehouse.epochs.points import Moment, Point
 from warehouse.errors import RecordDamagedError, SparkLostError, StorageFailedError, TornRecordError, WarehouseError
-from warehouse.operations.mend import set_aside_torn
+from warehouse.operations.damaged_epoch import set_aside_damaged
 from warehouse.operations.space import GRACE
 from warehouse.publishing.database import DATABASE
 from warehouse.publishing.difference import difference
@@ -342,13 +342,13 @@ def test_an_epoch_cut_short_that_nothing_can_make_anew(witness: Witness) -> None
     truncated(path, 0.5)
     plan.unlink()
     with pytest.raises(TornRecordError, match=path.name):
-        set_aside_torn(root)
+        set_aside_damaged(root)
     plan.write_bytes(recorded[:50])
     with pytest.raises(TornRecordError, match=plan.name):
-        set_aside_torn(root)
+        set_aside_damaged(root)
     plan.write_bytes(recorded)
     path.write_bytes(whole)
-    assert set_aside_torn(root) is None
+    assert set_aside_damaged(root) is None
     completed(witness)
 
 

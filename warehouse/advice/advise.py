@@ -182,8 +182,8 @@ def advise_load(
 ) -> Advice:
     """Return advice for a workload at given prices."""
     if load.periods > EXACT:
-        played = f"of the {load.periods:,} updates of a window some are played"
-        notes = (*notes, f"{played}, so files are right within a tenth, costs within a twentieth")
+        sampled = f"of the {load.periods:,} updates of a window some are simulated"
+        notes = (*notes, f"{sampled}, so files are right within a tenth, costs within a twentieth")
     layouts = candidates(load.periods, widest=widest, seed=current.seed if current else 0)
     found = [evaluate(layout, load, pricing) for layout in layouts]
     own = None

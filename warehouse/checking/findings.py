@@ -20,7 +20,7 @@ class Finding:
     """A fault of the warehouse, or a left-over.
 
     A ``fault`` breaks an invariant: some answer is, or may become, wrong or impossible. A ``note`` is a left-over that does no
-    harm. ``code`` is a stable name, ``subject`` the file, table or record, relative to the root. ``repair`` says who mends it:
+    harm. ``code`` is a stable name, ``subject`` the file, table or record, relative to the root. ``repair`` says who repairs it:
     the next ``update``, ``check --repair``, or only a person who follows ``remedy``.
     """
 

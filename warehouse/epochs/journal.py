@@ -226,7 +226,7 @@ def newest_epoch(root: Path) -> Epoch | None:
     """Return the newest epoch, or None when nothing was committed.
 
     A newest record that is damaged counts as not written, as long as there is an epoch before it: the next update
-    writes it again (:mod:`warehouse.operations.mend`).
+    writes it again (:mod:`warehouse.operations.damaged_epoch`).
     """
     return next(_whole_epochs(root), None)
 

@@ -12,8 +12,8 @@ from warehouse.epochs.points import Point
 from warehouse.epochs.records import Epoch, Loaded
 from warehouse.errors import ChangedDeclarationError, ForeignChangeError, RecordDamagedError, UsageError
 from warehouse.objects.path import directories_in
+from warehouse.operations.damaged_epoch import set_aside_damaged
 from warehouse.operations.giving_up import give_up
-from warehouse.operations.mend import set_aside_torn
 from warehouse.operations.publication import publish, publish_if_behind
 from warehouse.operations.standing import stopped_of
 from warehouse.planning.steps import CreateTable, MoveDeferred, MoveRelation, Plan, ReplaceTable
@@ -168,7 +168,7 @@ def write_epoch(context: WriteContext, last: Epoch, files: Sequence[Loaded], **c
 def finish(context: WriteContext) -> CurrentState:
     """Finish the plan or erasure that an earlier process began, and judge outsiders' commits since."""
     root = context.root
-    set_aside_torn(root)
+    set_aside_damaged(root)
     last = newest_epoch(root)
     plan = _unfinished(root, last)
     finished: tuple[Epoch, ...] = ()

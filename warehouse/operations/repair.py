@@ -45,27 +45,27 @@ def repair(context: WriteContext) -> tuple[str, ...]:
 
     root = context.root
     with locked(context):
-        done = list(_mend_records(root))
+        done = list(_repair_records(root))
         current = finish(context)
         last = current.last
         done += [f"finished the update to epoch {epoch.number}" for epoch in current.finished]
         if last is None:
             return tuple(done)
-        done += _mend_checkpoints(root, last)
+        done += _repair_checkpoints(root, last)
         for number in epoch_numbers(root):
-            done += _mend_schema_files(root, read_epoch(root, number))
+            done += _repair_schema_files(root, read_epoch(root, number))
         done += [f"moved live/{name} to epoch {last.number}" for name in publish_live_tables(context, last, rebuild=True)]
         if difference(root, last) is not None:
             publish(context, last, rebuild=True)
             done.append(f"wrote {DATABASE} again")
-        done += _mend_summaries(root)
+        done += _repair_summaries(root)
         swept = sweep(root, now=context.clock(), spared=current.stopped) + free_live_tables(context, last)
         if swept.files:
             done.append(f"removed {swept.files} left-over file(s), {swept.bytes} bytes")
         return tuple(done)
 
 
-def _mend_records(root: Path) -> Iterator[str]:
+def _repair_records(root: Path) -> Iterator[str]:
     """Repair the files under ``root/epochs``, and yield the repairs."""
     directory = root / "epochs"
     for path in sorted(directory.iterdir()) if directory.is_dir() else ():
@@ -79,7 +79,7 @@ def _mend_records(root: Path) -> Iterator[str]:
         if (number < newest or (number == newest and _is_done(root, number))) and not _readable(path):
             path.unlink()
             yield f"removed the damaged plan of epoch {number}, which is written"
-    if newest >= 0 and not _is_whole(root, newest) and _can_be_made_again(root, newest):
+    if newest >= 0 and not _is_whole(root, newest) and _can_be_rebuilt(root, newest):
         path = record_path(root, newest, "epoch")
         path.rename(path.with_name(path.name + _SET_ASIDE))
         yield f"set the damaged record of epoch {newest} aside, to make it again from its plan"
@@ -108,14 +108,14 @@ def _is_whole(root: Path, number: int) -> bool:
     return True
 
 
-def _can_be_made_again(root: Path, number: int) -> bool:
+def _can_be_rebuilt(root: Path, number: int) -> bool:
     """Whether its plan is whole, and the epoch that the plan starts from can be read."""
     plan = record_path(root, number, "plan")
     before = number == 0 or (record_path(root, number - 1, "epoch").exists() and _is_whole(root, number - 1))
     return plan.exists() and _readable(plan) and before
 
 
-def _mend_checkpoints(root: Path, epoch: Epoch) -> Iterator[str]:
+def _repair_checkpoints(root: Path, epoch: Epoch) -> Iterator[str]:
     """Remove the checkpoints that the commits of the newest epoch's tables contradict, and yield the repairs."""
     from warehouse.steps.foreign import named_directories  # noqa: PLC0415 - same
     from warehouse.storage.leftover import drop_wrong  # noqa: PLC0415 - repairing alone needs it
@@ -125,7 +125,7 @@ def _mend_checkpoints(root: Path, epoch: Epoch) -> Iterator[str]:
             yield f"removed {named.path}/_delta_log/{name}, which is not what the commits lead to"
 
 
-def _mend_summaries(root: Path) -> Iterator[str]:
+def _repair_summaries(root: Path) -> Iterator[str]:
     """Remove the key summaries that differ from their files' rows, and yield the repairs."""
     from warehouse.checking.files import files_findings, named_files  # noqa: PLC0415 - repairing alone needs it
     from warehouse.checking.logs import named_tables  # noqa: PLC0415 - same
@@ -143,7 +143,7 @@ def _mend_summaries(root: Path) -> Iterator[str]:
             yield f"removed {found.subject}, which is not of its file's rows"
 
 
-def _mend_schema_files(root: Path, epoch: Epoch) -> Iterator[str]:
+def _repair_schema_files(root: Path, epoch: Epoch) -> Iterator[str]:
     """Write unreadable zero-row files of an epoch's tables again, and yield the repairs."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - repairing alone needs it
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Literal
 from warehouse.epochs.journal import newest_epoch
 from warehouse.errors import RESTORE_TABLE, MissingPartError, NoEpochError, UnknownNameError
 from warehouse.operations.context import WriteContext, locked
+from warehouse.operations.damaged_epoch import set_aside_damaged
 from warehouse.operations.execution import recorded_plan, settle_foreign
-from warehouse.operations.mend import set_aside_torn
 from warehouse.planning.steps import CreateTable
 from warehouse.steps.foreign import named_directories, prove
 from warehouse.storage.deltalog import commits_after
@@ -121,7 +121,7 @@ def undo_foreign(context: WriteContext, table: str | None = None, *, dry_run: bo
         last = newest_epoch(root)
         return _undo(root, last, _plan_above(root, last), table, at=context.clock(), dry_run=True)
     with locked(context):
-        set_aside_torn(root)
+        set_aside_damaged(root)
         last = newest_epoch(root)
         plan = _plan_above(root, last)
         done = _undo(root, last, plan, table, at=context.clock(), dry_run=False)

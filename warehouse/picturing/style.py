@@ -2,7 +2,7 @@
 
 The colours of series are those of Okabe and Ito, which people with every kind of colour vision can distinguish
 (https://jfly.uni-koeln.de/color/, with a violet in place of their yellow, which is too faint on paper); live is blue and
-dead is vermilion. Parts that touch are parted by a line.
+dead is vermilion. A line separates shapes that touch.
 """
 
 from __future__ import annotations

@@ -51,8 +51,8 @@ FIRST, LAST = -(1 << 63), (1 << 63) - 1
 """The first and the last place, and row: hashes are whole numbers of 64 bits."""
 RANGES = 32
 """If a ledger has more ranges, a new range waits for others until it is a 32nd of the slots of the ledger."""
-_SMALL = 10_000
-"""Pairs more than the quota that are rather made and left out again than found out to be so many."""
+_EXCESS_PAIRS = 10_000
+"""Pairs over a quota that may be made and dropped again: up to this number that costs less than to read more exactly."""
 
 
 @dataclass(frozen=True)
@@ -284,6 +284,6 @@ def slice_end(position: Position, pairs: int, quota: int, slack: int) -> int:
     left = LAST - position.place + 1
     expected = pairs * left / (1 << 64)
     wanted = slack * quota
-    if expected <= wanted + _SMALL:
+    if expected <= wanted + _EXCESS_PAIRS:
         return LAST
-    return min(LAST, position.place + int(left * ((wanted + _SMALL) / expected)))
+    return min(LAST, position.place + int(left * ((wanted + _EXCESS_PAIRS) / expected)))

@@ -133,7 +133,7 @@ def explained(catalog: Catalog, view: str, reader: Reader | None) -> Explanation
         raise UnknownNameError("view, aggregate or coalesced table", view, names, nearest(view, names))
     interval = catalog.update_interval
     epochs = retained(reader) if reader is not None else ()
-    counted = short_lived(epochs, plan.name, tells=plan.tells)
+    counted = short_lived(epochs, plan.name, known=plan.counts_short_lived)
     return Explanation(
         description=describe(plan, interval),
         short_lived=plan.view.short_lived,

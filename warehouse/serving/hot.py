@@ -84,7 +84,7 @@ class FileRows:
             case Keys(keys) if values is not None and len(keys) <= _MAX_SLICED:
                 for value in dict.fromkeys(_number(key[0]) for key in keys):
                     start = 0 if value is None else bisect_left(values, value, lo=values.nulls)
-                    end = values.nulls if value is None else _end_of_run(values, value, start)
+                    end = values.nulls if value is None else _end_of_equal_values(values, value, start)
                     yield self._slice(start, end)
             case Keys(keys) if values is not None:
                 yield self.table.filter(values.in_values(key[0] for key in keys))
@@ -236,8 +236,8 @@ class HotTables:
         self._connection = self._spare = None
 
 
-def _end_of_run(values: _Values, value: object, start: int) -> int:
-    """Return where values equal to one end that can only start at ``start``: by doubled steps, since runs are mostly short."""
+def _end_of_equal_values(values: _Values, value: object, start: int) -> int:
+    """Return the end of the values equal to ``value``; if there are any they begin at ``start``. Steps of the search double."""
     known, step = start, 1
     while start + step <= len(values) and values[start + step - 1] == value:
         known, step = start + step, step * 2
@@ -245,7 +245,7 @@ def _end_of_run(values: _Values, value: object, start: int) -> int:
 
 
 def _ascending(column: pa.ChunkedArray) -> _Values | None:
-    """Return a key column as its values compare in Python, when they ascend after its nulls; else nothing."""
+    """Return the values of a key column, in Python's order, if they ascend after its nulls; None otherwise."""
     import pyarrow as pa  # noqa: PLC0415 - slow to import, needed only here
     import pyarrow.compute as pc  # noqa: PLC0415 - same
 

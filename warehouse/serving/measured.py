@@ -102,10 +102,10 @@ def retained(reader: Reader) -> tuple[Epoch, ...]:
     return (*(read_epoch(reader.root, number) for number in numbers), reader.epoch)
 
 
-def short_lived(epochs: Sequence[Epoch], view: str, *, tells: bool) -> ShortLived:
-    """Return the short-lived results of a view from the counts of some epochs; ``tells``: whether the view counts them."""
+def short_lived(epochs: Sequence[Epoch], view: str, *, known: bool) -> ShortLived:
+    """Return the short-lived results of a view from the counts of some epochs; ``known``: whether the view counts them."""
     counted = [counts for epoch in epochs for counts in epoch.counts if counts.stream == view]
-    dead = sum(each.dead for each in counted) if tells else None
+    dead = sum(each.dead for each in counted) if known else None
     return ShortLived(len(counted), sum(each.inserted for each in counted), dead)
 
 

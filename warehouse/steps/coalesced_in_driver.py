@@ -74,7 +74,7 @@ class GroupReplacement:
         if not keys.num_rows:
             return Replacement(None, {}, {}, 0)
         definition, own, move = self.definition, self.own, self.move
-        held, rest = parted(definition, own, keys)
+        held, rest = split_by_groups(definition, own, keys)
         columns, state = ([name for name, _ in each] for each in (definition.columns, definition.state))
         names = [*columns, *state, "_ts", "_exp"]
         now = answer(held).select(names).cast(pa.schema([own.schema.field(name) for name in names]))
@@ -190,7 +190,7 @@ def asked(query: str, **tables: pa.Table) -> pa.Table:
     return found
 
 
-def parted(definition: CoalescedDefinition, own: pa.Table, keys: pa.Table) -> tuple[pa.Table, pa.Table]:
+def split_by_groups(definition: CoalescedDefinition, own: pa.Table, keys: pa.Table) -> tuple[pa.Table, pa.Table]:
     """Return the rows of some groups, and the others; without ``group_by`` all rows are one group."""
     equal = " AND ".join(f"o.{name} IS NOT DISTINCT FROM k.{name}" for name in map(quoted, definition.groups)) or "true"
     held, rest = (

@@ -67,7 +67,7 @@ class ViewPlan:
         The properties of the tables that it can name, for :mod:`warehouse.views.describe`.
     warnings
         Warnings of ``validate``.
-    tells
+    counts_short_lived
         Whether its short-lived results are known.
 
     """
@@ -82,7 +82,7 @@ class ViewPlan:
     lifetime: int | None
     tables: Mapping[str, Table]
     warnings: tuple[str, ...] = ()
-    tells: bool = True
+    counts_short_lived: bool = True
 
     @property
     def name(self) -> str:
@@ -93,7 +93,7 @@ class ViewPlan:
     def loses_unasked(self) -> bool:
         """Whether short-lived results are dropped by default although they could be reported."""
         asked = self.view.short_lived_declared or partial_of(self) is not None  # of owed pairs nobody knows
-        return self.tells and self.label.kind in {"WK", "STR"} and not asked
+        return self.counts_short_lived and self.label.kind in {"WK", "STR"} and not asked
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def _judged(
         if plan is None:
             return None, _problems(catalog, view.name, faults)
         every = (*(node for each in plans.values() for node in each.nodes), *plan.nodes)
-        plan = replace(plan, tells=view.name in with_short_lived(every, *_arriving(catalog)))
+        plan = replace(plan, counts_short_lived=view.name in with_short_lived(every, *_arriving(catalog)))
         problems = [*_problems(catalog, view.name, faults), *_option_problems(catalog, plan)]
         tables[view.name] = _table(plan)
         return plan, problems  # noqa: TRY300 - the errors of all of it are caught
@@ -225,7 +225,7 @@ def _option_problems(catalog: Catalog, plan: ViewPlan) -> Iterator[Problem]:
     others = {name for name, kind in kinds if kind not in ("timestamp", "date")}
     keyed = [("sql", fault) for fault in unstorable(plan.nodes, known, {name for name, _ in kinds} - others)]
     keyed += [("search_key", fault) for fault in key_faults(plan.view, plan.columns)]
-    keyed += layout_faults(plan.view, plan.tree, plan.nodes[-1], plan.label, tells=plan.tells)
+    keyed += layout_faults(plan.view, plan.tree, plan.nodes[-1], plan.label, counted=plan.counts_short_lived)
     for key, fault in [*keyed, *budget_faults(plan.view, plan.nodes, plan.tables)]:
         yield Problem(str(catalog.file), f"views.{plan.name}.{key}", fault.found, fault.allowed, fault.nearest)
 

@@ -1,4 +1,4 @@
-"""Windows of many slots: every so many updates are played, and what that tells agrees with every update where both can be."""
+"""Windows of many slots: one update of several is simulated, and the result agrees with every update where both can be."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_some_updates_tell_what_all_do(layout: Layout, stride: int, lifetimes: L
 
 
 @pytest.mark.parametrize("lifetimes", LIFETIMES, ids=lambda each: each.kind)
-def test_very_many_blocks_are_played_together(lifetimes: Lifetimes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_very_many_blocks_are_simulated_together(lifetimes: Lifetimes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wider blocks, each of which stands for two, make about the files and rows of these."""
     layout = blocks(10, 60, 5, seal=True)
     every = footprint(layout, load(lifetimes), stride=1)
@@ -58,7 +58,7 @@ def test_very_many_blocks_are_played_together(lifetimes: Lifetimes, monkeypatch:
     assert (some.rows, some.written) == pytest.approx((every.rows, every.written), rel=0.20)
 
 
-def test_a_month_of_minutes_is_played_in_some_thousand_updates() -> None:
+def test_a_month_of_minutes_is_simulated_in_some_thousand_updates() -> None:
     """A window of 43 200 slots is one of 432, slots a hundred times as long; its files grow with the root of p."""
     month, short = (footprint(resolve(periods=p, label="WK"), load(Lifetimes("uniform", p), p)) for p in (43_200, 432))
     assert len(month.updates) < 5000

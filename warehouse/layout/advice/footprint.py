@@ -30,19 +30,19 @@ __all__ = ["EXACT", "Footprint", "footprint"]
 _SAMPLES = 8
 """How many updates are computed if no state is carried from one to the next."""
 _FINEST = 150
-"""Slots of a window up to which rebuilt sub-indices are played slot by slot."""
+"""The number of slots of a window up to which rebuilt sub-indices are simulated slot by slot."""
 EXACT = 1000
-"""Slots of a window up to which every update of appended runs is played."""
-_PLAYED, _OPEN = 300, 4
+"""The number of slots of a window up to which each update of appended runs is simulated."""
+_SIMULATED, _OPEN = 300, 4
 """In a longer window at least this many updates are simulated, and at least this many while a row of the grid is open."""
 _BLOCKS = 200
-"""Blocks of a window up to which each is played for itself."""
+"""The number of blocks of a window up to which each block is simulated on its own."""
 _UPDATES = 100
-"""Updates that are played, or more where the grid's cycle is longer."""
+"""The number of simulated updates; more where the grid's cycle is longer."""
 _FILES = 100_000
-"""How many files are counted in all of these, about."""
+"""About how many files are counted in all of these updates together."""
 _STATES = 120
-"""Updates after which the files are counted, if state is carried on."""
+"""The number of updates after which the files are counted, if state is carried from one to the next."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Footprint:
     Parameters
     ----------
     updates
-        The work of each update that was played.
+        The work of each simulated update.
     files
         Files of the newest epoch.
     key_files
@@ -100,16 +100,16 @@ def footprint(layout: Layout, load: Workload, *, stride: int | None = None) -> F
         return _rebuilt(layout, load)
     every = _stride(layout) if stride is None else stride
     if (layout.insertion, layout.expiration) == ("staggered", "blocks"):
-        return _Appending(layout, load, every).play()
+        return _Appending(layout, load, every).simulate()
     return _scattered(layout, load, every)
 
 
 def _stride(layout: Layout) -> int:
-    """Return every which update of a long window is played: some hundreds in a window, and some while a row is open."""
+    """Return how many updates one simulated update stands for: hundreds are simulated in a window, some while a row is open."""
     if layout.periods <= EXACT:
         return 1
     open_for = layout.rows_span if layout.seal else layout.periods
-    stride = max(1, min(layout.periods // _PLAYED, open_for // _OPEN))
+    stride = max(1, min(layout.periods // _SIMULATED, open_for // _OPEN))
     while gcd(stride, layout.expiry_block * layout.rows_span) > 1:  # files are looked at in every phase of a block and a row
         stride -= 1
     return stride
@@ -127,7 +127,7 @@ class _Update:
 
 @dataclass
 class _Tally:
-    """Sums over the updates that were played."""
+    """Sums over the simulated updates."""
 
     load: Workload
     works: list[UpdateWork] = field(default_factory=list)
@@ -183,7 +183,7 @@ class _Tally:
 
 @dataclass
 class _Run:
-    """A run, or the alike runs of several updates or blocks that are played as one: its rows, and how many runs they are."""
+    """A run, or equal runs of several updates or blocks that are simulated as one: its rows, and how many runs it stands for."""
 
     batches: tuple[_Batch, ...]
     rows: float
@@ -191,7 +191,7 @@ class _Run:
 
 
 _Batch = tuple[int, int]
-"""The last of some load slots that are played together, and how many they are."""
+"""The last of the load slots that are simulated together, and their number."""
 
 
 class _Appending:
@@ -232,7 +232,7 @@ class _Appending:
         p = self.layout.periods
         return self.summed[max(0, min(count, p + 1))] + max(0, count - p - 1) * self.upto[p]
 
-    def play(self) -> Footprint:
+    def simulate(self) -> Footprint:
         layout, p, w, f = self.layout, self.layout.periods, self.layout.expiry_block, self.stride
         tally = _Tally(self.load)
         rows, columns = layout.rows * layout.rows_span, w * layout.columns
@@ -307,7 +307,7 @@ class _Appending:
         return runs
 
     def closing(self, k: int) -> dict[int, list[int]]:
-        """The columns whose row closes at each of the slots that are played together up to k."""
+        """The columns whose row closes at each of the slots that are simulated together up to k."""
         found: dict[int, list[int]] = {}
         for e in range(self.layout.columns):
             close = k - (k + stagger(self.layout, e)) % self.layout.rows_span
@@ -378,7 +378,7 @@ def _scattered(layout: Layout, load: Workload, stride: int) -> Footprint:
 def _rebuilt(layout: Layout, load: Workload) -> Footprint:
     """Planned sub-indices are read as they were after the update before, and written with the batch.
 
-    The sizes of the parts of a long window hardly depend on how many slots it has, so it is played with fewer.
+    The sizes of the parts of a long window hardly depend on how many slots it has, so it is simulated with fewer.
     """
     if layout.periods > _FINEST:
         layout, load = _coarser(layout, load, -(-layout.periods // _FINEST))

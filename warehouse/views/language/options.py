@@ -48,8 +48,8 @@ def key_faults(view: View, columns: Types) -> Iterator[Fault]:
             yield Fault(f'the column "{name}" of type {kind}', allowed)
 
 
-def layout_faults(view: View, tree: Operator, node: Node, label: Label, *, tells: bool) -> Iterator[tuple[str, Fault]]:
-    """Yield (key, fault) of the layout and of the handling of short-lived results; ``tells``: whether these are known."""
+def layout_faults(view: View, tree: Operator, node: Node, label: Label, *, counted: bool) -> Iterator[tuple[str, Fault]]:
+    """Yield (key, fault) of the layout and of the handling of short-lived results; ``counted``: whether the view counts these."""
     given = {key: value for key, value in vars(view.layout).items() if value is not None}
     if label == STR:
         for key in given:
@@ -64,7 +64,7 @@ def layout_faults(view: View, tree: Operator, node: Node, label: Label, *, tells
     if view.short_lived == "report" and isinstance(tree, OutputWindow):
         allowed = '"drop": an output window has no place for results that are gone'
         yield "short_lived", Fault('"report" with an output window', allowed)
-    elif view.short_lived == "report" and not tells:
+    elif view.short_lived == "report" and not counted:
         found = '"report" for a view that is recomputed where its inputs changed'
         allowed = (
             '"drop": what came and went in between is not known then. It is of joins, DISTINCT and unions, and of NOT EXISTS'

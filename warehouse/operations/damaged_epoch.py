@@ -1,7 +1,7 @@
-"""A newest epoch whose record is not whole: it is made again from its plan, which the tables' logs show as done.
+"""Sets aside a damaged record of the newest epoch, so that the next update rebuilds the record.
 
-A record is written whole or not at all, so only a disk that lost or changed bytes leaves such a one. Until the next update
-readers have the epoch before it.
+The update executes the epoch's plan again, which the tables' logs show as done, and writes the record. A record is written whole
+or not at all, so only a disk that lost or changed bytes leaves a damaged one. Until the next update readers have the one before.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from warehouse.storage.store import store_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["set_aside_torn"]
+__all__ = ["set_aside_damaged"]
 
 
-def set_aside_torn(root: Path) -> Path | None:
-    """Rename the newest epoch's record if it is damaged and can be made again; return its new path.
+def set_aside_damaged(root: Path) -> Path | None:
+    """Rename the newest epoch's record if it is damaged and can be rebuilt; return its new path, or None if it is whole.
 
     The caller holds the writer lock and finishes the epoch's plan next.
 
