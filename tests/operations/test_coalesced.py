@@ -172,7 +172,8 @@ def made_as_arrays(*, few: bool) -> Iterator[list[str]]:
 
     Points are read as their stream has stored them, unless they are few, or some were dead on arrival.
     """
-    made, moved, newly, loaded = [], ArrayReplacement.losses.fget, NodeTable.newly, NodeTable.loaded_in_driver
+    made, moved = [], ArrayReplacement.losses.fget
+    inserted, loaded = NodeTable.inserted_in_driver, NodeTable.stored_arrivals_in_driver
 
     def noted(self: ArrayReplacement) -> dict[str, int]:
         made.append(",".join(self.own.column_names[:2]))
@@ -180,7 +181,7 @@ def made_as_arrays(*, few: bool) -> Iterator[list[str]]:
 
     def told(self: NodeTable) -> pa.Table | None:
         made.append(f"{self.name} for views")
-        return newly(self)
+        return inserted(self)
 
     def stored(self: NodeTable, columns: pa.Schema, most: int) -> pa.Table | None:
         rows = loaded(self, columns, most)
@@ -188,11 +189,11 @@ def made_as_arrays(*, few: bool) -> Iterator[list[str]]:
         return rows
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(NodeTable, "loaded_in_driver", stored)
+        patch.setattr(NodeTable, "stored_arrivals_in_driver", stored)
         if not few:
             patch.setattr(StreamSource, "is_few", False)
         patch.setattr(ArrayReplacement, "losses", property(noted))
-        patch.setattr(NodeTable, "newly", told)
+        patch.setattr(NodeTable, "inserted_in_driver", told)
         yield made
 
 

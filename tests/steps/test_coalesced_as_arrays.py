@@ -167,10 +167,10 @@ def test_both_ways_give_one_table(kind: str, apart: bool) -> None:
         }
         changed = made.changed
         assert changed is not None
-        names = changed.came.column_names
+        names = changed.inserted.column_names
         was, now = (Counter(content(rows.select(names))) for rows in (before, ours.rows))
-        assert Counter(content(changed.came)) - Counter(content(changed.gone)) == now - was
-        assert Counter(content(changed.gone)) - Counter(content(changed.came)) == was - now
+        assert Counter(content(changed.inserted)) - Counter(content(changed.removed)) == now - was
+        assert Counter(content(changed.removed)) - Counter(content(changed.inserted)) == was - now
         after = live(after, wanted, slot)
         assert content(ours.rows.drop_columns("exp_block")) == content(after.drop_columns("exp_block"))
         seen |= ours.runs.keys()
@@ -236,7 +236,7 @@ def test_a_shorter_window_applies_at_once() -> None:
         assert changed is not None
         rows = kept.rows
         assert {max(row["_stamps"]) + 2 * HOUR + 1 for row in rows.to_pylist()} == set(rows["_exp"].cast(pa.int64()).to_pylist())
-        assert (changed.gone.num_rows, changed.came.num_rows) == (stored.num_rows, rows.num_rows)
+        assert (changed.removed.num_rows, changed.inserted.num_rows) == (stored.num_rows, rows.num_rows)
 
 
 def test_what_was_made_does_not_hold_the_arrays() -> None:

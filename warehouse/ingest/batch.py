@@ -131,7 +131,7 @@ class Batch:
     known, opened
         The rows, if the driver has them since they are few, and a function that returns the session for frames made from them.
     kept
-        Some columns of all rows, with ``_ts`` and ``_fate``, which the driver has beside them.
+        Some columns of all rows, with ``_ts`` and ``_fate``, which the driver has in addition to them.
     stored
         The rows of the table, with all of its columns, if the driver is to write them.
 

@@ -61,7 +61,7 @@ _KNOWN = 50_000
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is asked of a batch beside its counts.
+    """What is asked of a batch in addition to its counts.
 
     Parameters
     ----------

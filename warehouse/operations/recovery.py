@@ -60,20 +60,20 @@ def restore_project(directory: Path, backup: Path, *, now: int, replace: bool = 
     there = root.exists() and any(root.iterdir())
     if there and not replace:
         raise BackupError(f"{root} is not empty; restore into another project, or give --replace to set it aside")
-    beside = root.with_name(f".{root.name}.restoring")
+    staging = root.with_name(f".{root.name}.restoring")
     try:
-        _copy(made, backup, beside)
+        _copy(made, backup, staging)
         with ExitStack() as undo:
             if given is not None:
                 store_of(configuration).write_exclusive(configuration, given.read_bytes())
                 undo.callback(configuration.unlink)
-            _rename_into_place(beside, root, now, there=there)
+            _rename_into_place(staging, root, now, there=there)
             undo.pop_all()
         store_of(root.parent).sync_directory(root.parent)
     except OSError as error:
         raise StorageFailedError(f"{error.filename or root}: {error.strerror or error}") from error
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(staging, ignore_errors=True)
     replace_if_needed(root, read_epoch(root, made.epoch))
     return made
 

@@ -58,12 +58,12 @@ def _judged(catalog: Catalog) -> tuple[tuple[NodeInput, ...], tuple[tuple[str, s
     return tuple(_nodes(plans)), tuple(plans.refused.items())
 
 
-def nodes_above(table: str, nodes: Sequence[NodeInput], others: set[str], beside: Collection[str] = ()) -> list[NodeInput]:
-    """Return the nodes of views that read a table or its side table (``beside``), directly or not, or that are in ``others``.
+def nodes_above(table: str, nodes: Sequence[NodeInput], others: set[str], side_tables: Collection[str] = ()) -> list[NodeInput]:
+    """Return the nodes of views that read a table or its ``side_tables``, directly or not, or that are in ``others``.
 
     ``nodes`` are in order.
     """
-    names, found = {table, *beside}, []
+    names, found = {table, *side_tables}, []
     for given in nodes:
         if given.node.table in others or any(name in names for name in tables_read(given.node.operator)):
             names.add(given.node.table)
@@ -156,7 +156,7 @@ def with_columns(
                     raise
                 refused[given.view] = f"Spark fails to analyse its query: {_first_line(error)}"
                 continue
-            given = replace(given, columns=shape.columns, state=shape.state, beside=shape.beside)  # noqa: PLW2901 - the same node, known better
+            given = replace(given, columns=shape.columns, state=shape.state, set_aside_columns=shape.set_aside_columns)  # noqa: PLW2901 - the same node, known better
             known[given.node.table] = given.columns
         else:
             known[given.node.table] = state.declaration.columns

@@ -31,7 +31,7 @@ __all__ = ["MIGRATED", "NodeInput", "layout_of", "overtaken", "plan_nodes", "reb
 class NodeInput:
     """A node of the current declarations; its columns are known once Spark has analysed them (empty in a dry run).
 
-    ``widest`` is the widest expiry block that a new table may choose; ``beside`` are the columns of rows that are set aside.
+    ``widest`` is the widest expiry block that a new table may choose; ``set_aside_columns`` belong to rows that are set aside.
     """
 
     view: str
@@ -44,7 +44,7 @@ class NodeInput:
     state: tuple[ColumnRecord, ...] = ()
     widest: int | None = None
     budget: ViewBudget | None = None
-    beside: tuple[ColumnRecord, ...] = ()
+    set_aside_columns: tuple[ColumnRecord, ...] = ()
 
     @property
     def sets_aside(self) -> bool:
@@ -251,7 +251,7 @@ def _set_aside(plan: NodePlan, given: NodeInput, last: Epoch | None, epoch: int)
         return
     name = f"{plan.name}.owed"
     state = last.table(name) if last else None
-    columns = given.beside if given.beside or state is None else state.declaration.columns
+    columns = given.set_aside_columns if given.set_aside_columns or state is None else state.declaration.columns
     node = _hidden(plan, name, tuple(column.name for column in columns), ("loaded",))
     yield _plan_of_side_table(plan, node, columns, state, epoch)
 

@@ -134,8 +134,8 @@ def make_plan(
     for followed in follow([Followed.of_stream(stream, arriving) for stream in streams]):
         streams.append(followed)
         steps.extend(_following_steps(followed, last, slot, ids, longer=catalog.retain))
-    beside = partial(coalesced_plans, slot=slot, stopped=stopped or (), landed=landed or {})
-    for coalesced in beside(catalog, last, tuple(streams), arriving):
+    plan_coalesced = partial(coalesced_plans, slot=slot, stopped=stopped or (), landed=landed or {})
+    for coalesced in plan_coalesced(catalog, last, tuple(streams), arriving):
         streams.append(coalesced)
         own = list(_following_steps(coalesced, last, slot, ids, longer=catalog.retain))
         state = last.table(coalesced.name) if last else None

@@ -84,7 +84,7 @@ def explained_aggregate(catalog: Catalog, name: str, epoch: Epoch | None) -> Agg
     if aggregate is None:
         return None
     own = aggregate.definition
-    beside = {each.name: each.definition for each in catalog.aggregates if each.definition.source == own.source}
+    same_source = {each.name: each.definition for each in catalog.aggregates if each.definition.source == own.source}
     recorded = {
         state.name: state.synopsis
         for state in (epoch.tables if epoch else ())
@@ -92,16 +92,16 @@ def explained_aggregate(catalog: Catalog, name: str, epoch: Epoch | None) -> Agg
     }
     known = [record.synopsis for record in recorded.values()]
     kinds = compared(catalog, own.source)
-    every = [*known, *missing([need for each in beside.values() for need in needs(each)], known, kinds)]
+    every = [*known, *missing([need for each in same_source.values() for need in needs(each)], known, kinds)]
     begun = histories(epoch, [*recorded, *("" for _ in every[len(known) :])])
-    readers = _readers(beside, every, kinds, begun)
+    readers = _readers(same_source, every, kinds, begun)
     found = []
     for number, states, less in _read(own, every, kinds, begun):
         table = [*recorded][number] if number < len(recorded) else None
         state = epoch.table(table) if epoch and table else None
         record = recorded[table] if table else None
         counted = every[number].counted
-        wanted = max(need.slots for other in readers[number] for need in needs(beside[other]))
+        wanted = max(need.slots for other in readers[number] for need in needs(same_source[other]))
         found.append(
             ExplainedSynopsis(
                 table=table,
@@ -119,7 +119,7 @@ def explained_aggregate(catalog: Catalog, name: str, epoch: Epoch | None) -> Agg
             )
         )
     names = sorted({other for each in found for other in each.shared_with})
-    windows = tuple(_windows(catalog, own, epoch, found, {other: beside[other] for other in names}))
+    windows = tuple(_windows(catalog, own, epoch, found, {other: same_source[other] for other in names}))
     return AggregateExplanation(name, own, tuple(found), windows, epoch.number if epoch else None)
 
 
@@ -133,14 +133,14 @@ def _read(
 
 
 def _readers(
-    beside: Mapping[str, AggregateDefinition],
+    same_source: Mapping[str, AggregateDefinition],
     every: Sequence[Synopsis],
     kinds: Mapping[str, Kind] | None,
     begun: Sequence[tuple[int, int]],
 ) -> dict[int, list[str]]:
     """The aggregates that read each synopsis."""
     readers: dict[int, list[str]] = {}
-    for name, definition in beside.items():
+    for name, definition in same_source.items():
         for number in dict.fromkeys(number for number, *_ in _read(definition, every, kinds, begun)):
             readers.setdefault(number, []).append(name)
     return readers

@@ -104,10 +104,10 @@ WHERE {_NTH} = 1{newest}"""
     near = members
     if definition.same is not None:
         pairs = zip(values, definition.compared, strict=True)
-        beside = _listed(*(f"lag({name}) OVER w AS {quoted(neighbour_column(plain))}" for name, plain in pairs))
+        neighbours = _listed(*(f"lag({name}) OVER w AS {quoted(neighbour_column(plain))}" for name, plain in pairs))
         near = (
             f"SELECT *, {table.condition} AS _same FROM "
-            f"(SELECT *, {beside} FROM ({members}) WINDOW w AS ({by}ORDER BY {AT}))"
+            f"(SELECT *, {neighbours} FROM ({members}) WINDOW w AS ({by}ORDER BY {AT}))"
         )
     return Query(definition, DUCKDB, near, rest).rows(f"({near})", f"({rest})")
 

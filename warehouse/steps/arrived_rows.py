@@ -165,7 +165,7 @@ class ArrivedResults:
         """Return few rows in the driver, in the form of a batch; None: Spark must read them."""
         if self.own.history or self.own.built:
             return None
-        came = self.table.came()
+        came = self.table.arrived_in_driver()
         if came is None:
             return None
         slots = slots_of(came["_ts"].cast(pa.int64()).to_numpy(), self.table.move)
@@ -176,7 +176,7 @@ class ArrivedResults:
         """Yield the rows: the view's columns, ``_ts``, ``_exp``, and the slot of arrival."""
         yield self._slotted(self.table.arrived(), self.own.since if self.own.built else None)
         if self.own.history:
-            yield self._slotted(self.table.before(), self.own.since)
+            yield self._slotted(self.table.live_before(), self.own.since)
 
     def _slotted(self, rows: DataFrame, since: int | None) -> DataFrame:
         move = self.table.move

@@ -171,7 +171,7 @@ class CoalescedSource(FollowingSource):
     def _held(self) -> DataFrame | None:
         """Its rows as they were, each with all members, shed ones too."""
         if not self.definition.ledger:
-            return self._table.own()
+            return self._table.rows_to_rewrite()
         return None if self._table.move.first else self.session.createDataFrame(exact_rows(self.definition, self._own))
 
     @cached_property
@@ -180,11 +180,11 @@ class CoalescedSource(FollowingSource):
         table = self._table
         if table.move.first or table.base is None:
             return no_stored_rows(self.columns)
-        held = table.all_own()
+        held = table.rows_to_rewrite_in_driver()
         if held is not None:
             return held
         schema = no_stored_rows(self.columns).schema
-        rows = table.own()
+        rows = table.rows_to_rewrite()
         if rows is None:
             return schema.empty_table()
         found = rows.drop(*CELL).toArrow()  # not every way to read has them
@@ -226,7 +226,7 @@ class CoalescedSource(FollowingSource):
         arrived = self.below().batch.known if own.arrives else None
         if (own.arrives and arrived is None) or (arrived is not None and arrived.num_rows > limits().driver_rows):
             return None
-        held = no_stored_rows(self.columns) if table.move.first or table.base is None else table.all_own()
+        held = no_stored_rows(self.columns) if table.move.first or table.base is None else table.rows_to_rewrite_in_driver()
         if held is None:
             return None
         made = DriverReplacement(definition, self.layout, table.move, held, arrived)
@@ -239,7 +239,9 @@ class CoalescedSource(FollowingSource):
     def read_ahead(self) -> tuple[str, ...]:
         """Begin to read the stored rows for arrays, and return the needed columns of points; empty if no reading was begun."""
         definition = self.definition
-        if not self.own.arrives or definition.of is not None or not self._in_arrays or not self.files.local or self._table.few():
+        if not self.own.arrives or definition.of is not None or not self._in_arrays:
+            return ()
+        if not self.files.local or self._table.is_small():
             return ()
         _ = self._reading
         return (*definition.groups, *definition.compared)
@@ -277,7 +279,7 @@ class CoalescedSource(FollowingSource):
     def _reading(self) -> Future[pa.Table | None]:
         """The reader of the stored rows that any update may change; None if they are not for the driver."""
         table, cells = self._table, self._cells
-        return begun(lambda: table.many_own(lambda cell: not cell[1] or cell in cells.due))
+        return begun(lambda: table.cells_to_rewrite_in_driver(lambda cell: not cell[1] or cell in cells.due))
 
     @cached_property
     def _many(self) -> MadeOfArrays | None:
@@ -308,12 +310,12 @@ class CoalescedSource(FollowingSource):
             return made
         table, cells, held = self._table, self._cells, made.own
         names = [*self.definition.groups, "valid_from"]
-        begins = table.begins_in(made.lacking, pa.schema([held.schema.field(name) for name in names]))
+        begins = table.columns_of_cells_in_driver(made.lacking, pa.schema([held.schema.field(name) for name in names]))
         hit = None if begins is None else made.hit(begins)
         if hit == frozenset():
             return made
-        more = None if hit is None else table.many_own(
-            lambda cell: cell in hit, beside=lambda cell: not cell[1] or cell in cells.due
+        more = None if hit is None else table.cells_to_rewrite_in_driver(
+            lambda cell: cell in hit, present=lambda cell: not cell[1] or cell in cells.due
         )  # fmt: skip
         if more is None:
             raise LeftToSparkError("the driver does not take the rows that late points hit")
@@ -366,7 +368,7 @@ class CoalescedSource(FollowingSource):
             return None
         names = [*definition.groups, *definition.compared]
         columns = pa.schema([held.schema.field(name) for name in [*names, "_ts"]])
-        rows = self.stored().loaded_in_driver(columns, limits().array_points)
+        rows = self.stored().stored_arrivals_in_driver(columns, limits().array_points)
         if rows is None or rows.num_rows != batch.counts.live:
             return None
         return rows.select(names).append_column(AT, rows["_ts"].cast(pa.int64()))

@@ -209,15 +209,15 @@ class NodeSource:
             return self.planned.first or self.spare_of.made is None
         node, tables = self.planned.node, self.inputs.tables
         own = self.planned.spare_of or node.table
-        if self.planned.first or (isinstance(self.inputs.core, Distinct) and tables[own].expiring()):
+        if self.planned.first or (isinstance(self.inputs.core, Distinct) and tables[own].may_expire()):
             return False
         read = list(scanned(node.operator))
-        if not all(tables[table].quiet() for table in read):
+        if not all(tables[table].is_unchanged() for table in read):
             return False
         if node.label != "STR" or self.spare_of is not None:
             return True
         ends = [(table, None) for table in read if not tables[table].keyed]
-        return not any(tables[table].expiring(window) for table, window in (*ends, *window_lengths(node.operator)))
+        return not any(tables[table].may_expire(window) for table, window in (*ends, *window_lengths(node.operator)))
 
     @cached_property
     def lost(self) -> DataFrame | None:

@@ -56,7 +56,7 @@ class _Proof:
 
     def live(self, name: str) -> DataFrame:
         """The live rows of a table."""
-        return self.tables[name].now()
+        return self.tables[name].live_now()
 
     def comparison(self) -> Comparison | Difference:
         """The view and its query, not computed yet."""

@@ -239,19 +239,19 @@ class TableFiles:
         columns: Sequence[Column | ColumnRecord],
         wanted: Callable[[DataFile], bool],
         *,
-        beside: Callable[[DataFile], bool] = lambda _: False,
+        present: Callable[[DataFile], bool] = lambda _: False,
         most_bytes: int | None = None,
     ) -> pa.Table | None:
         """Return the same as :meth:`to_rewrite`, for many rows: all rows of the wanted files; None if Spark must read them.
 
-        The rows of the files ``beside`` are held already, and count among those that the driver takes; ``most_bytes`` of rows at
+        The rows of the files ``present`` are in the driver already, and count as rows that it takes; ``most_bytes`` of rows at
         most, by default ``array_bytes``.
         """
         most_bytes = limits().array_bytes if most_bytes is None else most_bytes
         schema = _schema_without((), *((column.name, column.type) for column in columns))
         every = self.files(path, version)
         files = [file for file in every if wanted(file)]
-        held = [file for file in every if beside(file)]
+        held = [file for file in every if present(file)]
         if not can_be_collected(schema) or not fits_arrays([*files, *held], most_bytes):
             return None
         self.require_whole(files)

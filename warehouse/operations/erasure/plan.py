@@ -133,7 +133,7 @@ def erasure_plan(
 
 def _erased(table: FoundRows, *, keyed: bool) -> Iterator[EraseRows]:
     state = table.state
-    beside = {"deferred": state.deferred, "rejected": state.rejected}
+    side_tables = {"deferred": state.deferred, "rejected": state.rejected}
     for found in table.found:
         if not found.rows:
             continue
@@ -141,7 +141,7 @@ def _erased(table: FoundRows, *, keyed: bool) -> Iterator[EraseRows]:
             yield EraseRows(
                 state.name, "rows", state.path, state.table_id, state.version, found.cells, found.rows, keyed, table.dead_by
             )
-        elif (side := beside[found.role]) is not None:
+        elif (side := side_tables[found.role]) is not None:
             yield EraseRows(state.name, found.role, side.path, side.table_id, side.version, found.cells, found.rows, keyed)
 
 

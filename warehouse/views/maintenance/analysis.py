@@ -40,13 +40,13 @@ _SIDES = 2
 class Shape:
     """A node's user columns, its state columns, and the user columns that have no null (as Spark can prove).
 
-    ``beside`` are the columns of rows of a join's two inputs, which a view under a budget may set aside.
+    ``set_aside_columns`` are the columns of rows of a join's two inputs, which a view under a budget may set aside.
     """
 
     columns: tuple[ColumnRecord, ...]
     state: tuple[ColumnRecord, ...] = ()
     never_null: frozenset[str] = frozenset()
-    beside: tuple[ColumnRecord, ...] = ()
+    set_aside_columns: tuple[ColumnRecord, ...] = ()
 
 
 def shape_of(

@@ -92,7 +92,7 @@ def _of_pipeline(inputs: NodeInputs, operator: Operator) -> tuple[DataFrame | pa
     """The pipeline's rows of the rows that arrived, and whether these are few."""
     tables = inputs.tables
     most = most_arrived(operator, tables)
-    came = {name: tables[name].came() for name in set(scanned(operator))} if most is not None and most <= FEW else {}
+    came = {name: tables[name].arrived_in_driver() for name in set(scanned(operator))} if most is not None and most <= FEW else {}
     known = {name: rows for name, rows in came.items() if rows is not None}
     if not came or len(known) < len(came) or sum(rows.num_rows for rows in known.values()) > EVALUATED:
         return relation(operator, tables, NodeTable.arrived), False

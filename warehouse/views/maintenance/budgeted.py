@@ -113,7 +113,7 @@ def made_within(
     else:
         after = _with_live(after, join, counts, todo)
     if before.given_up:  # no unit has those pairs any more
-        most = counts.exact - made.total() - inputs.own.now().count()
+        most = counts.exact - made.total() - inputs.own.live_now().count()
         after = replace(after, most=most, least=most if join.bare else 0)
     if budget.complete == "never":
         after = replace(after, ranges=(), given_up=before.given_up + len(todo), rows=0, incomplete=0)

@@ -65,8 +65,8 @@ def counted_keys(
     windows, batches = {}, {}
     for number, (key, (_, rows)) in enumerate(zip(keys, arrived, strict=True)):
         table, _, column = key  # type: ignore[misc]
-        window = _counts(table.held())
-        batch = _counts(table.brought()) if rows is None else counts_in(rows[column])
+        window = _counts(table.files_before())
+        batch = _counts(table.loaded_files()) if rows is None else counts_in(rows[column])
         if window is None or batch is None:
             return None
         windows[f"{number}"], batches[f"{number}"] = window, batch

@@ -69,7 +69,7 @@ def moved_values(inputs: NodeInputs) -> DataFrame | pa.Table:
     if not inputs.move.first:
         gone = inputs.own.ended().select(*value)
         touched = changed_keys(arrived.select(*value).unionByName(gone).distinct(), inputs.cache)
-        stored = [table.before(touched.values) for table in (inputs.own, inputs.spares) if table is not None]
+        stored = [table.live_before(touched.values) for table in (inputs.own, inputs.spares) if table is not None]
         held = [semi_joined(rows, touched.rows, node.columns) for rows in stored if rows is not None]
     return inputs.cache.add(_moved(arrived, held, node.columns, inputs.move))
 
@@ -106,15 +106,16 @@ def _spared_by_spark(inputs: NodeInputs, values: DataFrame, layout: Layout) -> R
     new = touched.where("_spare IS NOT NULL").selectExpr(
         *value, f"timestamp_micros({move.now}L) AS _ts", "timestamp_micros(_spare) AS _exp"
     )
-    old = inputs.spares.own() if inputs.spares is not None else None
+    old = inputs.spares.rows_to_rewrite() if inputs.spares is not None else None
     of_keys, keys = None, None
     if old is not None and inputs.spares is not None:
         keys = changed_keys(touched.select(*value), inputs.cache)
-        of_keys = inputs.spares.own(keys.values)
+        of_keys = inputs.spares.rows_to_rewrite(keys.values)
+    small = keys is not None and inputs.spares is not None and inputs.spares.is_small()
     return replacement(
         placeless(new) if old is None else old, new, keys, columns, of_keys=of_keys, columns=columns, search_key=columns,
         layout=layout, move=move, cache=inputs.cache,
-        stored=inputs.spares.to_rewrite if keys is not None and inputs.spares is not None and inputs.spares.few() else None,
+        stored=inputs.spares.buckets_to_rewrite_in_driver if small and inputs.spares is not None else None,
     )  # fmt: skip
 
 
@@ -199,8 +200,8 @@ def _moved_in_driver(core: Distinct, inputs: NodeInputs) -> pa.Table | None:
 
 def _moved_few(core: Distinct, inputs: NodeInputs) -> pa.Table:
     node, move = inputs.node, inputs.move
-    came = evaluated(core.input, inputs.tables, NodeTable.came)
-    gone = inputs.own.gone()
+    came = evaluated(core.input, inputs.tables, NodeTable.arrived_in_driver)
+    gone = inputs.own.ended_in_driver()
     if came is None or gone is None:
         raise LeftToSparkError("Spark is to read what came or has gone")
     arrived = over(node.operator, core, DriverRows.of(came)).where("_exp > _ts")
@@ -212,8 +213,8 @@ def _moved_few(core: Distinct, inputs: NodeInputs) -> pa.Table:
     for kind, table in (("shown", inputs.own), ("spare", inputs.spares)):
         if table is None:
             continue
-        stored = _no_rows(touched) if table.base is None else table.lived(touched)
-        stored = table.lived() if stored is None else stored
+        stored = _no_rows(touched) if table.base is None else table.live_before_in_driver(touched)
+        stored = table.live_before_in_driver() if stored is None else stored
         if stored is None:
             raise LeftToSparkError("Spark is to read the shown and spare rows")
         parts[kind] = semi_joined(DriverRows.of(stored), DriverRows.of(touched), value)
@@ -329,7 +330,7 @@ def _appearances_in_driver(values: pa.Table, columns: Sequence[str]) -> pa.Table
 
 def _spared_in_driver(inputs: NodeInputs, values: pa.Table, layout: Layout) -> Replacement | None:
     """Return the new content of the table of spare rows, like :func:`spared`; None: Spark must compute it."""
-    own = None if inputs.spares is None or not inputs.spares.fits_driver() else inputs.spares.every_own()
+    own = None if inputs.spares is None or not inputs.spares.fits_driver() else inputs.spares.all_rows_to_rewrite_in_driver()
     if own is None:
         return None
     columns, move, instant = list(inputs.node.columns), inputs.move, pa.timestamp("us", "UTC")

@@ -51,7 +51,7 @@ def replaced_in_driver(inputs: NodeInputs) -> tuple[Replacement, pa.Table | None
         most = None if table.keyed else table.most_arrived()
         if table.changed is not None:
             continue
-        if not table.few() if table.keyed else most is None or most > min(FEW, limits().driver_rows):
+        if not table.is_small() if table.keyed else most is None or most > min(FEW, limits().driver_rows):
             return None
     try:
         return _replaced(inputs)
@@ -62,7 +62,7 @@ def replaced_in_driver(inputs: NodeInputs) -> tuple[Replacement, pa.Table | None
 
 def _replaced(inputs: NodeInputs) -> tuple[Replacement, pa.Table | None]:
     core, node, move = inputs.core, inputs.node, inputs.move
-    own = inputs.own.every_own()
+    own = inputs.own.all_rows_to_rewrite_in_driver()
     if own is None:
         raise LeftToSparkError("Spark is to read the rows that are stored")
     sides = (node.operator,) if core is None else inputs_of(core)
@@ -78,7 +78,8 @@ def _replaced(inputs: NodeInputs) -> tuple[Replacement, pa.Table | None]:
         _require_state(own, adjustable=True)
         rows = for_ever(adjusted(core, came[0], held, types), move)
     elif core is None:
-        rows = _of_keys(node.operator, inputs, keys, key, key, NodeTable.live).where(f"unix_micros(_exp) > {move.now}L")
+        live = _of_keys(node.operator, inputs, keys, key, key, NodeTable.live_now_in_driver)
+        rows = live.where(f"unix_micros(_exp) > {move.now}L")
     else:
         _require_state(own, adjustable=False)
         rows = answer(core, _sides(core, inputs, keys), move)
@@ -88,7 +89,7 @@ def _replaced(inputs: NodeInputs) -> tuple[Replacement, pa.Table | None]:
         raise LeftToSparkError("the rows of the changed keys are too many for the driver")
     lost = None
     if core is None and any(inputs.tables[table].dead for table in scanned(node.operator)):
-        lost = _pipeline(node.operator, inputs, NodeTable.died).toArrow()
+        lost = _pipeline(node.operator, inputs, NodeTable.short_lived_in_driver).toArrow()
     elif isinstance(core, AntiJoin):
         lost = found.filter(pc.less_equal(found["_exp"].cast(pa.int64()), move.now))
         found = lasting(found, "_exp", move.now)
@@ -109,11 +110,12 @@ def _changes(operator: Operator, inputs: NodeInputs) -> DriverRows:
     tables, move = inputs.tables, inputs.move
     if any(tables[table].keyed for table in scanned(operator)):
         known = all(tables[table].changed is not None for table in scanned(operator)) and _is_linear(operator)
-        parts = (NodeTable.newly, NodeTable.formerly) if known else (NodeTable.live, NodeTable.lived)
-        now = lasting(_pipeline(operator, inputs, parts[0]).toArrow(), "_exp", move.now)
-        return _netted(now, lasting(_pipeline(operator, inputs, parts[1]).toArrow(), "_exp", move.before))
-    ended = NodeTable.lived if any(window_lengths(operator)) else NodeTable.gone
-    came, gone = (_pipeline(operator, inputs, part) for part in (NodeTable.came, ended))
+        new = NodeTable.inserted_in_driver if known else NodeTable.live_now_in_driver
+        old = NodeTable.removed_in_driver if known else NodeTable.live_before_in_driver
+        now = lasting(_pipeline(operator, inputs, new).toArrow(), "_exp", move.now)
+        return _netted(now, lasting(_pipeline(operator, inputs, old).toArrow(), "_exp", move.before))
+    ended = NodeTable.live_before_in_driver if any(window_lengths(operator)) else NodeTable.ended_in_driver
+    came, gone = (_pipeline(operator, inputs, part) for part in (NodeTable.arrived_in_driver, ended))
     return DriverRows.of(weighed(came, gone, move).toArrow())
 
 
@@ -152,12 +154,12 @@ def _sides(core: Operator, inputs: NodeInputs, keys: pa.Table | None) -> list[Dr
         by = node.changed_by[number] if node.changed_by else ()
         keyed = any(inputs.tables[table].keyed for table in scanned(side))
         if isinstance(core, AntiJoin) and not keyed:
-            before = _of_keys(side, inputs, keys, by, node.changed_key, NodeTable.lived)
-            came = _pipeline(side, inputs, NodeTable.came)
+            before = _of_keys(side, inputs, keys, by, node.changed_key, NodeTable.live_before_in_driver)
+            came = _pipeline(side, inputs, NodeTable.arrived_in_driver)
             came = came if keys is None else semi_joined(came, DriverRows.of(keys), by, node.changed_key)
             rows = before.unionByName(came).where(f"unix_micros(_exp) > {inputs.move.before}L AND _exp > _ts")
         else:
-            rows = _of_keys(side, inputs, keys, by, node.changed_key, NodeTable.live)
+            rows = _of_keys(side, inputs, keys, by, node.changed_key, NodeTable.live_now_in_driver)
             rows = rows.where(f"unix_micros(_exp) > {inputs.move.now}L")
         found.append(rows.toArrow())
     if len(found) > 1 and _pairs(found, node.changed_by) > _CANDIDATES:

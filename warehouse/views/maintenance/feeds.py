@@ -87,7 +87,7 @@ def live(
     """
     sought = keys or {}
     rows = {
-        name: tables[name].before(sought.get(name)) if earlier else tables[name].now(sought.get(name))
+        name: tables[name].live_before(sought.get(name)) if earlier else tables[name].live_now(sought.get(name))
         for name in set(scanned(operator))
     }
     return feed(operator, rows, _versions(operator, tables))
@@ -157,7 +157,7 @@ def changes(operator: Operator, tables: Mapping[str, NodeTable], move: Move) -> 
     if any(tables[table].keyed for table in scanned(operator)):
         before = live(operator, tables, earlier=True).where(lived)
         return _netted(live(operator, tables).where(lives), before)
-    earlier = relation(operator, tables, NodeTable.before if any(window_lengths(operator)) else NodeTable.ended)
+    earlier = relation(operator, tables, NodeTable.live_before if any(window_lengths(operator)) else NodeTable.ended)
     return weighed(relation(operator, tables, NodeTable.arrived), earlier, move)
 
 
@@ -256,7 +256,7 @@ def evaluated(
     tables
         The tables that it scans, and the relations in which it looks up versions.
     part
-        Returns the rows of a table in the driver, for example ``NodeTable.came``; None: Spark must read them.
+        Returns the rows of a table in the driver, for example ``NodeTable.arrived_in_driver``; None: Spark must read them.
 
     """
     try:
@@ -281,7 +281,7 @@ def pipeline(
 
     """
     read = {name: part(tables[name]) for name in set(scanned(operator))}
-    read_versions = {name: tables[name].known_versions() for name in set(looked_up(operator))}
+    read_versions = {name: tables[name].versions_in_driver() for name in set(looked_up(operator))}
     if any(rows is None for rows in (*read.values(), *read_versions.values())):
         return None
     return feed(operator, _driver_rows(read), _driver_rows(read_versions))

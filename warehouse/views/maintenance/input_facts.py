@@ -1,4 +1,4 @@
-"""What a step knows of a table that a node reads, without reading rows: versions, and files with exact bounds of their slots."""
+"""What is known about a table that a node reads, without reading rows: versions, and files with exact bounds of their slots."""
 
 from __future__ import annotations
 
@@ -45,28 +45,28 @@ class Move:
 class Dead:
     """Rows that expired before they were stored, and their count.
 
-    ``made`` returns them to Spark; ``known`` has them in the driver.
+    ``read`` returns them to Spark; ``in_driver`` are the same rows in the driver, None if Spark must read them.
     """
 
-    made: Callable[[], DataFrame]
+    read: Callable[[], DataFrame]
     count: int
-    known: pa.Table | None = None
+    in_driver: pa.Table | None = None
 
     @cached_property
     def rows(self) -> DataFrame:
         """The rows as Spark has them."""
-        return self.made()
+        return self.read()
 
 
 @dataclass(frozen=True, eq=False)
 class Changed:
-    """How a keyed table differs from the last epoch, if this process made its step: few rows that came, and that went.
+    """How a keyed table differs from the last epoch, if this process made its step: few inserted and few removed rows.
 
-    Both have the user columns, ``_ts`` and ``_exp``; rows that ended by themselves went, too.
+    Both have the user columns, ``_ts`` and ``_exp``; rows that ended by themselves are removed ones, too.
     """
 
-    came: pa.Table
-    gone: pa.Table
+    inserted: pa.Table
+    removed: pa.Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,17 +121,17 @@ class InputFacts:
         """Whether the last epoch has so few rows of a keyed table that the driver may rewrite all of them."""
         return not self.move.first and limits().rewrites_in_driver(self.size)
 
-    def few(self) -> bool:
+    def is_small(self) -> bool:
         """Whether the last epoch has few rows of the table, so that the driver reads them all sooner than Spark would."""
         return not self.move.first and few(self._files(self.base))
 
-    def held(self) -> Sequence[DataFile]:
+    def files_before(self) -> Sequence[DataFile]:
         """Return the files of the rows that were live at the last epoch; none on a first build."""
         if self.move.first:
             return ()
         return [file for file in self._files(self.base) if SlotBounds.expiring_after(self.move.k0)(file)]
 
-    def brought(self) -> Sequence[DataFile] | None:
+    def loaded_files(self) -> Sequence[DataFile] | None:
         """Return the files of the rows that this plan loaded; None if these may have other rows, too."""
         if self.move.first or self._overlaps():
             return None
@@ -149,7 +149,7 @@ class InputFacts:
         gone = 0 if self.move.first or self.keyed or self.dead is None else self.dead.count
         return sum(file.rows or 0 for file in held) + gone
 
-    def quiet(self) -> bool:
+    def is_unchanged(self) -> bool:
         """Whether the table gained no row since the last epoch; for a keyed table: whether it also lost none."""
         if self.move.first or self.base is None or self.dead is not None:
             return False
@@ -158,7 +158,7 @@ class InputFacts:
         came = SlotBounds.loaded_after(self.loaded_until)
         return not any(came(file) for file in self._files(self.version))
 
-    def expiring(self, window: int | None = None) -> bool:
+    def may_expire(self, window: int | None = None) -> bool:
         """Whether rows, or rows of a time window of this length in microseconds, may have ended since the last epoch."""
         if self.move.first or self.base is None:
             return False

@@ -1,4 +1,4 @@
-"""The inputs of a node at one step, as values: rows that came, left or are live, and a lookup by key.
+"""The inputs of a node at one step, as values: rows that arrived, ended or are live, and a lookup by key.
 
 A value has the facts that are known without Spark: versions, files with exact bounds of their slots, and rows that expired before
 they were stored. Its relations are read only when they are needed. The rows that a table gained are read from its own commits
@@ -45,12 +45,12 @@ __all__ = ["NodeInputs", "NodeTable", "few_interpreted", "user_columns"]
 class NodeTable(InputFacts):
     """A table that a node reads at one step; every relation has the user columns, ``_ts`` and ``_exp``."""
 
-    # --- relations ---
+    # --- relations, read by Spark ---
 
     def arrived(self) -> DataFrame:
         """Return the rows that this plan loaded, dead ones included; on a first build the live rows."""
         if self.move.first:
-            return self.now()
+            return self.live_now()
         if self._overlaps():
             rows = bag_difference(self._lives_at(self.version), self._lives_at(self.base))
         else:
@@ -59,20 +59,20 @@ class NodeTable(InputFacts):
         loaded = _plain(rows)
         return loaded if self.dead is None or self.keyed else loaded.unionByName(self._declared(self.dead.rows))
 
-    def before(self, keys: pa.Table | None = None) -> DataFrame:
+    def live_before(self, keys: pa.Table | None = None) -> DataFrame:
         """Return the rows that were live at the last epoch, empty on a first build; rows without the ``keys`` may be missing."""
         return self._none() if self.move.first else _plain(self._lived(keys))
 
-    def now(self, keys: pa.Table | None = None) -> DataFrame:
+    def live_now(self, keys: pa.Table | None = None) -> DataFrame:
         """Return the rows that are live at the plan's window time; with ``keys`` others may be missing."""
         return _plain(self._live(self._read(self.version, SlotBounds.expiring_after(self.move.k), keys)))
 
-    def loaded(self) -> DataFrame:
-        """Return what :meth:`now` does, with ``_loaded``: the load slot of each row."""
+    def live_now_with_slots(self) -> DataFrame:
+        """Return the rows that are live at the plan's window time, with ``_loaded``: the load slot of each row."""
         rows = self._live(self._read(self.version, SlotBounds.expiring_after(self.move.k)))
         return rows.selectExpr(*map(quoted, user_columns(rows)), "_ts", "_exp", "_load_slot AS _loaded")
 
-    def stayed(self) -> DataFrame:
+    def unchanged(self) -> DataFrame:
         """Return the rows that were live at the last epoch and are still in the table; empty on a first build."""
         if self.move.first:
             return self._none()
@@ -81,7 +81,7 @@ class NodeTable(InputFacts):
             return _plain(bag_intersection(rows, self._lives_at(self.base)))
         return _plain(rows.where(f"_load_slot <= {self.move.k0}L"))
 
-    def stored(self) -> DataFrame:
+    def stored_before(self) -> DataFrame:
         """Return the rows that were live at the last epoch, and others that had ended by then; empty on a first build."""
         if self.move.first:
             return self._none()
@@ -95,7 +95,7 @@ class NodeTable(InputFacts):
         rows = self._read(self.base, lambda file: lived(file) and self._may_end(file))
         return _plain(rows.where(f"_exp_slot > {self.move.k0}L AND _exp_slot <= {self.move.k}L"))
 
-    def lived_until(self, *, whole: bool) -> DataFrame:
+    def live_before_with_slots(self, *, whole: bool) -> DataFrame:
         """Return the rows that were live at the last epoch, with ``_loaded``; ``whole``: also those that have not ended."""
         if self.move.first:
             return self._none().selectExpr("*", "0L AS _loaded")
@@ -104,7 +104,7 @@ class NodeTable(InputFacts):
         rows = rows.where(f"_exp_slot > {self.move.k0}L AND unix_micros(_exp) > {self.move.before}L")
         return rows.selectExpr(*map(quoted, user_columns(rows)), "_ts", "_exp", "_load_slot AS _loaded")
 
-    def unseen(self) -> DataFrame:
+    def short_lived(self) -> DataFrame:
         """Return the rows that are known to have begun and ended since the last epoch."""
         return self._none() if self.dead is None else self._declared(self.dead.rows)
 
@@ -112,7 +112,7 @@ class NodeTable(InputFacts):
         """Return all versions of a relation that are kept, closed ones included."""
         return _plain(self._read(self.version, lambda _: True))
 
-    def own(self, keys: pa.Table | None = None) -> DataFrame | None:
+    def rows_to_rewrite(self, keys: pa.Table | None = None) -> DataFrame | None:
         """Return the rows that were live at the last epoch, without the partition columns; None on a first build.
 
         With ``keys``, rows that have other values in these columns may be missing. The rows are written again in buckets that
@@ -120,10 +120,10 @@ class NodeTable(InputFacts):
         """
         return None if self.move.first or self.base is None else self._lived(keys, rewritten=True)
 
-    # --- relations in the driver ---
+    # --- relations, read in the driver ---
 
-    def came(self) -> pa.Table | None:
-        """Return the rows that this plan loaded, expired ones included, read in the driver; None: Spark must read them."""
+    def arrived_in_driver(self) -> pa.Table | None:
+        """Return the rows that this plan loaded, dead ones included; None: Spark must read them."""
         move = self.move
         if move.first or self.version is None or self._overlaps():
             return None
@@ -137,8 +137,8 @@ class NodeTable(InputFacts):
         gone = None if rows is None or dead is None else self._died(dead, rows.schema)
         return rows if rows is None or dead is None else None if gone is None else pa.concat_tables([rows, gone])
 
-    def died(self) -> pa.Table | None:
-        """Return the known rows that began and ended since the last epoch; None: Spark must read them."""
+    def short_lived_in_driver(self) -> pa.Table | None:
+        """Return the rows that are known to have begun and ended since the last epoch; None: Spark must read them."""
         none = None if self.version is None else self.files.found(self._path, self.version, self.columns, lambda _: False)
         return none if none is None or self.dead is None else self._died(self.dead, none.schema)
 
@@ -146,14 +146,14 @@ class NodeTable(InputFacts):
         """Rows that expired before they were stored, as a table of few rows; None if they are many or do not fit."""
         if dead.count > FEW:
             return None
-        if dead.known is not None:
-            own = {name.lower(): dead.known[name] for name in dead.known.column_names}
+        if dead.in_driver is not None:
+            own = {name.lower(): dead.in_driver[name] for name in dead.in_driver.column_names}
             if own.keys() >= {name.lower() for name in schema.names}:
                 return pa.table({name: own[name.lower()] for name in schema.names}).cast(schema)
         rows = self._declared(dead.rows)
         return rows.toArrow().cast(schema) if can_be_collected(rows.schema) else None
 
-    def gone(self) -> pa.Table | None:
+    def ended_in_driver(self) -> pa.Table | None:
         """Return the rows that were live at the last epoch and have reached their own end; None: Spark must read them."""
         if self.move.first or self.base is None:
             return None
@@ -163,15 +163,15 @@ class NodeTable(InputFacts):
             where=[Bound("_exp_slot", ">", self.move.k0), Bound("_exp_slot", "<=", self.move.k)],
         )  # fmt: skip
 
-    def newly(self) -> pa.Table | None:
-        """Return the rows that were inserted into a keyed table since the last epoch; None if they are not known."""
-        return None if self.changed is None else self.changed.came
+    def inserted_in_driver(self) -> pa.Table | None:
+        """Return the rows that were inserted into a keyed table since the last epoch; None if they are unknown."""
+        return None if self.changed is None else self.changed.inserted
 
-    def formerly(self) -> pa.Table | None:
-        """Return the rows that were removed from a keyed table since the last epoch; None if they are not known."""
-        return None if self.changed is None else self.changed.gone
+    def removed_in_driver(self) -> pa.Table | None:
+        """Return the rows that were removed from a keyed table since the last epoch; None if they are unknown."""
+        return None if self.changed is None else self.changed.removed
 
-    def live(self, keys: pa.Table | None = None) -> pa.Table | None:
+    def live_now_in_driver(self, keys: pa.Table | None = None) -> pa.Table | None:
         """Return the rows that are live at the plan's window time, at least those of the keys; None: Spark must read them."""
         if self.version is None or (keys is None and not few(self._files(self.version))):
             return None
@@ -179,7 +179,7 @@ class NodeTable(InputFacts):
         wanted = SlotBounds.expiring_after(self.move.k)
         return self.files.found(self._path, self.version, self.columns, wanted, keys=keys, where=live, most=FEW)
 
-    def lived(self, keys: pa.Table | None = None) -> pa.Table | None:
+    def live_before_in_driver(self, keys: pa.Table | None = None) -> pa.Table | None:
         """Return the rows that were live at the last epoch, at least those of the keys; None: Spark must read them."""
         if self.move.first or self.base is None or (keys is None and not few(self._files(self.base))):
             return None
@@ -187,30 +187,30 @@ class NodeTable(InputFacts):
         wanted = SlotBounds.expiring_after(self.move.k0)
         return self.files.found(self._path, self.base, self.columns, wanted, keys=keys, where=live, most=FEW)
 
-    def all_own(self) -> pa.Table | None:
-        """Return the rows of :meth:`own` with the partition columns; None: Spark must read them, or it is a first build."""
+    def rows_to_rewrite_in_driver(self) -> pa.Table | None:
+        """Return the rows of :meth:`rows_to_rewrite` with the partition columns; None on a first build, or if they are many."""
         if self.move.first or self.base is None:
             return None
         lived = SlotBounds.expiring_after(self.move.k0)
         live = live_at(self.move.k0, self.move.before)
         return self.files.to_rewrite(self._path, self.base, self.columns, lived, live)
 
-    def many_own(
+    def cells_to_rewrite_in_driver(
         self,
         wanted: Callable[[tuple[int, int]], bool] = lambda _: True,
         *,
-        beside: Callable[[tuple[int, int]], bool] = lambda _: False,
+        present: Callable[[tuple[int, int]], bool] = lambda _: False,
     ) -> pa.Table | None:
-        """Return the rows of :meth:`all_own` in some cells, also if they are many; None: Spark must read them, or a first build.
+        """Return the rows of :meth:`rows_to_rewrite_in_driver` in the ``wanted`` cells, few or many; None on a first build.
 
-        The rows of the cells ``beside`` are in the driver already.
+        The rows of the cells ``present`` are in the driver already. None, too, if Spark must read the rows.
         """
         if self.move.first or self.base is None:
             return None
         lived = SlotBounds.expiring_after(self.move.k0)
         rows = self.files.many_to_rewrite(
             self._path, self.base, self.columns, lambda file: lived(file) and wanted((file.sub_index, file.exp_block)),
-            beside=lambda file: lived(file) and beside((file.sub_index, file.exp_block)),
+            present=lambda file: lived(file) and present((file.sub_index, file.exp_block)),
         )  # fmt: skip
         if rows is None:
             return None
@@ -219,21 +219,21 @@ class NodeTable(InputFacts):
         )
         return rows if pc.all(alive).as_py() else rows.filter(alive)
 
-    def every_own(self) -> pa.Table | None:
-        """Return the rows of :meth:`all_own`, few or many; None: Spark must read them, or it is a first build."""
-        few = self.all_own()
-        return self.many_own() if few is None else few
+    def all_rows_to_rewrite_in_driver(self) -> pa.Table | None:
+        """Return the rows of :meth:`rows_to_rewrite_in_driver`, few or many; None on a first build, or: Spark must read them."""
+        few = self.rows_to_rewrite_in_driver()
+        return self.cells_to_rewrite_in_driver() if few is None else few
 
-    def begins_in(self, cells: Collection[tuple[int, int]], columns: pa.Schema) -> pa.Table | None:
-        """Return some columns, and the cells, of all rows of some cells; None when this process cannot read them."""
+    def columns_of_cells_in_driver(self, cells: Collection[tuple[int, int]], columns: pa.Schema) -> pa.Table | None:
+        """Return some columns, and the cells, of all rows of some cells; None if this process cannot read them."""
         if self.base is None:
             return None
         return self.files.some_columns(
             self._path, self.base, lambda file: (file.sub_index, file.exp_block) in cells, columns
         )
 
-    def loaded_in_driver(self, columns: pa.Schema, most: int) -> pa.Table | None:
-        """Return some columns of the rows that this plan loaded and stored; None when their files may have more than ``most``."""
+    def stored_arrivals_in_driver(self, columns: pa.Schema, most: int) -> pa.Table | None:
+        """Return some columns of the rows that this plan loaded and stored; None if their files may have more than ``most``."""
         loaded = SlotBounds.loaded_after(self.loaded_until)
         held = [most + 1 if file.rows is None else file.rows for file in self._files(self.version) if loaded(file)]
         if self.version is None or self._overlaps() or sum(held) > most:
@@ -242,13 +242,13 @@ class NodeTable(InputFacts):
         rows = self.files.some_columns(self._path, self.version, loaded, pa.schema(fields))
         return None if rows is None else rows.filter(pc.greater(rows["_load_slot"], self.loaded_until))
 
-    def known_versions(self) -> pa.Table | None:
+    def versions_in_driver(self) -> pa.Table | None:
         """Return all versions of a relation that has few, closed ones included; None: Spark must read them."""
         if self.version is None or not few(self._files(self.version)):
             return None
         return self.files.found(self._path, self.version, self.columns, lambda _: True)
 
-    def found(self, keys: pa.Table, columns: AbstractSet[str] | None = None) -> pa.Table | None:
+    def rows_of_keys_in_driver(self, keys: pa.Table, columns: AbstractSet[str] | None = None) -> pa.Table | None:
         """Return rows of some keys: those live at the last epoch, and others that had ended; None: Spark must read them.
 
         ``columns`` are the names, in lower case, of the columns to read. None: all.
@@ -258,7 +258,7 @@ class NodeTable(InputFacts):
         wanted = [column for column in self.columns if columns is None or column.name.lower() in columns]
         return self.files.found(self._path, self.base, wanted, SlotBounds.expiring_after(self.move.k0), keys=keys)
 
-    def to_rewrite(self, buckets: Collection[int]) -> pa.Table | None:
+    def buckets_to_rewrite_in_driver(self, buckets: Collection[int]) -> pa.Table | None:
         """Return the live rows of some buckets with all columns, to write them again; None: Spark must read them."""
         if self.base is None:
             return None
@@ -316,7 +316,7 @@ class NodeInputs:
     tables
         By name: the tables that it scans, relations that it looks up, its own table, and a DISTINCT's table of spare rows.
     cache
-        Holds intermediate rows until the step is done.
+        Caches intermediate rows until the step is done.
 
     """
 
@@ -354,8 +354,8 @@ class NodeInputs:
 
 
 def few_interpreted(inputs: NodeInputs) -> AbstractContextManager[None]:
-    """Let Spark do without generated code meanwhile where the node has few rows."""
-    return interpreted(inputs.session) if inputs.own.few() else nullcontext()
+    """Return a context in which Spark generates no code if the node has few rows."""
+    return interpreted(inputs.session) if inputs.own.is_small() else nullcontext()
 
 
 def user_columns(rows: DataFrame | DriverRows) -> list[str]:

@@ -159,9 +159,9 @@ class Earlier:
     def rows(self) -> DataFrame:
         """Return them, with ``_held``: the instant until which each was."""
         if self.bare and picks_only(self.operator):
-            rows = relation(self.operator, self.tables, NodeTable.stored)
+            rows = relation(self.operator, self.tables, NodeTable.stored_before)
         else:  # a user's expression need not be defined for rows that have expired
-            part = NodeTable.stayed if over_row_windows(self.operator) else NodeTable.before
+            part = NodeTable.unchanged if over_row_windows(self.operator) else NodeTable.live_before
             rows = relation(self.operator, self.tables, part).where(f"unix_micros(_exp) > {self.before}L")
         return rows.selectExpr("*", "_exp AS _held")
 
@@ -178,7 +178,7 @@ class Earlier:
         any_row = picks_only(operator)
 
         def found(table: NodeTable) -> pa.Table | None:
-            rows = table.found(asked[table.name], None if wanted is None else names[table.name])
+            rows = table.rows_of_keys_in_driver(asked[table.name], None if wanted is None else names[table.name])
             return rows if rows is None or any_row else lasting(rows, "_exp", self.before)
 
         rows = evaluated(operator, self.tables, found)
@@ -209,7 +209,7 @@ def _since(instant: int) -> str:
 def _evaluated(operator: Operator, tables: Mapping[str, NodeTable]) -> pa.Table | None:
     """What arrived, where it is read without Spark."""
     try:
-        rows = evaluated(operator, tables, NodeTable.came)
+        rows = evaluated(operator, tables, NodeTable.arrived_in_driver)
         return None if rows is None else rows.filter(pc.greater(rows["_exp"], rows["_ts"]))
     except FAILURES as error:
         leave_to_spark(error)
@@ -291,7 +291,7 @@ def outer_joined(join: OuterJoin, left: Frame, right: Frame) -> Frame:
     conditions = [f"{quoted(one)} = {quoted(other)}" for one, other in join.on]
     if join.where is not None:
         conditions.append(f"({join.where})")
-    matched = paired(left, _beside(right), " AND ".join(conditions), join.kind)
+    matched = paired(left, _as_other_side(right), " AND ".join(conditions), join.kind)
     return _met(matched, [name for name in (*left.columns, *right.columns) if name not in CARRIED])
 
 
@@ -338,11 +338,11 @@ def _equal(on: Sequence[tuple[str, str]], join: Join) -> list[str]:
 def _probe(left: Frame, right: Frame, on: Sequence[tuple[str, str]], join: Join) -> Frame:
     """Join two inputs on equal columns, where their lifetimes overlap; a result begins last and ends first."""
     conditions = [*_equal(on, join), "greatest(_ts, _ts_right) < least(_exp, _exp_right)", "_held > _since"]
-    matched = paired(left, _beside(right), " AND ".join(conditions), "inner")
+    matched = paired(left, _as_other_side(right), " AND ".join(conditions), "inner")
     return _met(matched, [name for name in (*left.columns, *right.columns) if name not in (*CARRIED, "_held")])
 
 
-def _beside(rows: Frame) -> Frame:
+def _as_other_side(rows: Frame) -> Frame:
     """The rows as the other side of a join: with other names for the carried columns."""
     return rows.selectExpr(*[quoted(name) + (f" AS {name}_right" if name in CARRIED else "") for name in rows.columns])
 

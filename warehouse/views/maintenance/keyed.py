@@ -111,8 +111,8 @@ def replacement(
         Reads the live rows of some of the table's buckets, if they are certainly few; None: Spark computes the content.
 
     """
-    own, beside_it = [quoted(name) for name in columns], [quoted(name) for name in state]
-    carried = f"struct({', '.join(beside_it)})" if state else "0"
+    own, state_names = [quoted(name) for name in columns], [quoted(name) for name in state]
+    carried = f"struct({', '.join(state_names)})" if state else "0"
     row = f"named_struct('ts', _ts, 'slot', {{slot}}, 'state', {carried})"
     was, came = row.format(slot="_load_slot"), row.format(slot="0L")
     names = [*columns, "_exp", *(["_ts"] if timed else [])]
@@ -154,7 +154,7 @@ def replacement(
     stays = "named_struct('ts', _was[_at].ts, 'slot', _was[_at].slot, 'state', _came[_at].state)"
     enters = f"named_struct('ts', {gen}, 'slot', {load_slot_sql(gen, move)}, 'state', _came[_at].state)"
     each = f"explode(transform(_came, (_one, _at) -> CASE WHEN _at < size(_was) THEN {stays} ELSE {enters} END))"
-    placed = [f"_row.state.{name} AS {name}" for name in beside_it]
+    placed = [f"_row.state.{name} AS {name}" for name in state_names]
     came_in = (
         matched.where(buckets)
         .where("size(_came) > 0")
@@ -165,7 +165,7 @@ def replacement(
     )
     unchanged = anti_joined(old, changed, changed_key).where(f"unix_micros(_exp) > {move.now}L")
     rest = unchanged.selectExpr(
-        *own, *beside_it, "_ts", "_exp", "_load_slot", "_exp_slot", f"{bucket_sql(search_key, layout)} AS sub_index",
+        *own, *state_names, "_ts", "_exp", "_load_slot", "_exp_slot", f"{bucket_sql(search_key, layout)} AS sub_index",
         "0L AS exp_block",
     ).where(buckets)  # fmt: skip
     return replacing(came_in.unionByName(rest), touched)

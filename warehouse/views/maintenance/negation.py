@@ -59,8 +59,8 @@ def _between(left: Frame, lives: Frame, same: str, columns: Sequence[str]) -> Fr
     """The parts of left rows' lives that no life of their value covers: the columns, ``_begin`` and ``_end``."""
     if isinstance(lives, DriverRows):
         begins, ends = "greatest(unix_micros(_ts), _from) AS _begin", "least(unix_micros(_exp), _until) AS _end"
-        beside = paired(left, _free(lives), same, "left")
-        return beside.selectExpr(*columns, begins, ends).where("_begin < _end")
+        with_gaps = paired(left, _free(lives), same, "left")
+        return with_gaps.selectExpr(*columns, begins, ends).where("_begin < _end")
     names = [name for name in lives.columns if name not in ("_begin", "_end")]
     covers = lives.groupBy(*names).agg(F.expr("array_sort(collect_list(named_struct('begin', _begin, 'end', _end))) AS _covers"))
     gaps = paired(left, covers, same, "left").selectExpr(*columns, f"explode({_gaps()}) AS _gap")

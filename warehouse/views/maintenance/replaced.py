@@ -53,10 +53,10 @@ def replaced(inputs: NodeInputs) -> tuple[Replacement, DataFrame | pa.Table | No
 
 def _replaced_by_spark(inputs: NodeInputs) -> tuple[Replacement, DataFrame | None]:
     node, move, core = inputs.node, inputs.move, inputs.core
-    old = inputs.own.own()
+    old = inputs.own.rows_to_rewrite()
     touched = None if old is None else _changed(inputs)
     keys = None if touched is None else changed_keys(touched, inputs.cache)
-    of_keys = old if keys is None or keys.values is None else inputs.own.own(keys.values)
+    of_keys = old if keys is None or keys.values is None else inputs.own.rows_to_rewrite(keys.values)
     rows = current(inputs, keys, of_keys)
     state: Sequence[str] = ()
     if isinstance(core, Group):
@@ -72,21 +72,21 @@ def _replaced_by_spark(inputs: NodeInputs) -> tuple[Replacement, DataFrame | Non
         lost = rows.where(f"unix_micros(_exp) <= {move.now}L")
         rows = rows.where(f"unix_micros(_exp) > {move.now}L")
     elif core is None and not move.first and any(inputs.tables[table].dead for table in scanned(node.operator)):
-        lost = relation(node.operator, inputs.tables, NodeTable.unseen)
+        lost = relation(node.operator, inputs.tables, NodeTable.short_lived)
     result = replacement(
         placeless(rows) if old is None else old, rows, keys, node.changed_key or node.search_key, of_keys=of_keys,
         columns=node.columns, search_key=node.search_key, state=state, layout=inputs.layout, move=move, cache=inputs.cache,
         # Rows of a row window whose arrivals a join above needs are also distinguished by their times, and so are the results of
         # the last rows of an answer, which are ranked by times.
         timed=isinstance(core, OutputWindow) or (node.hidden and isinstance(core, Top) and not core.order),
-        stored=inputs.own.to_rewrite if _surely_few(inputs, keys) else None,
+        stored=inputs.own.buckets_to_rewrite_in_driver if _surely_few(inputs, keys) else None,
     )  # fmt: skip
     return result, lost
 
 
 def _surely_few(inputs: NodeInputs, keys: DistinctKeys | None) -> bool:
     """Whether the driver may collect the rows of the changed keys, and the rows in the same buckets."""
-    if not inputs.own.few() or (keys is not None and (keys.values is None or keys.values.num_rows > EVALUATED)):
+    if not inputs.own.is_small() or (keys is not None and (keys.values is None or keys.values.num_rows > EVALUATED)):
         return False
     match inputs.core:
         case Group():
@@ -94,7 +94,7 @@ def _surely_few(inputs: NodeInputs, keys: DistinctKeys | None) -> bool:
         case Join() | OuterJoin():
             return False
         case _:
-            return all(inputs.tables[table].few() for table in scanned(inputs.node.operator))
+            return all(inputs.tables[table].is_small() for table in scanned(inputs.node.operator))
 
 
 def _changed(inputs: NodeInputs) -> DataFrame | None:

@@ -47,7 +47,7 @@ def set_aside_columns(inputs: Sequence[Operator], tables: dict[str, NodeTable]) 
     """Return the columns of a table of rows of a join's two inputs: which one, the times, and the columns of each."""
     found = [ColumnRecord(name, kind) for name, kind in _SYSTEM]
     for number, operator in enumerate(inputs):
-        rows = relation(operator, tables, NodeTable.now)
+        rows = relation(operator, tables, NodeTable.live_now)
         types = dict(rows.dtypes)
         found += [ColumnRecord(_name(number, place), types[name]) for place, name in enumerate(user_columns(rows))]
     return tuple(found)
@@ -84,19 +84,19 @@ class SetAside:
         own = [f"{_name(number, place)} AS {quoted(name)}" for place, name in enumerate(user_columns(self._pipeline(number)))]
         times = [f"{column} AS {name}" for column, name in zip((_BEGINS, _ENDS, _OUT), CARRIED, strict=True)]
         return (
-            self.table.before()
+            self.table.live_before()
             .where(f"{_SIDE} = {number}")
             .selectExpr(*own, *times, f"{_LOADED} AS {LOADED}", f"unix_micros(_ts) AS {GONE}")
         )
 
     def _pipeline(self, number: int) -> DataFrame:
-        return relation(self.core.inputs[number], self.inputs.tables, NodeTable.now)
+        return relation(self.core.inputs[number], self.inputs.tables, NodeTable.live_now)
 
     def _ended(self, number: int) -> DataFrame:
         """The rows of one input that were live at the last epoch, or came since, and have ended."""
         operator, move = self.core.inputs[number], self.inputs.move
         whole = any(window_lengths(operator))
-        lived = relation(operator, self.inputs.tables, lambda table: table.lived_until(whole=whole))
+        lived = relation(operator, self.inputs.tables, lambda table: table.live_before_with_slots(whole=whole))
         came = relation(operator, self.inputs.tables, lambda table: table.arrived().selectExpr("*", f"{move.k}L AS {LOADED}"))
         over = f"_exp > _ts AND unix_micros(_exp) <= {move.now}L"
         ended = lived.where(f"{over} AND unix_micros(_exp) > {move.before}L").unionByName(came.where(over))
@@ -113,7 +113,7 @@ class SetAside:
 def put_aside(inputs: NodeInputs, rows: DataFrame | None, table: NodeTable, layout: Layout) -> Replacement:
     """Return the new content of the table of rows that are set aside; None: it becomes empty."""
     move, names = inputs.move, [column.name for column in table.columns]
-    held = table.own()
+    held = table.rows_to_rewrite()
     if rows is None and (held is None or not table.size):
         return Replacement(None, {}, {}, 0)
     came = held.where("false").select(*names) if rows is None and held is not None else rows

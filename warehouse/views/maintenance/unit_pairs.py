@@ -156,7 +156,7 @@ class UnitPairs:
         return every.withColumnRenamed(GONE, gone)
 
     def _live(self, number: int) -> DataFrame:
-        rows = relation(self.core.inputs[number], self.inputs.tables, NodeTable.loaded)
+        rows = relation(self.core.inputs[number], self.inputs.tables, NodeTable.live_now_with_slots)
         return rows.where(f"_exp > _ts AND unix_micros(_exp) > {self.inputs.move.now}L")
 
     def counted(self) -> UnitCounts:

@@ -44,10 +44,10 @@ def reused(rows: DataFrame, stored: DataFrame, key: Sequence[str]) -> DataFrame:
     held = stored.groupBy(*[F.col(name) for name in own]).agg(F.expr(f"max(_exp) < {_NEVER} AS _deleted"))
     known = held.selectExpr(*[f"{name} AS {alias}" for name, alias in zip(own, names, strict=True)], "_deleted")
     same = " AND ".join(f"{name} <=> {alias}" for name, alias in zip(own, names, strict=True))
-    beside_known = rows.join(known, F.expr(f"_fate = 'live' AND {same}"), "left")
+    with_known = rows.join(known, F.expr(f"_fate = 'live' AND {same}"), "left")
     earlier = "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
     window = f"OVER (PARTITION BY {', '.join(own)}, _fate ORDER BY _ts, {_ORDER} {earlier})"
-    there = beside_known.selectExpr(
+    there = with_known.selectExpr(
         "*", f"_deleted IS NOT NULL OR coalesce(max(CASE WHEN _op = 'upsert' THEN 1 END) {window}, 0) = 1 AS _there"
     )
     ended = there.selectExpr("*", f"coalesce(max(CASE WHEN _op = 'delete' AND _there THEN 1 END) {window}, 0) = 1 AS _ended")
