@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 from tests.operations.projects import Project, at, stream
 from warehouse.limits import limited
 from warehouse.operations.update import UpdateOptions
-from warehouse.steps.ahead import Ahead
 from warehouse.steps.stream_source import stream_source
+from warehouse.steps.work_ahead import WorkAhead
 from warehouse.storage.scan import TableFiles
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from warehouse.ingest.batch import Batch
 
 
-class Asking(Ahead):
+class Asking(WorkAhead):
     """A table that asks for some columns."""
 
     def __init__(self, *columns: str) -> None:
@@ -92,7 +92,7 @@ def land(project: Project, name: str, hours: dict[str, list[str | None] | list[i
     project.land(f"{name}.parquet", content.getvalue().to_pybytes())
 
 
-def batch(project: Project, ahead: Ahead) -> Batch:
+def batch(project: Project, ahead: WorkAhead) -> Batch:
     """What the next update would load."""
     plan, _ = project.updater().plan(UpdateOptions(at=at(2)))
     assert plan is not None

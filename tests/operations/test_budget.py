@@ -357,7 +357,7 @@ def _then_once(move: Callable[[], object]) -> Callable[[WriteContext], AbstractC
 
 def test_large_units_are_cut_by_rows(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """A unit of many pairs is looked at in slices, under a condition too, by Spark and by the driver."""
-    monkeypatch.setattr(units, "_SMALL", 2)
+    monkeypatch.setattr(units, "_EXCESS_PAIRS", 2)
     project = declare(tmp_path, spark, pairs=7, above=False)
     project.views["few"] = {
         "sql": "SELECT a.k, a.x, c.y FROM a JOIN c ON a.k = c.k WHERE (a.x + c.y) % 5 = 0",

@@ -184,7 +184,7 @@ def _bag(engine: duckdb.DuckDBPyConnection, query: str) -> Counter[tuple[object,
 def test_whatever_a_user_does(seed: int, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """A part of the exact answer at each epoch, once each, and all of it when completed."""
     if seed % 3 == 0:
-        monkeypatch.setattr(units, "_SMALL", 1)  # units are looked at in slices
+        monkeypatch.setattr(units, "_EXCESS_PAIRS", 1)  # units are looked at in slices
     if seed % 4 == 0:
         monkeypatch.setattr(unit_pairs, "FEW", 0)
     if seed % 5 == 1:

@@ -21,7 +21,7 @@ from warehouse.coalescing.definition import CoalescedDefinition
 from warehouse.coalescing.islands import AT
 from warehouse.layout import keyed_layout
 from warehouse.limits import limited, limits
-from warehouse.steps.coalesced_as_arrays import ArrayReplacement, in_numbers, numbered
+from warehouse.steps.coalesced_as_arrays import ArrayReplacement, can_be_arrays, numbered
 from warehouse.steps.coalesced_in_driver import DriverReplacement, no_stored_rows
 from warehouse.storage.driver_writer import encoded_in_driver, stage_in_driver
 from warehouse.storage.snapshot import DataFile
@@ -116,9 +116,9 @@ class Kept:
         again = former.window != window
         cells = Cells.of(self.runs.items(), window, slot * HOUR - window, apart=self.apart, again=again)
         made = ArrayReplacement(self.own, LAYOUT, moving(slot), in_cells(self.rows, cells.due), points, cells)
-        if lacking := made.lacking:
+        if lacking := made.cells_to_read:
             begins = self.rows.filter(pa.array([place in lacking for place in cells_of(self.rows)], pa.bool_()))
-            hit = made.hit(begins.select([*self.own.groups, "valid_from", "sub_index", "exp_block"]))
+            hit = made.hit_cells(begins.select([*self.own.groups, "valid_from", "sub_index", "exp_block"]))
             assert hit <= lacking
             made = replace(made, own=in_cells(self.rows, cells.due | hit))
         self.read += made.own.num_rows
@@ -151,7 +151,7 @@ def test_both_ways_give_one_table(kind: str, apart: bool) -> None:
     draw, own = random.Random(kind), definition(kind)  # noqa: S311 - points of a test
     columns = [ColumnRecord(name, each) for name, each in (*own.columns, *own.state)]
     ours, after = Kept(own, no_stored_rows(columns)), no_stored_rows(columns)
-    assert in_numbers(own)
+    assert can_be_arrays(own)
     seen: set[tuple[int, int]] = set()
     for slot in range(1, 10):
         ours.apart = apart and slot != 8  # once all closed rows go back
@@ -246,7 +246,7 @@ def test_what_was_made_does_not_hold_the_arrays() -> None:
     move = Move(k0=0, k=1, before=0, now=HOUR, anchor=0, interval=HOUR, first=False)
     points = drawn(random.Random(3), "int", 1, 9)  # noqa: S311 - points of a test
     by = ArrayReplacement(own, LAYOUT, move, nothing, points, Cells(3 * HOUR, -2 * HOUR, apart=False))
-    arrays, made = weakref.ref(by), by.made
+    arrays, made = weakref.ref(by), by.result
     del by
     assert arrays() is None
     assert made.losses["points"] == 9
@@ -257,7 +257,7 @@ def test_what_is_not_for_arrays() -> None:
     """Conditions over neighbours, windows of rows, what was shed, and groups that lie in several buckets."""
     own = definition("int").__dict__
     for other in ({"same": "v > previous.v"}, {"window": None, "rows": 9}, {"ledger": True}, {"search_key": ("valid_from",)}):
-        assert not in_numbers(CoalescedDefinition(**{**own, **other}))
+        assert not can_be_arrays(CoalescedDefinition(**{**own, **other}))
 
 
 def test_numbers_are_in_the_order_of_the_values() -> None:

@@ -7,7 +7,7 @@ import pyarrow as pa
 from warehouse.catalog.declaration import ColumnRecord
 from warehouse.coalescing.definition import CoalescedDefinition
 from warehouse.layout import keyed_layout
-from warehouse.steps.coalesced_in_driver import DriverReplacement, no_stored_rows, points_kept, points_of
+from warehouse.steps.coalesced_in_driver import DriverReplacement, no_stored_rows, points_of, points_of_collected
 from warehouse.time import HOUR
 from warehouse.views.maintenance.input_facts import Move
 
@@ -63,6 +63,6 @@ def test_points_of_columns_that_were_kept_are_those_of_the_rows() -> None:
         "_fate": pa.array(["live", "dead", "deferred", "null_arrival"]),
     }
     nothing, arrived = no_stored_rows(COLUMNS), pa.table(rows)
-    kept, told = points_kept(NEWEST, nothing, arrived), points_of(NEWEST, nothing, arrived)
+    kept, told = points_of_collected(NEWEST, nothing, arrived), points_of(NEWEST, nothing, arrived)
     assert kept.schema.equals(told.schema)
     assert kept.to_pylist() == told.to_pylist() == [{"g": "a", "v": 1, "_at": HOUR}, {"g": None, "v": None, "_at": 2 * HOUR}]

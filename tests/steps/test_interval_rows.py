@@ -14,7 +14,7 @@ from warehouse.aggregates.intervals import cover
 from warehouse.aggregates.synopses import LEVEL, WIDE, ColumnState, Synopsis
 from warehouse.planning.following import SynopsisRead
 from warehouse.steps.interval_rows import interval_rows
-from warehouse.steps.window_run import Reach, WindowRun
+from warehouse.steps.window_run import WindowBounds, WindowRun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,8 +76,8 @@ def gained(stored: pa.Table, batch: pa.Table, before: int | None, through: int) 
 def merged(stored: pa.Table, now: int, levels: int) -> dict[tuple[int, str | None], tuple[float, ...]]:
     """What windows of all lengths that end now have, by their length and group, of the rows that are there."""
     run = WindowRun(lambda connection, _: _registered(connection, stored), lambda _: SYNOPSIS, pieces=_pieces(now, levels))
-    reaches = [Reach(now - length + 1, now, now, 0, 0) for length in range(1, SLOTS + 1)]
-    run.prepare([SynopsisRead("s", SYNOPSIS, STATES, rows=True)], [reaches])
+    windows = [WindowBounds(now - length + 1, now, now, 0, 0) for length in range(1, SLOTS + 1)]
+    run.prepare([SynopsisRead("s", SYNOPSIS, STATES, rows=True)], [windows])
     rows = run.connection.sql("SELECT * FROM synopsis_0").to_arrow_table().to_pylist()
     run.close()
     names = ("_rows", *(state.name for state in STATES))
@@ -90,8 +90,8 @@ def _registered(connection: duckdb.DuckDBPyConnection, stored: pa.Table) -> str:
 
 
 def _pieces(now: int, levels: int) -> Any:  # noqa: ANN401 - a function of a run
-    def found(_: str, reach: Reach) -> Iterator[Piece]:
-        return cover(reach.first, reach.end, levels, now - SLOTS)
+    def found(_: str, window: WindowBounds) -> Iterator[Piece]:
+        return cover(window.first, window.end, levels, now - SLOTS)
 
     return found
 
@@ -118,7 +118,8 @@ def test_sums_of_intervals_never_overflow() -> None:
     sums = {(row[LEVEL], row["_arrived"]): int(row["_sum_v"]) for row in stored.to_pylist()}
     assert (sums[2, 4], sums[2, 8], sums[3, 8]) == (8 * most, -8 * most, 0)
     run = WindowRun(lambda connection, _: _registered(connection, stored), lambda _: SYNOPSIS, pieces=_pieces(8, LEVELS))
-    run.prepare([SynopsisRead("s", SYNOPSIS, STATES, rows=True)], [[Reach(8 - length + 1, 8, 8, 0, 0) for length in (8, 6, 4)]])
+    windows = [WindowBounds(8 - length + 1, 8, 8, 0, 0) for length in (8, 6, 4)]
+    run.prepare([SynopsisRead("s", SYNOPSIS, STATES, rows=True)], [windows])
     found = run.connection.sql("SELECT CAST(_sum_v AS VARCHAR) FROM synopsis_0 ORDER BY _place").fetchall()
     run.close()
     assert found == [("0",), (str(-4 * most),), (str(-8 * most),)]

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from warehouse.aggregates.definition import AggregateDefinition, Value, Window
 from warehouse.aggregates.synopses import WIDE, Synopsis, assigned, counts_values, missing, needs
-from warehouse.steps.local_states import calculable, local_states
+from warehouse.steps.local_states import local_states, same_in_both_engines
 from warehouse.steps.merging import merged
 
-from .windowed import due_table, reaches, reads_of, run_of
+from .windowed import bounds_of, due_table, reads_of, run_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -77,7 +77,7 @@ def answers_of(
     others = [(window, end) for window in WINDOWS for end in range(1, SLOTS + 1, 2)]
     run = run_of(synopses, lambda connection, number: stored(connection, synopses[number], given_rows), others)
     run.connection.register("due", due_table(due))
-    run.prepare(reads, [reaches(due)] * len(reads))
+    run.prepare(reads, [bounds_of(due)] * len(reads))
     query = merged(definition, reads, ends="make_timestamptz(_end)", epoch=3)
     found = run.connection.sql(query).to_arrow_table().to_pylist()
     assert run.passes == len({table for read in reads for table in read.tables}), "one pass over each synopsis"
@@ -96,7 +96,7 @@ def due_end(row: dict[str, object]) -> int:
 def stored(connection: object, synopsis: Synopsis, given_rows: list[list[Row]]) -> pa.Table:
     """Return the table of a synopsis from batches, as updates would make it."""
     where, synopsis = synopsis.where or "true", replace(synopsis, where=None)
-    assert calculable(synopsis)
+    assert same_in_both_engines(synopsis)
     parts = []
     for batch in [*given_rows, []]:
         columns = list(zip(*batch, strict=True)) if batch else [(), (), (), ()]
@@ -230,7 +230,7 @@ def test_sums_at_the_end_of_a_range(column: str, type_: str, values: list[float]
     due = [(WINDOWS[1], 2)]
     run = run_of([synopsis], lambda *_: given_rows)
     reads = reads_of(definition, [synopsis])
-    run.prepare(reads, [reaches(due)])
+    run.prepare(reads, [bounds_of(due)])
     run.connection.register("due", due_table(due))
     query = merged(definition, reads, ends="make_timestamptz(_end)", epoch=1)
     assert run.connection.sql(f"SELECT total FROM ({query})").fetchall() == [(total,)]
@@ -374,7 +374,7 @@ def test_one_run_for_aggregates_that_share() -> None:
     for definition, due in ((one, short), (two, long), (both, long), (one, long)):
         reads = reads_of(definition, synopses, kinds)
         run.connection.register("due", due_table(due))
-        run.prepare(reads, [reaches(due)] * len(reads))
+        run.prepare(reads, [bounds_of(due)] * len(reads))
         query = merged(definition, reads, ends="make_timestamptz(_end)", epoch=3)
         found = run.connection.sql(f"{query} ORDER BY window_end, window_length").to_arrow_table()
         answers.append(found["n"].to_pylist())

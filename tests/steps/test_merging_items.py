@@ -15,10 +15,10 @@ from warehouse.aggregates.definition import AggregateDefinition, FrequentItems, 
 from warehouse.aggregates.frequent import Frequent, above, bounds, summarise, top
 from warehouse.aggregates.synopses import Synopsis, needs
 from warehouse.planning.following import SynopsisRead
-from warehouse.steps.local_states import calculable, local_states
+from warehouse.steps.local_states import local_states, same_in_both_engines
 from warehouse.steps.merging_items import merged_items
 
-from .windowed import due_table, reaches, run_of
+from .windowed import bounds_of, due_table, run_of
 
 if TYPE_CHECKING:
     from warehouse.steps.window_run import WindowRun
@@ -69,7 +69,7 @@ def offered(run: WindowRun, asked: AggregateDefinition, synopses: int) -> list[d
     due = [(window, end) for window, end in asked.due(0, SLOTS)]
     run.connection.register("due", due_table(due))
     reads = [SynopsisRead(str(number), need.synopsis, (), rows=True) for number in range(synopses)]
-    run.prepare(reads, [reaches(due)] * synopses)
+    run.prepare(reads, [bounds_of(due)] * synopses)
     query = merged_items(asked, synopses=synopses, ends="make_timestamptz(_end)", epoch=3)
     return sorted(run.connection.sql(query).to_arrow_table().to_pylist(), key=repr)
 
@@ -89,7 +89,7 @@ def test_lists_of_several_conditions_add_up(given_rows: list[list[Row]]) -> None
 
 def lists(connection: object, synopsis: Synopsis, given_rows: list[list[Row]]) -> pa.Table:
     """Return the table of a synopsis, as updates would make it."""
-    assert calculable(synopsis)
+    assert same_in_both_engines(synopsis)
     parts = []
     for number, batch in enumerate([*given_rows, []]):
         arrived, until, groups, items = zip(*batch, strict=True) if batch else ((), (), (), ())

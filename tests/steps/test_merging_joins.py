@@ -19,7 +19,7 @@ from warehouse.steps.merging import merged
 from warehouse.steps.merging_items import merged_items
 
 from .test_merging import fitting
-from .windowed import due_table, reaches, reads_of, run_of
+from .windowed import bounds_of, due_table, reads_of, run_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -76,7 +76,7 @@ def answers(
 
     run = run_of(synopses, stored)
     run.connection.register("due", due_table(due))
-    run.prepare(reads, [reaches(due)] * len(reads))
+    run.prepare(reads, [bounds_of(due)] * len(reads))
     if definition.frequent is None:
         query = merged(definition, reads, ends="make_timestamptz(_end)", epoch=1)
     else:

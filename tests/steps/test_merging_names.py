@@ -15,7 +15,7 @@ from warehouse.steps.local_states import local_states
 from warehouse.steps.merging import merged, windowed
 from warehouse.steps.merging_items import merged_items
 
-from .windowed import due_table, reaches, reads_of, run_of
+from .windowed import bounds_of, due_table, reads_of, run_of
 
 ROWS = [(1, "a", 1), (1, "a", 2), (2, "a", 3), (2, "b", 4), (2, None, 4)]
 """Slot, group and value."""
@@ -58,7 +58,7 @@ def answered(asked: AggregateDefinition) -> list[tuple[Any, ...]]:
     due = list(asked.due(0, 3))
     run, reads = run_of(synopses, stored), reads_of(asked, synopses)
     run.connection.register("due", due_table(due))
-    run.prepare(reads, [reaches(due)] * len(reads))
+    run.prepare(reads, [bounds_of(due)] * len(reads))
     found = run.connection.sql(query_of(asked)).fetchall()
     run.close()
     return sorted(found, key=repr)

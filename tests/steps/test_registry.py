@@ -46,4 +46,4 @@ def test_a_plan_has_one_step_that_writes_the_rows_of_a_table() -> None:
     """Which these are decides what an epoch counts: moving, rewriting, or migrating; steps of the tables beside it do not."""
     writing = {kind.step.__name__ for kind in KINDS if kind.writes_rows}
     assert writing == {"MoveWindow", "RewriteCells", "MigrateTable", "MoveRelation", "RewriteBuckets"}
-    assert {kind.step.__name__ for kind in KINDS if kind.of_batch} == {"MoveDeferred", "StoreRejected"}
+    assert {kind.step.__name__ for kind in KINDS if kind.reports_batch} == {"MoveDeferred", "StoreRejected"}

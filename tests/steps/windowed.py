@@ -9,7 +9,7 @@ import pyarrow as pa
 from warehouse.aggregates.synopses import Synopsis, assigned, needs
 from warehouse.planning.following import SynopsisRead
 from warehouse.steps.merging import FIRSTS, PLACE
-from warehouse.steps.window_run import Reach, WindowRun
+from warehouse.steps.window_run import WindowBounds, WindowRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -65,9 +65,9 @@ def run_of(
         connection.register(f"raw_{name}", table(connection, int(name)))
         return f"SELECT * FROM raw_{name}"
 
-    return WindowRun(stored, lambda name: synopses[int(name)], lambda _: reaches(asked))
+    return WindowRun(stored, lambda name: synopses[int(name)], lambda _: bounds_of(asked))
 
 
-def reaches(due: Sequence[DueWindow]) -> list[Reach]:
+def bounds_of(due: Sequence[DueWindow]) -> list[WindowBounds]:
     """Return which rows due windows have."""
-    return [Reach(end - window.slots + 1, end, end, *firsts((window, end))) for window, end in due]
+    return [WindowBounds(end - window.slots + 1, end, end, *firsts((window, end))) for window, end in due]

@@ -28,7 +28,7 @@ from warehouse.steps.merging_items import merged_items
 from warehouse.steps.node_source import move_of
 from warehouse.steps.sketches import estimated
 from warehouse.steps.synopsis_source import full_from
-from warehouse.steps.window_run import Reach, WindowRun
+from warehouse.steps.window_run import WindowBounds, WindowRun
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.tables import key_types, rows_schema
 from warehouse.time import NEVER
@@ -71,7 +71,7 @@ class AnswersSource:
         The state from which the plan starts.
     files
         Reads stored tables.
-    anything
+    open_session
         Returns a session.
     partial
         Returns whether a synopsis lacks rows, from its stream and its commit's metadata.
@@ -86,13 +86,13 @@ class AnswersSource:
     root: Path
     last: Epoch | None
     files: TableFiles
-    anything: Callable[[], SparkSession]
+    open_session: Callable[[], SparkSession]
     partial: Callable[[str, Mapping[str, Any]], bool]
     together: Callable[[AnswersSource], Given]
 
     @property
-    def own(self) -> AnswersPlan:
-        """The plan's entry for the answers."""
+    def table_plan(self) -> AnswersPlan:
+        """The plan for the answers."""
         if self.planned.answers is None:
             raise TypeError(f"{self.planned.name} is no aggregate")
         return self.planned.answers
@@ -100,7 +100,7 @@ class AnswersSource:
     @cached_property
     def session(self) -> SparkSession:
         """Any session, since the driver writes answers."""
-        return self.anything()
+        return self.open_session()
 
     @property
     def layout(self) -> Layout:
@@ -126,7 +126,7 @@ class AnswersSource:
     def batch(self) -> Batch:
         """The answers that are due, one row for each group."""
         found = self._given[1]
-        return self._placed(pa.concat_tables(found)) if found else empty_batch(self.anything, self.columns)
+        return self._placed(pa.concat_tables(found)) if found else empty_batch(self.open_session, self.columns)
 
     @cached_property
     def _given(self) -> Given:
@@ -136,13 +136,13 @@ class AnswersSource:
     @property
     def commit_metadata(self) -> Mapping[str, object]:
         """The commit's metadata in addition to the counts: the computed answers, if the time is limited."""
-        if self.own.within is None:
+        if self.table_plan.within is None:
             return {}
         return {ANSWERED: [[due.text, due.end] for due in self._given[0]]}
 
     def answered(self, asked: Sequence[Due], run: WindowRun) -> pa.Table:
         """Return the answers of due windows."""
-        own, plan = self.own, self.plan
+        own, plan = self.table_plan, self.plan
         known = max((self._full_from(table) for read in own.reads for table in read.tables), default=plan.slot + 1)
         due = pa.table(
             {
@@ -158,19 +158,19 @@ class AnswersSource:
         ends = f"make_timestamptz({plan.anchor} + _end * {plan.update_interval})"
         connection = run.connection
         connection.register("due", due)
-        run.prepare(own.reads, [self.reaches(read, asked) for read in own.reads])
+        run.prepare(own.reads, [self.window_bounds(read, asked) for read in own.reads])
         if own.definition.frequent is None:
             query = merged(own.definition, own.reads, ends=ends, epoch=plan.epoch)
         else:
             query = merged_items(own.definition, synopses=len(own.reads), ends=ends, epoch=plan.epoch)
         return self._counted(self._estimated(connection.sql(query).to_arrow_table()), due)
 
-    def reaches(self, read: SynopsisRead, asked: Sequence[Due]) -> list[Reach]:
+    def window_bounds(self, read: SynopsisRead, asked: Sequence[Due]) -> list[WindowBounds]:
         """Return the rows of due windows, by their positions; for a difference of synopses, the rows that all of them know."""
         firsts = [each.to_pylist() for each in self._firsts(asked).values()] or [[-NEVER] * len(asked)] * len(FIRSTS)
         known, after = self._known(read) if read.less else (-NEVER, -NEVER)
         return [
-            Reach(max(due.end - due.slots + 1, known), due.end, max(due.end, after), *parts)
+            WindowBounds(max(due.end - due.slots + 1, known), due.end, max(due.end, after), *parts)
             for due, *parts in zip(asked, *firsts, strict=True)
         ]
 
@@ -183,7 +183,7 @@ class AnswersSource:
 
     def _firsts(self, asked: Sequence[Due]) -> dict[str, pa.Array]:
         """The first slot of each input of a join in the due windows; the least of all where a window has one length."""
-        definition = self.own.definition
+        definition = self.table_plan.definition
         if definition.parts is None:
             return {}
         lengths = {window.text: window.parts for window in definition.windows}
@@ -192,12 +192,12 @@ class AnswersSource:
 
     def _estimated(self, found: pa.Table) -> pa.Table:
         """Answers with estimates in place of their sketches."""
-        values = self.own.definition.values
+        values = self.table_plan.definition.values
         return estimated(self.session, found, values) if any(value.size is not None for value in values) else found
 
     def _counted(self, found: pa.Table, due: pa.Table) -> pa.Table:
         """Answers about frequent items, counted in the stored rows if that is declared and the rows are still there."""
-        definition, plan = self.own.definition, self.plan
+        definition, plan = self.table_plan.definition, self.plan
         asked = definition.frequent
         if asked is None or not asked.exact:
             return found
@@ -220,8 +220,8 @@ class AnswersSource:
         )
 
     def _is_full(self, due: Due, known: int) -> bool:
-        first = due.end if self.own.definition.over == "live" else due.end - due.slots + 1
-        return first >= known and due.end >= self.own.sure
+        first = due.end if self.table_plan.definition.over == "live" else due.end - due.slots + 1
+        return first >= known and due.end >= self.table_plan.sure
 
     def _placed(self, found: pa.Table) -> Batch:
         names = [column.name for column in self.columns]
@@ -230,9 +230,9 @@ class AnswersSource:
         rows = found.select(names).cast(pa.schema([kinds.field(name) for name in names]))
         ends = rows["window_end"].cast(pa.int64())
         instant = pa.timestamp("us", tz="UTC")
-        expires = pc.add(ends, self.own.definition.keep).cast(instant)
+        expires = pc.add(ends, self.table_plan.definition.keep).cast(instant)
         timed = rows.append_column("_ts", ends.cast(instant)).append_column("_exp", expires).append_column("_out", expires)
-        return placed_batch(placed(timed, names, self.layout, move_of(self.plan, self.planned)), self.anything)
+        return placed_batch(placed(timed, names, self.layout, move_of(self.plan, self.planned)), self.open_session)
 
     def _full_from(self, name: str) -> int:
         """The slot from which a synopsis is complete, as this plan has left it."""

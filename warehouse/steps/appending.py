@@ -9,8 +9,8 @@ import pyarrow as pa
 from warehouse.planning.steps import MoveWindow, RewriteCells
 from warehouse.planning.wording import table_text
 from warehouse.steps.answers_source import ANSWERED, AnswersSource
-from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, gained, stored_columns, yes
-from warehouse.steps.migrating import cell_sizes, replaced
+from warehouse.steps.kind import Incoming, Kind, StepExplanation, StepResult, Task, always, gained, stored_columns
+from warehouse.steps.migrating import cell_sizes, with_cells
 from warehouse.steps.node_source import NodeSource
 from warehouse.storage.arrow_types import framed, united
 from warehouse.storage.lookup import live_at
@@ -33,7 +33,7 @@ _Cells = dict[tuple[int, int], int]
 """Rows by (sub-index, expiry block)."""
 
 
-def _move_window(step: MoveWindow, task: Task) -> Done:
+def _move_window(step: MoveWindow, task: Task) -> StepResult:
     source = task.appending()
     batch, layout, sizes = source.batch, source.layout, dict(source.batch.counts.cells)
     merged = {
@@ -43,7 +43,7 @@ def _move_window(step: MoveWindow, task: Task) -> Done:
     sealed = {(cell, block) for cell, blocks in merged.items() for block in blocks}
     dead = step.former.leaving.union(step.dead)
     if not (sizes or step.expired or step.dead or sealed or step.former.leaving or _has_facts(source)):
-        return Done(counts=batch.counts)
+        return StepResult(counts=batch.counts)
     stored = []
     if sealed:
         stored.append(_live_at_base(step, task, lambda cell, block: (cell, block) in sealed))
@@ -65,14 +65,14 @@ def _move_window(step: MoveWindow, task: Task) -> Done:
             rewritten=_stored_in(task.state, sealed) + _stored_in(task.state, _moved(step.former)),
         ),
     )  # fmt: skip
-    return Done(entry, batch.counts)
+    return StepResult(entry, batch.counts)
 
 
-def _rewrite_cells(step: RewriteCells, task: Task) -> Done:
+def _rewrite_cells(step: RewriteCells, task: Task) -> StepResult:
     source, former = task.appending(), step.former.leaving
     batch, sizes = source.batch, dict(source.batch.counts.cells)
     if not sizes and not step.rows and not former and not _has_facts(source):
-        return Done(counts=batch.counts)
+        return StepResult(counts=batch.counts)
     stored = []
     if step.rows:
         stored.append(_live_at_base(step, task, lambda cell, _: cell in step.cells))
@@ -90,7 +90,7 @@ def _rewrite_cells(step: RewriteCells, task: Task) -> Done:
             rewritten=step.rows + _stored_in(task.state, _moved(step.former)),
         ),
     )  # fmt: skip
-    return Done(entry, batch.counts)
+    return StepResult(entry, batch.counts)
 
 
 def _has_facts(source: Appending) -> bool:
@@ -135,7 +135,7 @@ def _with_former(
         sizes.update({cell: rows for cell, rows in held if cell in aged})
     if moved:
         there = _live_at_base(step, task, lambda cell, block: (cell, block) in moved)
-        left = replaced(framed(there, task.appending()), task.rows().layout)
+        left = with_cells(framed(there, task.appending()), task.rows().layout)
         for cell, count in cell_sizes(left).items():
             sizes[cell] = sizes.get(cell, 0) + count
         parts.append(left)
@@ -198,16 +198,16 @@ MOVE_WINDOW = Kind(
     describe=lambda step: f"append to {table_text(step.path)}",
     explain=_explained_move,
     run=_move_window,
-    reads=yes,
+    reads=always,
     writes_rows=True,
-    rewritten=lambda step, state: _stored_in(state, _sealed(step) | _moved(step.former)),
+    rewritten_rows=lambda step, state: _stored_in(state, _sealed(step) | _moved(step.former)),
 )
 REWRITE_CELLS = Kind(
     RewriteCells,
     describe=lambda step: f"rewrite {len(step.cells)} sub-indices of {table_text(step.path)}",
     explain=_explained_rewrite,
     run=_rewrite_cells,
-    reads=yes,
+    reads=always,
     writes_rows=True,
-    rewritten=lambda step, state: step.rows + _stored_in(state, _moved(step.former)),
+    rewritten_rows=lambda step, state: step.rows + _stored_in(state, _moved(step.former)),
 )

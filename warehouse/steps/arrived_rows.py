@@ -55,15 +55,15 @@ class ArrivedRows:
 
     Parameters
     ----------
-    plan, own, stream
+    plan, table_plan, stream
         The plan, its entry for the table, and the stream's name.
     last
         The state from which the plan starts.
     files
         Reads stored tables.
-    below
+    stream_source
         Returns the current source of the stream.
-    anything
+    open_session
         Opens a session, for a step without rows of the stream.
     live
         Whether only live rows of the stored rows count.
@@ -72,31 +72,31 @@ class ArrivedRows:
     """
 
     plan: Plan
-    own: SynopsisPlan | CoalescedPlan
+    table_plan: SynopsisPlan | CoalescedPlan
     stream: str
     last: Epoch | None
     files: TableFiles
-    below: Callable[[], StreamSource]
-    anything: Callable[[], SparkSession]
+    stream_source: Callable[[], StreamSource]
+    open_session: Callable[[], SparkSession]
     live: bool = False
     ordered: bool = False
 
     @cached_property
     def session(self) -> SparkSession:
         """The session of the stream."""
-        return self.below().session if self.own.arrives or self.own.landed else self.anything()
+        return self.stream_source().session if self.table_plan.arrives or self.table_plan.landed else self.open_session()
 
     def parts(self) -> Iterator[DataFrame]:
         """Yield the rows: the columns of the stream, ``_ts``, ``_exp``, and the slot of arrival."""
         stream = self.last.table(self.stream) if self.last else None
         declared = stream.declaration.columns if stream else ()
-        if self.own.arrives:
-            source = self.below()
+        if self.table_plan.arrives:
+            source = self.stream_source()
             declared = source.planned.declaration.columns
             batch = source.batch
             if batch.counts.live or batch.counts.dead:
                 yield _of_batch(batch, declared, *self._loaded(f"{self.plan.slot + 1}L"))
-        if not self.own.history or stream is None or self.last is None:
+        if not self.table_plan.history or stream is None or self.last is None:
             return
         stored = [*self._stored(stream, declared)]
         landed = self._landed
@@ -112,14 +112,14 @@ class ArrivedRows:
     @cached_property
     def _landed(self) -> Batch | None:
         """The rows of loaded files that still exist; None if they cannot be read."""
-        if not self.own.landed or self.last is None:
+        if not self.table_plan.landed or self.last is None:
             return None
-        source, plan = self.below(), self.plan
+        source, plan = self.stream_source(), self.plan
         move = WindowMove(
             k0=self.last.slot - source.layout.periods, k=self.last.slot, first=True, anchor=plan.anchor,
             interval=plan.update_interval, clock=plan.clock,
         )  # fmt: skip
-        groups = [(group.header, group.files) for group in self.own.landed]
+        groups = [(group.header, group.files) for group in self.table_plan.landed]
         try:
             return prepare(BatchSource(source.session, source.stream, source.layout, move, groups))
         except UnreadableFilesError:
@@ -158,12 +158,12 @@ class ArrivedResults:
     the source of the view's node has them. If the plan builds the view, results that ended before are no longer known.
     """
 
-    own: SynopsisPlan
+    table_plan: SynopsisPlan
     table: NodeTable
 
     def known(self) -> pa.Table | None:
         """Return few rows in the driver, in the form of a batch; None: Spark must read them."""
-        if self.own.history or self.own.built:
+        if self.table_plan.history or self.table_plan.built:
             return None
         came = self.table.arrived_in_driver()
         if came is None:
@@ -174,9 +174,9 @@ class ArrivedResults:
 
     def parts(self) -> Iterator[DataFrame]:
         """Yield the rows: the view's columns, ``_ts``, ``_exp``, and the slot of arrival."""
-        yield self._slotted(self.table.arrived(), self.own.since if self.own.built else None)
-        if self.own.history:
-            yield self._slotted(self.table.live_before(), self.own.since)
+        yield self._slotted(self.table.arrived(), self.table_plan.since if self.table_plan.built else None)
+        if self.table_plan.history:
+            yield self._slotted(self.table.live_before(), self.table_plan.since)
 
     def _slotted(self, rows: DataFrame, since: int | None) -> DataFrame:
         move = self.table.move
@@ -200,9 +200,9 @@ class FollowingSource:
         The state from which the plan starts.
     files
         Reads stored tables.
-    below
+    stream_source
         Returns the current source of its stream.
-    anything
+    open_session
         Opens a session, for a step without rows of the stream.
     """
 
@@ -210,12 +210,12 @@ class FollowingSource:
     planned: StreamPlan
     last: Epoch | None
     files: TableFiles
-    below: Callable[[], StreamSource]
-    anything: Callable[[], SparkSession]
+    stream_source: Callable[[], StreamSource]
+    open_session: Callable[[], SparkSession]
 
     @property
-    def own(self) -> SynopsisPlan | CoalescedPlan:
-        """The plan's entry for the table."""
+    def table_plan(self) -> SynopsisPlan | CoalescedPlan:
+        """The plan for the table."""
         own = self.planned.synopsis or self.planned.coalesced
         if own is None:
             raise TypeError(f"{self.planned.name} follows no stream row by row")
@@ -229,17 +229,17 @@ class FollowingSource:
     @property
     def of_stream(self) -> bool:
         """Whether it takes in rows of a stream's batch; others are of a view, or were there before."""
-        return self.own.arrives and not (self.planned.synopsis is not None and self.planned.synopsis.view)
+        return self.table_plan.arrives and not (self.planned.synopsis is not None and self.planned.synopsis.view)
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
         """Files that the rows of its stream were read without."""
-        return self.below().left_out if self.of_stream else ()
+        return self.stream_source().left_out if self.of_stream else ()
 
     def require_unchanged(self) -> None:
         """Look at the files of its stream again, as a step of the stream does."""
         if self.of_stream:
-            self.below().require_unchanged()
+            self.stream_source().require_unchanged()
 
     def release(self) -> None:
         """Drop the cached rows of landing files."""

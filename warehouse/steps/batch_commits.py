@@ -42,7 +42,7 @@ def logged_batch_commit(plan: Plan, root: Path, name: str) -> Commit | None:
 
 def _batch_steps(plan: Plan, name: str) -> Iterator[tuple[int, Step]]:
     for number, step in enumerate(plan.steps):
-        if step.stream == name and (kind_of(step).writes_rows or kind_of(step).of_batch):
+        if step.stream == name and (kind_of(step).writes_rows or kind_of(step).reports_batch):
             yield number, step
 
 

@@ -11,7 +11,7 @@ from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.planning.steps import MoveRelation, RewriteBuckets
 from warehouse.planning.wording import table_text
 from warehouse.steps.coalesced_source import CoalescedSource
-from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, stored_columns, yes
+from warehouse.steps.kind import Incoming, Kind, StepExplanation, StepResult, Task, always, stored_columns
 from warehouse.steps.node_source import move_of
 from warehouse.storage.arrow_types import united
 from warehouse.storage.writer import write_runs
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["MOVE_RELATION", "REWRITE_BUCKETS"]
 
 
-def _move_relation(step: MoveRelation, task: Task) -> Done:
+def _move_relation(step: MoveRelation, task: Task) -> StepResult:
     source = task.stream()
     try:
         return _moved(step, task, source)
@@ -35,11 +35,11 @@ def _move_relation(step: MoveRelation, task: Task) -> Done:
         source.cache.release()
 
 
-def _moved(step: MoveRelation, task: Task, source: StreamSource) -> Done:
+def _moved(step: MoveRelation, task: Task, source: StreamSource) -> StepResult:
     batch = source.batch
     content = _content(step, source) if batch.counts.live else None
     if content is None or content.rows is None:
-        return Done(counts=batch.counts)
+        return StepResult(counts=batch.counts)
     task.ready()
     entry = write_runs(
         united([content.rows], stored_columns(source), source),
@@ -50,7 +50,7 @@ def _moved(step: MoveRelation, task: Task, source: StreamSource) -> Done:
             step.table_id, batch, gained=list(content.fresh.items()), planned=len(content.sizes)
         ),
     )  # fmt: skip
-    return Done(entry, batch.counts)
+    return StepResult(entry, batch.counts)
 
 
 def _content(step: MoveRelation, source: StreamSource) -> Replacement:
@@ -82,21 +82,21 @@ MOVE_RELATION = Kind(
     describe=lambda step: f"take changes into {table_text(step.path)}",
     explain=_explained_relation,
     run=_move_relation,
-    reads=yes,
+    reads=always,
     writes_rows=True,
     by_spark=True,
-    rewritten=lambda _, state: sum(part.rows for part in state.partitions),
+    rewritten_rows=lambda _, state: sum(part.rows for part in state.partitions),
 )
 
 
-def _rewrite_buckets(step: RewriteBuckets, task: Task) -> Done:
+def _rewrite_buckets(step: RewriteBuckets, task: Task) -> StepResult:
     source = task.keyed()
     result = source.replacement
     if result.rows is None:
-        return Done(counts=BatchCounts(dead=source.lost_rows))  # no commit says so
+        return StepResult(counts=BatchCounts(dead=source.dead_rows))  # no commit says so
     task.ready()
     fresh = sum(result.fresh.values())
-    counts = {"inserted": fresh, "rows": fresh, "dead": source.lost_rows}
+    counts = {"inserted": fresh, "rows": fresh, "dead": source.dead_rows}
     entry = write_runs(
         united([result.rows], stored_columns(source), source),
         task.runs,
@@ -107,7 +107,7 @@ def _rewrite_buckets(step: RewriteBuckets, task: Task) -> Done:
         ),
         encoded=source.encoded if isinstance(source, CoalescedSource) else None,
     )
-    return Done(entry)
+    return StepResult(entry)
 
 
 def _sizes(result: Replacement, task: Task) -> Mapping[tuple[int, int], int]:
@@ -130,6 +130,6 @@ REWRITE_BUCKETS = Kind(
     describe=lambda step: f"replace what changed of {table_text(step.path)}",
     explain=lambda number, step, _: StepExplanation(number, step.path, "rewrite", "the buckets in which rows changed"),
     run=_rewrite_buckets,
-    reads=yes,
+    reads=always,
     writes_rows=True,
 )

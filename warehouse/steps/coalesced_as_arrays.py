@@ -40,18 +40,18 @@ if TYPE_CHECKING:
     from warehouse.storage.driver_writer import EncodedRuns
     from warehouse.views.maintenance.input_facts import Move
 
-__all__ = ["ArrayReplacement", "MadeOfArrays", "in_numbers"]
+__all__ = ["ArrayReplacement", "ArrayResult", "can_be_arrays"]
 
 _EARLIEST = np.iinfo(np.int64).min
 
 
-def in_numbers(definition: CoalescedDefinition) -> bool:
+def can_be_arrays(definition: CoalescedDefinition) -> bool:
     """Whether the rows of a table can be made as arrays: neighbours are compared for equality, and a group is in one bucket."""
     own = definition.same is None and not definition.ledger and definition.window is not None
     return own and {*definition.search_key} <= {*definition.groups}
 
 
-class MadeOfArrays(NamedTuple):
+class ArrayResult(NamedTuple):
     """The result of an :class:`ArrayReplacement` without the arrays, since an update may make several large tables.
 
     ``encoded`` are the rows of the replacement as files, where they were made ahead of the table's step.
@@ -73,7 +73,7 @@ class ArrayReplacement:
         The definition of the table, its layout, and the times between which it is moved.
     own
         Its rows that were live at the last epoch, with all columns: rows of block 0, of cells that are due, and of cells that are
-        ``lacking`` then.
+        ``cells_to_read`` then.
     points
         The points that arrived: the columns of the group, the compared columns, and ``AT``.
     cells
@@ -88,9 +88,9 @@ class ArrayReplacement:
     cells: Cells
 
     @property
-    def made(self) -> MadeOfArrays:
-        """All that it gives."""
-        return MadeOfArrays(self.losses, self.replacement, self.changed)
+    def result(self) -> ArrayResult:
+        """The result, without the arrays."""
+        return ArrayResult(self.losses, self.replacement, self.changed)
 
     @cached_property
     def _own(self) -> pa.Table:
@@ -130,7 +130,7 @@ class ArrayReplacement:
         return found
 
     @cached_property
-    def lacking(self) -> frozenset[tuple[int, int]]:
+    def cells_to_read(self) -> frozenset[tuple[int, int]]:
         """The cells in which points may lie, too: those before the open row of their group change closed rows."""
         own, groups = self._own.num_rows, self._groups
         begins = np.full(len(self._buckets), _EARLIEST)  # of a new group
@@ -140,10 +140,10 @@ class ArrayReplacement:
         late = (at >= self.cells.edge) & (at < begins[groups[own:]])
         return self.cells.within(np.unique(self._buckets[groups[own:][late]]).tolist()) - self.cells.due
 
-    def hit(self, begins: pa.Table) -> frozenset[tuple[int, int]]:
+    def hit_cells(self, begins: pa.Table) -> frozenset[tuple[int, int]]:
         """Return the cells with rows that points change.
 
-        ``begins`` has a row for each row of the cells ``lacking``: the columns of its group, ``valid_from`` and its cell.
+        ``begins`` has a row for each row of the ``cells_to_read``: the columns of its group, ``valid_from`` and its cell.
         """
         names = self.definition.groups
         rows = pa.concat_tables([self.own.select([*names, "valid_from"]), begins.select([*names, "valid_from"])])

@@ -50,7 +50,7 @@ class SparkReplacement:
         Opens the session.
     cache
         Holds intermediate rows until the step is done.
-    shorter
+    has_other_window
         Whether the window changed.
     cells
         What becomes of the cells of closed rows; None: closed rows have none.
@@ -65,7 +65,7 @@ class SparkReplacement:
     points: DataFrame | None
     opened: Callable[[], SparkSession]
     cache: Cache
-    shorter: bool = False
+    has_other_window: bool = False
     cells: Cells | None = None
 
     @cached_property
@@ -140,7 +140,7 @@ class SparkReplacement:
         """The groups with points, and groups with a row that the edge cuts; all groups if the window changed."""
         groups = self._groups
         inside = f"coalesce({within(self._edge, f'{STAMPS}[0]', groups)}, false)"  # null for a null group at the edge
-        cut = "true" if self.shorter else f"NOT {inside} AND unix_micros(_exp) > {self.move.now}L"
+        cut = "true" if self.has_other_window else f"NOT {inside} AND unix_micros(_exp) > {self.move.now}L"
         parts = [old.where(cut).select(*groups)]
         parts += [] if self.points is None else [self.points.select(*groups)]
         return reduce(DataFrame.unionByName, parts).distinct()

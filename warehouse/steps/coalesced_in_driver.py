@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from warehouse.layout import Layout
     from warehouse.views.maintenance.input_facts import Move
 
-__all__ = ["DriverReplacement", "GroupReplacement", "asked", "no_stored_rows", "points_of"]
+__all__ = ["DriverReplacement", "GroupReplacement", "no_stored_rows", "points_of", "query_result"]
 
 
 def no_stored_rows(columns: Sequence[ColumnRecord]) -> pa.Table:
@@ -108,7 +108,7 @@ class DriverReplacement(GroupReplacement):
         shown = ", ".join([*self.groups, AT])
         held = ", ".join([*self.groups, f"unnest({STAMPS}) AS {AT}"])
         query = f"SELECT {held} FROM own UNION SELECT {shown} FROM points"
-        return asked(query, own=self.own, points=self._points)
+        return query_result(query, own=self.own, points=self._points)
 
     @cached_property
     def _edge(self) -> Edge:
@@ -120,7 +120,7 @@ class DriverReplacement(GroupReplacement):
             return Edge()
         order = ", ".join([AT, *(f"{name} NULLS FIRST" for name in self.groups)])
         shown = ", ".join([AT, *self.groups])
-        found = asked(f"SELECT {shown} FROM stamps ORDER BY {order} LIMIT 1 OFFSET {surplus}", stamps=self._stamps)
+        found = query_result(f"SELECT {shown} FROM stamps ORDER BY {order} LIMIT 1 OFFSET {surplus}", stamps=self._stamps)
         stamp, *group = (column[0].as_py() for column in found.columns)
         return Edge(stamp, tuple(map(_literal, group)))
 
@@ -129,10 +129,10 @@ class DriverReplacement(GroupReplacement):
         """How many points had left the window before they were loaded, and how many had the group and stamp of another."""
         points, groups = self._points, self.groups
         inside = f"SELECT * FROM points WHERE {within(self._edge, AT, groups)}"
-        taken = asked(inside, points=points)
+        taken = query_result(inside, points=points)
         shown = ", ".join([*groups, AT])
         held = ", ".join([*groups, f"unnest({STAMPS}) AS {AT}"])
-        new = asked(f"SELECT {shown} FROM taken EXCEPT SELECT {held} FROM own", taken=taken, own=self.own)
+        new = query_result(f"SELECT {shown} FROM taken EXCEPT SELECT {held} FROM own", taken=taken, own=self.own)
         late = points.num_rows - taken.num_rows
         return {"points": points.num_rows, "late": late, "repeated": taken.num_rows - new.num_rows}
 
@@ -144,7 +144,7 @@ class DriverReplacement(GroupReplacement):
         inside = f"coalesce({within(edge, f'{STAMPS}[1]', self.groups)}, false)"
         cut = f"NOT {inside} AND epoch_us(_exp) > {move.now}"
         shown = ", ".join(self.groups) or "1 AS one"
-        keys = asked(
+        keys = query_result(
             f"SELECT DISTINCT {shown} FROM (SELECT {shown} FROM points UNION ALL SELECT {shown} FROM own WHERE {cut})",
             points=self._points, own=self.own,
         )  # fmt: skip
@@ -153,7 +153,7 @@ class DriverReplacement(GroupReplacement):
     def coalesced(self, held: pa.Table) -> pa.Table:
         """Return the rows made from these stored rows and the points, with all columns except those of the grid."""
         query = coalesced(self.definition, DUCKDB, self._edge, stored="held", arrived="points").whole()
-        return asked(query, held=held, points=self._points)
+        return query_result(query, held=held, points=self._points)
 
 
 def points_of(definition: CoalescedDefinition, own: pa.Table, arrived: pa.Table | None) -> pa.Table:
@@ -164,11 +164,11 @@ def points_of(definition: CoalescedDefinition, own: pa.Table, arrived: pa.Table 
     if AT in arrived.column_names:
         return arrived
     shown = ", ".join([*map(quoted, names), f"epoch_us(_ts) AS {AT}"])
-    found = asked(f"SELECT {shown} FROM arrived WHERE {ARRIVED_ROWS}", arrived=arrived)
+    found = query_result(f"SELECT {shown} FROM arrived WHERE {ARRIVED_ROWS}", arrived=arrived)
     return found.cast(pa.schema([*(own.schema.field(name) for name in names), pa.field(AT, pa.int64())]))
 
 
-def points_kept(definition: CoalescedDefinition, own: pa.Table, kept: pa.Table) -> pa.Table:
+def points_of_collected(definition: CoalescedDefinition, own: pa.Table, kept: pa.Table) -> pa.Table:
     """Return the same of the columns that the driver kept of a batch."""
     names = [*definition.groups, *definition.compared]
     came = kept.filter(pc.is_in(kept["_fate"], pa.array(ARRIVED_FATES)))
@@ -176,7 +176,7 @@ def points_kept(definition: CoalescedDefinition, own: pa.Table, kept: pa.Table) 
     return points.append_column(AT, came["_ts"].cast(pa.int64()))
 
 
-def asked(query: str, **tables: pa.Table) -> pa.Table:
+def query_result(query: str, **tables: pa.Table) -> pa.Table:
     """Return the result of a query.
 
     Raises
@@ -194,7 +194,7 @@ def split_by_groups(definition: CoalescedDefinition, own: pa.Table, keys: pa.Tab
     """Return the rows of some groups, and the others; without ``group_by`` all rows are one group."""
     equal = " AND ".join(f"o.{name} IS NOT DISTINCT FROM k.{name}" for name in map(quoted, definition.groups)) or "true"
     held, rest = (
-        asked(f"SELECT o.* FROM o {how} JOIN k ON {equal}", o=own, k=keys).cast(own.schema) for how in ("SEMI", "ANTI")
+        query_result(f"SELECT o.* FROM o {how} JOIN k ON {equal}", o=own, k=keys).cast(own.schema) for how in ("SEMI", "ANTI")
     )
     return held, rest
 

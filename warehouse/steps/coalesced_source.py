@@ -22,9 +22,9 @@ from warehouse.ingest.guarded import guarded
 from warehouse.layout.columns import CELL
 from warehouse.limits import limits
 from warehouse.steps.arrived_rows import LOADED, ArrivedRows, FollowingSource
-from warehouse.steps.coalesced_as_arrays import ArrayReplacement, MadeOfArrays, in_numbers
+from warehouse.steps.coalesced_as_arrays import ArrayReplacement, ArrayResult, can_be_arrays
 from warehouse.steps.coalesced_by_spark import SparkReplacement
-from warehouse.steps.coalesced_in_driver import DriverReplacement, no_stored_rows, points_kept, points_of
+from warehouse.steps.coalesced_in_driver import DriverReplacement, no_stored_rows, points_of, points_of_collected
 from warehouse.steps.node_source import move_of
 from warehouse.steps.shedding import ShedReplacement, exact_rows
 from warehouse.storage.arrow_types import can_be_collected
@@ -67,8 +67,8 @@ class CoalescedSource(FollowingSource):
     cache: Cache = field(default_factory=Cache)
 
     @property
-    def own(self) -> CoalescedPlan:
-        """The plan's entry for the table."""
+    def table_plan(self) -> CoalescedPlan:
+        """The plan for the table."""
         if self.planned.coalesced is None:
             raise TypeError(f"{self.planned.name} is no coalesced table")
         return self.planned.coalesced
@@ -76,7 +76,7 @@ class CoalescedSource(FollowingSource):
     @property
     def definition(self) -> CoalescedDefinition:
         """The definition of the table."""
-        return self.own.definition
+        return self.table_plan.definition
 
     @cached_property
     def session(self) -> SparkSession:
@@ -94,7 +94,7 @@ class CoalescedSource(FollowingSource):
         return key_types(self.planned.declaration.search_key, self.planned.declaration.columns)
 
     @property
-    def lost_rows(self) -> int:
+    def dead_rows(self) -> int:
         """Points that had left the window before they were loaded."""
         return self._losses["late"]
 
@@ -107,12 +107,12 @@ class CoalescedSource(FollowingSource):
     @property
     def changed(self) -> Changed | None:
         """How the table differs from the last epoch, where its rows were made as arrays and few of them changed."""
-        made: MadeOfArrays | None = vars(self).get("_many")
+        made: ArrayResult | None = vars(self).get("_many_in_driver")
         return None if made is None or self._shedding is not None else made.changed
 
     def release(self) -> None:
         """Drop the cached rows, and stop the work that was begun ahead."""
-        for name in ("_reading", "_making"):
+        for name in ("_read_ahead", "_work_ahead"):
             work = vars(self).get(name)
             if work is not None:
                 ended(work)
@@ -123,27 +123,27 @@ class CoalescedSource(FollowingSource):
 
     @cached_property
     def _arrived(self) -> ArrivedRows:
-        own = self.own
+        own = self.table_plan
         source = own.definition.source
         return ArrivedRows(
-            self.plan, own, source, self.last, self.files, self.below, self.anything, ordered=own.history
+            self.plan, own, source, self.last, self.files, self.stream_source, self.open_session, ordered=own.history
         )
 
     @cached_property
     def _points(self) -> DataFrame | None:
         """The points that arrived, computed once; None if none arrived."""
-        points = self._every_point
+        points = self._all_points
         return None if points is None else self.cache.add(points)
 
     @property
-    def _every_point(self) -> DataFrame | None:
+    def _all_points(self) -> DataFrame | None:
         """The points that arrived: the columns of the group, the compared columns, and their stamps; None if none arrived."""
         definition = self.definition
         parts = [*self._arrived.parts()]
         if not parts:
             return None
         rows = reduce(DataFrame.unionByName, parts)
-        if self.own.history:
+        if self.table_plan.history:
             first = F.min(LOADED).over(Window.partitionBy(*map(quoted, definition.groups), "_ts"))
             rows = rows.withColumn("_first", first).where(f"{LOADED} = _first")
         if definition.of is not None:
@@ -168,14 +168,16 @@ class CoalescedSource(FollowingSource):
         )  # fmt: skip
 
     @cached_property
-    def _held(self) -> DataFrame | None:
+    def _stored_rows(self) -> DataFrame | None:
         """Its rows as they were, each with all members, shed ones too."""
         if not self.definition.ledger:
             return self._table.rows_to_rewrite()
-        return None if self._table.move.first else self.session.createDataFrame(exact_rows(self.definition, self._own))
+        if self._table.move.first:
+            return None
+        return self.session.createDataFrame(exact_rows(self.definition, self._stored_rows_in_driver))
 
     @cached_property
-    def _own(self) -> pa.Table:
+    def _stored_rows_in_driver(self) -> pa.Table:
         """Its rows as they were, with all columns, in the driver."""
         table = self._table
         if table.move.first or table.base is None:
@@ -199,16 +201,18 @@ class CoalescedSource(FollowingSource):
         definition, table = self.definition, self._table
         if not definition.ledger:
             return None
-        own = self._own
+        own = self._stored_rows_in_driver
         if definition.same is None:
-            return ShedReplacement(definition, self.layout, table.move, own, self._in_driver.coalesced(self._in_driver.own))
+            made = self._shedding_in_driver
+            return ShedReplacement(definition, self.layout, table.move, own, made.coalesced(made.own))
         return ShedReplacement(definition, self.layout, table.move, own, self._by_spark.rows().toArrow())
 
     @cached_property
-    def _in_driver(self) -> DriverReplacement:
+    def _shedding_in_driver(self) -> DriverReplacement:
         """The driver's replacement of all rows of a table that sheds members."""
-        definition, own = self.definition, self._own
-        arrived = self.below().batch.known if self.own.arrives and not self.own.history and definition.of is None else None
+        definition, own = self.definition, self._stored_rows_in_driver
+        plain = self.table_plan.arrives and not self.table_plan.history and definition.of is None
+        arrived = self.stream_source().batch.known if plain else None
         points = self._points if arrived is None else None
         return DriverReplacement(
             definition, self.layout, self._table.move, exact_rows(definition, own),
@@ -218,12 +222,12 @@ class CoalescedSource(FollowingSource):
     # --- what is written ---
 
     @cached_property
-    def _few(self) -> DriverReplacement | None:
+    def _few_in_driver(self) -> DriverReplacement | None:
         """The driver's replacement for few points and few rows; None if Spark must make it."""
-        own, definition, table = self.own, self.definition, self._table
-        if own.history or self._shorter or definition.same is not None or definition.of is not None:
+        own, definition, table = self.table_plan, self.definition, self._table
+        if own.history or self._has_other_window or definition.same is not None or definition.of is not None:
             return None
-        arrived = self.below().batch.known if own.arrives else None
+        arrived = self.stream_source().batch.known if own.arrives else None
         if (own.arrives and arrived is None) or (arrived is not None and arrived.num_rows > limits().driver_rows):
             return None
         held = no_stored_rows(self.columns) if table.move.first or table.base is None else table.rows_to_rewrite_in_driver()
@@ -239,24 +243,24 @@ class CoalescedSource(FollowingSource):
     def read_ahead(self) -> tuple[str, ...]:
         """Begin to read the stored rows for arrays, and return the needed columns of points; empty if no reading was begun."""
         definition = self.definition
-        if not self.own.arrives or definition.of is not None or not self._in_arrays:
+        if not self.table_plan.arrives or definition.of is not None or not self._in_arrays:
             return ()
         if not self.files.local or self._table.is_small():
             return ()
-        _ = self._reading
+        _ = self._read_ahead
         return (*definition.groups, *definition.compared)
 
     def make_ahead(self) -> None:
         """Begin to make the rows as arrays, and files of them, if their points are in the driver."""
-        if "_reading" in vars(self) and self.below().batch.kept is not None:
-            _ = self._making
+        if "_read_ahead" in vars(self) and self.stream_source().batch.kept is not None:
+            _ = self._work_ahead
 
     @cached_property
-    def _making(self) -> Future[MadeOfArrays | None]:
-        return begun(self._made_and_encoded)
+    def _work_ahead(self) -> Future[ArrayResult | None]:
+        return begun(self._as_encoded_arrays)
 
-    def _made_and_encoded(self) -> MadeOfArrays | None:
-        made = self._made_of_arrays()
+    def _as_encoded_arrays(self) -> ArrayResult | None:
+        made = self._as_arrays()
         rows = None if made is None else made.replacement.rows
         if made is None or not isinstance(rows, pa.Table) or not rows.num_rows:
             return made
@@ -267,51 +271,51 @@ class CoalescedSource(FollowingSource):
     @property
     def encoded(self) -> EncodedRuns | None:
         """The rows of the replacement as files, where they were made ahead."""
-        made = None if self._shedding is not None else self._made
-        return made.encoded if isinstance(made, MadeOfArrays) else None
+        made = None if self._shedding is not None else self._made_in_driver
+        return made.encoded if isinstance(made, ArrayResult) else None
 
     @property
     def _in_arrays(self) -> bool:
         """Whether the driver may make the rows as arrays, if it takes so many."""
-        return not self.own.history and not self._table.move.first and in_numbers(self.definition)
+        return not self.table_plan.history and not self._table.move.first and can_be_arrays(self.definition)
 
     @cached_property
-    def _reading(self) -> Future[pa.Table | None]:
+    def _read_ahead(self) -> Future[pa.Table | None]:
         """The reader of the stored rows that any update may change; None if they are not for the driver."""
         table, cells = self._table, self._cells
         return begun(lambda: table.cells_to_rewrite_in_driver(lambda cell: not cell[1] or cell in cells.due))
 
     @cached_property
-    def _many(self) -> MadeOfArrays | None:
+    def _many_in_driver(self) -> ArrayResult | None:
         """The driver's replacement for many rows, as arrays; None if Spark must make it."""
-        return self._making.result() if "_making" in vars(self) else self._made_of_arrays()
+        return self._work_ahead.result() if "_work_ahead" in vars(self) else self._as_arrays()
 
-    def _made_of_arrays(self) -> MadeOfArrays | None:
-        own, definition, table = self.own, self.definition, self._table
+    def _as_arrays(self) -> ArrayResult | None:
+        own, definition, table = self.table_plan, self.definition, self._table
         if not self._in_arrays:
             return None
-        batch = self.below().batch if own.arrives else None
+        batch = self.stream_source().batch if own.arrives else None
         if batch is not None and batch.counts.live + batch.counts.dead > limits().array_points:
             return None
-        cells, held = self._cells, self._reading.result()
-        vars(self).pop("_reading")  # the rows are many
+        cells, held = self._cells, self._read_ahead.result()
+        vars(self).pop("_read_ahead")  # the rows are many
         if held is None:
             return None
         try:
             points = self._points_in_driver(held, batch)
-            return self._with_hit_cells(ArrayReplacement(definition, self.layout, table.move, held, points, cells)).made
+            return self._with_hit_cells(ArrayReplacement(definition, self.layout, table.move, held, points, cells)).result
         except (*FAILURES, OverflowError, LeftToSparkError) as error:
             leave_to_spark(error)
             return None
 
     def _with_hit_cells(self, made: ArrayReplacement) -> ArrayReplacement:
         """The same, with the rows of the cells in which late points hit one."""
-        if not made.lacking:
+        if not made.cells_to_read:
             return made
         table, cells, held = self._table, self._cells, made.own
         names = [*self.definition.groups, "valid_from"]
-        begins = table.columns_of_cells_in_driver(made.lacking, pa.schema([held.schema.field(name) for name in names]))
-        hit = None if begins is None else made.hit(begins)
+        begins = table.columns_of_cells_in_driver(made.cells_to_read, pa.schema([held.schema.field(name) for name in names]))
+        hit = None if begins is None else made.hit_cells(begins)
         if hit == frozenset():
             return made
         more = None if hit is None else table.cells_to_rewrite_in_driver(
@@ -332,11 +336,11 @@ class CoalescedSource(FollowingSource):
         least = limits().apart_rows // (2 if any(block for (_, block), _ in runs) else 1)  # it does not go to and fro
         return Cells.of(
             runs, definition.window, self.plan.window_time - definition.window,
-            apart=sum(part.rows for part in parts) >= least, again=self._shorter,
+            apart=sum(part.rows for part in parts) >= least, again=self._has_other_window,
         )  # fmt: skip
 
     @cached_property
-    def _shorter(self) -> bool:
+    def _has_other_window(self) -> bool:
         """Whether its window was another one: a longer one rebuilds it, a shorter one ends all rows earlier."""
         state = self._table_state
         former = None if state is None or state.coalesced is None else state.coalesced.definition.window
@@ -347,11 +351,11 @@ class CoalescedSource(FollowingSource):
         if batch is None or (batch.known is not None and self.definition.of is None):
             return points_of(self.definition, held, None if batch is None else batch.known)
         if batch.kept is not None and {*self.definition.groups, *self.definition.compared} <= {*batch.kept.column_names}:
-            return points_kept(self.definition, held, batch.kept)
+            return points_of_collected(self.definition, held, batch.kept)
         stored = self._stored_points(held, batch)
         if stored is not None:
             return stored
-        points = self._every_point  # it is collected once
+        points = self._all_points  # it is collected once
         if points is None:
             return points_of(self.definition, held, None)
         if not can_be_collected(points.schema):
@@ -374,32 +378,32 @@ class CoalescedSource(FollowingSource):
         return rows.select(names).append_column(AT, rows["_ts"].cast(pa.int64()))
 
     @property
-    def _made(self) -> DriverReplacement | MadeOfArrays | None:
+    def _made_in_driver(self) -> DriverReplacement | ArrayResult | None:
         """The driver's replacement for a table without shedding; None if Spark must make it."""
-        return self._few or self._many
+        return self._few_in_driver or self._many_in_driver
 
     @property
     def replacement(self) -> Replacement:
         """The new content of the buckets in which rows changed."""
         if self._shedding is not None:
             return self._shedding.replacement
-        return self._by_spark.replacement if self._made is None else self._made.replacement
+        return self._by_spark.replacement if self._made_in_driver is None else self._made_in_driver.replacement
 
     @cached_property
     def _by_spark(self) -> SparkReplacement:
         """What Spark makes of all points."""
         definition = self.definition
-        cells = self._cells if in_numbers(definition) else None
+        cells = self._cells if can_be_arrays(definition) else None
         return SparkReplacement(
-            definition, self.layout, self._table.move, self.columns, self._held, self._points, lambda: self.session, self.cache,
-            self._shorter, cells,
+            definition, self.layout, self._table.move, self.columns, self._stored_rows, self._points, lambda: self.session,
+            self.cache, self._has_other_window, cells,
         )  # fmt: skip
 
     @property
     def _losses(self) -> dict[str, int]:
         """How many points had left the window before they were loaded, and how many had the group and stamp of another."""
         if self.definition.ledger and self.definition.same is None:
-            return self._in_driver.losses
-        if not self.definition.ledger and self._made is not None:
-            return self._made.losses
+            return self._shedding_in_driver.losses
+        if not self.definition.ledger and self._made_in_driver is not None:
+            return self._made_in_driver.losses
         return self._by_spark.losses

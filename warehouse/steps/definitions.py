@@ -8,7 +8,7 @@ from warehouse.catalog.declaration import stream_of
 from warehouse.layout.columns import CELL
 from warehouse.planning.steps import AddColumns, CreateTable, CutLog, MigrateTable, ReplaceTable, RestoreTable, SetProperties
 from warehouse.planning.wording import table_text
-from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, yes
+from warehouse.steps.kind import Incoming, Kind, StepExplanation, StepResult, Task, always
 from warehouse.storage.commit import CommitFacts
 from warehouse.storage.definition_commits import create_table, replace_table, set_columns, set_properties
 from warehouse.storage.logcut import commit_mark
@@ -101,15 +101,15 @@ def table_metadata(step: AddColumns | MigrateTable, role: Role, task: Task) -> d
     return metadata_action(step.table_id, *_stored(step.stream, role, task), task.plan.clock)
 
 
-def _create(step: CreateTable, task: Task) -> Done:
+def _create(step: CreateTable, task: Task) -> StepResult:
     counts = None
     if step.role == "restored":
-        wanted = task.node().lost_rows
+        wanted = task.node().dead_rows
     elif step.role != "rows":
         counts = task.stream().batch.counts
         wanted = counts.deferred if step.role == "deferred" else counts.rejected
     if step.role != "rows" and not wanted:
-        return Done(counts=counts)
+        return StepResult(counts=counts)
     _write_zero_rows(step.stream, step.role, task)
     schema, partitions, properties = _stored(step.stream, step.role, task)
     entry = create_table(
@@ -122,7 +122,7 @@ def _create(step: CreateTable, task: Task) -> Done:
         created_at=task.plan.clock,
         base=task.head,
     )
-    return Done(entry, counts)
+    return StepResult(entry, counts)
 
 
 def _explained_creation(number: int, step: CreateTable, _: Incoming) -> StepExplanation:
@@ -136,11 +136,11 @@ CREATE_TABLE = Kind(
     explain=_explained_creation,
     run=_create,
     reads=lambda step: step.role != "rows",
-    goes_on=yes,
+    runs_for_failed_views=always,
 )
 
 
-def _replace(step: ReplaceTable, task: Task) -> Done:
+def _replace(step: ReplaceTable, task: Task) -> StepResult:
     """Empty a table for its new declaration."""
     _write_zero_rows(step.stream, step.role, task)
     schema, partitions, properties = _stored(step.stream, step.role, task)
@@ -154,7 +154,7 @@ def _replace(step: ReplaceTable, task: Task) -> Done:
         metadata=task.metadata(),
         at=task.plan.clock,
     )
-    return Done(entry)
+    return StepResult(entry)
 
 
 REPLACE_TABLE = Kind(
@@ -164,11 +164,11 @@ REPLACE_TABLE = Kind(
         number, step.path, "empty", "the declaration changed, so it is filled again"
     ),
     run=_replace,
-    goes_on=lambda plan: plan.erasure is not None,  # rows to erase must leave a failed view, too
+    runs_for_failed_views=lambda plan: plan.erasure is not None,  # rows to erase must leave a failed view, too
 )
 
 
-def _add_columns(step: AddColumns, task: Task) -> Done:
+def _add_columns(step: AddColumns, task: Task) -> StepResult:
     if step.role == "restored":  # the rows of a changed view's other tables are computed again, these are not
         schema, _, _ = _stored(step.stream, step.role, task)
         entry = reshape(
@@ -180,9 +180,9 @@ def _add_columns(step: AddColumns, task: Task) -> Done:
             at=task.plan.clock,
             staged=task.staged,
         )
-        return Done(entry)
+        return StepResult(entry)
     action = table_metadata(step, step.role, task)
-    return Done(set_columns(task.table, task.head, action, task.metadata(), task.plan.clock))
+    return StepResult(set_columns(task.table, task.head, action, task.metadata(), task.plan.clock))
 
 
 ADD_COLUMNS = Kind(
@@ -195,10 +195,10 @@ ADD_COLUMNS = Kind(
 )
 
 
-def _set_properties(step: SetProperties, task: Task) -> Done:
+def _set_properties(step: SetProperties, task: Task) -> StepResult:
     role: Role = "rows" if step.path == f"tables/{step.stream}" else "rejected"  # side tables have no statistics
     _, _, properties = _stored(step.stream, role, task)
-    return Done(set_properties(task.table, task.head, properties, task.metadata(), task.plan.clock))
+    return StepResult(set_properties(task.table, task.head, properties, task.metadata(), task.plan.clock))
 
 
 SET_PROPERTIES = Kind(
@@ -208,15 +208,15 @@ SET_PROPERTIES = Kind(
         number, step.path, "set properties", "those of this build, and how long its log is kept"
     ),
     run=_set_properties,
-    goes_on=yes,
+    runs_for_failed_views=always,
 )
 
 
-def _restore(step: RestoreTable, task: Task) -> Done:
+def _restore(step: RestoreTable, task: Task) -> StepResult:
     entry = restore_table(
         task.table, task.head, step.to_version, epoch=task.plan.epoch, metadata=task.metadata(), at=task.plan.clock
     )
-    return Done(entry)
+    return StepResult(entry)
 
 
 def _explained_restoring(number: int, step: RestoreTable, _: Incoming) -> StepExplanation:
@@ -232,8 +232,8 @@ RESTORE_TABLE = Kind(
 )
 
 
-def _cut_log(_: CutLog, task: Task) -> Done:
-    return Done(commit_mark(task.table, task.head, task.metadata(), task.plan.clock))
+def _cut_log(_: CutLog, task: Task) -> StepResult:
+    return StepResult(commit_mark(task.table, task.head, task.metadata(), task.plan.clock))
 
 
 CUT_LOG = Kind(
@@ -243,5 +243,5 @@ CUT_LOG = Kind(
         number, step.path, "cut log", "keep of its log what the newest epoch needs"
     ),
     run=_cut_log,
-    goes_on=yes,
+    runs_for_failed_views=always,
 )

@@ -102,7 +102,7 @@ def _waiting_for_views(outcome: Outcome) -> Iterator[tuple[str, TableState | Non
     """The tables that follow a view which could not be maintained, as they were; None for one that did not exist."""
     for planned in outcome.plan.streams:
         table = outcome.done.get(f"tables/{planned.name}")
-        if planned.followed in outcome.given_up and (table is None or not table.commits):
+        if planned.followed in outcome.failed_views and (table is None or not table.commits):
             yield planned.name, outcome.before(planned.name)
 
 

@@ -15,7 +15,7 @@ from warehouse.layout.tasks import FILE_ROWS, largest_file
 from warehouse.planning.steps import EraseRows
 from warehouse.planning.wording import table_text
 from warehouse.steps.erased_keys import keys_of_erasure
-from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, yes
+from warehouse.steps.kind import Incoming, Kind, StepExplanation, StepResult, Task, always
 from warehouse.storage.arrow_types import local_frame
 from warehouse.storage.commit import CommitFacts, commit, stage, unstage
 from warehouse.storage.scan import TableFiles
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["ERASE_ROWS"]
 
 
-def _erase_rows(step: EraseRows, task: Task) -> Done:
+def _erase_rows(step: EraseRows, task: Task) -> StepResult:
     if task.state is None or task.session is None:
         raise KeyError(step.stream)
     state, erasure, table, leaving = task.state, task.plan.erasure, task.table, set(step.cells)
@@ -43,7 +43,7 @@ def _erase_rows(step: EraseRows, task: Task) -> Done:
     facts = CommitFacts(task.metadata(erased=step.rows), f"{step.table_id}/erase", task.plan.epoch)
     if step.role == "restored":
         unstage(table)
-        return Done(commit(table, task.head, statistics=(), leaving=lambda _: True, facts=facts))
+        return StepResult(commit(table, task.head, statistics=(), leaving=lambda _: True, facts=facts))
     columns = state.stored_columns
     types = {column.name.lower(): column.type for column in columns}
     key = [(name, types[name.lower()]) for name in state.declaration.search_key]
@@ -69,7 +69,7 @@ def _erase_rows(step: EraseRows, task: Task) -> Done:
         entry = commit(
             table, task.head, statistics=(FOUND_BY["rejected"],), leaving=lambda _: True, facts=facts, staged=staged
         )
-    return Done(entry)
+    return StepResult(entry)
 
 
 def _stored(
@@ -130,6 +130,6 @@ ERASE_ROWS = Kind(
     describe=lambda step: f"erase rows of {table_text(step.path)}",
     explain=_explained,
     run=_erase_rows,
-    stored=True,
-    goes_on=yes,
+    reads_stored=True,
+    runs_for_failed_views=always,
 )

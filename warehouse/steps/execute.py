@@ -92,7 +92,7 @@ def execute(
     restore_archived(plan, root)
     sources = Sources(plan, root, spark, done, last)
     heads = {path: table.head for path, table in done.items()}
-    spent = _Spent()
+    costs = _Costs()
     ran: list[int] = []
     restoring = max((number for number, step in enumerate(plan.steps) if isinstance(step, RestoreTable)), default=-1)
     restored: dict[str, int] = {}
@@ -108,7 +108,7 @@ def execute(
                     heads[step.path] = entry
                     ran.append(number)
                     observer(Moment(Point.STEP_COMMITTED, plan.epoch, number, kind.describe(step)))
-            spent.note(f"{step.path}: {type(step).__struct_config__.tag}")
+            costs.record(f"{step.path}: {type(step).__struct_config__.tag}")
             if isinstance(step, RestoreTable):
                 restored[step.path] = heads[step.path].version if commit is None else commit.version
             if number == restoring and (moved := settled(plan, restored)) is not plan:
@@ -132,21 +132,21 @@ def execute(
     )
     made = epoch_of if plan.erasure is None else erased_epoch
     heads = {path: table.head for path, table in done.items()}
-    epoch = record_epoch(root, _with_foreign(made(outcome, tuple(spent.steps), clock()), done), newest, heads)
+    epoch = record_epoch(root, _with_foreign(made(outcome, tuple(costs.steps), clock()), done), newest, heads)
     observer(Moment(Point.EPOCH_WRITTEN, plan.epoch))
     _checkpoint_due(root, done)
     observer(Moment(Point.SUMMED_UP, plan.epoch))
     return epoch
 
 
-class _Spent:
+class _Costs:
     """The seconds and Spark jobs of steps that follow one another."""
 
     def __init__(self) -> None:
         self.steps: list[StepSeconds] = []
         self._at, self._jobs = time.monotonic(), jobs_run()
 
-    def note(self, step: str) -> None:
+    def record(self, step: str) -> None:
         """Record the seconds and jobs since the previous step as the cost of this step."""
         at, jobs = self._at, self._jobs
         self._at, self._jobs = time.monotonic(), jobs_run()
@@ -179,10 +179,10 @@ def _run(
     """
     root, step = sources.root, sources.plan.steps[number]
     if store_of(root).late_commits:
-        return _tried(sources, number, head, observer)
+        return _run_once(sources, number, head, observer)
     for _ in range(_TRIES):
         try:
-            entry = _tried(sources, number, head, observer)
+            entry = _run_once(sources, number, head, observer)
         except ForeignChangeError:
             mine = next(each for each in expected if each.path == step.path)
             moved = own_commits(root / step.path, replace(mine, hashed=made)).head
@@ -193,34 +193,34 @@ def _run(
             if entry is not None:  # later steps read it: no outsider's checkpoint may replace it
                 drop_above(root / step.path, sources.done[step.path].base_version)
             return entry
-    return _tried(sources, number, head, observer)
+    return _run_once(sources, number, head, observer)
 
 
-def _tried(sources: Sources, number: int, head: LogEntry, observer: Observer) -> LogEntry | None:
-    """Run a step, leaving out files that turn out to be unreadable.
+def _run_once(sources: Sources, number: int, head: LogEntry, observer: Observer) -> LogEntry | None:
+    """Run a step once, without the files that turn out to be unreadable.
 
     Damage of a landing file may show only when all of its columns are read, or the file may be replaced before that. The file is
     then left out. A view whose step fails stands still.
     """
     plan, root, last, step = sources.plan, sources.root, sources.last, sources.plan.steps[number]
     kind, name = kind_of(step), step.stream
-    if sources.failed.includes(name) and (sources.failed.follows_view(name) or not kind.goes_on(plan)):
+    if sources.failed.includes(name) and (sources.failed.follows_view(name) or not kind.runs_for_failed_views(plan)):
         return None
     while True:
         try:
             task = Task(
                 plan, number, root, root / step.path, last.table(name) if last else None, head, sources.files, observer,
                 source=sources.of(name) if kind.reads(step) else None,
-                session=sources.spark() if kind.stored else None,
+                session=sources.spark() if kind.reads_stored else None,
             )  # fmt: skip
             done = kind.run(step, task)
         except UnreadableFilesError as error:
             sources.read_without(error.stream, error.files)
         except (*SPARK_FAILURES, pa.ArrowException) as error:  # the latter of rows that the driver joins
-            if not kind.stored and sources.leave_out_unreadable(name):
+            if not kind.reads_stored and sources.leave_out_unreadable(name):
                 continue
             _require_files(sources, step, error)
-            if kind.stored or plan.node(name) is None or passing_failure(error) is not None:
+            if kind.reads_stored or plan.node(name) is None or passing_failure(error) is not None:
                 raise
             sources.failed.add(name, error)
             return None

@@ -56,7 +56,7 @@ def _writes(step: Step, kind: Kind[Any], last: Epoch | None) -> bool:
     if not isinstance(step, MoveWindow | RewriteCells) or step.former.aged or step.former.moved:
         return False
     state = last.table(step.stream) if last else None
-    return state is None or kind.rewritten(step, state) <= limits().written_rows
+    return state is None or kind.rewritten_rows(step, state) <= limits().written_rows
 
 
 def _is_written(planned: StreamPlan, last: Epoch | None, root: Path) -> bool:
@@ -68,8 +68,8 @@ def _is_written(planned: StreamPlan, last: Epoch | None, root: Path) -> bool:
 
 
 def _way(step: Step, kind: Kind[Any], last: Epoch | None, few: dict[str, bool]) -> Way | None:
-    if not (kind.writes_rows or kind.of_batch):
-        return "spark" if kind.stored else None
+    if not (kind.writes_rows or kind.reports_batch):
+        return "spark" if kind.reads_stored else None
     state = last.table(step.stream) if last else None
     if kind.by_spark:
         return "spark"
@@ -77,7 +77,7 @@ def _way(step: Step, kind: Kind[Any], last: Epoch | None, few: dict[str, bool]) 
         parts = state.partitions if state is not None else ()
         small = limits().rewrites_in_driver(sum(part.rows for part in parts))
         return "driver" if few[step.stream] and small else "spark"
-    again = kind.rewritten(step, state) if state is not None else 0
+    again = kind.rewritten_rows(step, state) if state is not None else 0
     return "driver" if few[step.stream] and again <= limits().driver_rows else "spark"
 
 

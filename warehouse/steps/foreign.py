@@ -38,11 +38,11 @@ __all__ = [
     "StoppedTable",
     "change_above",
     "foreign_changes",
+    "harmless_commits",
     "named_directories",
     "prove",
     "settle",
     "stopped_by",
-    "taken_in",
 ]
 
 
@@ -88,9 +88,9 @@ class StoppedTable:
         return f"it was changed from outside: {self.detail}. {remedy}, then update again"
 
 
-def stopped_by(path: str, change: Change, but: str = "") -> StoppedTable:
-    """Return the table that a change stops; ``but`` says why a claim is not believed."""
-    message = f"{change.message}, but {but}" if but else change.message
+def stopped_by(path: str, change: Change, reason: str = "") -> StoppedTable:
+    """Return the table that a change stops; ``reason`` says why a claim is not believed."""
+    message = f"{change.message}, but {reason}" if reason else change.message
     return StoppedTable(path, change.first, message, change.kind == "replaced")
 
 
@@ -175,7 +175,7 @@ def _bounded(state: TableState) -> list[str]:
     return statistics_columns(key_types(state.declaration.search_key, columns))
 
 
-def taken_in(path: str, change: Change, became: Literal["passed", "adopted", "reversed"]) -> tuple[ForeignCommits, str]:
+def harmless_commits(path: str, change: Change, became: Literal["passed", "adopted", "reversed"]) -> tuple[ForeignCommits, str]:
     """Return the record of commits that changed no row, and the notice about them."""
     words = {
         "passed": "it was passed over",
@@ -219,7 +219,7 @@ class _Settling:
             self.stopped.append(stopped_by(named.path, change))
 
     def _pass(self, named: NamedDirectory, change: Change, became: Literal["passed", "adopted", "reversed"]) -> None:
-        record, warning = taken_in(named.path, change, became)
+        record, warning = harmless_commits(named.path, change, became)
         judged = [commit for commit in raw_commits(self.root / named.path, named.version) if commit.version <= record.last]
         if all(commit.info.get("engineInfo") == ENGINE for commit in judged):
             warning = f'table "{named.path}": what an update had committed was taken back, since outsiders changed another table'

@@ -33,7 +33,7 @@ def stream_settings(plan: Plan, planned: StreamPlan, last: Epoch | None) -> Mapp
     state = last.table(planned.name) if last else None
     if state is not None:
         rows += sum(slot.rows for slot in state.deferred.waiting) if state.deferred else 0
-        rows += sum(kind_of(step).rewritten(step, state) for step in plan.steps if step.stream == planned.name)
+        rows += sum(kind_of(step).rewritten_rows(step, state) for step in plan.steps if step.stream == planned.name)
     return INTERPRETED if rows < CLASSIFIED else {}
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.aggregates.backlog import rounds
 from warehouse.aggregates.intervals import cover
-from warehouse.steps.window_run import Reach, WindowRun
+from warehouse.steps.window_run import WindowBounds, WindowRun
 from warehouse.time import SECOND
 
 if TYPE_CHECKING:
@@ -57,32 +57,32 @@ class JointAnswers:
 
     def of(self, source: AnswersSource) -> Given:
         """Return the windows of an aggregate that are answered, and the answers."""
-        if source.own.within is not None:
+        if source.table_plan.within is not None:
             over_view = self._is_over_view(source)
             if over_view not in self._given:
                 ready = [each for each in self.sources() if self._is_over_view(each) == over_view]
                 self._given[over_view] = self._in_time({each.planned.name: each for each in ready})
             return self._given[over_view].get(source.planned.name, ((), ()))
-        due = source.own.due
+        due = source.table_plan.due
         if not due:
             return due, ()
         if not self._begun:
-            self._begun, self._waiting = True, {each: each.own.due for each in self.sources() if each.own.due}
+            self._begun, self._waiting = True, {each: each.table_plan.due for each in self.sources() if each.table_plan.due}
         self._waiting[source] = due
         return due, (self._answered(source, due),)
 
     def _answered(self, source: AnswersSource, due: Sequence[Due]) -> pa.Table:
         found = source.answered(due, self._run)
         self._waiting.pop(source, None)
-        self._run.forget({table for each in self._waiting for read in each.own.reads for table in read.tables})
+        self._run.forget({table for each in self._waiting for read in each.table_plan.reads for table in read.tables})
         return found
 
     def _is_over_view(self, source: AnswersSource) -> bool:
         return self.plan.node(source.planned.followed or "") is not None
 
     def _in_time(self, sources: Mapping[str, AnswersSource]) -> dict[str, Given]:
-        waiting = {name: source.own.due for name, source in sources.items()}
-        most = min((source.own.within or 0 for source in sources.values()), default=0)
+        waiting = {name: source.table_plan.due for name, source in sources.items()}
+        most = min((source.table_plan.within or 0 for source in sources.values()), default=0)
         given: dict[str, Given] = {}
         begun = self.clock() - self._spent
         for each in rounds(waiting, groups_of(sources)):
@@ -104,17 +104,17 @@ class JointAnswers:
             raise TypeError(f"{table} is no synopsis")
         return planned
 
-    def _pieces(self, table: str, reach: Reach) -> Iterator[Piece]:
+    def _pieces(self, table: str, window: WindowBounds) -> Iterator[Piece]:
         """The intervals of a window, at the version of this plan, without those that are too old for any window."""
         own = self._planned(table)
-        return cover(reach.first, reach.end, own.synopsis.levels, self.plan.slot - own.slots)
+        return cover(window.first, window.end, own.synopsis.levels, self.plan.slot - own.slots)
 
-    def _asked(self, table: str) -> list[Reach]:
+    def _asked(self, table: str) -> list[WindowBounds]:
         """The windows of a synopsis that aggregates ask for."""
-        found = dict[Reach, None]()
+        found = dict[WindowBounds, None]()
         for source, dues in self._waiting.items():
-            for read in source.own.reads:
-                found.update(dict.fromkeys(source.reaches(read, dues) if table in read.tables else ()))
+            for read in source.table_plan.reads:
+                found.update(dict.fromkeys(source.window_bounds(read, dues) if table in read.tables else ()))
         return list(found)
 
     def release(self) -> None:
@@ -125,7 +125,7 @@ class JointAnswers:
 
 
 def _reads(source: AnswersSource, table: str) -> bool:
-    return any(table in read.tables for read in source.own.reads)
+    return any(table in read.tables for read in source.table_plan.reads)
 
 
 def groups_of(sources: Mapping[str, AnswersSource]) -> dict[str, str]:
@@ -133,7 +133,7 @@ def groups_of(sources: Mapping[str, AnswersSource]) -> dict[str, str]:
     groups: dict[str, str] = {}
     of_table: dict[str, str] = {}
     for name, source in sorted(sources.items()):
-        tables = [table for read in source.own.reads for table in read.tables]
+        tables = [table for read in source.table_plan.reads for table in read.tables]
         joined = {of_table[table] for table in tables if table in of_table}
         own = min(joined, default=name)
         groups[name] = own

@@ -72,4 +72,4 @@ def _read(sources: Sequence[StreamSource]) -> None:
         return
     for source, known in zip(frames, found, strict=True):
         with suppress(UnreadableFilesError):
-            source.take(known)
+            source.take_collected(known)

@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Appending",
-    "Done",
     "Incoming",
     "Kind",
     "Source",
     "StepExplanation",
+    "StepResult",
     "Task",
     "Way",
+    "always",
     "gained",
     "stored_columns",
-    "yes",
 ]
 
 S = TypeVar("S")
@@ -84,7 +84,7 @@ class Incoming:
 
 
 @dataclass(frozen=True)
-class Done:
+class StepResult:
     """What a step did: the log entry that it made, None if it changed no row; what its batch counted, if it read one."""
 
     entry: LogEntry | None = None
@@ -227,7 +227,7 @@ def gained(batch: Batch) -> list[tuple[int, int]]:
     return list(rows.items())
 
 
-def yes(_: object) -> bool:
+def always(_: object) -> bool:
     """Return true."""
     return True
 
@@ -247,16 +247,16 @@ class Kind(Generic[S]):
     run
         Executes it: one commit, or none.
     reads
-        Whether a step reads the rows of its stream or view; with ``stored`` it reads stored rows only.
+        Whether a step reads the rows of its stream or view; with ``reads_stored`` it reads stored rows only.
     writes_rows
         Whether it is the step that writes a table's rows: a plan has one of them for a table.
     by_spark
         Whether Spark computes its rows, however few they are.
-    of_batch
-        Whether its commit says what the stream's batch held, as those of steps that write rows do.
-    goes_on
-        Whether it is executed for a view that has failed, in that plan.
-    rewritten
+    reports_batch
+        Whether its commit has the counts of the stream's batch, as the commits of steps that write rows have.
+    runs_for_failed_views
+        Whether a plan executes it for a view that has failed.
+    rewritten_rows
         About how many stored rows it rewrites.
 
     """
@@ -264,11 +264,11 @@ class Kind(Generic[S]):
     step: type[S]
     describe: Callable[[S], str]
     explain: Callable[[int, S, Incoming], StepExplanation]
-    run: Callable[[S, Task], Done]
+    run: Callable[[S, Task], StepResult]
     reads: Callable[[S], bool] = lambda _: False
-    stored: bool = False
+    reads_stored: bool = False
     writes_rows: bool = False
     by_spark: bool = False
-    of_batch: bool = False
-    goes_on: Callable[[Plan], bool] = lambda _: False
-    rewritten: Callable[[S, TableState], int] = lambda *_: 0
+    reports_batch: bool = False
+    runs_for_failed_views: Callable[[Plan], bool] = lambda _: False
+    rewritten_rows: Callable[[S, TableState], int] = lambda *_: 0

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     from warehouse.aggregates.synopses import ColumnState, Synopsis
 
-__all__ = ["calculable", "local_states", "slot_of"]
+__all__ = ["local_states", "same_in_both_engines", "slot_of"]
 
 _APART = ("float", "double", "binary")
 
 
-def calculable(synopsis: Synopsis) -> bool:
+def same_in_both_engines(synopsis: Synopsis) -> bool:
     """Whether both engines give the same states of a synopsis."""
     counted = () if synopsis.counted is None else (synopsis.counted,)
     own = synopsis.where is None and not synopsis.computed and all(state.size is None for state in synopsis.states)

@@ -14,7 +14,7 @@ from warehouse.planning.steps import MigrateTable
 from warehouse.planning.wording import table_text
 from warehouse.steps.coalesced_source import CoalescedSource
 from warehouse.steps.definitions import table_metadata
-from warehouse.steps.kind import Done, Kind, StepExplanation, Task, gained, stored_columns, yes
+from warehouse.steps.kind import Kind, StepExplanation, StepResult, Task, always, gained, stored_columns
 from warehouse.steps.stream_source import StreamSource, reshaped
 from warehouse.steps.synopsis_source import SynopsisSource
 from warehouse.storage.arrow_types import united
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from warehouse.layout import Layout
 
-__all__ = ["MIGRATE_TABLE", "cell_sizes", "replaced"]
+__all__ = ["MIGRATE_TABLE", "cell_sizes", "with_cells"]
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def reslotted(rows: DataFrame, layout: Layout, slots: Slots) -> DataFrame:
     return rows.selectExpr(*[quoted(name) for name in kept], f"{load} AS _load_slot", f"{expiry} AS _exp_slot")
 
 
-def replaced(rows: DataFrame, layout: Layout) -> DataFrame:
+def with_cells(rows: DataFrame, layout: Layout) -> DataFrame:
     """Return rows with the sub-index and expiry block that a layout gives for their slots."""
     own = [quoted(name) for name in rows.columns if name not in CELL]
     never = f"(_exp = timestamp_micros({NEVER}))"
@@ -64,7 +64,7 @@ def cell_sizes(rows: DataFrame) -> dict[tuple[int, int], int]:
     return {(cell, block): count for cell, block, count in counted}
 
 
-def _migrate(step: MigrateTable, task: Task) -> Done:
+def _migrate(step: MigrateTable, task: Task) -> StepResult:
     source, plan = task.rows(), task.plan
     versions = isinstance(source, StreamSource) and source.stream.changes is not None
     layout, keyed = source.layout, versions or isinstance(source, CoalescedSource)
@@ -78,7 +78,7 @@ def _migrate(step: MigrateTable, task: Task) -> Done:
         if step.reslotted:
             rows = reslotted(rows, layout, Slots(plan.anchor, plan.update_interval, plan.slot))
         if not keyed:
-            rows = replaced(rows, layout)
+            rows = with_cells(rows, layout)
     columns, sizes = stored_columns(source), cell_sizes(rows)
     more: dict[str, object] = {"rewritten": sum(sizes.values()), "planned": layout.cells}
     batch = task.stream().batch if step.takes else None
@@ -97,7 +97,7 @@ def _migrate(step: MigrateTable, task: Task) -> Done:
         facts=task.facts(step.table_id, **more) if batch is None else task.batch_facts(step.table_id, batch, **more),
         table_metadata=metadata,
     )
-    return Done(entry, None if batch is None else batch.counts)
+    return StepResult(entry, None if batch is None else batch.counts)
 
 
 MIGRATE_TABLE = Kind(
@@ -107,8 +107,8 @@ MIGRATE_TABLE = Kind(
         number, step.path, "migrate", f"the live ones of {step.rows} rows, written again in the new layout"
     ),
     run=_migrate,
-    reads=yes,
+    reads=always,
     writes_rows=True,
     by_spark=True,
-    rewritten=lambda _, state: sum(part.rows for part in state.partitions),
+    rewritten_rows=lambda _, state: sum(part.rows for part in state.partitions),
 )

@@ -220,35 +220,35 @@ class NodeSource:
         return not any(tables[table].may_expire(window) for table, window in (*ends, *window_lengths(node.operator)))
 
     @cached_property
-    def lost(self) -> DataFrame | None:
+    def short_lived(self) -> DataFrame | None:
         """The short-lived results, which no epoch showed; None if they are unknown."""
-        return None if self._lost is None else framed(self._lost, self)
+        return None if self._short_lived is None else framed(self._short_lived, self)
 
     @property
     def dead(self) -> Dead | None:
         """The short-lived results as the nodes that read this one get them; None without any."""
-        found = self._lost
-        if found is None or not self.lost_rows or self.planned.budget is not None:
+        found = self._short_lived
+        if found is None or not self.dead_rows or self.planned.budget is not None:
             return None
         made = found if isinstance(found, DataFrame) else None
-        return Dead(lambda: frame_of(self.session, found) if made is None else made, self.lost_rows, self.lost_in_driver)
+        return Dead(lambda: frame_of(self.session, found) if made is None else made, self.dead_rows, self.short_lived_in_driver)
 
     @property
-    def lost_in_driver(self) -> pa.Table | None:
+    def short_lived_in_driver(self) -> pa.Table | None:
         """The short-lived results, where the driver has them."""
-        return self._lost if isinstance(self._lost, pa.Table) else None
+        return self._short_lived if isinstance(self._short_lived, pa.Table) else None
 
     @cached_property
-    def lost_rows(self) -> int:
+    def dead_rows(self) -> int:
         """How many short-lived results there are."""
-        if self._lost is None:
+        if self._short_lived is None:
             return 0
         if self.planned.node.label != "STR" and self.planned.budget is None:
             return self.batch.counts.dead
-        return self._lost.num_rows if isinstance(self._lost, pa.Table) else self._lost.count()
+        return self._short_lived.num_rows if isinstance(self._short_lived, pa.Table) else self._short_lived.count()
 
     @cached_property
-    def _lost(self) -> DataFrame | pa.Table | None:
+    def _short_lived(self) -> DataFrame | pa.Table | None:
         if self.planned.first or self.spare_of is not None:
             return None
         if self.planned.budget is not None:

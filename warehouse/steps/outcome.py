@@ -34,7 +34,7 @@ class Outcome:
     done: Mapping[str, TableProgress]
     counted: Mapping[str, BatchCounts]
     left_out: Mapping[str, tuple[LeftOut, ...]]
-    given_up: Mapping[str, str] = field(default_factory=dict)
+    failed_views: Mapping[str, str] = field(default_factory=dict)
     logged: Mapping[str, TableProgress] = field(default_factory=dict)
     lacking: bool = False
 

@@ -19,7 +19,7 @@ from warehouse.coalescing.runs import Run
 from warehouse.coalescing.scoring import METHODS
 from warehouse.coalescing.shed_rows import RUN, exact_members, fragments
 from warehouse.coalescing.shedding import shed
-from warehouse.steps.coalesced_in_driver import GroupReplacement, asked
+from warehouse.steps.coalesced_in_driver import GroupReplacement, query_result
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ SHED = "shed"
 
 def exact_rows(definition: CoalescedDefinition, own: pa.Table) -> pa.Table:
     """Return the exact rows, reconstructed from the stored ones: the group, the compared columns, and all stamps."""
-    return asked(exact_members(definition, "own"), own=own)
+    return query_result(exact_members(definition, "own"), own=own)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +118,7 @@ class ShedReplacement(GroupReplacement):
             "shed": pa.array([[run.stamps[each] for each in sorted(run.shed)] for _, run in losers], pa.list_(pa.int64())),
         })  # fmt: skip
         exact = self.exact.append_column(RUN, pa.array(range(self.exact.num_rows), pa.int64()))
-        found = asked(fragments(self.definition, "exact", "pieces", "lost"), exact=exact, pieces=pieces, lost=lost)
+        found = query_result(fragments(self.definition, "exact", "pieces", "lost"), exact=exact, pieces=pieces, lost=lost)
         names = [name for name, _ in (*self.definition.columns, *self.definition.state)] + ["_ts", "_exp"]
         return found.select(names).cast(pa.schema([self.own.schema.field(name) for name in names]))
 
@@ -143,12 +143,12 @@ class ShedReplacement(GroupReplacement):
         names = self.rows.column_names
         was = self.own.filter(pc.greater(self.own["_exp"].cast(pa.int64()), self.move.now)).select(names)
         shown = ", ".join(self.groups) or "1 AS one"
-        keys = asked(
+        keys = query_result(
             f"SELECT DISTINCT {shown} FROM ("
             "(SELECT * FROM was EXCEPT ALL SELECT * FROM rows) UNION ALL (SELECT * FROM rows EXCEPT ALL SELECT * FROM was))",
             was=was, rows=self.rows,
         )  # fmt: skip
         own = " AND ".join(f"r.{name} IS NOT DISTINCT FROM k.{name}" for name in self.groups) or "true"
         return self.replaced(
-            keys, lambda _: asked(f"SELECT r.* FROM rows AS r SEMI JOIN k ON {own}", rows=self.rows, k=keys)
+            keys, lambda _: query_result(f"SELECT r.* FROM rows AS r SEMI JOIN k ON {own}", rows=self.rows, k=keys)
         )

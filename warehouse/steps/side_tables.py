@@ -11,7 +11,7 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.layout.columns import OWED_RESULT, WAITING_SLOT
 from warehouse.planning.steps import DropOverdue, MoveDeferred, StoreRejected, StoreRestored
 from warehouse.planning.wording import table_text
-from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, yes
+from warehouse.steps.kind import Incoming, Kind, StepExplanation, StepResult, Task, always
 from warehouse.storage.arrow_types import framed, local_frame
 from warehouse.storage.commit import CommitFacts
 from warehouse.storage.overdue import drop_overdue
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 __all__ = ["DROP_OVERDUE", "MOVE_DEFERRED", "STORE_REJECTED", "STORE_RESTORED"]
 
 
-def _move_deferred(step: MoveDeferred, task: Task) -> Done:
+def _move_deferred(step: MoveDeferred, task: Task) -> StepResult:
     source = task.stream()
     batch = source.batch
     if not batch.counts.deferred and not step.taken:
-        return Done(counts=batch.counts)
+        return StepResult(counts=batch.counts)
     waiting = batch.deferred([column.name for column in source.columns], source.stream.landing)
     if not isinstance(waiting, pa.Table):
         waiting = waiting.repartition(WAITING_SLOT) if len(batch.counts.slots) > 1 else waiting.coalesce(1)
@@ -45,7 +45,7 @@ def _move_deferred(step: MoveDeferred, task: Task) -> Done:
         facts=task.batch_facts(step.table_id, batch, rows=batch.counts.deferred),
         staged=task.staged,
     )
-    return Done(entry, batch.counts)
+    return StepResult(entry, batch.counts)
 
 
 def _explained_move(number: int, step: MoveDeferred, _: Incoming) -> StepExplanation:
@@ -58,16 +58,16 @@ MOVE_DEFERRED = Kind(
     describe=lambda step: f"move waiting rows of {step.stream}",
     explain=_explained_move,
     run=_move_deferred,
-    reads=yes,
-    of_batch=True,
+    reads=always,
+    reports_batch=True,
 )
 
 
-def _store_rejected(step: StoreRejected, task: Task) -> Done:
+def _store_rejected(step: StoreRejected, task: Task) -> StepResult:
     source = task.stream()
     batch = source.batch
     if not batch.counts.rejected and step.kept_version is None:
-        return Done(counts=batch.counts)
+        return StepResult(counts=batch.counts)
     kept = batch.rejected(source.stream.landing, task.plan.epoch)
     if step.kept_version is not None:
         unread = {entry.file.path for entry in source.left_out}
@@ -87,7 +87,7 @@ def _store_rejected(step: StoreRejected, task: Task) -> Done:
         facts=task.batch_facts(step.table_id, batch, rows=batch.counts.rejected),
         staged=task.staged,
     )
-    return Done(entry, batch.counts)
+    return StepResult(entry, batch.counts)
 
 
 STORE_REJECTED = Kind(
@@ -95,39 +95,39 @@ STORE_REJECTED = Kind(
     describe=lambda step: f"keep rejected rows of {step.stream}",
     explain=lambda number, step, _: StepExplanation(number, step.path, "append", "invalid rows with their reasons, if any"),
     run=_store_rejected,
-    reads=yes,
-    of_batch=True,
+    reads=always,
+    reports_batch=True,
 )
 
 
-def _store_restored(step: StoreRestored, task: Task) -> Done:
+def _store_restored(step: StoreRestored, task: Task) -> StepResult:
     source = task.node()
-    if not source.lost_rows:
-        return Done()
+    if not source.dead_rows:
+        return StepResult()
     task.ready()
     entry = write_rows(
-        _lost(source, task.plan.epoch),
+        _short_lived_rows(source, task.plan.epoch),
         task.table,
         base=task.head,
         statistics=(FOUND_BY["restored"],),
-        facts=task.facts(step.table_id, rows=source.lost_rows),
+        facts=task.facts(step.table_id, rows=source.dead_rows),
         staged=task.staged,
     )
-    return Done(entry)
+    return StepResult(entry)
 
 
-def _lost(source: NodeSource, epoch: int) -> DataFrame | pa.Table:
+def _short_lived_rows(source: NodeSource, epoch: int) -> DataFrame | pa.Table:
     """The short-lived results as an epoch's update keeps them."""
-    names, known = [*(column.name for column in source.planned.columns), "_ts", "_exp"], source.lost_in_driver
+    names, known = [*(column.name for column in source.planned.columns), "_ts", "_exp"], source.short_lived_in_driver
     if source.planned.budget is not None:
         names.append(OWED_RESULT)
     if known is not None:
         there = {name.lower(): known[name] for name in known.column_names}
         rows = pa.table({name: there[name.lower()] for name in names})
         return rows.append_column("_epoch", pa.repeat(pa.scalar(epoch, pa.int64()), rows.num_rows))
-    if source.lost is None:
+    if source.short_lived is None:
         raise TypeError(f"{source.planned.name} has no short-lived results")
-    return source.lost.selectExpr(*map(quoted, names), f"CAST({epoch} AS bigint) AS _epoch").coalesce(1)
+    return source.short_lived.selectExpr(*map(quoted, names), f"CAST({epoch} AS bigint) AS _epoch").coalesce(1)
 
 
 STORE_RESTORED = Kind(
@@ -137,14 +137,14 @@ STORE_RESTORED = Kind(
         number, step.path, "append", "results that began and ended since the last update, if any"
     ),
     run=_store_restored,
-    reads=yes,
+    reads=always,
 )
 
 
-def _drop_overdue(step: DropOverdue, task: Task) -> Done:
+def _drop_overdue(step: DropOverdue, task: Task) -> StepResult:
     task.ready()
     facts = CommitFacts(task.metadata())
-    return Done(drop_overdue(task.table, task.head, FOUND_BY[step.role], step.through, facts=facts, staged=task.staged))
+    return StepResult(drop_overdue(task.table, task.head, FOUND_BY[step.role], step.through, facts=facts, staged=task.staged))
 
 
 def _explained_drop(number: int, step: DropOverdue, _: Incoming) -> StepExplanation:
@@ -157,5 +157,5 @@ DROP_OVERDUE = Kind(
     describe=lambda step: f"drop old rows of {table_text(step.path)}",
     explain=_explained_drop,
     run=_drop_overdue,
-    goes_on=yes,  # rows of a failed view whose `keep` is over are dropped, too
+    runs_for_failed_views=always,  # rows of a failed view whose `keep` is over are dropped, too
 )

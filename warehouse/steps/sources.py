@@ -10,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from warehouse.ingest.files import LeftOut
-from warehouse.steps.ahead import Ahead
 from warehouse.steps.answers_source import AnswersSource
 from warehouse.steps.batch_commits import first_batch_commit, left_out_of, logged_batch_commit, unfinished_tables
 from warehouse.steps.coalesced_source import CoalescedSource
@@ -22,6 +21,7 @@ from warehouse.steps.joint_reading import read_together
 from warehouse.steps.node_source import NodeSource, move_of, node_tables
 from warehouse.steps.stream_source import stream_source
 from warehouse.steps.synopsis_source import SynopsisSource, lacks_files
+from warehouse.steps.work_ahead import WorkAhead
 from warehouse.storage.collecting import Together
 from warehouse.storage.recent_rows import recent_rows
 from warehouse.storage.scan import TableFiles
@@ -93,7 +93,7 @@ class Sources:
     _following: dict[str, SynopsisSource | AnswersSource | CoalescedSource] = field(default_factory=dict)
     _view_tables: dict[str, NodeTable] = field(default_factory=dict)
     _joint_synopses: Together = field(init=False)
-    _ahead: Ahead = field(init=False)
+    _ahead: WorkAhead = field(init=False)
 
     def __post_init__(self) -> None:
         """Start with no file list read."""
@@ -101,7 +101,7 @@ class Sources:
         recent_rows().begin()
         self._answers = JointAnswers(self.plan, lambda: [*self._open_answers()])
         self._joint_synopses = Together(self._companions)
-        self._ahead = Ahead(self._followers)
+        self._ahead = WorkAhead(self._followers)
 
     def of(self, name: str) -> Source:
         """Return the source of a table."""

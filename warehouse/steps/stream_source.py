@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from warehouse.ingest.files import LandingFile, LeftOut
     from warehouse.layout import Layout
     from warehouse.planning.steps import Plan, StreamPlan
-    from warehouse.steps.ahead import Ahead
+    from warehouse.steps.work_ahead import WorkAhead
     from warehouse.storage.scan import TableFiles
     from warehouse.storage.snapshot import DataFile
 
@@ -66,7 +66,7 @@ def stream_source(
     settings: Mapping[str, str],
     files: TableFiles,
     left_out: tuple[LeftOut, ...],
-    ahead: Ahead,
+    ahead: WorkAhead,
 ) -> StreamSource:
     """Return a stream's source, whose session has the stream's time zone and its table's key settings.
 
@@ -130,7 +130,7 @@ class StreamSource:
     archive_of: TableState | None
     left_out: tuple[LeftOut, ...]
     cache: Cache
-    ahead: Ahead
+    ahead: WorkAhead
     reads: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -165,12 +165,12 @@ class StreamSource:
         """
         if self.planned.archive_of is not None:
             return _archived(self)
-        if not any(group.files for group in self.planned.inputs) and _taking(self) is None:
+        if not any(group.files for group in self.planned.inputs) and _deferred_step(self) is None:
             return empty_batch(self.opened, self.columns)
-        return prepare(self._batch_source, few=self.is_few, asked=self._asked)
+        return prepare(self._batch_source, few=self.is_few, asked=self._wanted)
 
     @property
-    def _asked(self) -> Wanted:
+    def _wanted(self) -> Wanted:
         """What the driver asks of a large batch: the rows of the table, if it may write them; columns for a coalesced table."""
         own = [step for step in self.plan.steps if step.stream == self.stream.name]
         writes = any(isinstance(step, MoveWindow | RewriteCells) and not (step.former.aged or step.former.moved) for step in own)
@@ -181,7 +181,7 @@ class StreamSource:
     @property
     def is_few(self) -> bool:
         """Whether the update surely loads few enough rows for the driver."""
-        return _few_taken(self) and surely_few(self.stream.format, [file for _, files in self.groups() for file in files])
+        return _few_deferred(self) and surely_few(self.stream.format, [file for _, files in self.groups() for file in files])
 
     @property
     def _batch_source(self) -> BatchSource:
@@ -189,9 +189,9 @@ class StreamSource:
         move = WindowMove(
             k0=planned.k0, k=plan.slot, first=planned.first, anchor=plan.anchor, interval=plan.update_interval, clock=plan.clock
         )  # fmt: skip
-        judge = partial(_judged, source=self) if self._is_judged else None
+        judge = partial(_with_stored_fates, source=self) if self._needs_stored_fates else None
         waiting = sum(slot.rows for slot in self.state.deferred.waiting) if self.state and self.state.deferred else 0
-        return BatchSource(self.session, self.stream, planned.layout, move, self.groups(), _taken(self), judge, waiting)
+        return BatchSource(self.session, self.stream, planned.layout, move, self.groups(), _deferred_rows(self), judge, waiting)
 
     def few_rows(self) -> DataFrame | None:
         """Return the classified rows of the update as a frame, before any row is read; None if they are not for the driver.
@@ -205,7 +205,7 @@ class StreamSource:
         rows = classified(self._batch_source, few=True) if self.is_few else None
         return rows if rows is not None and can_be_collected(rows.schema) else None
 
-    def take(self, known: pa.Table) -> None:
+    def take_collected(self, known: pa.Table) -> None:
         """Take the rows of :meth:`few_rows`, which are read now.
 
         Raises
@@ -218,7 +218,7 @@ class StreamSource:
         vars(self)["batch"] = collected_batch(self.session, self.stream, known, files)
 
     @property
-    def _is_judged(self) -> bool:
+    def _needs_stored_fates(self) -> bool:
         """Whether stored rows may change the fate of a row."""
         changes = self.stream.changes
         return bool(self.planned.retried) or (changes is not None and not changes.retroactive)
@@ -320,7 +320,7 @@ def _archived(source: StreamSource) -> Batch:
         raise
 
 
-def _judged(rows: DataFrame, source: StreamSource) -> DataFrame:
+def _with_stored_fates(rows: DataFrame, source: StreamSource) -> DataFrame:
     """Return classified rows; stored rows change the fate of some."""
     if source.planned.retried:
         rows = _rejected_before(rows, source)
@@ -349,21 +349,21 @@ def _rejected_before(rows: DataFrame, source: StreamSource) -> DataFrame:
     return marked.where("_before OR _retried IS NULL").select(*kept)
 
 
-def _taking(source: StreamSource) -> MoveDeferred | None:
+def _deferred_step(source: StreamSource) -> MoveDeferred | None:
     """The step that takes rows out of the deferred table, if their slot has come."""
     own = (step for step in source.plan.steps if step.stream == source.planned.name)
     return next((step for step in own if isinstance(step, MoveDeferred) and step.taken), None)
 
 
-def _few_taken(source: StreamSource) -> bool:
+def _few_deferred(source: StreamSource) -> bool:
     """Whether the deferred rows whose slot has come, if there are any, are few enough for the driver."""
-    step = _taking(source)
+    step = _deferred_step(source)
     return step is None or few(source.files.files(step.path, step.base_version))
 
 
-def _taken(source: StreamSource) -> DataFrame | None:
+def _deferred_rows(source: StreamSource) -> DataFrame | None:
     """Rows of the deferred table whose slot has come."""
-    step = _taking(source)
+    step = _deferred_step(source)
     if step is None:
         return None
     own = [step for step in source.plan.steps if step.stream == source.planned.name]

@@ -25,7 +25,7 @@ from warehouse.layout import slot_sql
 from warehouse.steps.arrived_rows import ArrivedResults, ArrivedRows, FollowingSource
 from warehouse.steps.duck_rows import rows_in_duckdb
 from warehouse.steps.interval_rows import interval_rows
-from warehouse.steps.local_states import calculable, local_states, slot_of
+from warehouse.steps.local_states import local_states, same_in_both_engines, slot_of
 from warehouse.steps.node_source import move_of
 from warehouse.steps.spark_states import states_of
 from warehouse.storage.lookup import query_in_driver
@@ -73,8 +73,8 @@ class SynopsisSource(FollowingSource):
     together: Callable[[str], pa.Table] | None = None
 
     @property
-    def own(self) -> SynopsisPlan:
-        """The plan's entry for the synopsis."""
+    def table_plan(self) -> SynopsisPlan:
+        """The plan for the synopsis."""
         if self.planned.synopsis is None:
             raise TypeError(f"{self.planned.name} is no synopsis")
         return self.planned.synopsis
@@ -87,9 +87,9 @@ class SynopsisSource(FollowingSource):
     @property
     def opened(self) -> Callable[[], SparkSession]:
         """A function that returns this session."""
-        if self.own.view:
-            return self.anything if self.view is None else self.view().opened
-        return self.below().opened if self.own.arrives else self.anything
+        if self.table_plan.view:
+            return self.open_session if self.view is None else self.view().opened
+        return self.stream_source().opened if self.table_plan.arrives else self.open_session
 
     @property
     def columns(self) -> tuple[ColumnRecord, ...]:
@@ -104,12 +104,12 @@ class SynopsisSource(FollowingSource):
     @cached_property
     def batch(self) -> Batch:
         """The rows that the synopsis gains: a row for each group, so the driver has them, except for a large synopsis."""
-        if self.own.large:
+        if self.table_plan.large:
             return self._written_by_spark
         found = self._few
         if found is None and self.query is not None:
             found = self.query.toArrow() if self.together is None else self.together(self.planned.name)
-        if self.own.synopsis.levels:
+        if self.table_plan.synopsis.levels:
             found = self._with_intervals(found)
         return empty_batch(self.opened, self.columns) if found is None else placed_batch(found, self.opened)
 
@@ -122,7 +122,7 @@ class SynopsisSource(FollowingSource):
 
     def _with_intervals(self, gained: pa.Table | None) -> pa.Table | None:
         """Add the rows of longer intervals, which the driver merges from the rows of slots and from stored rows."""
-        own, plan = self.own, self.plan
+        own, plan = self.table_plan, self.plan
         state = self.last.table(self.planned.name) if self.last else None
         columns = self.columns
         names = [column.name for column in columns]
@@ -163,26 +163,26 @@ class SynopsisSource(FollowingSource):
     @property
     def alone(self) -> bool:
         """Whether its rows need a job of their own: a history is large, and is read once."""
-        return not self.own.arrives or self.own.history or self.own.carried or self.own.built
+        return not self.table_plan.arrives or self.table_plan.history or self.table_plan.carried or self.table_plan.built
 
     @property
     def commit_metadata(self) -> Mapping[str, object]:
         """The commit's metadata in addition to the counts: the first slot of its rows, if the synopsis had no rows before."""
         known = self.batch.known
-        first = pc.min(known[ARRIVED]).as_py() if self.own.opening and known is not None else None
-        lacking = {LACKING: True} if self.own.view and self.lacking() else {}
+        first = pc.min(known[ARRIVED]).as_py() if self.table_plan.opening and known is not None else None
+        lacking = {LACKING: True} if self.table_plan.view and self.lacking() else {}
         return lacking if first is None else {EARLIEST: first}
 
     @cached_property
     def _few(self) -> pa.Table | None:
         """The rows that the synopsis gains from few rows in the driver, by DuckDB; None if Spark must compute them."""
-        own, plan = self.own, self.plan
+        own, plan = self.table_plan, self.plan
         if not own.arrives or own.history or own.carried:
             return None
-        if not calculable(own.synopsis):
+        if not same_in_both_engines(own.synopsis):
             return None
         arrived = self._arrived
-        known = arrived.known() if isinstance(arrived, ArrivedResults) else self.below().batch.known
+        known = arrived.known() if isinstance(arrived, ArrivedResults) else self.stream_source().batch.known
         if known is None:
             return None
         until = slot_of("epoch_us(_exp)", plan.anchor, plan.update_interval)
@@ -198,7 +198,7 @@ class SynopsisSource(FollowingSource):
 
     def _placed_in_driver(self, rows: pa.Table) -> pa.Table:
         """Rows of the synopsis with the system's columns: they begin and end as :meth:`_ending` has them."""
-        own, plan = self.own, self.plan
+        own, plan = self.table_plan, self.plan
         slots = rows[ARRIVED].to_numpy()
         instant = pa.timestamp("us", tz="UTC")
         begins = pa.array(np.minimum(plan.anchor + slots * plan.update_interval, plan.window_time), pa.int64()).cast(instant)
@@ -215,13 +215,13 @@ class SynopsisSource(FollowingSource):
     @property
     def _within(self) -> str:
         """The condition by which a window can still reach a row of the synopsis: others are left out."""
-        own = self.own
+        own = self.table_plan
         first = self.planned.k0 + 1 if own.first_end is None else own.first_end
         live = f" AND {UNTIL} + {own.spare} > {first}" if own.synopsis.live else ""
         return f"{ARRIVED} + {own.slots} > {first}{live}"
 
     def _gained(self) -> Iterator[DataFrame]:
-        synopsis = self.own.synopsis
+        synopsis = self.table_plan.synopsis
         arrived = [*self._parts()]
         if arrived:
             rows = arrived[0]
@@ -229,7 +229,7 @@ class SynopsisSource(FollowingSource):
                 rows = rows.unionByName(part)
             yield self._ending(states_of(rows.where(self._within), synopsis, self.plan.epoch))
         state = self.last.table(self.planned.name) if self.last else None
-        if self.own.carried and state is not None:
+        if self.table_plan.carried and state is not None:
             stored = state.declaration.columns
             kept = self.files.read(self.session, state.path, state.version, stored, lambda _: True, rewritten=True)
             yield self._ending(_of_slots(kept, [column.name for column in stored]))
@@ -241,9 +241,9 @@ class SynopsisSource(FollowingSource):
         """
         plan = self.plan
         begins = f"timestamp_micros(least({plan.anchor}L + {ARRIVED} * {plan.update_interval}L, {plan.window_time}L))"
-        last = f"{ARRIVED} + {self.own.slots}L"
-        if self.own.synopsis.live:
-            last = f"least({last}, {UNTIL} + {self.own.spare}L)"
+        last = f"{ARRIVED} + {self.table_plan.slots}L"
+        if self.table_plan.synopsis.live:
+            last = f"least({last}, {UNTIL} + {self.table_plan.spare}L)"
         slot = f"greatest({last}, {plan.slot}L + 1L)"
         ends = f"timestamp_micros(least({plan.anchor}L + {slot} * {plan.update_interval}L, {NEVER}L))"
         names = [f"0L AS {LEVEL}" if column.name == LEVEL else quoted(column.name) for column in self.columns]
@@ -254,7 +254,7 @@ class SynopsisSource(FollowingSource):
 
         Lists of several slots that become one stay apart: each is of a batch of its own. Longer intervals are left out.
         """
-        plan, (anchor, interval) = self.plan, self.own.former_grid or (self.plan.anchor, self.plan.update_interval)
+        plan, (anchor, interval) = self.plan, self.table_plan.former_grid or (self.plan.anchor, self.plan.update_interval)
         containing = {
             name: slot_sql(f"timestamp_micros({anchor}L + {name} * {interval}L)", plan.anchor, plan.update_interval)
             for name in (ARRIVED, UNTIL, *PARTS)
@@ -269,15 +269,15 @@ class SynopsisSource(FollowingSource):
     @cached_property
     def _arrived(self) -> ArrivedRows | ArrivedResults:
         """Where its rows come from."""
-        own = self.own
+        own = self.table_plan
         if self.view is not None:
             return ArrivedResults(own, self.view())
         stream, live = own.synopsis.source, own.synopsis.live
-        return ArrivedRows(self.plan, own, stream, self.last, self.files, self.below, lambda: self.session, live=live)
+        return ArrivedRows(self.plan, own, stream, self.last, self.files, self.stream_source, lambda: self.session, live=live)
 
     def _parts(self) -> Iterator[DataFrame]:
         """Yield arrived rows: the columns of the stream, the slots of arrival and expiration, and the slots of parts."""
-        named = {UNTIL: "_exp"} | dict(zip(PARTS, map(quoted, self.own.synopsis.parts or ()), strict=False))
+        named = {UNTIL: "_exp"} | dict(zip(PARTS, map(quoted, self.table_plan.synopsis.parts or ()), strict=False))
         slots = [f"{slot_sql(sql, self.plan.anchor, self.plan.update_interval)} AS {name}" for name, sql in named.items()]
         for part in self._arrived.parts():
             yield part.selectExpr("*", *slots)

@@ -105,7 +105,7 @@ def node_state(outcome: Outcome, planned: NodePlan) -> TableState:
         version = table.version
         partitions = moved_partitions(partitions, [table.commits[number] for number in sorted(table.commits)])
     restored = _side(outcome, StoreRestored, planned.name, before.restored if before else None)
-    failed = outcome.given_up.get(planned.name)
+    failed = outcome.failed_views.get(planned.name)
     if failed is not None and before is not None and before.view is not None and not _emptied(outcome, path):
         return replace(  # the table is as it was declared before
             before,

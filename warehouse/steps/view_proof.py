@@ -75,7 +75,7 @@ def prove_first_builds(sources: Sources, now: int) -> None:
         return
     built = [each for each in plan.nodes if each.first and not each.node.hidden and each.name == each.view]
     proofs = {each.name: _proof(sources, each) for each in built if not sources.failed.includes(each.name)}
-    same = _same([proof for proof in proofs.values() if proof is not None])
+    same = _surely_equal([proof for proof in proofs.values() if proof is not None])
     for planned in built:
         if sources.failed.includes(planned.name):
             continue
@@ -116,10 +116,10 @@ def _proof(sources: Sources, planned: NodePlan) -> _Proof | None:
     return _Proof(planned.view, question, nodes, inputs.session, tables, names, plan.window_time)
 
 
-def _same(proofs: Sequence[_Proof]) -> set[str]:
+def _surely_equal(proofs: Sequence[_Proof]) -> set[str]:
     """The views that surely equal their queries, found by one job; a view whose query fails is left out."""
     same: set[str] = set()
-    for several in _parts(proofs):
+    for several in _jobs(proofs):
         try:
             given = {proof.view: proof.comparison() for proof in several}
             counts = [found.differing(view) for view, found in given.items() if isinstance(found, Comparison)]
@@ -130,7 +130,7 @@ def _same(proofs: Sequence[_Proof]) -> set[str]:
     return same
 
 
-def _parts(proofs: Sequence[_Proof]) -> Iterator[Sequence[_Proof]]:
+def _jobs(proofs: Sequence[_Proof]) -> Iterator[Sequence[_Proof]]:
     """Yield the proofs of each job: views of many rows, for which Spark generates code, apart from views of few rows."""
     alike: dict[str | None, list[_Proof]] = defaultdict(list)
     for proof in proofs:

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from warehouse.aggregates.synopses import Synopsis
     from warehouse.planning.following import SynopsisRead
 
-__all__ = ["Reach", "WindowRun"]
+__all__ = ["WindowBounds", "WindowRun"]
 
-_KEPT = 2_000_000
+_MOST_SHARED = 2_000_000
 """Merged states that are calculated for others, too; more of them are calculated when their turn comes."""
 
 
-class Reach(NamedTuple):
+class WindowBounds(NamedTuple):
     """Which rows of a synopsis a window has: the rows of its slots; over live rows, only rows that live after the slot ``after``.
 
     The others are the first slots of the inputs of a join.
@@ -67,34 +67,34 @@ class WindowRun:
 
     stored: Callable[[duckdb.DuckDBPyConnection, str], str]
     synopsis: Callable[[str], Synopsis]
-    asked: Callable[[str], Collection[Reach]] = lambda _: ()
-    pieces: Callable[[str, Reach], Iterable[Piece]] = lambda _, reach: cover(reach.first, reach.end, 0)
+    asked: Callable[[str], Collection[WindowBounds]] = lambda _: ()
+    pieces: Callable[[str, WindowBounds], Iterable[Piece]] = lambda _, window: cover(window.first, window.end, 0)
     passes: int = 0
-    _keys: dict[str, dict[Reach, int]] = field(default_factory=dict)
+    _keys: dict[str, dict[WindowBounds, int]] = field(default_factory=dict)
 
     @cached_property
     def connection(self) -> duckdb.DuckDBPyConnection:
         """A connection of its own to a database in memory."""
         return driver_connection()
 
-    def prepare(self, reads: Sequence[SynopsisRead], reaches: Sequence[Sequence[Reach]]) -> None:
+    def prepare(self, reads: Sequence[SynopsisRead], bounds: Sequence[Sequence[WindowBounds]]) -> None:
         """Make the tables ``synopsis_i`` that an aggregate's answers are merged from.
 
         Parameters
         ----------
         reads
             Its synopses.
-        reaches
+        bounds
             For each of them, the windows that are due by their places.
 
         """
-        own: dict[str, dict[Reach, None]] = {}
-        for read, asked in zip(reads, reaches, strict=True):
+        own: dict[str, dict[WindowBounds, None]] = {}
+        for read, asked in zip(reads, bounds, strict=True):
             for table in read.tables:
                 own.setdefault(table, {}).update(dict.fromkeys(asked))
         for table, wanted in own.items():
             self._merge(table, list(wanted))
-        for number, (read, asked) in enumerate(zip(reads, reaches, strict=True)):
+        for number, (read, asked) in enumerate(zip(reads, bounds, strict=True)):
             placed = [self._placed(f"placed_{number}_{place}", table, asked) for place, table in enumerate(read.tables)]
             query = f"SELECT * FROM {placed[0]}"
             if read.less:
@@ -102,40 +102,40 @@ class WindowRun:
                 query = subtracted(read.synopsis, read.states, PLACE, terms)
             self.connection.execute(f"CREATE OR REPLACE TEMP VIEW synopsis_{number} AS {query}")
 
-    def _placed(self, view: str, table: str, reaches: Sequence[Reach]) -> str:
+    def _placed(self, view: str, table: str, bounds: Sequence[WindowBounds]) -> str:
         """Make the view of a synopsis's merged windows by the places of the windows, and return its name."""
         keys = self._keys[table]
-        places = {PLACE: range(len(reaches)), KEY: [keys[reach] for reach in reaches]}
+        places = {PLACE: range(len(bounds)), KEY: [keys[window] for window in bounds]}
         self.connection.register(f"{view}_keys", pa.table({name: pa.array(each, pa.int64()) for name, each in places.items()}))
         query = f"SELECT p.{PLACE}, w.* EXCLUDE ({KEY}) FROM {view}_keys AS p JOIN {quoted(table)} AS w USING ({KEY})"
         self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {view} AS {query}")
         return view
 
-    def _merge(self, table: str, reaches: Sequence[Reach]) -> None:
+    def _merge(self, table: str, bounds: Sequence[WindowBounds]) -> None:
         """Merge windows of a synopsis, unless all of them are merged."""
-        if self._keys.get(table, {}).keys() >= set(reaches):
+        if self._keys.get(table, {}).keys() >= set(bounds):
             return
         connection, synopsis = self.connection, self.synopsis(table)
         connection.execute(f"CREATE OR REPLACE TEMP VIEW stored AS {self.stored(connection, table)}")
-        every = list(dict.fromkeys((*reaches, *self.asked(table))))
-        if len(every) > len(reaches) and self._much(synopsis, len(every)):
-            every = list(reaches)
-        numbered = [(key, *reach) for key, reach in enumerate(every)]
+        every = list(dict.fromkeys((*bounds, *self.asked(table))))
+        if len(every) > len(bounds) and self._exceeds_limit(synopsis, len(every)):
+            every = list(bounds)
+        numbered = [(key, *window) for key, window in enumerate(every)]
         columns = dict(zip((KEY, "_first", "_end", "_after", *FIRSTS), zip(*numbered, strict=True), strict=True))
         connection.register("windows", pa.table({name: pa.array(each, pa.int64()) for name, each in columns.items()}))
         if synopsis.levels:
-            connection.register("pieces", pieces_table([[*self.pieces(table, reach)] for reach in every]))
+            connection.register("pieces", pieces_table([[*self.pieces(table, window)] for window in every]))
         connection.execute(f"CREATE OR REPLACE TEMP TABLE {quoted(table)} AS {windowed(synopsis)}")
         self.passes += 1
-        self._keys[table] = {reach: key for key, reach in enumerate(every)}
+        self._keys[table] = {window: key for key, window in enumerate(every)}
 
-    def _much(self, synopsis: Synopsis, windows: int) -> bool:
+    def _exceeds_limit(self, synopsis: Synopsis, windows: int) -> bool:
         """Whether so many windows may have more groups and values than are kept for others."""
-        if self._counted("SELECT count(*) FROM stored") * windows <= _KEPT:
+        if self._counted("SELECT count(*) FROM stored") * windows <= _MOST_SHARED:
             return False
         groups = [quoted(name) for name, _ in synopsis.group_by] + ([] if synopsis.counted is None else [VALUE])
         distinct = f"SELECT count(*) FROM (SELECT DISTINCT {', '.join(groups)} FROM stored)"
-        return bool(groups) and self._counted(distinct) * windows > _KEPT
+        return bool(groups) and self._counted(distinct) * windows > _MOST_SHARED
 
     def _counted(self, query: str) -> int:
         return int(self.connection.sql(query).fetchall()[0][0])

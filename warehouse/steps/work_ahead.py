@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["Ahead", "Follower"]
+__all__ = ["Follower", "WorkAhead"]
 
 
 class Follower(Protocol):
@@ -30,7 +30,7 @@ class Follower(Protocol):
 
 
 @dataclass(eq=False)
-class Ahead:
+class WorkAhead:
     """The work ahead of a plan; ``followers`` gives the coalesced tables of a stream whose steps are still to be done."""
 
     followers: Callable[[str], Iterable[Follower]]
