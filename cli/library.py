@@ -289,7 +289,7 @@ def _observer(step: Step | None) -> Observer:
 
 def _foreign(warehouse: Warehouse) -> tuple[str, ...]:
     from warehouse.epochs.journal import newest_epoch
-    from warehouse.operations.standing import foreign_notes
+    from warehouse.operations.standing_still import foreign_notes
 
     last = newest_epoch(warehouse.root)
     return () if last is None else tuple(each.message for each in foreign_notes(warehouse.root, last))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from warehouse.operations.restate import RestateReport
     from warehouse.operations.rollback import RollbackReport
     from warehouse.operations.run import Turn
-    from warehouse.operations.space import VacuumReport
+    from warehouse.operations.unneeded_files import VacuumReport
     from warehouse.operations.update import UpdateReport
     from warehouse.planning.inputs import LandingFacts
     from warehouse.planning.steps import Plan

@@ -227,9 +227,9 @@ class Warehouse(WritingProject):
 
         """
         from warehouse.advice.coalescing import advise_coalesced  # noqa: PLC0415 - nothing else needs it
-        from warehouse.operations.settled import settled  # noqa: PLC0415 - same
+        from warehouse.operations.decided_catalog import decided_catalog  # noqa: PLC0415 - same
 
-        return advise_coalesced(self._newest(None), settled(self.catalog, self.root), table)
+        return advise_coalesced(self._newest(None), decided_catalog(self.catalog, self.root), table)
 
     # --- facts about the warehouse ---
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from warehouse.operations.restate import RestateReport
     from warehouse.operations.rollback import RollbackReport
     from warehouse.operations.run import RunClock, Turn
-    from warehouse.operations.space import VacuumReport
     from warehouse.operations.undo import Undone
+    from warehouse.operations.unneeded_files import VacuumReport
     from warehouse.operations.update import UpdateReport
     from warehouse.operations.verification import ViewVerdict
     from warehouse.planning.first_run import Sample
@@ -239,10 +239,10 @@ class WritingProject(OpenProject):
             When there is no such view, it has no budget, or it cannot be maintained.
 
         """
-        from warehouse.operations.complete import complete, looked_at  # noqa: PLC0415 - reading does without
+        from warehouse.operations.complete import complete, owed_results  # noqa: PLC0415 - reading does without
 
         if dry_run:
-            return looked_at(self._context(observer, spark), view)
+            return owed_results(self._context(observer, spark), view)
         time_left = time_given(within)
         end = None if time_left is None else time.monotonic_ns() // 1000 + time_left
         out_of_time = (lambda: False) if end is None else (lambda: time.monotonic_ns() // 1000 >= end)

@@ -9,7 +9,7 @@ from warehouse.cli.outcome import render_report
 from warehouse.cli.reports import of_plan, of_update, of_vacuum
 from warehouse.epochs.records import Counts, Epoch, StepSeconds
 from warehouse.ingest.files import LandingFile, LeftOut
-from warehouse.operations.space import VacuumReport
+from warehouse.operations.unneeded_files import VacuumReport
 from warehouse.operations.update import UpdateReport
 from warehouse.planning.inputs import LandingFacts
 from warehouse.planning.steps import Plan

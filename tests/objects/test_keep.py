@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tests.operations.projects import csv, row
 from warehouse.checking.check import check
-from warehouse.operations.space import GRACE
+from warehouse.operations.unneeded_files import GRACE
 from warehouse.time import HOUR
 
 if TYPE_CHECKING:

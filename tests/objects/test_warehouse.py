@@ -15,7 +15,7 @@ from tests.operations.projects import Project, csv, row, stream
 from warehouse.catalog.places import ProblemReport, root_path
 from warehouse.checking.check import check
 from warehouse.epochs.journal import read_epoch
-from warehouse.operations.space import GRACE
+from warehouse.operations.unneeded_files import GRACE
 from warehouse.operations.update import UpdateOptions
 from warehouse.project import Warehouse
 from warehouse.serving import Reader

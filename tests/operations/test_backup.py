@@ -20,7 +20,7 @@ from warehouse.epochs.view_findings import ViewFinding, last_verified, note_veri
 from warehouse.errors import BackupError, StorageFailedError
 from warehouse.objects.path import ObjectPath
 from warehouse.operations.backup import back_up, read_backup, verify
-from warehouse.operations.space import retire, sweep, trim_logs
+from warehouse.operations.unneeded_files import retire, sweep, trim_logs
 from warehouse.planning.inputs import stream_inputs
 from warehouse.project import Warehouse
 from warehouse.storage.checkpoints import checkpoint

@@ -29,7 +29,7 @@ from warehouse.epochs.journal import epoch_path, plan_path
 from warehouse.epochs.points import Moment, Point
 from warehouse.errors import RecordDamagedError, SparkLostError, StorageFailedError, TornRecordError, WarehouseError
 from warehouse.operations.damaged_epoch import set_aside_damaged
-from warehouse.operations.space import GRACE
+from warehouse.operations.unneeded_files import GRACE
 from warehouse.publishing.database import DATABASE
 from warehouse.publishing.difference import difference
 from warehouse.publishing.live.log import newest_state

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.epochs.journal import epoch_numbers, epoch_path, write_record
 from warehouse.epochs.records import Epoch
-from warehouse.operations.space import retire
+from warehouse.operations.unneeded_files import retire
 from warehouse.time import DAY, HOUR
 
 from .projects import ANCHOR

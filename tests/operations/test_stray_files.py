@@ -15,7 +15,7 @@ from warehouse.epochs.journal import newest_epoch, numbers, record_path
 from warehouse.epochs.known import keep_ledger, prune_ledgers
 from warehouse.operations.backup import back_up, verify
 from warehouse.operations.migrate import MigrationRequest
-from warehouse.operations.space import forget_past
+from warehouse.operations.unneeded_files import merge_ledgers
 from warehouse.project import Warehouse
 from warehouse.publishing.live.log import LIVE, newest_state
 from warehouse.publishing.live.publish import live_rules, purge
@@ -66,7 +66,7 @@ def test_no_stray_file_stops_a_verb_that_needs_no_spark(name: str, tmp_path: Pat
     frozen.updater().repair()
     sprinkle(frozen.root)
     purge(frozen.root, newest, live_rules(frozen.updater().catalog))
-    forget_past(frozen.root)
+    merge_ledgers(frozen.root)
     prune_ledgers(frozen.root, newest.number)
     with Warehouse(frozen.directory, frozen.root) as warehouse:
         warehouse.metrics()

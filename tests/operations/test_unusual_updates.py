@@ -24,7 +24,7 @@ from warehouse.errors import (
     UsageError,
 )
 from warehouse.ingest.landing import listed_files
-from warehouse.operations.space import GRACE
+from warehouse.operations.unneeded_files import GRACE
 from warehouse.storage.entries import entry_path
 from warehouse.time import DAY, HOUR
 

@@ -10,7 +10,7 @@ from tests.operations.projects import Project
 from warehouse.catalog.declaration import declaration
 from warehouse.epochs.records import FormerLayout, Partition, TableState
 from warehouse.layout import OVERFLOW_BLOCK, Layout, migrated, resolve
-from warehouse.planning.former_layouts import former_cells, still_there
+from warehouse.planning.former_layouts import former_cells, remaining_layouts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +45,7 @@ def test_without_a_former_layout_nothing_is_done(plain: Project) -> None:
     assert former_cells(None, 4, 5).leaving == frozenset()
     migrating = table(plain, NOREBUILD)
     assert former_cells(migrating, 4, 5).leaving == frozenset()
-    assert still_there(migrating.former, migrating.partitions) == ()
+    assert remaining_layouts(migrating.former, migrating.partitions) == ()
 
 
 def test_blocks_that_are_past_leave_unread(plain: Project) -> None:

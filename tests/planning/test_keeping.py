@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warehouse.planning.keeping import SHARES, noted, overdue_epoch, younger
+from warehouse.planning.keeping import SHARES, marks_after, overdue_epoch, with_mark
 from warehouse.time import DAY, MINUTE
 
 if TYPE_CHECKING:
@@ -35,11 +35,11 @@ def test_nothing_younger_leaves_and_nothing_older_stays(keep: int, steps: list[t
             gone = {each: found for each, found in there.items() if each <= through}
             assert all(found + keep <= now for found in gone.values())
             there = {each: found for each, found in there.items() if each > through}
-            marks = younger(marks, through)
+            marks = marks_after(marks, through)
         assert all(found > now - keep - keep / SHARES - 1 for found in there.values())
         if finds:
             there[epoch] = now
-            marks = noted(marks, epoch, now, keep)
+            marks = with_mark(marks, epoch, now, keep)
         assert len(marks) <= 2 * (SHARES + 1) + 2
         assert [mark.epoch for mark in marks] == sorted({mark.epoch for mark in marks})
 
@@ -49,7 +49,7 @@ def test_a_clock_that_is_set_back_makes_no_row_older(instants: list[int], keep: 
     """The instants of marks do not go back, and none is before its rows were found."""
     marks: tuple[AgeMark, ...] = ()
     for epoch, instant in enumerate(instants):
-        marks = noted(marks, epoch, instant, keep)
+        marks = with_mark(marks, epoch, instant, keep)
         assert marks[-1].epoch == epoch
         assert marks[-1].at >= instant
         assert [mark.at for mark in marks] == sorted(mark.at for mark in marks)
@@ -61,12 +61,12 @@ def test_most_updates_commit_nothing_for_it() -> None:
     for minute in range(1, 30 * 1440):
         through = overdue_epoch(marks, keep, minute * MINUTE)
         if through is not None:
-            marks, steps = younger(marks, through), steps + 1
-        marks = noted(marks, minute, minute * MINUTE, keep)
+            marks, steps = marks_after(marks, through), steps + 1
+        marks = with_mark(marks, minute, minute * MINUTE, keep)
     assert 12 <= steps <= 16
 
 
 @pytest.mark.parametrize("now", [0, 10**15])
 def test_forever(now: int) -> None:
     """Without a bound nothing is ever overdue."""
-    assert overdue_epoch(noted((), 3, 0, 1), None, now) is None
+    assert overdue_epoch(with_mark((), 3, 0, 1), None, now) is None

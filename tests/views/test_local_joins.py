@@ -13,7 +13,7 @@ from warehouse.views.algebra import Equality, Join, Scan
 from warehouse.views.costs.chosen_order import InputStatistics
 from warehouse.views.maintenance import joins
 from warehouse.views.maintenance.driver_rows import DriverRows
-from warehouse.views.maintenance.joins import ArrivedSide, Earlier, JoinInputs, joined, local_results
+from warehouse.views.maintenance.joins import ArrivedSide, EarlierSide, JoinInputs, joined, local_results
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ SINCE = 1_000
 KEYS = ["x", "y", "z", None]
 
 
-class Before(Earlier):
+class Before(EarlierSide):
     """Rows from before, as a table of few would give them."""
 
     def __init__(self, rows: pa.Table) -> None:

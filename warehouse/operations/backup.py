@@ -143,7 +143,7 @@ def back_up(
             raise nothing_loaded(root, "there is nothing to back up")
         _clear(target)
         try:
-            files, linked = _take(root, configuration, newest, target, copy=copy, after=after)
+            files, linked = _copy_epoch(root, configuration, newest, target, copy=copy, after=after)
         except (FileNotFoundError, EpochVacuumedError, MissingPartError) as error:
             what = f"{error.filename} is missing" if isinstance(error, FileNotFoundError) else str(error)
             if (newest.number, what) in seen and newest.number in numbers(root, "epoch"):  # nobody took it away
@@ -181,7 +181,7 @@ def _clear(target: Path) -> None:
             path.unlink()
 
 
-def _take(
+def _copy_epoch(
     root: Path, configuration: Path, epoch: Epoch, target: Path, *, copy: bool, after: Callable[[str], None]
 ) -> tuple[tuple[BackupFile, ...], int]:
     taken, linked = [], 0

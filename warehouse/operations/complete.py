@@ -14,7 +14,7 @@ from warehouse.epochs.journal import newest_epoch, nothing_loaded
 from warehouse.errors import ConfigurationError, Problem, UnknownNameError, UsageError
 from warehouse.operations.context import WriteContext, locked
 from warehouse.operations.execution import begin, finish, require_unchanged_declarations
-from warehouse.operations.standing import behind
+from warehouse.operations.standing_still import behind
 from warehouse.planning.declared_nodes import nodes_above, sound_nodes, with_columns
 from warehouse.planning.node_plans import unbuilt
 from warehouse.planning.plan import make_plan
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from warehouse.planning.steps import NodePlan, Plan
     from warehouse.promise.units import Ledger
 
-__all__ = ["CHUNK", "CompletionReport", "complete", "looked_at"]
+__all__ = ["CHUNK", "CompletionReport", "complete", "owed_results"]
 
 CHUNK = 1_000_000
 """Results of a chunk, where the view's own budget is not larger: between two chunks an update can begin."""
@@ -59,7 +59,7 @@ class CompletionReport:
         return tuple({state.view.view: state.view.failed for state in tables if state.view and state.view.failed}.items())
 
 
-def looked_at(context: WriteContext, view: str) -> CompletionReport:
+def owed_results(context: WriteContext, view: str) -> CompletionReport:
     """Return the results that a view owes, without making any and without the writer lock.
 
     Raises

@@ -11,7 +11,7 @@ from warehouse.epochs.journal import newest_epoch
 from warehouse.epochs.lock import announce, jvm_lock_path, keep_jvm_lock, writer_lock
 from warehouse.epochs.points import Moment, Observer, Point, nobody
 from warehouse.errors import LockHeldError, WarehouseError
-from warehouse.operations.settled import settled
+from warehouse.operations.decided_catalog import decided_catalog
 from warehouse.planning.inputs import stream_inputs
 from warehouse.storage.failures import passing_failure
 from warehouse.storage.session import release_lock
@@ -68,7 +68,7 @@ class WriteContext:
     @property
     def catalog(self) -> Catalog:
         """The declarations in force, with coalesced tables for which that was decided as lazy ones."""
-        return settled(self.declared, self.root)
+        return decided_catalog(self.declared, self.root)
 
     def observe(self, point: Point, epoch: int = -1, text: str = "") -> None:
         """Call the observer; ``epoch`` is -1 before a plan has a number."""

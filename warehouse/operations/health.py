@@ -13,9 +13,9 @@ from warehouse.epochs.lock import running
 from warehouse.epochs.view_findings import open_findings
 from warehouse.errors import RecordDamagedError, WarehouseError
 from warehouse.health import Arrivals, Facts, TableFacts
+from warehouse.operations.decided_catalog import decided_catalog
 from warehouse.operations.erasure.overdue import overdue
-from warehouse.operations.settled import settled
-from warehouse.operations.standing import foreign_notes, stopped_of
+from warehouse.operations.standing_still import foreign_notes, stopped_of
 from warehouse.planning.steps import Plan
 from warehouse.serving.staleness import stale_tables
 from warehouse.serving.visible_tables import visible
@@ -197,6 +197,6 @@ def _layouts(catalog: Catalog, reader: Reader, recent: RecentEpochs, now: int) -
             target_file_size=catalog.target_file_size,
             recent=recent,
         )
-        return signs if not catalog.coalesced else (*signs, *switch_signs(reader, settled(catalog, catalog.root)))
+        return signs if not catalog.coalesced else (*signs, *switch_signs(reader, decided_catalog(catalog, catalog.root)))
     except (WarehouseError, OSError) as error:
         return (("", f"whether layouts still fit is not known: {error}"),)

@@ -1,7 +1,8 @@
-"""Coalesced tables without files under another grid of times: of equal points the first loaded one counts, by its slot.
+"""Refuses a migration to another grid of times if it would change the rows of coalesced tables without files.
 
-New slots follow from the points' own times, so points of one group and time get the same slot, and of these the smallest values
-count. A table whose rows would change by this has to be stored first.
+Of points of one group and time the one that was loaded first counts, and load slots show which this is. A new grid of times
+derives load slots from the points' own times: these points then have the same slot, and the smallest values count. A table whose
+rows would change by this must be stored first.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ __all__ = ["require_no_load_order"]
 
 
 def require_no_load_order(root: Path, last: Epoch) -> None:
-    """Refuse to count slots again where that would change the rows of a table without files.
+    """Raise an error if new slots would change the rows of a table without files.
 
     Raises
     ------
@@ -38,7 +39,7 @@ def require_no_load_order(root: Path, last: Epoch) -> None:
         return
     with Reader(root, last) as reader:
         for table in last.lazy:
-            if reader.retrying(lambda pin: _rests_on_slots(pin, reader, table)):  # noqa: B023 - called at once
+            if reader.retrying(lambda pin: _depends_on_slots(pin, reader, table)):  # noqa: B023 - called at once
                 raise MigrationError(
                     table.name,
                     "of points of one group and time, the one that was loaded first counts, and this order is lost once slots "
@@ -47,8 +48,8 @@ def require_no_load_order(root: Path, last: Epoch) -> None:
                 )
 
 
-def _rests_on_slots(pin: Pin, reader: Reader, table: LazyTable) -> bool:
-    """Whether the rows are others when all points have the same slot."""
+def _depends_on_slots(pin: Pin, reader: Reader, table: LazyTable) -> bool:
+    """Whether the rows would differ if all points had the same slot."""
     tau, stream = pin.epoch.window_time, pin.epoch.table(table.definition.source)
     if stream is None:
         return False

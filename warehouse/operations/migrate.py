@@ -11,7 +11,7 @@ from warehouse.operations.context import WriteContext, locked
 from warehouse.operations.execution import begin, finish, write_epoch
 from warehouse.operations.migration import MigratedTable, Migration, MigrationReport, MigrationRequest
 from warehouse.operations.publication import publish_if_behind
-from warehouse.operations.standing import behind
+from warehouse.operations.standing_still import behind
 from warehouse.operations.switching import switch, switched_table
 from warehouse.planning.declared_nodes import declared_nodes
 

@@ -10,7 +10,7 @@ import msgspec
 from warehouse.errors import ForeignChangeError
 from warehouse.operations.execution import CurrentState, begin, settle_foreign
 from warehouse.operations.giving_up import give_up
-from warehouse.operations.standing import StandingStill, standing_still, stopped_of
+from warehouse.operations.standing_still import StandingStill, standing_still, stopped_of
 from warehouse.planning.aggregate_plans import without_history
 from warehouse.planning.coalesced_plans import without_points
 from warehouse.planning.declared_nodes import sound_nodes, with_columns

@@ -9,7 +9,7 @@ from warehouse.epochs.journal import newest_epoch
 from warehouse.errors import RecordDamagedError
 from warehouse.operations.execution import CurrentState, recorded_plan, require_unchanged_declarations
 from warehouse.operations.next_epoch import catch_up_slots, tables_standing_still
-from warehouse.operations.standing import stopping
+from warehouse.operations.standing_still import stopping
 from warehouse.operations.window_times import new_slots, require_live_rows, target_slot
 from warehouse.planning.declared_nodes import sound_nodes
 from warehouse.planning.inputs import Excluded, LandingFacts, landing_facts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warehouse.operations.space import GRACE, VacuumReport
+from warehouse.operations.unneeded_files import GRACE, VacuumReport
 
 if TYPE_CHECKING:
     from warehouse.epochs.records import Epoch

@@ -11,7 +11,7 @@ from warehouse.epochs.journal import nothing_loaded
 from warehouse.errors import ConfigurationError, Problem, UnknownNameError, UsageError
 from warehouse.operations.context import WriteContext, locked
 from warehouse.operations.execution import begin, finish, require_unchanged_declarations
-from warehouse.operations.standing import behind
+from warehouse.operations.standing_still import behind
 from warehouse.planning.declared_nodes import sound_nodes, with_columns
 from warehouse.planning.plan import make_plan
 from warehouse.planning.restoring import Restoring

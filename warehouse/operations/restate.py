@@ -24,7 +24,7 @@ from warehouse.operations.execution import begin, finish
 from warehouse.operations.next_epoch import load_files_left
 from warehouse.operations.restate_plan import ChangedDeclaration, restate_base, restate_plan
 from warehouse.operations.restated_files import Reread, loaded_since, rejected_before
-from warehouse.operations.standing import behind
+from warehouse.operations.standing_still import behind
 from warehouse.planning.coalesced_plans import coalesced_of
 from warehouse.planning.declared_nodes import declared_nodes, nodes_above, with_columns
 from warehouse.planning.node_plans import unbuilt

@@ -73,7 +73,7 @@ def restate_base(
             states.append(replace(_restored(restoring, state, found.since), stopped=None))
         elif (state.synopsis or state.coalesced) is not None and state.followed in {table, *above} and found.retried is None:
             states.append(_restored(restoring, state, found.since))
-        elif state.view is not None and (state.view.spare_of or state.name) in above and _begins_again(state.view, found):
+        elif state.view is not None and (state.view.spare_of or state.name) in above and _is_rebuilt(state.view, found):
             states.append(restoring.rebuilt(state))
         else:
             states.append(state)
@@ -81,7 +81,7 @@ def restate_base(
     return Base(epoch, tuple(restoring.steps), rejected)
 
 
-def _begins_again(view: ViewRecord, found: Reread) -> bool:
+def _is_rebuilt(view: ViewRecord, found: Reread) -> bool:
     """Whether a view above is rebuilt. Retried rows have a load slot whose units a view under a budget has made already."""
     return found.retried is None or view.ledger is not None
 

@@ -21,13 +21,13 @@ from warehouse.ingest.known import differing_files
 from warehouse.ingest.landing import Known
 from warehouse.operations.context import WriteContext, locked
 from warehouse.operations.execution import begin, finish, require_unchanged_declarations
-from warehouse.operations.standing import stopped_of
+from warehouse.operations.standing_still import stopped_of
 from warehouse.planning.coalesced_plans import without_points
 from warehouse.planning.declared_nodes import declared_nodes, with_columns
 from warehouse.planning.inputs import landed_before, present
 from warehouse.planning.node_plans import unbuilt
 from warehouse.planning.plan import StreamInput, make_plan
-from warehouse.planning.restoring import Restoring, lost_of
+from warehouse.planning.restoring import Restoring, missing_files_of
 from warehouse.time import format_instant
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _target_epoch(root: Path, newest: Epoch, number: int) -> Epoch:
             f"of window time {since}",
         )
     target = read_epoch(root, number)
-    lost = lost_of(root, target)
+    lost = missing_files_of(root, target)
     if lost:
         raise MissingPartError(
             f"epoch {number} names {len(lost)} file(s) that are not there or damaged ({', '.join(lost[:3])}); nothing was "

@@ -16,7 +16,7 @@ from warehouse.operations.context import WriteContext, locked
 from warehouse.operations.execution import finish, write_epoch
 from warehouse.operations.migration import MigrationReport, MigrationRequest
 from warehouse.operations.next_epoch import next_epoch
-from warehouse.operations.standing import stopped_of
+from warehouse.operations.standing_still import stopped_of
 from warehouse.planning.declared_nodes import sound_nodes
 from warehouse.planning.lazy_tables import lazy_table, lazy_tables
 from warehouse.serving import Reader

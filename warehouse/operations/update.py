@@ -23,7 +23,7 @@ from warehouse.operations.next_epoch import (
     tables_standing_still,
 )
 from warehouse.operations.publication import free_live_tables, publish_if_behind
-from warehouse.operations.space import VacuumReport, retire, sweep, trim_logs
+from warehouse.operations.unneeded_files import VacuumReport, retire, sweep, trim_logs
 from warehouse.operations.window_times import UpdateOptions, new_slots, require_live_rows, target_slot
 from warehouse.planning.declared_nodes import sound_nodes
 from warehouse.storage.store import store_of

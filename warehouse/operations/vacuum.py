@@ -10,7 +10,7 @@ from warehouse.operations.context import WriteContext, locked
 from warehouse.operations.execution import finish, recorded_plan
 from warehouse.operations.landing_archive import archive_loaded
 from warehouse.operations.publication import free_live_tables, publish_if_behind
-from warehouse.operations.space import GRACE, VacuumReport, retire, sweep, tidy_records, trim_logs
+from warehouse.operations.unneeded_files import GRACE, VacuumReport, retire, sweep, tidy_records, trim_logs
 from warehouse.publishing.live.publish import free, live_rules
 from warehouse.steps.foreign import foreign_changes
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from warehouse.ingest.files import InputFiles
     from warehouse.planning.steps import NodePlan
 
-__all__ = ["Followed", "aggregate_plans", "compared", "histories", "over_views", "unasked", "without_history"]
+__all__ = ["Followed", "aggregate_plans", "compared", "histories", "over_views", "unneeded_synopses", "without_history"]
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def _asked(
     return found
 
 
-def unasked(catalog: Catalog, epoch: Epoch, source: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+def unneeded_synopses(catalog: Catalog, epoch: Epoch, source: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the synopses of a stream or view with the states that no declared aggregate needs; the next update removes these."""
     own = [aggregate for aggregate in catalog.aggregates if aggregate.definition.source == source]
     there = [*_recorded(epoch, source)]

@@ -28,13 +28,13 @@ __all__ = [
     "coalesced_of",
     "coalesced_plans",
     "coalesced_steps",
+    "must_be_built",
     "rebuilt_tables",
-    "unlike",
     "without_points",
 ]
 
 
-def unlike(definition: CoalescedDefinition, state: TableState | None) -> bool:
+def must_be_built(definition: CoalescedDefinition, state: TableState | None) -> bool:
     """Whether a table must be built for its declaration: it does not exist, is emptied, or had another declaration.
 
     A shorter window needs no rebuild: rows outside it are removed.
@@ -61,7 +61,7 @@ def without_points(catalog: Catalog, last: Epoch | None) -> list[str]:
     if last is None:
         return []
     named = dict.fromkeys(
-        each.definition.source for each in catalog.coalesced if unlike(each.definition, last.table(each.name))
+        each.definition.source for each in catalog.coalesced if must_be_built(each.definition, last.table(each.name))
     )
     return [name for name in named if last.table(name) is not None]
 
@@ -76,7 +76,7 @@ def rebuilt_tables(catalog: Catalog, last: Epoch | None) -> tuple[str, ...]:
     messages = []
     for table in catalog.coalesced:
         state = last.table(table.name) if last else None
-        if state is None or state.coalesced is None or state.coalesced.emptied or not unlike(table.definition, state):
+        if state is None or state.coalesced is None or state.coalesced.emptied or not must_be_built(table.definition, state):
             continue
         why = "it was not declared for a while" if not state.declared else "its declaration changed"
         messages.append(
@@ -110,7 +110,7 @@ def _plan(
     table: Coalesced, last: Epoch | None, stream: StreamPlan, slot: int, landed: tuple[InputFiles, ...], *, arrives: bool
 ) -> StreamPlan:
     definition, state = table.definition, last.table(table.name) if last else None
-    first = unlike(definition, state)
+    first = must_be_built(definition, state)
     history = first and last is not None and last.table(stream.name) is not None
     made = last is not None and last.lazy_table(table.name) is not None  # from stored points, as reads did
     sheds = definition.ledger or (not first and _has_ledger(state))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from warehouse.catalog.declaration import ColumnRecord
 from warehouse.catalog.model import LayoutSpec
 from warehouse.errors import ConfigurationError
-from warehouse.planning.coalesced_plans import unlike
+from warehouse.planning.coalesced_plans import must_be_built
 from warehouse.planning.node_plans import NodeInput, layout_of, unbuilt
 from warehouse.storage.failures import passing_failure
 from warehouse.time import at_slot
@@ -107,7 +107,9 @@ def with_columns(
     """
     names = [*(source.name for source in catalog.sources), *(aggregate.name for aggregate in catalog.aggregates)]
     created = [name for name in names if last is None or last.table(name) is None]
-    created += [table.name for table in catalog.coalesced if unlike(table.definition, last.table(table.name) if last else None)]
+    created += [
+        table.name for table in catalog.coalesced if must_be_built(table.definition, last.table(table.name) if last else None)
+    ]
     again = unbuilt(nodes, last, created)
     if not again:
         return list(nodes)

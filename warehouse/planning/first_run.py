@@ -36,7 +36,7 @@ _Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True)
-class _Look:
+class _FirstBuild:
     """The session, the declarations and the clock instant with which a first build is checked."""
 
     session: SparkSession
@@ -94,7 +94,7 @@ def earliest_arrival(
 
     Changes of relations do not count: their rows may be years old and are not a history to replay.
     """
-    look = _Look(session, catalog, clock, excluded)
+    look = _FirstBuild(session, catalog, clock, excluded)
     streams = [given for given in inputs if given.stream.changes is None and _has_files(given)]
     found = [look.at(part, slot).earliest for given in streams for part in look.parts(given)]
     return min((instant for instant in found if instant is not None), default=None)
@@ -122,7 +122,7 @@ def refuse_empty(
         The error names the streams; nothing has been written.
 
     """
-    look = _Look(session, catalog, clock, excluded, last)
+    look = _FirstBuild(session, catalog, clock, excluded, last)
     refused = {}
     for given in filter(_has_files, created):
         dead = deferred = 0
@@ -162,7 +162,7 @@ def samples(
     found = []
     for given in inputs:
         excluded: Excluded = {}
-        look = _Look(session, catalog, clock, excluded, last)
+        look = _FirstBuild(session, catalog, clock, excluded, last)
         stored = last is not None and last.table(given.stream.name) is not None
         k0 = last.slot if last is not None and stored else None
         rows = look.read(given, slot, partial(sample_rows, most=most), k0) if _has_files(given) else ()

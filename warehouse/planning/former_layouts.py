@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from warehouse.epochs.records import FormerLayout, Partition, TableState
     from warehouse.layout import Layout
 
-__all__ = ["former_cells", "still_there"]
+__all__ = ["former_cells", "remaining_layouts"]
 
 
 def former_cells(state: TableState | None, k0: int, k: int) -> FormerCells:
@@ -38,7 +38,7 @@ def former_cells(state: TableState | None, k0: int, k: int) -> FormerCells:
     return FormerCells(tuple(gone), tuple(aged), tuple(moved))
 
 
-def still_there(former: Iterable[FormerLayout], partitions: Sequence[Partition]) -> tuple[FormerLayout, ...]:
+def remaining_layouts(former: Iterable[FormerLayout], partitions: Sequence[Partition]) -> tuple[FormerLayout, ...]:
     """Return the former layouts that still have partitions."""
     return tuple(each for each in former if any(each.holds(part.sub_index) for part in partitions))
 

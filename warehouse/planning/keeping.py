@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Catalog
     from warehouse.epochs.records import SideTable, TableState
 
-__all__ = ["SHARES", "keep_by_table", "kept_long_enough", "noted", "overdue_epoch", "younger"]
+__all__ = ["SHARES", "keep_by_table", "marks_after", "overdue_epoch", "overdue_steps", "with_mark"]
 
 SHARES = 16
 """Rows stay at most this part of ``keep`` longer than it says: for fewer marks, and commits that remove many files at once."""
@@ -49,18 +49,18 @@ def overdue_epoch(marks: Sequence[AgeMark], keep: int | None, now: int) -> int |
     return None if keep is None else max((mark.epoch for mark in marks if mark.at + keep <= now), default=None)
 
 
-def younger(marks: Sequence[AgeMark], through: int) -> tuple[AgeMark, ...]:
+def marks_after(marks: Sequence[AgeMark], through: int) -> tuple[AgeMark, ...]:
     """Return the marks of the epochs after ``through``."""
     return tuple(mark for mark in marks if mark.epoch > through)
 
 
-def noted(marks: Sequence[AgeMark], epoch: int, at: int, keep: int) -> tuple[AgeMark, ...]:
+def with_mark(marks: Sequence[AgeMark], epoch: int, at: int, keep: int) -> tuple[AgeMark, ...]:
     """Return the marks when an epoch found rows at an instant.
 
     It replaces the newest mark if this makes the rows of that mark younger by at most a fixed share of ``keep``.
 
-    >>> marks = noted((AgeMark(1, 0), AgeMark(2, 10)), 3, 100, keep=1600)
-    >>> marks, noted(marks, 4, 101, keep=1600)[1:]
+    >>> marks = with_mark((AgeMark(1, 0), AgeMark(2, 10)), 3, 100, keep=1600)
+    >>> marks, with_mark(marks, 4, 101, keep=1600)[1:]
     ((AgeMark(epoch=1, at=0), AgeMark(epoch=3, at=100)), (AgeMark(epoch=3, at=100), AgeMark(epoch=4, at=101)))
     """
     former = list(marks)
@@ -70,7 +70,7 @@ def noted(marks: Sequence[AgeMark], epoch: int, at: int, keep: int) -> tuple[Age
     return (*former, AgeMark(epoch, at))
 
 
-def kept_long_enough(owner: str, state: TableState | None, keep: Mapping[str, int], clock: int) -> Iterator[DropOverdue]:
+def overdue_steps(owner: str, state: TableState | None, keep: Mapping[str, int], clock: int) -> Iterator[DropOverdue]:
     """Yield the steps that remove rejected rows and short-lived results older than ``keep``."""
     sides: tuple[tuple[Role, SideTable | None], ...] = (
         () if state is None else (("rejected", state.rejected), ("restored", state.restored))

@@ -17,7 +17,7 @@ from warehouse.planning.aggregate_plans import Followed, aggregate_plans, over_v
 from warehouse.planning.archive_plans import archive_plan, expire_within
 from warehouse.planning.coalesced_plans import coalesced_plans, coalesced_steps, rebuilt_tables, without_points
 from warehouse.planning.former_layouts import former_cells
-from warehouse.planning.keeping import keep_by_table, kept_long_enough
+from warehouse.planning.keeping import keep_by_table, overdue_steps
 from warehouse.planning.node_plans import NodeInput, overtaken, plan_nodes, rebuilt
 from warehouse.planning.steps import (
     AddColumns,
@@ -122,7 +122,7 @@ def make_plan(
         streams.append(planned)
         own = list(_steps(planned, state, slot, ids, history_of(catalog)))
         if moves:
-            steps.extend(kept_long_enough(planned.name, state, dict(keep), clock))
+            steps.extend(overdue_steps(planned.name, state, dict(keep), clock))
         steps.extend((*own, *_overdue(catalog, planned.name, state, slot, own)))
         if state is not None and last is not None and _other_properties(state, last, catalog.retain):
             steps.extend(SetProperties(state.name, path, version) for path, version in _tables_of(state))
@@ -158,7 +158,7 @@ def make_plan(
     if last is not None and moves and changed is not None:
         planned_names = {each.name for each in streams} | {each.name for each in planned_nodes}
         still = [state for state in last.tables if state.name not in planned_names]
-        overdue = (step for state in still for step in kept_long_enough(state.owner, state, dict(keep), clock))
+        overdue = (step for state in still for step in overdue_steps(state.owner, state, dict(keep), clock))
         steps.extend(step for step in overdue if step.path not in changed)
     return Plan(
         epoch=epoch,
@@ -205,7 +205,7 @@ def _view_steps(
     state = last.table(node.name) if last else None
     own = list(node_steps(node, state, slot, epoch=ids.epoch, clock=ids.clock))
     if moves:
-        yield from kept_long_enough(node.view, state, dict(keep_by_table(catalog)), ids.clock)
+        yield from overdue_steps(node.view, state, dict(keep_by_table(catalog)), ids.clock)
     yield from (*own, *_overdue(catalog, node.view, state, slot, own))
     if state is not None and not node.first and last is not None and _other_properties(state, last, catalog.retain):
         yield from (SetProperties(state.name, path, version) for path, version in _tables_of(state))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from warehouse.layout import Layout
     from warehouse.planning.steps import Plan
 
-__all__ = ["REBUILT", "Restoring", "lost_of", "settled"]
+__all__ = ["REBUILT", "Restoring", "missing_files_of", "with_restored_versions"]
 
 _EMPTY = -1
 REBUILT = "what it reads went back to an earlier epoch"
@@ -109,7 +109,7 @@ class Restoring:
         return now + 1
 
 
-def settled(plan: Plan, restored: Mapping[str, int]) -> Plan:
+def with_restored_versions(plan: Plan, restored: Mapping[str, int]) -> Plan:
     """Return a plan whose steps and base start from the versions that its restoring steps have made.
 
     ``restored`` are these versions by directory. A plan takes each for the one after the last epoch's; it is a later one when
@@ -142,7 +142,7 @@ def settled(plan: Plan, restored: Mapping[str, int]) -> Plan:
     return msgspec.structs.replace(plan, steps=steps, base=replace(plan.base, tables=tables))
 
 
-def lost_of(root: Path, epoch: Epoch) -> list[str]:
+def missing_files_of(root: Path, epoch: Epoch) -> list[str]:
     """Return the files of an epoch that are not there, relative to the root.
 
     Raises

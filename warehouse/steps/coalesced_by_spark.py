@@ -14,7 +14,7 @@ from warehouse.coalescing.cells import block_sql
 from warehouse.coalescing.definition import STAMPS
 from warehouse.coalescing.islands import AT, SPARK, Edge, coalesced, within
 from warehouse.ingest.guarded import guarded
-from warehouse.views.maintenance.keyed import MovedCells, Replacement, changed_keys, placeless, replacement
+from warehouse.views.maintenance.keyed import MovedCells, Replacement, changed_keys, no_stored_rows_like, replacement
 from warehouse.views.maintenance.keys import semi_joined
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class SparkReplacement:
             return Replacement(None, {}, {}, 0)
         rows = self.cache.add(self.rows(None if keys is None else keys.rows))
         made = replacement(
-            placeless(rows) if old is None else old, rows, keys, definition.groups, of_keys=old,
+            no_stored_rows_like(rows) if old is None else old, rows, keys, definition.groups, of_keys=old,
             columns=[name for name, _ in definition.columns], search_key=definition.search_key,
             state=[name for name, _ in definition.state], layout=self.layout, move=self.move, cache=self.cache, timed=True,
         )  # fmt: skip

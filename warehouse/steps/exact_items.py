@@ -50,7 +50,7 @@ def exact_items(definition: AggregateDefinition, candidates: pa.Table, due: pa.T
     )
     session = rows.sparkSession
     windows = session.createDataFrame(due.select(["_text", "_end", "_first", *(FIRSTS if definition.parts else ())]))
-    sought = session.createDataFrame(named).join(windows.withColumnRenamed("_end", "_last"), ["_text", "_last"])
+    wanted = session.createDataFrame(named).join(windows.withColumnRenamed("_end", "_last"), ["_text", "_last"])
     for name, sql in definition.computed:
         kind = dict(definition.group_by)[name]
         tried = rows.withColumn("_group", guarded(session, f"CAST(({sql}) AS {kind})"))
@@ -61,7 +61,7 @@ def exact_items(definition: AggregateDefinition, candidates: pa.Table, due: pa.T
     same += [f"{UNTIL} > _last"] if definition.over == "live" else []
     same += [f"{name} >= {first}" for name, first in zip(PARTS, FIRSTS, strict=True)] if definition.parts else []
     by = [*(f"_g{place}" for place in range(len(groups))), "_text", "_last", "_item"]
-    counts = kept.join(F.broadcast(sought), F.expr(" AND ".join(same))).groupBy(*by).agg(F.expr("count(*) AS _count")).toArrow()
+    counts = kept.join(F.broadcast(wanted), F.expr(" AND ".join(same))).groupBy(*by).agg(F.expr("count(*) AS _count")).toArrow()
     equal = [f"c.{quoted(name)} IS NOT DISTINCT FROM n._g{place}" for place, name in enumerate(groups)]
     equal += ["c.window_length = n._text", "c._end = n._last", "c.item IS NOT DISTINCT FROM n._item"]
     part = ", ".join(["window_length", "_end", *(quoted(name) for name in groups)])

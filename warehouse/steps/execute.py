@@ -18,7 +18,7 @@ from warehouse.epochs.points import Moment, Observer, Point
 from warehouse.epochs.records import Epoch, ForeignCommits, StepSeconds
 from warehouse.errors import ForeignChangeError, MissingPartError, UnreadableFilesError
 from warehouse.ingest.unreadable import SPARK_FAILURES
-from warehouse.planning.restoring import settled
+from warehouse.planning.restoring import with_restored_versions
 from warehouse.planning.steps import CreateTable, RestoreTable
 from warehouse.steps.epoch import epoch_of
 from warehouse.steps.erased_epoch import erased_epoch
@@ -111,7 +111,7 @@ def execute(
             costs.record(f"{step.path}: {type(step).__struct_config__.tag}")
             if isinstance(step, RestoreTable):
                 restored[step.path] = heads[step.path].version if commit is None else commit.version
-            if number == restoring and (moved := settled(plan, restored)) is not plan:
+            if number == restoring and (moved := with_restored_versions(plan, restored)) is not plan:
                 sources.release()
                 plan, last = moved, moved.base
                 sources = Sources(plan, root, spark, done, last)

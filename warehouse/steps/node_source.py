@@ -24,7 +24,7 @@ from warehouse.views.maintenance.inputs import NodeTable
 from warehouse.views.maintenance.keyed import Replacement
 from warehouse.views.maintenance.placement import placed
 from warehouse.views.maintenance.replaced import replaced
-from warehouse.views.maintenance.set_aside import put_aside
+from warehouse.views.maintenance.set_aside import set_aside_replacement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -200,7 +200,7 @@ class NodeSource:
         made, table = view.made, view.inputs.owed
         if made is None or table is None:
             return Replacement(None, {}, {}, 0)
-        return put_aside(view.inputs, made.set_aside, table, self.planned.layout)
+        return set_aside_replacement(view.inputs, made.set_aside, table, self.planned.layout)
 
     @cached_property
     def idle(self) -> bool:

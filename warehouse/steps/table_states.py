@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 from warehouse.catalog.declaration import table_declaration
 from warehouse.epochs.records import AgeMark, Stopped, TableState, ViewRecord
-from warehouse.planning.former_layouts import still_there
-from warehouse.planning.keeping import noted, younger
+from warehouse.planning.former_layouts import remaining_layouts
+from warehouse.planning.keeping import marks_after, with_mark
 from warehouse.planning.steps import (
     CreateTable,
     DropOverdue,
@@ -80,7 +80,7 @@ def stream_state(outcome: Outcome, planned: StreamPlan) -> TableState:
             left_out=outcome.left_out,
         ),
         answers=answers_record(planned, outcome.main_commit(planned.name)),
-        former=still_there(before.former, partitions) if before else (),
+        former=remaining_layouts(before.former, partitions) if before else (),
         properties=_properties(outcome, planned.name, before),
         adopted=_adopted(before, table),
     )
@@ -186,14 +186,14 @@ def _found(outcome: Outcome, name: str, before: SideTable | None, moved: SideTab
         return ()
     marks = moved.found
     if before is not None and before.rows and not marks:  # of an earlier build, or kept forever until now
-        marks = noted((), plan.epoch - 1, plan.clock, keep)
+        marks = with_mark((), plan.epoch - 1, plan.clock, keep)
     dropped = next((step for step in plan.steps if isinstance(step, DropOverdue) and step.path == moved.path), None)
     if dropped is not None:
-        marks = younger(marks, dropped.through)
+        marks = marks_after(marks, dropped.through)
     table = outcome.done.get(moved.path)
     commits = table.commits.items() if table else ()
     arrived = any(commit.added and isinstance(plan.steps[number], StoreRejected | StoreRestored) for number, commit in commits)
-    return noted(marks, plan.epoch, plan.clock, keep) if arrived else marks
+    return with_mark(marks, plan.epoch, plan.clock, keep) if arrived else marks
 
 
 def _adopted(before: TableState | None, table: TableProgress | None) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from warehouse.operations.erasure.erase import tables_above
 from warehouse.operations.erasure.finding import dead_rows, rows_of_keys
 from warehouse.operations.erasure.overdue import dead_since
 from warehouse.operations.erasure.proof import Proof, prove
-from warehouse.operations.space import named_files
+from warehouse.operations.unneeded_files import named_files
 from warehouse.steps.erased_keys import ErasedKeys, erased_keys, key_columns
 from warehouse.time import HOUR
 

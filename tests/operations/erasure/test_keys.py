@@ -9,7 +9,7 @@ import pytest
 
 from warehouse.catalog.declaration import ColumnRecord
 from warehouse.errors import UsageError
-from warehouse.operations.erasure.key_matcher import shows
+from warehouse.operations.erasure.key_matcher import text_matcher
 from warehouse.planning.steps import Erasure
 from warehouse.steps.erased_keys import ErasedKeys, erased_keys, key_columns, keys_of_erasure
 
@@ -54,7 +54,7 @@ def test_what_a_plan_records_is_read_back(kind: str) -> None:
 )
 def test_a_text_shows_a_key_that_stands_alone_in_it(kind: str, value: object, shown: list[str], hidden: list[str]) -> None:
     """As it is commonly written, escaped or not; never as a part of a longer word."""
-    test = shows(_keys(kind, value))
+    test = text_matcher(_keys(kind, value))
     assert [text for text in shown if not test(text)] == []
     assert [text for text in hidden if test(text)] == []
 
@@ -62,13 +62,13 @@ def test_a_text_shows_a_key_that_stands_alone_in_it(kind: str, value: object, sh
 def test_a_composite_key_is_shown_when_all_its_parts_are() -> None:
     """One of them is not enough."""
     columns = key_columns([ColumnRecord("n", "int"), ColumnRecord("k", "string")], ["n", "k"])
-    test = shows(erased_keys(columns, [(7, "x"), (8,)]))
+    test = text_matcher(erased_keys(columns, [(7, "x"), (8,)]))
     assert [test("7,x,?"), test("7,y,?"), test("8,y,?"), test("x")] == [True, False, True, False]
 
 
 def test_a_null_key_shows_in_no_text() -> None:
     """There is nothing to look for."""
-    assert not shows(_keys("string", (None,)))(",,")
+    assert not text_matcher(_keys("string", (None,)))(",,")
 
 
 def test_hashes_name_keys_without_telling_them() -> None:

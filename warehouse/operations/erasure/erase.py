@@ -22,8 +22,8 @@ from warehouse.operations.erasure.plan import FoundRows, erasure_plan, nodes_to_
 from warehouse.operations.erasure.proof import Proof, Trace, prove
 from warehouse.operations.erasure.receipt import Receipt, TableReceipt, beyond_reach, write_receipt
 from warehouse.operations.erasure.store import clear_store
-from warehouse.operations.space import forget_past, named_files, retire, sweep
-from warehouse.planning.aggregate_plans import unasked
+from warehouse.operations.unneeded_files import merge_ledgers, named_files, retire, sweep
+from warehouse.planning.aggregate_plans import unneeded_synopses
 from warehouse.planning.node_plans import rows_set_aside
 from warehouse.planning.plan import history_of
 from warehouse.planning.steps import CutLog, EraseRows, Erasure, Plan
@@ -190,7 +190,7 @@ def _require_no_values(epoch: Epoch, table: str, above: Sequence[TableState]) ->
 def _left_of_dropped(catalog: Catalog, epoch: Epoch, table: str) -> Iterator[str]:
     """Yield texts about synopses that are not grouped by a stream's key and belong to aggregates that are no longer declared."""
     related = {each.name for each in related_tables(epoch, table)}
-    for name, left in unasked(catalog, epoch, table):
+    for name, left in unneeded_synopses(catalog, epoch, table):
         if left and name not in related:
             yield (
                 f'{", ".join(left)} of rows of "{table}" are left of an aggregate that is not declared any more, and still have '
@@ -297,7 +297,7 @@ def complete(
     retired = retire(root, retain=0, now=_END_OF_TIME).epochs
     sweep(root, now=_END_OF_TIME, grace=0)
     purge(root, newest, live_rules(catalog))
-    forget_past(root)
+    merge_ledgers(root)
     observer(Moment(Point.SWEPT, newest.number))
     tables = tuple(_tables(root, plan, newest))
     observer(Moment(Point.LOGS_CUT, newest.number))

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from warehouse.operations.erasure.key_matcher import shows
+from warehouse.operations.erasure.key_matcher import text_matcher
 from warehouse.serving.engine import Resources, connect
 from warehouse.serving.pruning import may_hold
 from warehouse.serving.statement import Statement, instant
@@ -65,7 +65,7 @@ def rows_of_keys(root: Path, state: TableState, keys: ErasedKeys) -> Iterator[Ro
             cells = tuple((slot, 0) for slot in slots)
             yield RowsToErase(state.name, "deferred", state.deferred.path, sum(counts.values()), len(counts), cells)
         if state.rejected is not None:
-            test = shows(keys)
+            test = text_matcher(keys)
             shown = sum(test(text) for text in rejected_texts(root, state.rejected, connection))
             yield RowsToErase(state.name, "rejected", state.rejected.path, shown, int(shown > 0))
     finally:

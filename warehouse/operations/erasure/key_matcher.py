@@ -11,20 +11,20 @@ if TYPE_CHECKING:
 
     from warehouse.steps.erased_keys import ErasedKeys, Key
 
-__all__ = ["shows"]
+__all__ = ["text_matcher"]
 
 _WORD = re.compile("[0-9A-Za-z]+")
 
 
-def shows(keys: ErasedKeys) -> Callable[[str], bool]:
-    """Return a test of texts: whether a text contains all parts of one of the keys, each as a word of its own.
+def text_matcher(keys: ErasedKeys) -> Callable[[str], bool]:
+    """Return a function that tells whether a text contains all parts of one of the keys, each as a word of its own.
 
     The test finds too much rather than too little: ``7`` is also found in ``1.7``. Keys that are single words are looked up in
     the set of words of a text, so many keys cost as much as few; all other keys are searched.
 
     >>> from warehouse.serving.keys import KeyColumn
     >>> from warehouse.steps.erased_keys import ErasedKeys
-    >>> test = shows(ErasedKeys((KeyColumn("k", "VARCHAR"),), (("N1",), ("a b",))))
+    >>> test = text_matcher(ErasedKeys((KeyColumn("k", "VARCHAR"),), (("N1",), ("a b",))))
     >>> test("x,N1,3"), test('{"k": "N1"}'), test("N12,x"), test("a b")
     (True, True, False, True)
     """

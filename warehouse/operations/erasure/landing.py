@@ -38,7 +38,7 @@ from warehouse.ingest.files import unnumbered
 from warehouse.ingest.json_arrays import elements, is_whole
 from warehouse.ingest.landing import csv_header, file_encoding, list_landing, zeek_header
 from warehouse.ingest.object_copies import copied
-from warehouse.operations.erasure.key_matcher import shows
+from warehouse.operations.erasure.key_matcher import text_matcher
 from warehouse.serving.engine import Resources, connect
 from warehouse.serving.keys import keys_of, parse_key
 from warehouse.storage.duckdb_sql import literal, quoted
@@ -126,7 +126,7 @@ def _holds(stream: Stream, file: LandingFile, keys: ErasedKeys) -> bool:
         return True  # its year is not in it
     if stream.format in COLUMNAR:
         return _columnar_holds(stream, path, keys, sources, folders, moved=moved)
-    test = shows(keys)
+    test = text_matcher(keys)
     records = _csv_records(stream, path) if is_delimited(stream) else _json_records(path, whole=is_whole(stream, file))
     on_path = " ".join(filter(None, folders.values()))
     for values, record in records:

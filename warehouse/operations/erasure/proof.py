@@ -21,7 +21,7 @@ from warehouse.epochs.lock import LOCK_FILES
 from warehouse.ingest.known import paths_in
 from warehouse.objects.path import parquet_source
 from warehouse.operations.erasure.finding import FILES_COPIED, PLACE
-from warehouse.operations.erasure.key_matcher import shows
+from warehouse.operations.erasure.key_matcher import text_matcher
 from warehouse.promise.summaries import stored_part
 from warehouse.publishing.database import DATABASE
 from warehouse.publishing.difference import difference
@@ -94,7 +94,7 @@ def prove(
         The plan of the erasure itself, which holds the keys until all is done.
 
     """
-    test = shows(keys)
+    test = text_matcher(keys)
     data: dict[str, list[Path]] = {}
     newest = newest_epoch(root)
     search_keys = {state.path: state.declaration.search_key for state in (newest.tables if newest else ())}

@@ -30,7 +30,7 @@ from warehouse.views.maintenance.driver_buckets import rewritten
 from warehouse.views.maintenance.driver_rows import DriverRows
 from warehouse.views.maintenance.feeds import evaluated, most_arrived, over, relation
 from warehouse.views.maintenance.inputs import NodeTable, few_interpreted
-from warehouse.views.maintenance.keyed import changed_keys, placeless, replacement
+from warehouse.views.maintenance.keyed import changed_keys, no_stored_rows_like, replacement
 from warehouse.views.maintenance.keys import renamed, semi_joined
 
 if TYPE_CHECKING:
@@ -113,8 +113,8 @@ def _spared_by_spark(inputs: NodeInputs, values: DataFrame, layout: Layout) -> R
         of_keys = inputs.spares.rows_to_rewrite(keys.values)
     small = keys is not None and inputs.spares is not None and inputs.spares.is_small()
     return replacement(
-        placeless(new) if old is None else old, new, keys, columns, of_keys=of_keys, columns=columns, search_key=columns,
-        layout=layout, move=move, cache=inputs.cache,
+        no_stored_rows_like(new) if old is None else old, new, keys, columns, of_keys=of_keys, columns=columns,
+        search_key=columns, layout=layout, move=move, cache=inputs.cache,
         stored=inputs.spares.buckets_to_rewrite_in_driver if small and inputs.spares is not None else None,
     )  # fmt: skip
 

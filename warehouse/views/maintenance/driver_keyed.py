@@ -22,7 +22,7 @@ from warehouse.views.maintenance.answers import answer, for_ever
 from warehouse.views.maintenance.cache import FEW
 from warehouse.views.maintenance.driver_buckets import exact_terms, rewritten
 from warehouse.views.maintenance.driver_rows import DriverRows
-from warehouse.views.maintenance.feeds import lasting, over, pipeline, weighed, window_lengths
+from warehouse.views.maintenance.feeds import ending_after, net_changes, over, pipeline, window_lengths
 from warehouse.views.maintenance.groups import adjusted, is_adjustable, state_columns
 from warehouse.views.maintenance.inputs import NodeTable, user_columns
 from warehouse.views.maintenance.keys import lookup_keys, renamed, semi_joined
@@ -92,7 +92,7 @@ def _replaced(inputs: NodeInputs) -> tuple[Replacement, pa.Table | None]:
         lost = _pipeline(node.operator, inputs, NodeTable.short_lived_in_driver).toArrow()
     elif isinstance(core, AntiJoin):
         lost = found.filter(pc.less_equal(found["_exp"].cast(pa.int64()), move.now))
-        found = lasting(found, "_exp", move.now)
+        found = ending_after(found, "_exp", move.now)
     changed = None if keys is None else (keys, key)
     content = rewritten(own, changed, found, columns=node.columns, search_key=node.search_key, state=state,
                         layout=inputs.layout, move=move)  # fmt: skip
@@ -112,11 +112,11 @@ def _changes(operator: Operator, inputs: NodeInputs) -> DriverRows:
         known = all(tables[table].changed is not None for table in scanned(operator)) and _is_linear(operator)
         new = NodeTable.inserted_in_driver if known else NodeTable.live_now_in_driver
         old = NodeTable.removed_in_driver if known else NodeTable.live_before_in_driver
-        now = lasting(_pipeline(operator, inputs, new).toArrow(), "_exp", move.now)
-        return _netted(now, lasting(_pipeline(operator, inputs, old).toArrow(), "_exp", move.before))
+        now = ending_after(_pipeline(operator, inputs, new).toArrow(), "_exp", move.now)
+        return net_of_bags(now, ending_after(_pipeline(operator, inputs, old).toArrow(), "_exp", move.before))
     ended = NodeTable.live_before_in_driver if any(window_lengths(operator)) else NodeTable.ended_in_driver
     came, gone = (_pipeline(operator, inputs, part) for part in (NodeTable.arrived_in_driver, ended))
-    return DriverRows.of(weighed(came, gone, move).toArrow())
+    return DriverRows.of(net_changes(came, gone, move).toArrow())
 
 
 def _is_linear(operator: Operator) -> bool:
@@ -124,7 +124,7 @@ def _is_linear(operator: Operator) -> bool:
     return isinstance(operator, Scan | UnionAll | Filter | Project) and all(map(_is_linear, inputs_of(operator)))
 
 
-def _netted(now: pa.Table, before: pa.Table) -> DriverRows:
+def net_of_bags(now: pa.Table, before: pa.Table) -> DriverRows:
     """The difference of two bags of rows with the same lifetimes; ``_ts`` is that of one of them."""
     names = [*user_columns(DriverRows.of(now)), "_exp", "_out"]
     shown, by = ", ".join(map(quoted, names)), ", ".join(exact_terms(now.schema, names))

@@ -215,14 +215,14 @@ class DriverRows:
 
         """
         found = self.join(keys, condition, how)
-        inner, sought, own = self.computed, keys.computed, [self._type(name) for name in columns]
-        if inner is None or sought is None or own != [*keys.types.values()] or not all(map(is_exact, own)):
+        inner, wanted, own = self.computed, keys.computed, [self._type(name) for name in columns]
+        if inner is None or wanted is None or own != [*keys.types.values()] or not all(map(is_exact, own)):
             return found
 
         def made() -> pa.Table:
             rows = inner()
             there = _by_name(rows)
-            known = have_key([there[name.lower()] for name in columns], sought().columns)
+            known = have_key([there[name.lower()] for name in columns], wanted().columns)
             return rows.filter(known if how == "left_semi" else pc.invert(known))
 
         return replace(found, computed=made)

@@ -42,22 +42,22 @@ __all__ = [
     "UNIT",
     "carried_by",
     "changes",
+    "ending_after",
     "evaluated",
     "evaluated_above",
     "feed",
     "keeps_values",
-    "lasting",
     "live",
     "looked_up",
     "most_arrived",
     "named_above",
     "narrowed",
+    "net_changes",
     "over",
-    "over_row_windows",
     "picks_only",
     "pipeline",
+    "reads_row_windows",
     "relation",
-    "weighed",
     "window_lengths",
 ]
 
@@ -85,9 +85,9 @@ def live(
 
     ``keys`` are lookup keys of some of its tables: rows of these tables with other values may be missing.
     """
-    sought = keys or {}
+    wanted = keys or {}
     rows = {
-        name: tables[name].live_before(sought.get(name)) if earlier else tables[name].live_now(sought.get(name))
+        name: tables[name].live_before(wanted.get(name)) if earlier else tables[name].live_now(wanted.get(name))
         for name in set(scanned(operator))
     }
     return feed(operator, rows, _versions(operator, tables))
@@ -156,19 +156,19 @@ def changes(operator: Operator, tables: Mapping[str, NodeTable], move: Move) -> 
     lives, lived = f"unix_micros(_exp) > {move.now}L", f"unix_micros(_exp) > {move.before}L"
     if any(tables[table].keyed for table in scanned(operator)):
         before = live(operator, tables, earlier=True).where(lived)
-        return _netted(live(operator, tables).where(lives), before)
+        return net_of_bags(live(operator, tables).where(lives), before)
     earlier = relation(operator, tables, NodeTable.live_before if any(window_lengths(operator)) else NodeTable.ended)
-    return weighed(relation(operator, tables, NodeTable.arrived), earlier, move)
+    return net_changes(relation(operator, tables, NodeTable.arrived), earlier, move)
 
 
-def weighed(arrived: Frame, earlier: Frame, move: Move) -> Frame:
+def net_changes(arrived: Frame, earlier: Frame, move: Move) -> Frame:
     """Return the arrived rows that are live now, and the earlier rows that were live then and are not live now."""
     lives, lived = f"unix_micros(_exp) > {move.now}L", f"unix_micros(_exp) > {move.before}L"
     came, went = arrived.where(lives), earlier.where(f"{lived} AND NOT ({lives})")
     return came.selectExpr("*", f"1 AS {_WEIGHT}").unionByName(went.selectExpr("*", f"-1 AS {_WEIGHT}"))
 
 
-def _netted(now: DataFrame, before: DataFrame) -> DataFrame:
+def net_of_bags(now: DataFrame, before: DataFrame) -> DataFrame:
     """The difference of two bags of rows with the same lifetimes; ``_ts`` is that of one of them."""
     names = [*user_columns(now), "_exp", "_out"]
     own = list(map(quoted, names))
@@ -178,9 +178,9 @@ def _netted(now: DataFrame, before: DataFrame) -> DataFrame:
     return summed.selectExpr(*own, "_ts", each)
 
 
-def over_row_windows(operator: Operator) -> bool:
+def reads_row_windows(operator: Operator) -> bool:
     """Whether a pipeline reads internal row windows, whose rows leave early and end nothing."""
-    return isinstance(operator, InternalRows) or any(over_row_windows(each) for each in inputs_of(operator))
+    return isinstance(operator, InternalRows) or any(reads_row_windows(each) for each in inputs_of(operator))
 
 
 def window_lengths(operator: Operator) -> Iterator[tuple[str, int]]:
@@ -363,7 +363,7 @@ def _picks(operator: Project) -> bool:
     return all(column_of(column.sql) for column in operator.columns)
 
 
-def lasting(rows: pa.Table, column: str, instant: int) -> pa.Table:
+def ending_after(rows: pa.Table, column: str, instant: int) -> pa.Table:
     """Return the rows in which a time is after an instant in microseconds."""
     return rows.filter(pc.greater(rows[column].cast(pa.int64()), instant))
 

@@ -37,13 +37,13 @@ from warehouse.views.maintenance.cache import FEW, collected
 from warehouse.views.maintenance.counted_keys import counted_keys
 from warehouse.views.maintenance.feeds import (
     CARRIED,
+    ending_after,
     evaluated,
-    lasting,
     most_arrived,
     named_above,
     narrowed,
-    over_row_windows,
     picks_only,
+    reads_row_windows,
     relation,
 )
 from warehouse.views.maintenance.inputs import NodeTable
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PUSHED_KEYS",
     "ArrivedSide",
-    "Earlier",
+    "EarlierSide",
     "JoinInputs",
     "join_inputs",
     "joined",
@@ -91,7 +91,7 @@ class JoinInputs:
     """The inputs of a join: rows that arrived, figures of them, and rows from before (None on a first build)."""
 
     arrived: tuple[ArrivedSide, ...]
-    before: tuple[Earlier, ...] | None
+    before: tuple[EarlierSide, ...] | None
     order: tuple[int, ...]
 
 
@@ -143,12 +143,12 @@ def join_inputs(join: Join, inputs: NodeInputs) -> JoinInputs:
     order = chosen_order(join, [each.statistics for each in arrived], counts)
     if inputs.move.first:
         return JoinInputs(arrived, None, order)
-    earlier = (Earlier(each, join.where is None, inputs.tables, inputs.move.before) for each in join.inputs)
+    earlier = (EarlierSide(each, join.where is None, inputs.tables, inputs.move.before) for each in join.inputs)
     return JoinInputs(arrived, tuple(earlier), order)
 
 
 @dataclass(frozen=True)
-class Earlier:
+class EarlierSide:
     """An input's rows from before the instant ``before``; ``bare``: the join has no condition but its equalities."""
 
     operator: Operator
@@ -161,7 +161,7 @@ class Earlier:
         if self.bare and picks_only(self.operator):
             rows = relation(self.operator, self.tables, NodeTable.stored_before)
         else:  # a user's expression need not be defined for rows that have expired
-            part = NodeTable.unchanged if over_row_windows(self.operator) else NodeTable.live_before
+            part = NodeTable.unchanged if reads_row_windows(self.operator) else NodeTable.live_before
             rows = relation(self.operator, self.tables, part).where(f"unix_micros(_exp) > {self.before}L")
         return rows.selectExpr("*", "_exp AS _held")
 
@@ -171,7 +171,7 @@ class Earlier:
         ``wanted`` are names of columns, in lower case; other columns may be missing.
         """
         asked = lookup_keys(self.operator, columns, keys)
-        if over_row_windows(self.operator) or not asked.keys() >= set(scanned(self.operator)):
+        if reads_row_windows(self.operator) or not asked.keys() >= set(scanned(self.operator)):
             return None
         names: dict[str, set[str]] = {}
         operator = self.operator if wanted is None else narrowed(self.operator, map(str.lower, (*wanted, *columns)), names)
@@ -179,10 +179,10 @@ class Earlier:
 
         def found(table: NodeTable) -> pa.Table | None:
             rows = table.rows_of_keys_in_driver(asked[table.name], None if wanted is None else names[table.name])
-            return rows if rows is None or any_row else lasting(rows, "_exp", self.before)
+            return rows if rows is None or any_row else ending_after(rows, "_exp", self.before)
 
         rows = evaluated(operator, self.tables, found)
-        return None if rows is None else lasting(rows, "_exp", self.before)
+        return None if rows is None else ending_after(rows, "_exp", self.before)
 
 
 def _arrived(operator: Operator, columns: Iterable[str], inputs: NodeInputs) -> ArrivedSide:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from warehouse.views.maintenance.cache import Cache
     from warehouse.views.maintenance.input_facts import Move
 
-__all__ = ["MovedCells", "Replacement", "changed_keys", "placeless", "replacement", "replacing"]
+__all__ = ["MovedCells", "Replacement", "changed_keys", "no_stored_rows_like", "replacement", "replacing"]
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def changed_keys(keys: DataFrame, cache: Cache) -> DistinctKeys:
     return collected_keys(keys) or DistinctKeys(cache.add(keys))
 
 
-def placeless(rows: DataFrame) -> DataFrame:
+def no_stored_rows_like(rows: DataFrame) -> DataFrame:
     """Return no rows, with the columns of a keyed table that would hold these."""
     return rows.where("false").withColumns({name: F.lit(0).cast("bigint") for name in SLOTS})
 

@@ -26,7 +26,7 @@ from warehouse.views.maintenance.driver_keyed import replaced_in_driver
 from warehouse.views.maintenance.feeds import changes, live, over, relation
 from warehouse.views.maintenance.groups import adjusted, is_adjustable, state_columns
 from warehouse.views.maintenance.inputs import NodeTable, few_interpreted
-from warehouse.views.maintenance.keyed import changed_keys, placeless, replacement
+from warehouse.views.maintenance.keyed import changed_keys, no_stored_rows_like, replacement
 from warehouse.views.maintenance.keys import lookup_keys, renamed, semi_joined
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _replaced_by_spark(inputs: NodeInputs) -> tuple[Replacement, DataFrame | Non
     elif core is None and not move.first and any(inputs.tables[table].dead for table in scanned(node.operator)):
         lost = relation(node.operator, inputs.tables, NodeTable.short_lived)
     result = replacement(
-        placeless(rows) if old is None else old, rows, keys, node.changed_key or node.search_key, of_keys=of_keys,
+        no_stored_rows_like(rows) if old is None else old, rows, keys, node.changed_key or node.search_key, of_keys=of_keys,
         columns=node.columns, search_key=node.search_key, state=state, layout=inputs.layout, move=move, cache=inputs.cache,
         # Rows of a row window whose arrivals a join above needs are also distinguished by their times, and so are the results of
         # the last rows of an answer, which are ranked by times.

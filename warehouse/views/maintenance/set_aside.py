@@ -22,7 +22,7 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.time import NEVER
 from warehouse.views.maintenance.feeds import CARRIED, LOADED, relation, window_lengths
 from warehouse.views.maintenance.inputs import NodeTable, user_columns
-from warehouse.views.maintenance.keyed import Replacement, placeless, replacement
+from warehouse.views.maintenance.keyed import Replacement, no_stored_rows_like, replacement
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from warehouse.views.algebra import Join, Operator
     from warehouse.views.maintenance.inputs import NodeInputs
 
-__all__ = ["GONE", "SetAside", "put_aside", "set_aside_columns"]
+__all__ = ["GONE", "SetAside", "set_aside_columns", "set_aside_replacement"]
 
 GONE = "_gone"
 """The column with the window time (microseconds) of the update in which a row ended."""
@@ -110,7 +110,7 @@ class SetAside:
         return rows.selectExpr(*[f"CAST({own.get(name, 'NULL')} AS {kind}) AS {name}" for name, kind in types.items()])
 
 
-def put_aside(inputs: NodeInputs, rows: DataFrame | None, table: NodeTable, layout: Layout) -> Replacement:
+def set_aside_replacement(inputs: NodeInputs, rows: DataFrame | None, table: NodeTable, layout: Layout) -> Replacement:
     """Return the new content of the table of rows that are set aside; None: it becomes empty."""
     move, names = inputs.move, [column.name for column in table.columns]
     held = table.rows_to_rewrite()
@@ -121,6 +121,6 @@ def put_aside(inputs: NodeInputs, rows: DataFrame | None, table: NodeTable, layo
         raise TypeError("no rows that could be set aside")
     new = came.selectExpr(*names, f"timestamp_micros({move.now}L) AS _ts", f"timestamp_micros({NEVER}L) AS _exp")
     return replacement(
-        placeless(new) if held is None else held, new, None, names, of_keys=None, columns=names, search_key=[_LOADED],
+        no_stored_rows_like(new) if held is None else held, new, None, names, of_keys=None, columns=names, search_key=[_LOADED],
         layout=layout, move=move, cache=inputs.cache,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The declarations with the decisions of epochs: lazy coalesced tables with ``how = "auto"`` stay lazy."""
+"""The declarations with the decisions that epochs record: a lazy coalesced table with ``how = "auto"`` stays lazy."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.model import Catalog
 
-__all__ = ["settled"]
+__all__ = ["decided_catalog"]
 
 
-def settled(catalog: Catalog, root: Path) -> Catalog:
-    """Return the declarations as the newest epoch settled them.
+def decided_catalog(catalog: Catalog, root: Path) -> Catalog:
+    """Return the declarations with the decisions that the newest epoch records.
 
-    A table that can be lazy no longer, since its stream or a view changed, is stored from the next update on.
+    A table that can no longer be lazy, since its stream or a view changed, is stored from the next update on.
     """
     if not any(table.how == "auto" for table in catalog.coalesced):
         return catalog

@@ -1,4 +1,4 @@
-"""Space comes back: files that no readable epoch names are deleted.
+"""Deletes files that no readable epoch names, and the records of epochs that are no longer readable.
 
 An epoch stays readable for ``retain`` after its successor was committed. When it falls out it is *retired*: renamed, so that no
 reader pins it, and then the files that the next epochs took out of the tables are deleted. Epochs know these files, so no
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["GRACE", "VacuumReport", "forget_past", "named_files", "retire", "sweep", "tidy_records", "trim_logs"]
+__all__ = ["GRACE", "VacuumReport", "merge_ledgers", "named_files", "retire", "sweep", "tidy_records", "trim_logs"]
 
 GRACE = 600 * 1_000_000
 """Leftovers younger than this (microseconds) stay."""
@@ -77,7 +77,7 @@ def retire(
         _delete(path)
     past = numbers(root, "past")
     if len(past) >= limits().past_records:
-        forget_past(root)
+        merge_ledgers(root)
     return report
 
 
@@ -108,7 +108,7 @@ def _delete(path: Path) -> None:
     store_of(path).remove_file(path)
 
 
-def forget_past(root: Path) -> None:
+def merge_ledgers(root: Path) -> None:
     """Merge the lists of files that retired epochs loaded; the list of each readable epoch stays separate, for a rollback."""
     past = numbers(root, "past")
     if not past:
@@ -234,7 +234,7 @@ def tidy_records(root: Path, *, now: int, grace: int = GRACE, dry_run: bool = Fa
         for path in doomed:
             path.unlink(missing_ok=True)
         if past:
-            forget_past(root)
+            merge_ledgers(root)
         elif doomed:
             store_of(directory).sync_directory(directory)
     return report
