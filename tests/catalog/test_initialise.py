@@ -58,7 +58,7 @@ def test_the_default_shows_every_key(tmp_path: Path) -> None:
 
 
 def test_the_defaults_it_shows_are_the_defaults(tmp_path: Path) -> None:
-    """With every commented key made real the file means the same, but for the options, settings and bounds it invents."""
+    """With every commented key made real the file means the same, except for options, settings and bounds that are examples."""
     write_project(tmp_path)
     path = tmp_path / "warehouse.toml"
     shown = load_catalog(tmp_path)
@@ -68,7 +68,7 @@ def test_the_defaults_it_shows_are_the_defaults(tmp_path: Path) -> None:
     assert real.streams[0].options
     assert len(real.spark) == 3
     assert (real.retain, real.vacuum, real.warnings) == (shown.retain, shown.vacuum, ())
-    assert _without_inventions(real) == _without_inventions(shown)
+    assert _without_examples(real) == _without_examples(shown)
     spec = real.streams[0].layout
     completed = resolve(periods=12, label="WK")
     assert spec == LayoutSpec(
@@ -82,11 +82,11 @@ def test_the_defaults_it_shows_are_the_defaults(tmp_path: Path) -> None:
     )
 
 
-_INVENTED = {"options", "sources", "layout", "erase_within", "widest_block", "stale_after"}
+_EXAMPLES = {"options", "sources", "layout", "erase_within", "widest_block", "stale_after"}
 
 
-def _without_inventions(catalog: Catalog) -> dict[str, object]:
-    return {key: value for key, value in vars(catalog.streams[0]).items() if key not in _INVENTED}
+def _without_examples(catalog: Catalog) -> dict[str, object]:
+    return {key: value for key, value in vars(catalog.streams[0]).items() if key not in _EXAMPLES}
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:

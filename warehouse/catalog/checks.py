@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.config import LayoutSection, RelationSection, StreamSection, ViewBudgetSection, ViewSection
 
-__all__ = ["RELATION_RULES", "RULES", "Draft", "RelationDraft", "layout_spec", "layout_warnings", "view_faults"]
+__all__ = ["RELATION_RULES", "STREAM_RULES", "Draft", "RelationDraft", "layout_spec", "layout_warnings", "view_faults"]
 
 _STRING = re.compile(r"'([^'\\]*)'")
 _OPERATIONS = ("upsert", "delete")
@@ -343,7 +343,7 @@ def layout_warnings(draft: Draft) -> Iterator[str]:
 _OF_FILES = (_required, _column_names, _csv_types, _names_of_syslog, _sources, _partitions, _search_key)
 _OF_LOADING = (_options, _after_load, _store)
 
-RULES: tuple[Callable[[Draft], Iterator[tuple[str, FaultError]]], ...] = (
+STREAM_RULES: tuple[Callable[[Draft], Iterator[tuple[str, FaultError]]], ...] = (
     *_OF_FILES,
     _expressions,
     _lifetimes,

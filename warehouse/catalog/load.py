@@ -14,7 +14,7 @@ from warehouse.catalog.aggregates import AggregateDraft, definition_of
 from warehouse.catalog.archives import taken_names
 from warehouse.catalog.checks import (
     RELATION_RULES,
-    RULES,
+    STREAM_RULES,
     Draft,
     RelationDraft,
     layout_warnings,
@@ -101,7 +101,7 @@ def load_catalog(
     }
     views = {name: (section, faulty) for name, section, faulty, _ in _sections("views", ViewSection, raw, report)}
     for name, draft in drafts.items():
-        for rule in RULES:
+        for rule in STREAM_RULES:
             report.add_each(f"streams.{name}", rule(draft))
     over_views = () if readable is None else _over_views(raw)
     aggregates = _aggregates(raw, drafts, warehouse, report, left_out=over_views)

@@ -9,7 +9,6 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from warehouse.catalog.identifiers import quoted
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.planning.steps import MoveRelation, RewriteBuckets
-from warehouse.planning.wording import table_text
 from warehouse.steps.coalesced_source import CoalescedSource
 from warehouse.steps.kind import Incoming, Kind, StepExplanation, StepResult, Task, always, stored_columns
 from warehouse.steps.node_source import move_of
@@ -79,7 +78,6 @@ def _explained_relation(number: int, step: MoveRelation, come: Incoming) -> Step
 
 MOVE_RELATION = Kind(
     MoveRelation,
-    describe=lambda step: f"take changes into {table_text(step.path)}",
     explain=_explained_relation,
     run=_move_relation,
     reads=always,
@@ -127,7 +125,6 @@ def _leaves(result: Replacement, bucket: int, block: int) -> bool:
 
 REWRITE_BUCKETS = Kind(
     RewriteBuckets,
-    describe=lambda step: f"replace what changed of {table_text(step.path)}",
     explain=lambda number, step, _: StepExplanation(number, step.path, "rewrite", "the buckets in which rows changed"),
     run=_rewrite_buckets,
     reads=always,

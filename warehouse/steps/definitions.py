@@ -132,7 +132,6 @@ def _explained_creation(number: int, step: CreateTable, _: Incoming) -> StepExpl
 
 CREATE_TABLE = Kind(
     CreateTable,
-    describe=lambda step: f"create {table_text(step.path)}",
     explain=_explained_creation,
     run=_create,
     reads=lambda step: step.role != "rows",
@@ -187,7 +186,6 @@ def _add_columns(step: AddColumns, task: Task) -> StepResult:
 
 ADD_COLUMNS = Kind(
     AddColumns,
-    describe=lambda step: f"add columns to {table_text(step.path)}",
     explain=lambda number, step, _: StepExplanation(
         number, step.path, "add columns", "rows that are there have null in them"
     ),
@@ -203,7 +201,6 @@ def _set_properties(step: SetProperties, task: Task) -> StepResult:
 
 SET_PROPERTIES = Kind(
     SetProperties,
-    describe=lambda step: f"set the properties of {table_text(step.path)}",
     explain=lambda number, step, _: StepExplanation(
         number, step.path, "set properties", "those of this build, and how long its log is kept"
     ),
@@ -226,7 +223,6 @@ def _explained_restoring(number: int, step: RestoreTable, _: Incoming) -> StepEx
 
 RESTORE_TABLE = Kind(
     RestoreTable,
-    describe=lambda step: f"restore {table_text(step.path)}",
     explain=_explained_restoring,
     run=_restore,
 )

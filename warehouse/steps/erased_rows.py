@@ -13,7 +13,6 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.layout.tasks import FILE_ROWS, largest_file
 from warehouse.planning.steps import EraseRows
-from warehouse.planning.wording import table_text
 from warehouse.steps.erased_keys import keys_of_erasure
 from warehouse.steps.kind import Incoming, Kind, StepExplanation, StepResult, Task, always
 from warehouse.storage.arrow_types import local_frame
@@ -127,7 +126,6 @@ def _explained(number: int, step: EraseRows, _: Incoming) -> StepExplanation:
 
 ERASE_ROWS = Kind(
     EraseRows,
-    describe=lambda step: f"erase rows of {table_text(step.path)}",
     explain=_explained,
     run=_erase_rows,
     reads_stored=True,

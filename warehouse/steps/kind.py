@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from warehouse.epochs.points import Moment, Point
+from warehouse.planning.wording import step_text
 from warehouse.steps.answers_source import AnswersSource
 from warehouse.steps.coalesced_source import CoalescedSource
 from warehouse.steps.node_source import NodeSource
@@ -40,6 +41,7 @@ __all__ = [
     "Way",
     "always",
     "gained",
+    "in_words",
     "stored_columns",
 ]
 
@@ -227,6 +229,16 @@ def gained(batch: Batch) -> list[tuple[int, int]]:
     return list(rows.items())
 
 
+def in_words(step: Any) -> str:  # noqa: ANN401 - a step of any kind
+    """Return the words for a step and its table.
+
+    >>> from warehouse.planning.steps import CutLog
+    >>> in_words(CutLog("flights", "tables/flights", "", 0))
+    'shorten the log of flights'
+    """
+    return step_text(f"{step.path}: {type(step).__struct_config__.tag}")
+
+
 def always(_: object) -> bool:
     """Return true."""
     return True
@@ -240,12 +252,12 @@ class Kind(Generic[S]):
     ----------
     step
         The value that plans hold.
-    describe
-        The step in a few words, for progress.
     explain
         The step in numbers; the parameters are its number in the plan, the step, and what it reads.
     run
         Executes it: one commit, or none.
+    describe
+        The step in a few words, for progress; by default the words for its tag and its table.
     reads
         Whether a step reads the rows of its stream or view; with ``reads_stored`` it reads stored rows only.
     writes_rows
@@ -262,9 +274,9 @@ class Kind(Generic[S]):
     """
 
     step: type[S]
-    describe: Callable[[S], str]
     explain: Callable[[int, S, Incoming], StepExplanation]
     run: Callable[[S, Task], StepResult]
+    describe: Callable[[S], str] = in_words
     reads: Callable[[S], bool] = lambda _: False
     reads_stored: bool = False
     writes_rows: bool = False
