@@ -67,9 +67,9 @@ def stream_warehouse_dags(
         Of :class:`~airflow_stream_wh.operators.StreamWarehouseUpdateOperator`.
     schedule
         A cron expression in UTC, each of whose intervals is one run at its end (``CronDataIntervalTimetable``: a plain
-        string would be a point in time in Airflow 3), or a timetable, such as ``CronPartitionTimetable``; none: by hand.
+        string would be a point in time in Airflow 3), or a timetable, such as ``CronPartitionTimetable``; None: by hand.
     expect, patience
-        Of :class:`~airflow_stream_wh.sensors.StreamWarehouseLandingSensor`; none: no wait.
+        Of :class:`~airflow_stream_wh.sensors.StreamWarehouseLandingSensor`; None: no wait.
     check
         Whether each update is followed by ``stream-wh check --quick``, and each vacuum by one that reads every row.
     vacuum_schedule

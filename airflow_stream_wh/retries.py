@@ -45,7 +45,7 @@ class StreamWarehouseRetryPolicy(RetryPolicy):
 
 
 def exit_code_in(text: str) -> int | None:
-    """Return the exit code that the text of an exception tells; none where it tells none but success.
+    """Return the exit code in the text of an exception; None if the text has no exit code except that of success.
 
     >>> exit_code_in("Cannot execute: spark-submit jobs/update.py. Error code is: 2.")
     2

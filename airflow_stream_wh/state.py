@@ -21,7 +21,7 @@ _RETRY = 3
 
 @dataclass(frozen=True)
 class StandingTable:
-    """A table at the newest epoch: live rows, and landing files that are not loaded yet (none: views, unlistable)."""
+    """A table at the newest epoch: live rows, and landing files that are not loaded yet (None: a view, or unlistable)."""
 
     rows: int
     waiting_files: int | None
@@ -36,7 +36,7 @@ class NewestEpoch:
 
 
 def newest_epoch(line: Sequence[str], environment: Mapping[str, str]) -> NewestEpoch | None:
-    """Return the newest epoch, or none before the first; ``line`` is the program with its options for the project."""
+    """Return the newest epoch, or None before the first; ``line`` is the program with its options for the project."""
     rows = _rows([*line, "history", "--limit", "1", "-o", "json"], environment)
     return None if rows is None else NewestEpoch(int(rows[0]["number"]), parse_instant(rows[0]["window_time"]))
 
@@ -48,7 +48,7 @@ def tables_now(line: Sequence[str], environment: Mapping[str, str]) -> Mapping[s
 
 
 def _rows(line: Sequence[str], environment: Mapping[str, str]) -> list[dict[str, Any]] | None:
-    """Run a reading command; none when nothing has been committed yet.
+    """Run a reading command; return None if nothing has been committed yet.
 
     Raises
     ------

@@ -26,7 +26,7 @@ def update_time(explicit: str | datetime | None, context: Mapping[str, object]) 
     Parameters
     ----------
     explicit
-        The task's argument, rendered: ISO 8601 text (without an offset it is UTC) or a datetime; none or empty text: not
+        The task's argument, rendered: ISO 8601 text (without an offset it is UTC) or a datetime; None or an empty text: not
         given.
     context
         Airflow's context of the running task.
@@ -34,7 +34,7 @@ def update_time(explicit: str | datetime | None, context: Mapping[str, object]) 
     Raises
     ------
     UsageError
-        When the argument is no instant (``now`` is none: a retry would be of another time), or when there is no
+        When the argument is no instant (``now`` is no instant: a retry would have another time), or when there is no
         argument and the run has no date, as a manual one without a logical date.
 
     """

@@ -1,4 +1,4 @@
-"""What the end of a command means for its task: done, worth a retry, or nothing that a retry could mend."""
+"""What the end of a command means for its task: done, worth a retry, or a failure that a retry cannot repair."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def judge(ended: Ended) -> Judgement:
 
 
 def error_of(errors: Sequence[str]) -> dict[str, Any]:
-    """Return the error that ``-o json`` wrote to standard error, the last one, or nothing."""
+    """Return the error that ``-o json`` wrote to standard error, the last one, or None."""
     for line in reversed(errors):
         if line.startswith("{"):
             try:
@@ -76,7 +76,7 @@ def error_of(errors: Sequence[str]) -> dict[str, Any]:
 
 
 def record_of(ended: Ended) -> dict[str, Any]:
-    """Return the record that ``-o json`` wrote to standard output, or nothing where it wrote none."""
+    """Return the record that ``-o json`` wrote to standard output, or None if it wrote no record."""
     try:
         record = json.loads(ended.output)
     except ValueError:
@@ -85,7 +85,7 @@ def record_of(ended: Ended) -> dict[str, Any]:
 
 
 def faults_of(ended: Ended) -> str:
-    """Return the faults that a check wrote to standard output as one sentence with what helps; nothing where there is none."""
+    """Return the faults that a check wrote to standard output as one sentence with the remedy; None if there is no fault."""
     try:
         findings = json.loads(ended.output)
     except ValueError:
@@ -112,7 +112,7 @@ class HealthThere:
 
 
 def health_of(record: Mapping[str, Any]) -> HealthThere:
-    """Return the health that an update's record tells; an older command tells none, which counts as ok."""
+    """Return the health in an update's record; a record of an older command has none, which counts as ok."""
     concerns = []
     for each in record.get("concerns", ()):
         table = f"{each['table']}: " if each["table"] else ""

@@ -24,7 +24,7 @@ class ExpectedFiles:
     """What is waited for, and how to ask; all of it can be written as JSON.
 
     ``files`` maps a table to a glob on the names of its landing files (on the relative path when it has a slash), or to
-    none for "any file that is not loaded yet". ``at`` is T in microseconds.
+    None means "any file that is not loaded yet". ``at`` is T in microseconds.
     """
 
     executable: str
@@ -49,7 +49,7 @@ def expected_of(files: Mapping[str, str | None] | Sequence[str]) -> dict[str, st
 
 
 def missing(expected: ExpectedFiles, clock: int) -> tuple[str, ...]:
-    """Return the tables for which no file is there yet, none when the windows are already at T.
+    """Return the tables for which no file is there yet; no table if the windows are already at T.
 
     Parameters
     ----------

@@ -122,7 +122,7 @@ def _source(samples: int, word: str) -> str:
 
 
 def _seconds(estimate: Estimate, digits: int = 3) -> str:
-    """Return a time with its bounds; these have so many digits, or all before the point."""
+    """Return a time with its bounds; the bounds have ``digits`` digits, or all digits before the point."""
     scale, unit = (1000, "ms") if estimate.value < 1 else (1, "s")
     low, high = (_rounded(each * scale, digits) for each in (estimate.low, estimate.high))
     return f"{estimate.value * scale:.3g} {unit} ({low} to {high})"

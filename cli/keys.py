@@ -30,7 +30,7 @@ def positional_key(text: str, columns: Sequence[KeyColumn]) -> Key:
 
 
 def named_key(items: Sequence[str], columns: Sequence[KeyColumn]) -> Key | None:
-    """Return the key that ``--key column=value`` options give, or None without such options."""
+    """Return the key that ``--key column=value`` options give, or None if there are no such options."""
     return parse_composite(items, columns) if items else None
 
 

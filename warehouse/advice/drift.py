@@ -32,7 +32,7 @@ _OVER_LIFETIME = 0.01
 _SPREAD = 1.25
 """How far above the oracle's largest spread the cells' may be, as a factor; chance comes on top."""
 _ROWS_PER_CELL = 100
-"""Fewer live rows than so many for each cell say nothing of their spread."""
+"""Below this number of live rows a cell, their distribution over the cells says nothing."""
 _ALIKE = 0.6
 """Autocorrelation from which a rate has a period."""
 _BY_CHANCE = 2.6

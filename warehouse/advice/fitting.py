@@ -33,7 +33,7 @@ _FACTORS = tuple(2.0 ** (step / 4) for step in range(-12, 13))
 _SPEED = 0.7
 """Standard deviation of the logarithm of that factor."""
 _HUBER = 1.5
-"""Residuals beyond so many standard deviations count less."""
+"""Residuals beyond this number of standard deviations count less."""
 _ROUNDS = 4
 _LEAST_NOISE = 0.02
 """Of a typical measurement: clocks and caches are never quieter."""

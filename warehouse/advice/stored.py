@@ -26,7 +26,7 @@ _MOST_ROWS = 5_000_000
 
 @dataclass(frozen=True)
 class StoredSample:
-    """The live rows of a table, or of every so many of its files.
+    """The live rows of a table, or of a sample of its files.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def stored_rows(reader: Reader, state: TableState, *, keys: bool = True) -> Stor
 
 
 def _chosen(files: Sequence[DataFile]) -> list[DataFile]:
-    """Return every file, or every so many of them when they hold more rows than are worth reading."""
+    """Return all files, or a regular sample of them if they have more rows than are worth reading."""
     rows = sum(file.rows or 0 for file in files)
     ordered = sorted(files, key=lambda file: (file.exp_block, file.sub_index, file.path))
     return ordered[:: max(1, -(-rows // _MOST_ROWS))]

@@ -208,7 +208,7 @@ def merged_upkeep(levels: int) -> float:
 
 
 def basic_is_enough(slots: int, together: int) -> bool:
-    """Whether so many windows of up to ``slots`` slots, read in one scan, need no intervals: from ``slots / log2(slots)`` on.
+    """Whether a number of windows of up to ``slots`` slots, read in one scan, need no intervals: from ``slots / log2(slots)`` on.
 
     This is the sheet's rule (section 3) for synopses whose answers come from one scan that goes on from window to window.
 

@@ -173,7 +173,7 @@ class _Search:
     tried: int = 0
 
     def covers(self, wanted: Predicate, terms: int) -> Iterator[tuple[str, ...]]:
-        """Yield the covers of exactly so many synopses."""
+        """Yield the covers of exactly this number of synopses."""
         yield from self._further(wanted, frozenset(), (), terms)
 
     def _further(

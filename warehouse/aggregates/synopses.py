@@ -430,7 +430,7 @@ def _atoms(condition: str, kinds: Mapping[str, Kind]) -> Predicate | None:
 
 
 def lengthened(synopsis: Synopsis, listed: int | None) -> Synopsis:
-    """Return a synopsis whose lists have at least so many items from now on; existing lists keep their length."""
+    """Return a synopsis whose new lists have at least a number of items; existing lists keep their length."""
     if synopsis.listed is None or listed is None:
         return synopsis
     return replace(synopsis, listed=max(synopsis.listed, listed))

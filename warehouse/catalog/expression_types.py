@@ -159,7 +159,7 @@ def _least(found: str) -> str:
 
 
 def _family(node: exp.Expr | None) -> Family | None:
-    """Return the family of a node's type; nothing where it is not known."""
+    """Return the family of a node's type; None if it is unknown."""
     from sqlglot import exp  # noqa: PLC0415 - as above
 
     if node is None or node.type is None or isinstance(node, exp.Null) or _makes_interval(node):

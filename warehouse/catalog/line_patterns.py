@@ -106,7 +106,7 @@ def pattern_missing(options: Iterable[tuple[str, str]]) -> bool:
 
 
 def pattern_fault(text: str) -> FaultError | None:
-    """Return why a text is no pattern of lines, or nothing."""
+    """Return why a text is no pattern of lines, or None."""
     try:
         line_pattern(text)
     except FaultError as fault:

@@ -83,7 +83,7 @@ def _of_sample(value: str | None) -> str | None:
 
 
 def _beginning(source: Path) -> list[str]:
-    """Return the whole lines at the beginning of a file; nothing of a file that cannot be read."""
+    """Return the whole lines at the beginning of a file; no line if the file cannot be read."""
     try:
         with source.open("rb") as raw:
             content = decompressed(raw, source.name).read(_LOOKED_AT)

@@ -131,7 +131,7 @@ _OWNED_SPARK = (
 
 
 def option_fault(name: str, format_: str | None) -> FaultError | None:
-    """Return why a reader option cannot be given, or nothing; Spark ignores the case of option names.
+    """Return why a reader option cannot be given, or None; Spark ignores the case of option names.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def option_fault(name: str, format_: str | None) -> FaultError | None:
 
 
 def value_fault(name: str, value: str) -> FaultError | None:
-    """Return why a reader option cannot have this value, or nothing; patterns of times only Spark can judge."""
+    """Return why a reader option cannot have this value, or None; only Spark can check patterns of times."""
     meant = _ALIASES.get(name.lower(), name.lower())
     if meant == "delimiter" and (not value or _BREAKS.intersection(value)):
         return FaultError(as_written(value), "one character or several, without a line break")
@@ -224,7 +224,7 @@ def twofold_options(names: Iterable[str]) -> Iterator[FaultError]:
 
 
 def spark_fault(key: str) -> FaultError | None:
-    """Return why a Spark setting cannot be given, or nothing."""
+    """Return why a Spark setting cannot be given, or None."""
     if not key.startswith("spark."):
         return FaultError(f'"{key}"', 'names of Spark settings, which begin with "spark."', f"spark.{key}")
     for beginning, reason in _OWNED_SPARK:

@@ -198,7 +198,7 @@ NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 
 
 def folder_values(path: str, partitions: Sequence[str]) -> tuple[str | None, ...] | None:
-    """Return the text of each partition of a file's relative path; None when a folder is missing.
+    """Return the text of each partition of a file's relative path; None if a folder is missing.
 
     >>> folder_values("day=2026-01-01/host=a%2Fb/x.csv", ["day", "host"])
     ('2026-01-01', 'a/b')
@@ -216,7 +216,7 @@ def folder_values(path: str, partitions: Sequence[str]) -> tuple[str | None, ...
 
 
 def folder_problem(path: str, partitions: Sequence[str]) -> tuple[str, str] | None:
-    """Return (reason, message) when a path does not have a folder for each partition, else nothing."""
+    """Return (reason, message) if a path lacks a folder for a partition; None otherwise."""
     if not partitions or folder_values(path, partitions) is not None:
         return None
     hive = "/".join(f"{name}=..." for name in partitions)

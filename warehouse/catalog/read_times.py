@@ -167,7 +167,7 @@ def _unit(connection: DuckDBPyConnection, source: str, sql: str, *, has_times: b
 
 
 def _pattern(connection: DuckDBPyConnection, source: str, sql: str) -> str | None:
-    """Return the pattern of a column of text that is all times of one spelling, which DuckDB does not look for; else nothing."""
+    """Return the pattern of a text column with times of one spelling that DuckDB does not detect; None otherwise."""
     if sql != "string":
         return None
     column = quoted(source)
@@ -226,7 +226,7 @@ def _spelt_out(text: str) -> str:
 
 
 def _in_digits(connection: DuckDBPyConnection, source: str) -> str | None:
-    """Return the pattern of a column of numbers that are all days, such as 20240501, or moments; else nothing."""
+    """Return the pattern of a column of numbers that are all days, such as 20240501, or instants; None otherwise."""
     column = quoted(source)
     for spelling, pattern, low, high in _IN_DIGITS:
         moment = f"try_strptime(CAST({column} AS VARCHAR), '{spelling}')"

@@ -37,7 +37,7 @@ def slots_dead(bound: int, retain: int, interval: int) -> int:
 
 
 def widest_block(bound: int | None, retain: int, interval: int) -> int | None:
-    """Return the widest expiry block that lets rows leave in time, in slots; None without a bound."""
+    """Return the widest expiry block that lets rows leave in time, in slots; None if there is no bound."""
     return None if bound is None else max(1, slots_dead(bound, retain, interval))
 
 

@@ -25,7 +25,7 @@ class FaultError(ValueError):
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that was most likely meant, ignoring case, or nothing.
+    """Return the known word that was most likely meant, ignoring case, or None.
 
     >>> nearest("serch_key", ["search_key", "columns"])
     'search_key'

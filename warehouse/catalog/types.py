@@ -207,7 +207,7 @@ def is_key_type(kind: SqlType) -> bool:
 
 
 def unusable_name(name: str) -> str | None:
-    """Return why a column or field name cannot be stored, or nothing.
+    """Return why a column or field name cannot be stored, or None.
 
     >>> unusable_name("a b")
     "the character ' '"

@@ -222,7 +222,7 @@ Options: TypeAlias = Annotated[tuple[tuple[str, str], ...], BeforeValidator(_opt
 
 
 def name_fault(name: str) -> FaultError | None:
-    """Return why a table cannot have this name, or nothing."""
+    """Return why a table cannot have this name, or None."""
     if _NAME.fullmatch(name):
         return None
     guess = re.sub(r"[^a-z0-9_]+", "_", name.lower()).lstrip("_0123456789")[:63]

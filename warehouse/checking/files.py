@@ -154,7 +154,7 @@ def stored_columns(state: TableState) -> tuple[Any, ...]:
 
 
 def left_over_findings(root: Path, files: Sequence[NamedFile], tables: Sequence[NamedTable]) -> Iterator[Finding]:
-    """Yield, for each directory, the size of files that no epoch names; nothing while an update runs or waits for completion."""
+    """Yield, for each directory, the size of files that no epoch names; nothing while an update runs or is unfinished."""
     committed = numbers(root, "epoch")
     if record_path(root, committed[-1] + 1 if committed else 0, "plan").exists():
         return

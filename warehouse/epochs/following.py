@@ -19,7 +19,7 @@ class SynopsisRecord:
     An ``emptied`` synopsis, in the base of a plan that goes back, has no row; the rows of the stream are then added again.
     Windows that end before the slot ``sure`` may lack rows, since they were due before; None: the epoch's slot. A synopsis of a
     view has the rows that the view had by the slot ``through``. It has intervals longer than a slot if they end with the slot
-    ``merged`` or before; None: it has none yet.
+    ``merged`` or before; None: it has no such intervals yet.
     """
 
     synopsis: Synopsis
@@ -107,7 +107,7 @@ class _Defined(Protocol):
 
 
 def followed_by(synopsis: _OfSynopsis | None, answers: _Defined | None, coalesced: _Defined | None) -> str | None:
-    """Return the stream or view that a table follows, from its record or its plan as one of the three; None: it follows none."""
+    """Return the stream or view that a table follows, from its record or its plan as one of the three; None for other tables."""
     if synopsis is not None:
         return synopsis.synopsis.source
     own = coalesced if answers is None else answers

@@ -29,7 +29,7 @@ _MOST = {"null": 1, "deflate": 1032, "snappy": 64}
 def beyond_avro_bounds(
     path: Path, size: int, mtime_ns: int, longest: int, most: int  # noqa: ARG001 - the file's identity
 ) -> tuple[str, str] | None:
-    """Return why an Avro file is not read, (reason, message), or nothing; as :func:`.parquet_bounds.beyond_parquet_bounds`.
+    """Return why an Avro file is not read, (reason, message), or None; as :func:`.parquet_bounds.beyond_parquet_bounds`.
 
     Raises
     ------

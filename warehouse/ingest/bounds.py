@@ -47,7 +47,7 @@ _BYTES_OF_A_LINE = 64
 _COMPRESSED_TO = 8
 """About the bytes of a line after gzip or similar compression, or of a row in Parquet."""
 _PACKED = 4
-"""Compressed files for the driver may expand to so many times the bound of plain files; they hardly ever do."""
+"""Compressed files for the driver may expand to this multiple of the bound of plain files; they hardly ever do."""
 
 
 def beyond_bounds(stream: Stream, files: Sequence[LandingFile]) -> list[FileProblem]:

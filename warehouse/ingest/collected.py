@@ -54,7 +54,7 @@ _WIDE = "_wide"
 _TEXT_BYTES = 256
 """Bytes of a text, on average, that are expected where only some columns are asked for."""
 _WIDTHS: dict[type[DataType], int] = {BooleanType: 1, ByteType: 1, ShortType: 2, IntegerType: 4, DecimalType: 16}
-"""Bytes of values in memory; others have 8, and texts their own besides."""
+"""Bytes of values in memory; other values have 8 bytes, and texts their own bytes in addition."""
 _CHUNK = 1 << 20
 _KNOWN = 50_000
 

@@ -68,7 +68,7 @@ def schema_of(path: Path, form: str) -> Any:  # noqa: ANN401 - Arrow's
 
 
 def beyond_columnar_bounds(stream: Stream, file: LandingFile) -> tuple[str, str] | None:
-    """Return why a file is beyond the bounds of its stream, (reason, message), or nothing.
+    """Return why a file is beyond the bounds of its stream, (reason, message), or None.
 
     Raises
     ------

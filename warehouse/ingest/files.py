@@ -27,7 +27,7 @@ class LeftOut:
     """A landing file that an update did not load, and why.
 
     ``reading`` is the digest of how the stream was read then (:func:`warehouse.catalog.declaration.reading_digest`), empty in
-    records of before there was one: once the declaration reads otherwise, the file is tried again.
+    older records. When the digest of the declaration is another one, the next update tries the file again.
     """
 
     file: LandingFile

@@ -78,7 +78,7 @@ def _has_long_decimal(path: Path, size: int, mtime_ns: int) -> bool:  # noqa: AR
 
 
 def whole_problem(stream: Stream, file: LandingFile) -> tuple[str, str] | None:
-    """Return why a file that would be read whole is not read, (reason, message), or nothing."""
+    """Return why a file that would be read whole is not read, (reason, message), or None."""
     problem = _problem(stream.landing / file.path, file.size, file.mtime_ns, stream.max_record)
     identity = (stream.landing / file.path, file.size, file.mtime_ns)
     if problem is None and _shows(stream, "decimal") and _has_long_decimal(*identity) and _is_beyond_variant(*identity):

@@ -133,7 +133,7 @@ def _is_passed_over(name: str) -> bool:
 
 
 def name_problem(path: str) -> tuple[str, str] | None:
-    """Return (reason, message) when Spark cannot be given a file's relative path, or would expand it, else nothing."""
+    """Return (reason, message) if Spark cannot read a file's relative path, or would expand it; None otherwise."""
     if path.endswith(_OTHER_CODECS):
         return "name", f"it is compressed, and of that only {', '.join(CODECS)} are read: deliver it as one of these, or plain"
     if "\\" not in path and path.isprintable() and ":" not in path.rsplit("/", 1)[-1]:

@@ -64,7 +64,7 @@ def is_local_time(schema: Any, path: tuple[str, ...]) -> bool:  # noqa: ANN401 -
 def beyond_orc_bounds(
     path: Path, size: int, mtime_ns: int, longest: int, most: int  # noqa: ARG001 - the file's identity
 ) -> tuple[str, str] | None:
-    """Return why an ORC file is not read, (reason, message), or nothing; as :func:`beyond_parquet_bounds`.
+    """Return why an ORC file is not read, (reason, message), or None; as :func:`beyond_parquet_bounds`.
 
     Raises
     ------

@@ -28,7 +28,7 @@ _BUFFER = 1 << 20
 def beyond_parquet_bounds(
     path: Path, size: int, mtime_ns: int, longest: int, most: int  # noqa: ARG001 - the file's identity
 ) -> tuple[str, str] | None:
-    """Return why a Parquet file is not read, (reason, message), or nothing.
+    """Return why a Parquet file is not read, (reason, message), or None.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ class WriteContext:
     declared
         The declarations in force.
     start_spark
-        Returns the Spark session for about so many bytes of work; called only when there is some.
+        Returns the Spark session for about a number of bytes of work; called only if there is work.
     clock
         Returns the wall-clock instant in microseconds.
     observer

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["arrivals", "health_facts", "unbuilt_views"]
 
 _REPLAYED_INTERVALS = 100
-"""If the window time lay so many intervals behind the clock at each commit that is known, the past is replayed."""
+"""If the window time was this number of intervals behind the clock at each known commit, the past is being replayed."""
 
 
 def health_facts(

@@ -32,5 +32,5 @@ def text(x: float, y: float, content: str, kind: str, anchor: str = "start") -> 
 
 
 def shortened(content: str, most: int) -> str:
-    """Return at most so many characters."""
+    """Return a text cut to a number of characters."""
     return content if len(content) <= most else f"{content[: most - 1]}…"

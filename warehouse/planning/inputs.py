@@ -39,7 +39,7 @@ Excluded = dict[str, dict[str, LeftOut]]
 class LandingFacts:
     """Files of one stream that need attention (changed after they were loaded, or unreadable), and files that wait or settle.
 
-    ``vanished`` counts the files of before if the directory is empty now and no declaration explains it. ``ignoring_case`` are
+    ``vanished`` counts the former files if the directory is empty now and no declaration explains it. ``ignoring_case`` are
     sources as declared, with names of waiting CSV files that differ from them in case only.
     """
 

@@ -34,7 +34,7 @@ class Worth(NamedTuple):
     right: int = 0
 
     def pairs_within(self, rows: int) -> int:
-        """Return how many pairs so many rows give.
+        """Return how many pairs a number of rows gives.
 
         >>> [Worth(400, 40, right=20).pairs_within(rows) for rows in (40, 30, 21, 20)]
         [400, 200, 20, 0]

@@ -58,7 +58,7 @@ def hash_of(key: tuple[Any, ...]) -> int:
 
 
 def filter_of(columns: Sequence[Parts], most_bytes: int) -> bytes | None:
-    """Return the filter of keys as at most so many bytes; None: they do not fit.
+    """Return the filter of keys within a number of bytes; None: they do not fit.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def filter_of(columns: Sequence[Parts], most_bytes: int) -> bytes | None:
 
 
 def filled(columns: Sequence[Parts], blocks: int) -> bytes:
-    """Return the filter of keys that has so many blocks; columns as for :func:`filter_of`."""
+    """Return the filter of keys with a number of blocks; columns as for :func:`filter_of`."""
     import numpy as np  # noqa: PLC0415 - those who only read never need it
 
     hashes = hashes_of(columns)

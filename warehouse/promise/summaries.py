@@ -144,7 +144,7 @@ def stored_part(part: Any) -> Any:  # noqa: ANN401 - any key value
 
 
 def encode(rows: int, columns: Sequence[Parts], counts: Sequence[int], most_bytes: int) -> bytes | None:
-    """Return a summary as at most so many bytes, with fewer keys if need be; None: no key would be left.
+    """Return a summary within a number of bytes, with fewer keys if necessary; None: no key would be left.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def encode(rows: int, columns: Sequence[Parts], counts: Sequence[int], most_byte
 
 
 def most_frequent(counts: Sequence[int], keys: int) -> list[int]:
-    """Return the positions of the largest counts, at most so many, in ascending order; counts of 1 are left out."""
+    """Return the positions of the largest counts, at most a number of them, in ascending order; counts of 1 are left out."""
     ranked = sorted(range(len(counts)), key=lambda place: -counts[place])[: max(keys, 0)]
     return sorted(place for place in ranked if counts[place] >= LEAST_COUNT)
 

@@ -55,7 +55,7 @@ class AskedQuery:
     items
         The columns of its answer.
     where
-        Its condition; None: it has none.
+        Its condition; None if it has none.
     equal
         Columns that its condition compares with ``=``, each with the constant as SQL.
     nothing_more

@@ -130,7 +130,7 @@ class Filters:
 
 
 def _read(stream: Any, offset: int) -> bytes | None:  # noqa: ANN401 - a binary stream
-    """Return the bits of the filter at an offset, or None when its header is not the usual one."""
+    """Return the bits of the filter at an offset, or None if its header is not the usual one."""
     stream.seek(offset)
     head = stream.read(32)
     size, shift, position = 0, 0, 1

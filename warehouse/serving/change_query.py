@@ -61,7 +61,7 @@ def change_query(
     shown
         The columns to show before those of the change.
     limit
-        At most so many rows.
+        The greatest number of rows.
 
     """
     row = ", ".join(quoted(name) for name in (*own, *(name for name, _ in LIFE_COLUMNS)))

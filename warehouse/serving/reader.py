@@ -89,7 +89,7 @@ class Reader(PinnedReader):
         columns
             The columns to show, system columns too; all of the user's by default.
         limit
-            At most so many rows.
+            The greatest number of rows.
         now
             An instant (microseconds) at or after the window time; rows must expire after it.
         system_columns

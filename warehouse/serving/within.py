@@ -490,7 +490,7 @@ def _open_if_odd(found: BoundedEstimate, values: np.ndarray) -> BoundedEstimate:
 
 
 def _widened(found: BoundedEstimate, read: float, facts: Sequence[Unread]) -> BoundedEstimate:
-    """Sums of floats depend on their order, so their bounds are widened by the largest rounding error of so many values."""
+    """Return bounds that are widened by the largest rounding error: a sum of floats depends on their order."""
     values = [abs(read), *(max(abs(each.low or 0), abs(each.high or 0)) * each.most for each in facts)]
     slack = sum(values) * _ROUNDING
     if not math.isfinite(slack):

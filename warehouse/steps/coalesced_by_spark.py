@@ -43,7 +43,7 @@ class SparkReplacement:
     columns
         Its stored columns before the system's.
     own
-        Its rows as they were, each with all members, shed ones too; None: it had none.
+        Its rows as they were, each with all members, shed ones too; None if it had no rows.
     points
         The points that arrived: the columns of the group, the compared columns, and their stamps; None if none arrived.
     opened
@@ -53,7 +53,7 @@ class SparkReplacement:
     has_other_window
         Whether the window changed.
     cells
-        What becomes of the cells of closed rows; None: closed rows have none.
+        The cells of closed rows; None if closed rows have no cells of their own.
 
     """
 

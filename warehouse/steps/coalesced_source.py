@@ -276,7 +276,7 @@ class CoalescedSource(FollowingSource):
 
     @property
     def _in_arrays(self) -> bool:
-        """Whether the driver may make the rows as arrays, if it takes so many."""
+        """Whether the driver may make the rows as arrays, provided that they fit."""
         return not self.table_plan.history and not self._table.move.first and can_be_arrays(self.definition)
 
     @cached_property

@@ -226,7 +226,7 @@ class NodeSource:
 
     @property
     def dead(self) -> Dead | None:
-        """The short-lived results as the nodes that read this one get them; None without any."""
+        """The short-lived results as the nodes that read this one get them; None if there are none."""
         found = self._short_lived
         if found is None or not self.dead_rows or self.planned.budget is not None:
             return None

@@ -195,7 +195,7 @@ class Sources:
         return lacks_files(first, metadata, read_without)
 
     def ledger(self, planned: NodePlan) -> Ledger | None:
-        """Return the ledger of a view under a budget after its step, perhaps executed before a crash; None of another one."""
+        """Return the ledger of a view under a budget after its step, perhaps executed before a crash; None for another view."""
         return owed_record(planned, self._batch_commit(planned.name))
 
     def stream(self, name: str) -> StreamSource:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["WindowBounds", "WindowRun"]
 
 _MOST_SHARED = 2_000_000
-"""Merged states that are calculated for others, too; more of them are calculated when their turn comes."""
+"""Up to this number of merged states are calculated for other aggregates, too; more are calculated when they are needed."""
 
 
 class WindowBounds(NamedTuple):
@@ -130,7 +130,7 @@ class WindowRun:
         self._keys[table] = {window: key for key, window in enumerate(every)}
 
     def _exceeds_limit(self, synopsis: Synopsis, windows: int) -> bool:
-        """Whether so many windows may have more groups and values than are kept for others."""
+        """Whether the states of these windows may be too many to be kept for other aggregates."""
         if self._counted("SELECT count(*) FROM stored") * windows <= _MOST_SHARED:
             return False
         groups = [quoted(name) for name, _ in synopsis.group_by] + ([] if synopsis.counted is None else [VALUE])

@@ -40,9 +40,9 @@ __all__ = ["checkpoint", "checkpoint_due", "drop_torn_checkpoints"]
 _WORTH = 10
 """A checkpoint is written again without deleted files when these are at least one row in this many."""
 _TIMES = 4
-"""The next checkpoint waits while the last one has more than so many times the bytes of the entries since ..."""
+"""The next checkpoint waits while the last one has more than this multiple of the bytes of the entries since ..."""
 _INTERVALS = 10
-"""... and for fewer than so many intervals."""
+"""... and for fewer than this number of intervals."""
 
 
 def checkpoint_due(table: Path, before: int, version: int) -> bool:

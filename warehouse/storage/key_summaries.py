@@ -85,7 +85,7 @@ def write_summary(file: Path, key: Sequence[str]) -> None:
 
 
 def read_summary(file: str, rows: int | None, most_bytes: int | None = None) -> KeySummary | None:
-    """Return the summary of a data file of so many rows; None: the file has no summary, or the summary has more bytes."""
+    """Return the summary of a data file by its number of rows; None: the file has no summary, or a larger one."""
     directory, _, name = file.rpartition("/")
     try:
         with open(f"{directory}/.{name}{SUMMARY}", "rb") as stream:  # noqa: PTH123 - a path object costs more than the read
@@ -166,7 +166,7 @@ def _size_before_counts(content: bytes) -> int:
 
 
 def read_filter(file: str, rows: int | None) -> bytes | None:
-    """Return the filter of the keys of a data file of so many rows; None: the file has no usable one."""
+    """Return the filter of the keys of a data file by its number of rows; None: the file has no usable one."""
     directory, _, name = file.rpartition("/")
     try:
         opened = os.open(f"{directory}/.{name}{SUMMARY}", os.O_RDONLY | os.O_CLOEXEC)

@@ -176,7 +176,7 @@ def _connected(threads: int | None) -> duckdb.DuckDBPyConnection:
 
 
 def _connection(threads: int | None) -> duckdb.DuckDBPyConnection:
-    """A database of so many threads, None: one for each core. Threads that have little to do cost more than they save."""
+    """A database with a number of threads; None: one for each core. Threads with little work cost more than they save."""
     with _connecting:
         return _connected(threads)
 
@@ -231,7 +231,7 @@ def _holds(column: pa.ChunkedArray, bound: Bound) -> pa.ChunkedArray:
 
 
 def _kept(files: Sequence[DataFile], *, with_file: bool) -> pa.Table | None:
-    """The rows of small files, which this process may have in memory; None when DuckDB is to read the files."""
+    """The rows of small files, which this process may have in memory; None if DuckDB must read the files."""
     if any(file.size > SMALL for file in files) or sum(file.size for file in files) > _SMALL:
         return None
     parts = []

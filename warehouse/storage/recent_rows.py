@@ -25,7 +25,7 @@ _WIDE = 4 * 1024**2
 _ALL = 96 * 1024**2
 _BATCH_ROWS = 512
 LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
-"""DuckDB takes no other letters for their capitals."""
+"""The only letters for which DuckDB ignores the case."""
 
 
 @dataclass
@@ -67,7 +67,7 @@ class RecentRows:
         return None if found is None else found[1]
 
     def of(self, path: str, size: int) -> pa.Table | None:
-        """Return the rows of a file of so many bytes, read now if they are not kept; None when it is too large for that.
+        """Return the rows of a file of ``size`` bytes, read now if they are not cached; None if the file is too large for this.
 
         Raises
         ------

@@ -297,7 +297,7 @@ def _files(location: str, actions: Any, columns: Sequence[str]) -> list[DataFile
 
 
 def _day(days: int | None) -> date | None:
-    """Return the date so many days after 1970, or None, which bounds nothing, outside the years that Python has."""
+    """Return the date a number of days after 1970; None, which bounds nothing, outside Python's years."""
     if days is None:
         return None
     ordinal = _ORDINAL_OF_1970 + days

@@ -51,7 +51,7 @@ def arrival_columns(tree: Operator, tables: Mapping[str, frozenset[str]]) -> fro
 
 
 def part_columns(tree: Operator, tables: Mapping[str, frozenset[str]]) -> Parts | None:
-    """Return the tables of both inputs of a join, each with a column that says when its parts arrived; None of no such join."""
+    """Return the tables of both inputs of a join, each with a column of the arrival of its parts; None for another operator."""
     found = _both(tree, tables)
     if found is None:
         return None

@@ -35,7 +35,7 @@ class Key:
 
 
 def changed(operator: Operator, columns_of: Callable[[Operator], tuple[str, ...]]) -> Key | None:
-    """Return the key of an operator whose rows leave early; nothing when its whole answer must be looked at."""
+    """Return the key of an operator whose rows leave early; None if the whole answer must be recomputed."""
     match operator:
         case BagDifference(left=left):
             columns = columns_of(left)

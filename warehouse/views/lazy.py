@@ -47,7 +47,7 @@ class LazyCondition:
 
 
 def lazy_conditions(catalog: Catalog) -> dict[str, LazyCondition | None]:
-    """Return the condition of each lazy table; None of one that compares values.
+    """Return the condition of each lazy table; None for a table that compares values.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def _stored(stream: Stream, definition: CoalescedDefinition) -> Iterator[FaultEr
 
 
 def lazy_condition(catalog: Catalog, definition: CoalescedDefinition) -> LazyCondition | None:
-    """Return the condition of a table; None of one that compares values.
+    """Return the condition of a table; None for a table that compares values.
 
     Raises
     ------

@@ -72,7 +72,7 @@ def _arrival_of(stream: Stream) -> frozenset[str]:
 
 
 def _over_answers(catalog: Catalog, view: str) -> tuple[str, str] | None:
-    """Why a view cannot be read that reads an aggregate which itself reads a view; None of another."""
+    """Return why a view that reads an aggregate over a view cannot be read; None for another view."""
     declared = {key.split(".")[1] for key, _ in catalog.keys if key.startswith("aggregates.")}
     over_views = {name.lower(): name for name in declared if catalog.aggregate(name) is None}
     sql = next(each.sql for each in catalog.views if each.name == view)

@@ -166,7 +166,7 @@ class _Tally:
             self.spread = max(self.spread, pstdev(own, mean) / mean)
 
     def expected(self, rows: float) -> float:
-        """Return the expected number of files of a run with so many rows on average; a run of few rows may have none."""
+        """Return the expected number of files of a run with ``rows`` rows on average; a run of few rows may have no file."""
         target = self.load.target_rows
         return 1.0 - exp(-rows) if rows <= largest_file(target) else rows / target
 

@@ -20,7 +20,7 @@ def text_matcher(keys: ErasedKeys) -> Callable[[str], bool]:
     """Return a function that tells whether a text contains all parts of one of the keys, each as a word of its own.
 
     The test finds too much rather than too little: ``7`` is also found in ``1.7``. Keys that are single words are looked up in
-    the set of words of a text, so many keys cost as much as few; all other keys are searched.
+    the set of words of a text, so many keys cost as much as few keys; all other keys are searched.
 
     >>> from warehouse.serving.keys import KeyColumn
     >>> from warehouse.steps.erased_keys import ErasedKeys

@@ -112,7 +112,7 @@ def without_order(query: exp.Expr) -> str:
 
 
 def limit_of(query: exp.Expr) -> int | None:
-    """Return k of LIMIT k, or None without a LIMIT.
+    """Return k of LIMIT k, or None if there is no LIMIT.
 
     Raises
     ------

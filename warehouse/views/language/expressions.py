@@ -52,7 +52,7 @@ _DETERMINISTIC_ONLY = "a deterministic expression of the columns of the inputs"
 
 
 def function_name(node: exp.Expr) -> str | None:
-    """Return the lower-case name of a called function, or nothing."""
+    """Return the lower-case name of a called function, or None."""
     return str(node.name).lower() if isinstance(node, exp.Anonymous) else None
 
 

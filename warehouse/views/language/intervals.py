@@ -46,7 +46,7 @@ def interval_of(sql: str) -> int | None:
 
 
 def microseconds(node: exp.Expr) -> int | None:
-    """Return the microseconds of a constant interval, or nothing."""
+    """Return the microseconds of a constant interval, or None."""
     match node:
         case exp.Paren():
             return microseconds(node.this)

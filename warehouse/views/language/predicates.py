@@ -46,7 +46,7 @@ class SubQuery:
 
 
 def predicate_of(condition: exp.Expr) -> Predicate | None:
-    """Return the predicate that a part of WHERE is, or nothing."""
+    """Return the predicate that a part of WHERE is, or None."""
     negated, node = False, condition
     while isinstance(node, (exp.Not, exp.Paren)):
         negated ^= isinstance(node, exp.Not)
@@ -88,7 +88,7 @@ def sub_query_of(predicate: Predicate, outer: Scope, inner_scope: Callable[[exp.
     Raises
     ------
     RefusedError
-        When the sub-query says more of the outer query than equalities, or nothing.
+        When the sub-query compares with the outer query other than by equalities, or does not name it.
 
     """
     query = predicate.query
@@ -168,7 +168,7 @@ def _unrelated(predicate: Predicate) -> RefusedError:
 
 
 def _correlation(part: exp.Expr, inner: Scope, outer: Scope) -> tuple[exp.Expr, exp.Expr] | None:
-    """(inner side, outer side) of an equality with the outer query; nothing when a part does not name it."""
+    """The inner and the outer side of an equality with the outer query; None if a part does not name the outer query."""
     if part.find(exp.Query):
         return None
     outside = [each for each in part.find_all(exp.Column) if not inner.has(each) and outer.has(each)]

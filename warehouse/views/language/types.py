@@ -43,7 +43,7 @@ _SAME = frozenset({"min", "max", "coalesce", "nvl", "ifnull", "greatest", "least
 
 
 def type_of(sql: str, columns: Mapping[str, str | None]) -> str | None:
-    """Return the canonical type of an expression over columns in backticks, or nothing.
+    """Return the canonical type of an expression over columns in backticks, or None.
 
     >>> columns = {"f.n": "int", "f.at": "timestamp"}
     >>> type_of("sum(`f.n`)", columns), type_of("max(`f.at`)", columns), type_of("`f.n` * 1.5", columns)
@@ -57,7 +57,7 @@ def type_of(sql: str, columns: Mapping[str, str | None]) -> str | None:
 
 
 def type_of_node(node: exp.Expr, columns: Mapping[str, str | None]) -> str | None:
-    """Return the canonical type of a parsed expression, or nothing; the names of the columns are in lower case."""
+    """Return the canonical type of a parsed expression, or None; the names of the columns are in lower case."""
     match node:
         case exp.Paren() | exp.Neg() | exp.Alias():
             return type_of_node(node.this, columns)

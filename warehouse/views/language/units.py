@@ -142,14 +142,14 @@ class Workshop:
         return FromPart(operator, unit.owners), tuple(names)
 
     def sides(self, condition: exp.Expr, units: Sequence[FromPart]) -> tuple[int, int] | None:
-        """Return the two units that an equality connects, left side first, or nothing."""
+        """Return the two units that an equality connects, left side first, or None."""
         if not isinstance(condition, (exp.EQ, exp.NullSafeEQ)):
             return None
         left, right = (self._unit_of(each, units) for each in (condition.this, condition.expression))
         return None if left is None or right is None or left == right else (left, right)
 
     def within(self, condition: exp.Expr, units: Sequence[FromPart]) -> int | None:
-        """Return the unit that has all columns of a condition, or nothing; one without columns goes to the first."""
+        """Return the unit that has all columns of a condition, or None; a condition without columns goes to the first unit."""
         owners = owners_of(condition)
         return next((number for number, unit in enumerate(units) if owners <= unit.owners), None)
 

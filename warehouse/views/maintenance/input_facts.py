@@ -172,7 +172,7 @@ class InputFacts:
     def _overlaps(self) -> bool:
         """Whether the last epoch has rows of slots to which this plan loads; then both contents must be compared.
 
-        This happens if files were left over, or if a stream that stood still continued at a window time of before.
+        This happens if files were left over, or if a stream that stood still continued at an earlier window time.
         """
         loads = SlotBounds.loaded_after(self.loaded_until)
         return self.move.k0 == self.move.k or any(loads(file) for file in self._files(self.base))

@@ -95,7 +95,7 @@ class Analyser:
     def _differing_references(
         self, view: str, rows: DataFrame, ours: str, lookups: Mapping[str, tuple[str, ...]]
     ) -> str:
-        """Name references of the nodes, written as a query, that the view's text lacks; nothing if they cannot be compared."""
+        """Return a text about references of the nodes that the view's text lacks; None if they cannot be compared."""
         try:
             mine, theirs = (references(_plan(each), lookups) for each in (self.session.sql(ours), rows))
         except (UnknownPlanError, PySparkException) as error:

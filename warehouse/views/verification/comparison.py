@@ -87,7 +87,7 @@ class Comparison:
         return self.summed.groupBy().count().select(F.lit(view).alias("view"), "count")
 
     def difference(self) -> Difference | None:
-        """Compute how the answers differ; nothing when they do not."""
+        """Compute how the answers differ; None if they are equal."""
         found = [(row[-1], list(row[:-1])) for row in self.summed.limit(2 * MOST).collect()]
         floats = any(_has_float(field.dataType) for field in self.held.schema.fields)
         left = _unmatched(found, self.error) if floats and len(found) < 2 * MOST else found

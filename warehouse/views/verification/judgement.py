@@ -46,7 +46,7 @@ def judged(
     now: int,
     names: Mapping[str, str],
 ) -> Difference | Doubt | None:
-    """Return how a view differs from its query, or why that cannot be said; nothing when it is its query.
+    """Return how a view differs from its query, or why that cannot be said; None if it is its query.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def misses_only(found: Difference | Doubt, ledger: Ledger | None) -> bool:
 
 
 def _open(nodes: Sequence[Node], types: Mapping[str, Types]) -> Open:
-    """Return what sums leave open; nothing if it cannot be determined, since there is a difference already."""
+    """Return what sums leave open; None if it cannot be determined, since there is a difference already."""
     try:
         return open_of(nodes, types)
     except Exception as error:  # a view that cannot be analysed never takes the others down

@@ -412,7 +412,7 @@ def _conjuncts(condition: _Tree | None) -> Iterator[_Tree]:
 
 
 def _column_of(tree: _Tree, known: _Known) -> str:
-    """The column that an expression is, converted to another type at most; else nothing."""
+    """The column that an expression is, perhaps converted to another type; None otherwise."""
     if tree.kind == "Cast":
         return _column_of(tree.children[0], known)
     value = known.get(tree.id, _NOTHING) if tree.kind == "AttributeReference" else _NOTHING
