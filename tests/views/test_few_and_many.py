@@ -26,8 +26,8 @@ from warehouse.storage.arrow_types import can_be_collected
 from warehouse.views.algebra import Filter, Named, Scan, TimeWindow, UnionAll, scanned
 from warehouse.views.algebra import Project as Projection
 from warehouse.views.maintenance import appended, cache, distinct, joins
-from warehouse.views.maintenance.feeds import picks_only
 from warehouse.views.maintenance.joins import local_results
+from warehouse.views.maintenance.pipelines import picks_only
 
 from .warehouses import asked, land, restored, stored, view
 

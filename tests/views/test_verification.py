@@ -17,7 +17,7 @@ from warehouse.errors import UnknownNameError, ViewFailedError
 from warehouse.operations.verification import verdicts_of
 from warehouse.storage.session import jobs_run
 from warehouse.views.algebra import Filter, Scan
-from warehouse.views.maintenance import feeds
+from warehouse.views.maintenance import pipelines
 from warehouse.views.verification import judgement
 from warehouse.views.verification.comparison import Comparison
 from warehouse.views.verification.question import Question, Unverifiable, question_of
@@ -59,12 +59,12 @@ def _land(project: Project, hour: int) -> None:
 
 def _filtering_nothing(patch: pytest.MonkeyPatch) -> None:
     """A fault: conditions over what was read are forgotten."""
-    right = feeds.over
+    right = pipelines.over
 
     def wrong(operator: Operator, below: Operator, rows: DataFrame) -> DataFrame:
         return rows if isinstance(operator, Filter) and isinstance(operator.input, Scan) else right(operator, below, rows)
 
-    patch.setattr(feeds, "over", wrong)
+    patch.setattr(pipelines, "over", wrong)
 
 
 def test_a_first_build_that_differs_stands_still(

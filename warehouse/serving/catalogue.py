@@ -308,7 +308,7 @@ def _recorded(reader: Reader, state: TableState, retain: int) -> TableStatus:
 
 
 def accuracies(reader: Reader, at_least: int = 0) -> dict[str, float]:
-    """Return the accuracy of each shed table at the epoch that can be read, for rows that are at least ``at_least`` microseconds long."""
+    """Return the accuracy of each shed table at the pinned epoch; rows shorter than ``at_least`` microseconds do not count."""
     found, _ = each_table(
         reader,
         lambda epoch: tuple(filter(is_shed, epoch.tables)),

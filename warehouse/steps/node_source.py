@@ -18,10 +18,10 @@ from warehouse.views.algebra import AntiJoin, Distinct, scanned
 from warehouse.views.maintenance.appended import appended
 from warehouse.views.maintenance.budgeted import Made, made_within
 from warehouse.views.maintenance.distinct import moved_values, spared
-from warehouse.views.maintenance.feeds import window_lengths
 from warehouse.views.maintenance.input_facts import Dead, Move
 from warehouse.views.maintenance.inputs import NodeTable
 from warehouse.views.maintenance.keyed import Replacement
+from warehouse.views.maintenance.pipelines import window_lengths
 from warehouse.views.maintenance.placement import placed
 from warehouse.views.maintenance.replaced import replaced
 from warehouse.views.maintenance.set_aside import set_aside_replacement

@@ -15,9 +15,9 @@ from warehouse.storage.scan import TableFiles
 from warehouse.views.algebra import Changes, Distinct, Group, Join, OutputWindow, stateful_of, tables_read
 from warehouse.views.maintenance.answers import answer
 from warehouse.views.maintenance.cache import Cache
-from warehouse.views.maintenance.feeds import live, over
 from warehouse.views.maintenance.groups import is_adjustable, state_columns
 from warehouse.views.maintenance.inputs import NodeInputs, NodeTable
+from warehouse.views.maintenance.pipelines import live, over
 from warehouse.views.maintenance.replaced import current
 from warehouse.views.maintenance.set_aside import set_aside_columns
 

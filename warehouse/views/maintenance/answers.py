@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from warehouse.catalog.identifiers import quoted
 from warehouse.time import NEVER
 from warehouse.views.algebra import AntiJoin, BagDifference, Group, Join, OuterJoin, Top
-from warehouse.views.maintenance.feeds import CARRIED
 from warehouse.views.maintenance.groups import recomputed
 from warehouse.views.maintenance.joins import joined, outer_joined
 from warehouse.views.maintenance.keys import numbered
 from warehouse.views.maintenance.negation import difference, uncovered
+from warehouse.views.maintenance.pipelines import CARRIED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

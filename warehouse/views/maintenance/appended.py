@@ -13,9 +13,9 @@ from warehouse.time import NEVER
 from warehouse.views.algebra import Changes, Distinct, Join, OutputWindow, scanned, stateful_of
 from warehouse.views.maintenance.cache import FEW
 from warehouse.views.maintenance.distinct import appearances
-from warehouse.views.maintenance.feeds import evaluated, evaluated_above, keeps_values, most_arrived, over, relation
 from warehouse.views.maintenance.inputs import NodeTable
 from warehouse.views.maintenance.joins import join_inputs, local_results, new_results
+from warehouse.views.maintenance.pipelines import evaluated, evaluated_above, keeps_values, most_arrived, over, relation
 from warehouse.views.maintenance.placement import placed
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from warehouse.layout.columns import OWED_RESULT
 from warehouse.promise.allotment import Worth, allotted, spent
 from warehouse.promise.units import LAST, Position, Unit, slice_end
 from warehouse.storage.arrow_types import framed
-from warehouse.views.maintenance.feeds import LOADED
 from warehouse.views.maintenance.keys import semi_joined
+from warehouse.views.maintenance.pipelines import LOADED
 from warehouse.views.maintenance.set_aside import SetAside
 from warehouse.views.maintenance.unit_pairs import BUCKET, Part, StoppedUnit, UnitCounts, UnitPairs
 

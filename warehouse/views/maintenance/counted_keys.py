@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from warehouse.promise.summaries import total
 from warehouse.storage.key_summaries import counts_in, read_summary
 from warehouse.views.costs.join_order import KeyCounts
-from warehouse.views.maintenance.feeds import picks_only
 from warehouse.views.maintenance.keys import origins
+from warehouse.views.maintenance.pipelines import picks_only
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -28,10 +28,10 @@ from warehouse.views.language.driver_sql import LeftToSparkError, exactly_groupe
 from warehouse.views.maintenance.cache import FEW, collected
 from warehouse.views.maintenance.driver_buckets import rewritten
 from warehouse.views.maintenance.driver_rows import DriverRows
-from warehouse.views.maintenance.feeds import evaluated, most_arrived, over, relation
 from warehouse.views.maintenance.inputs import NodeTable, few_interpreted
 from warehouse.views.maintenance.keyed import changed_keys, no_stored_rows_like, replacement
 from warehouse.views.maintenance.keys import renamed, semi_joined
+from warehouse.views.maintenance.pipelines import evaluated, most_arrived, over, relation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

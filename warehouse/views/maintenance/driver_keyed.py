@@ -22,10 +22,10 @@ from warehouse.views.maintenance.answers import answer, for_ever
 from warehouse.views.maintenance.cache import FEW
 from warehouse.views.maintenance.driver_buckets import exact_terms, rewritten
 from warehouse.views.maintenance.driver_rows import DriverRows
-from warehouse.views.maintenance.feeds import ending_after, net_changes, over, pipeline, window_lengths
 from warehouse.views.maintenance.groups import adjusted, is_adjustable, state_columns
 from warehouse.views.maintenance.inputs import NodeTable, user_columns
 from warehouse.views.maintenance.keys import lookup_keys, renamed, semi_joined
+from warehouse.views.maintenance.pipelines import ending_after, net_changes, over, pipeline, window_lengths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -106,7 +106,7 @@ def _require_state(own: pa.Table, *, adjustable: bool) -> None:
 
 
 def _changes(operator: Operator, inputs: NodeInputs) -> DriverRows:
-    """Return the same as :func:`warehouse.views.maintenance.feeds.changes`."""
+    """Return the same as :func:`warehouse.views.maintenance.pipelines.changes`."""
     tables, move = inputs.tables, inputs.move
     if any(tables[table].keyed for table in scanned(operator)):
         known = all(tables[table].changed is not None for table in scanned(operator)) and _is_linear(operator)

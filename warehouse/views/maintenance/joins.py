@@ -35,7 +35,9 @@ from warehouse.views.costs.chosen_order import InputStatistics, chosen_order, co
 from warehouse.views.language.driver_sql import LeftToSparkError
 from warehouse.views.maintenance.cache import FEW, collected
 from warehouse.views.maintenance.counted_keys import counted_keys
-from warehouse.views.maintenance.feeds import (
+from warehouse.views.maintenance.inputs import NodeTable
+from warehouse.views.maintenance.keys import lookup_keys, paired
+from warehouse.views.maintenance.pipelines import (
     CARRIED,
     ending_after,
     evaluated,
@@ -46,8 +48,6 @@ from warehouse.views.maintenance.feeds import (
     reads_row_windows,
     relation,
 )
-from warehouse.views.maintenance.inputs import NodeTable
-from warehouse.views.maintenance.keys import lookup_keys, paired
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

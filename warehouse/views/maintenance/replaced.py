@@ -23,11 +23,11 @@ from warehouse.views.algebra import (
 from warehouse.views.maintenance.answers import answer, for_ever, newest_rows
 from warehouse.views.maintenance.appended import EVALUATED, arriving
 from warehouse.views.maintenance.driver_keyed import replaced_in_driver
-from warehouse.views.maintenance.feeds import changes, live, over, relation
 from warehouse.views.maintenance.groups import adjusted, is_adjustable, state_columns
 from warehouse.views.maintenance.inputs import NodeTable, few_interpreted
 from warehouse.views.maintenance.keyed import changed_keys, no_stored_rows_like, replacement
 from warehouse.views.maintenance.keys import lookup_keys, renamed, semi_joined
+from warehouse.views.maintenance.pipelines import changes, live, over, relation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 from warehouse.catalog.declaration import ColumnRecord
 from warehouse.catalog.identifiers import quoted
 from warehouse.time import NEVER
-from warehouse.views.maintenance.feeds import CARRIED, LOADED, relation, window_lengths
 from warehouse.views.maintenance.inputs import NodeTable, user_columns
 from warehouse.views.maintenance.keyed import Replacement, no_stored_rows_like, replacement
+from warehouse.views.maintenance.pipelines import CARRIED, LOADED, relation, window_lengths
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

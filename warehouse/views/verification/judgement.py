@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from warehouse.catalog.identifiers import quoted
 from warehouse.views.algebra import Top, inputs_of, scanned
 from warehouse.views.maintenance.answers import terms_of
-from warehouse.views.maintenance.feeds import feed, looked_up
 from warehouse.views.maintenance.inputs import user_columns
+from warehouse.views.maintenance.pipelines import looked_up, rows_of
 from warehouse.views.verification.comparison import Comparison, Difference, compared
 from warehouse.views.verification.sums import Open, open_of
 
@@ -131,7 +131,7 @@ def _tops(operator: Operator) -> Iterator[Top]:
 
 def _tied(top: Top, rows: Callable[[str], DataFrame], now: int) -> bool:
     read, versions = ({name: rows(name) for name in names(top.input)} for names in (scanned, looked_up))
-    below = feed(top.input, read, versions).where(f"unix_micros(_exp) > {now}L")
+    below = rows_of(top.input, read, versions).where(f"unix_micros(_exp) > {now}L")
     order = ", ".join(terms_of(top.order) or ["_ts DESC", "_exp DESC"])
     partition = [quoted(name) for name in top.partition]
     by = f"PARTITION BY {', '.join(partition)} " if partition else ""

@@ -1,9 +1,9 @@
 """The inputs of a node's operators: stateless pipelines over stored tables, as Spark's frames or as few rows in the driver.
 
-One function, :func:`feed`, defines a pipeline. :func:`relation` and :func:`live` give it Spark's frames; :func:`evaluated` gives
-it rows in the driver and returns an Arrow table.
+One function, :func:`rows_of`, defines a pipeline. :func:`relation` and :func:`live` give it Spark's frames; :func:`evaluated`
+gives it rows in the driver and returns an Arrow table.
 
-A feed's rows have the pipeline's columns and three carried ones: ``_ts`` (gen), ``_exp`` (when the row leaves the state) and
+The rows have the columns of the pipeline and three carried ones: ``_ts`` (gen), ``_exp`` (when the row leaves the state) and
 ``_out`` (when its results leave the answer; later than ``_exp`` only under internal windows). Changes also carry ``_weight``: +1
 for an inserted row, -1 for a removed row.
 """
@@ -45,7 +45,6 @@ __all__ = [
     "ending_after",
     "evaluated",
     "evaluated_above",
-    "feed",
     "keeps_values",
     "live",
     "looked_up",
@@ -58,6 +57,7 @@ __all__ = [
     "pipeline",
     "reads_row_windows",
     "relation",
+    "rows_of",
     "window_lengths",
 ]
 
@@ -71,7 +71,7 @@ def relation(
     operator: Operator, tables: Mapping[str, NodeTable], part: Callable[[NodeTable], DataFrame]
 ) -> DataFrame:
     """Return a pipeline's rows over one relation of each table that it scans, for example ``NodeTable.arrived``."""
-    return feed(operator, {name: part(tables[name]) for name in set(scanned(operator))}, _versions(operator, tables))
+    return rows_of(operator, {name: part(tables[name]) for name in set(scanned(operator))}, _versions(operator, tables))
 
 
 def live(
@@ -90,7 +90,7 @@ def live(
         name: tables[name].live_before(wanted.get(name)) if earlier else tables[name].live_now(wanted.get(name))
         for name in set(scanned(operator))
     }
-    return feed(operator, rows, _versions(operator, tables))
+    return rows_of(operator, rows, _versions(operator, tables))
 
 
 def _versions(operator: Operator, tables: Mapping[str, NodeTable]) -> dict[str, DataFrame]:
@@ -110,30 +110,30 @@ def carried_by(rows: DataFrame | DriverRows) -> list[str]:
     return [name for name in (*CARRIED, _WEIGHT, LOADED, PLACE, UNIT) if name in rows.columns]
 
 
-def feed(operator: Operator, tables: Mapping[str, Frame], versions: Mapping[str, Frame]) -> Frame:
+def rows_of(operator: Operator, tables: Mapping[str, Frame], versions: Mapping[str, Frame]) -> Frame:
     """Return a stateless pipeline's rows, from the rows of the tables that it scans and the versions that it looks up."""
     match operator:
         case Scan():
             rows = tables[operator.table]
             return rows.selectExpr(*map(quoted, user_columns(rows)), *carried_by(rows), "_exp AS _out")
         case UnionAll():
-            parts = [feed(each, tables, versions) for each in operator.inputs]
+            parts = [rows_of(each, tables, versions) for each in operator.inputs]
             every = parts[0]
             for other in parts[1:]:
                 every = every.unionByName(other)
             return every
         case TimeWindow():
-            return _ended(feed(operator.input, tables, versions), operator)
+            return _ended(rows_of(operator.input, tables, versions), operator)
         case InternalRows():
-            rows = feed(operator.input, tables, versions)
+            rows = rows_of(operator.input, tables, versions)
             kept = [quoted(name) for name in rows.columns if name != "_out"]
             return rows.selectExpr(*kept, f"timestamp_micros({NEVER}L) AS _out")
         case AsOf():
-            return _looked_up(feed(operator.input, tables, versions), operator, versions[operator.relation])
+            return _looked_up(rows_of(operator.input, tables, versions), operator, versions[operator.relation])
         case Filter() | Project():
-            return over(operator, operator.input, feed(operator.input, tables, versions))
+            return over(operator, operator.input, rows_of(operator.input, tables, versions))
         case _:
-            raise TypeError(f"{type(operator).__name__} keeps state and is no part of a feed")
+            raise TypeError(f"{type(operator).__name__} keeps state and is no part of a pipeline")
 
 
 def most_arrived(operator: Operator, tables: Mapping[str, NodeTable]) -> int | None:
@@ -260,7 +260,7 @@ def evaluated(
 
     """
     try:
-        if isinstance(operator, Scan):  # as in `feed`, without a DuckDB query
+        if isinstance(operator, Scan):  # as in `rows_of`, without a DuckDB query
             scan = part(tables[operator.table])
             return None if scan is None else _scanned(scan)
         rows = pipeline(operator, tables, part)
@@ -284,7 +284,7 @@ def pipeline(
     read_versions = {name: tables[name].versions_in_driver() for name in set(looked_up(operator))}
     if any(rows is None for rows in (*read.values(), *read_versions.values())):
         return None
-    return feed(operator, _driver_rows(read), _driver_rows(read_versions))
+    return rows_of(operator, _driver_rows(read), _driver_rows(read_versions))
 
 
 def _scanned(rows: pa.Table) -> pa.Table:
