@@ -223,7 +223,7 @@ def read_epoch(root: Path, number: int) -> Epoch:
 
 
 def newest_epoch(root: Path) -> Epoch | None:
-    """Return the newest epoch, or None when nothing was committed.
+    """Return the newest epoch, or None if nothing was committed.
 
     A newest record that is damaged counts as not written, as long as there is an epoch before it: the next update
     writes it again (:mod:`warehouse.operations.damaged_epoch`).

@@ -70,7 +70,7 @@ class LandingLedger:
 
 
 @dataclass(frozen=True)
-class _Told:
+class _LandingPart:
     """The part of an epoch's record about landing files; the rest is not decoded."""
 
     number: int
@@ -162,12 +162,12 @@ def newest_ledger(root: Path, upto: int) -> LandingLedger:
     return read_record(record_path(root, max(found), "ledger"), LandingLedger) if found else LandingLedger(-1)
 
 
-def _epochs(root: Path, first: int, last: int) -> Iterator[_Told]:
+def _epochs(root: Path, first: int, last: int) -> Iterator[_LandingPart]:
     past = set(numbers(root, "past")) if last >= first else set()
     for number in range(first, last + 1):
         kind: Kind = "past" if number in past else "epoch"
         try:
-            yield read_record(record_path(root, number, kind), _Told)
+            yield read_record(record_path(root, number, kind), _LandingPart)
         except FileNotFoundError:
             raise MissingPartError(
                 f"the record of epoch {number} is missing, so what was loaded is not known; restore {root / 'epochs'}",

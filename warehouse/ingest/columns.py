@@ -77,7 +77,7 @@ def inputs_of_records(stream: Stream) -> tuple[Input, ...]:
 
 
 def path_of(source: str) -> tuple[str, ...] | None:
-    """Return the steps into nested fields that a source may mean if it is no name; None when it can only be a name.
+    """Return the steps into nested fields that a source may mean if it is no name; None if it can only be a name.
 
     >>> path_of("answer.ttl"), path_of("ttl"), path_of("a..b")
     (('answer', 'ttl'), None, None)

@@ -90,7 +90,7 @@ class _FirstBuild:
 def earliest_arrival(
     session: SparkSession, catalog: Catalog, inputs: Iterable[StreamInput], *, slot: int, clock: int, excluded: Excluded
 ) -> int | None:
-    """Return the earliest ``ts`` (microseconds) of a valid waiting row of a stream; None when no row waits.
+    """Return the earliest ``ts`` (microseconds) of a valid waiting row of a stream; None if no row waits.
 
     Changes of relations do not count: their rows may be years old and are not a history to replay.
     """

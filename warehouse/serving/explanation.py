@@ -68,7 +68,7 @@ class Explanation:
         The comparison of the declared negation below a join with a negation above it. None if the model does not apply: it needs
         a negation on one attribute below a join of two inputs, all of them streams, relations, or views.
     epoch
-        The epoch of all figures; None when there is no epoch yet.
+        The epoch of all figures; None if there is no epoch yet.
     shed
         The shed tables on which it depends, with their accuracies.
     jobs

@@ -72,7 +72,7 @@ def parse_key(text: str, sql_type: str) -> Any:  # noqa: ANN401 - any key value
 
 
 def _parsed(text: str, kind: str) -> Any:  # noqa: ANN401 - any key value
-    """Return the value of a text, or None when it is not of the type."""
+    """Return the value of a text, or None if it is not of the type."""
     try:
         if kind in _BITS:
             return int(text) if _INTEGER.fullmatch(text) else None

@@ -191,7 +191,7 @@ def _rate(epochs: Sequence[Epoch], table: str) -> Fraction:
 
 
 def _stored(operator: Operator, column: str) -> str | None:
-    """Return the column of the scanned table that a column of a plan is; None when it is computed."""
+    """Return the column of the scanned table that a column of a plan is; None if it is computed."""
     match operator:
         case Scan():
             return column

@@ -39,7 +39,7 @@ class Outcome:
     lacking: bool = False
 
     def main_commit(self, name: str) -> Commit | None:
-        """Return the commit of a stream's main step; None when it changed no row."""
+        """Return the commit of a stream's main step; None if it changed no row."""
         for number, step in enumerate(self.plan.steps):
             if kind_of(step).writes_rows and step.stream == name:
                 return self.done[step.path].commits.get(number)

@@ -55,7 +55,7 @@ class ArchivedFiles:
         self._occupied = {file.path for file in self.here}
 
     def wanted(self, path: str, file: LandingFile, *, renamed: bool = True) -> LandingFile | None:
-        """Return the file that was loaded from a path, as it will be when it is restored; None when it is not in the archive.
+        """Return the file that was loaded from a path, as it will be when it is restored; None if it is not in the archive.
 
         If another file has its path by now, it gets a number, provided that it may be ``renamed``.
         """

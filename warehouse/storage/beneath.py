@@ -28,7 +28,7 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY
 
 
 def facts_beneath(top: Path, relative: str) -> os.stat_result | None:
-    """Return the facts of a regular file below a directory; None when there is no such file, or a link on the way."""
+    """Return the facts of a regular file below a directory; None if there is no such file, or a link on the way."""
     try:
         with _parent(top, relative) as (directory, name):
             facts = os.stat(name, dir_fd=directory, follow_symlinks=False)

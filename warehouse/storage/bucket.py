@@ -49,7 +49,7 @@ def former_versions(session: SparkSession, root: Path) -> Versions:
 
 
 def abort_uploads(session: SparkSession, root: Path) -> int | None:
-    """Abort the uploads under a root that were begun and never completed, and return how many; None when that is not permitted.
+    """Abort the uploads under a root that were begun and never completed, and return how many; None if that is not permitted.
 
     The caller is the root's only writer.
 

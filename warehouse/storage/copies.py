@@ -44,7 +44,7 @@ _Made = TypeVar("_Made")
 
 
 def copies_of(root: Path) -> Copies | None:
-    """Return the copies of a root's files; None when it is local, since files are read where they are.
+    """Return the copies of a root's files; None if it is local, since files are read where they are.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def copied_again(root: Path, files: Sequence[str]) -> Iterator[dict[str, str]]:
 
 @contextmanager
 def fresh_copies(root: Path) -> Iterator[Copies | None]:
-    """Yield copies of a root's files that are made for this block alone; None when it is local."""
+    """Yield copies of a root's files that are made for this block alone; None if it is local."""
     if not isinstance(root, ObjectPath):
         yield None
         return

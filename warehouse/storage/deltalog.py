@@ -83,12 +83,12 @@ class Commit:
 
     @property
     def ours(self) -> bool:
-        """Whether it says that this warehouse made it."""
+        """Whether its metadata says that this warehouse made it."""
         return self.engine == ENGINE
 
     @property
     def reverses(self) -> int | None:
-        """The version whose content this commit of ours brings back; None when it takes no commit back."""
+        """The version whose content this commit of ours brings back; None if it takes no commit back."""
         version = self.metadata.get("reverses")
         return version if isinstance(version, int) and self.ours else None
 

@@ -54,7 +54,7 @@ class ClassArchive:
 
 
 def class_archive(class_path: str) -> ClassArchive | None:
-    """Return the archive for this Java, Spark and class path; None when it is switched off or cannot be kept."""
+    """Return the archive for this Java, Spark and class path; None if it is switched off or cannot be kept."""
     java = _java()
     wanted = os.environ.get("STREAM_WH_CLASS_ARCHIVE")
     if wanted == "off" or java is None:

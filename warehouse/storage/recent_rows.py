@@ -96,7 +96,7 @@ def _of_its_own(rows: pa.Table) -> pa.Table:
 
 
 def _read(path: str) -> pa.Table | None:
-    """All rows of a file; None when they are wide."""
+    """All rows of a file; None if they are wide."""
     batches, size = [], 0
     with pq.ParquetFile(path) as file:
         for batch in file.iter_batches(_BATCH_ROWS, use_threads=False):

@@ -176,7 +176,7 @@ class TableFiles:
         where: Sequence[Bound] = (),
         most: int | None = None,
     ) -> pa.Table | None:
-        """Return few rows of a table's wanted files, read by this process; None when Spark is to read them.
+        """Return few rows of a table's wanted files, read by this process; None if Spark must read them.
 
         They have the given columns, ``_ts`` and ``_exp``; other parameters as in :func:`warehouse.storage.lookup.looked_up`.
         """
@@ -203,7 +203,7 @@ class TableFiles:
         wanted: Callable[[DataFile], bool],
         where: Sequence[Bound],
     ) -> pa.Table | None:
-        """Return few rows that are to be written again, read by this process; None when Spark is to read them.
+        """Return few rows that are to be written again, read by this process; None if Spark must read them.
 
         They have the given columns and all of the system's; ``where`` are conditions on these. Files are verified first.
         """
@@ -224,7 +224,7 @@ class TableFiles:
         wanted: Callable[[DataFile], bool],
         where: Sequence[Bound],
     ) -> pa.Table | None:
-        """Return what :meth:`to_rewrite` does, of as many rows as the driver writes of a stream."""
+        """Return the same as :meth:`to_rewrite`, for up to as many rows as the driver writes for a stream."""
         files = [file for file in self.files(path, version) if wanted(file)]
         most = limits().written_rows
         if sum(most + 1 if file.rows is None else file.rows for file in files) > most:
@@ -258,7 +258,7 @@ class TableFiles:
         return read_in_cells(files, to_arrow_schema(schema, timezone="UTC"), most_bytes=most_bytes)
 
     def some_columns(self, path: str, version: int, wanted: Callable[[DataFile], bool], columns: pa.Schema) -> pa.Table | None:
-        """Return some columns, and the cells, of all rows of the wanted files; None when this process cannot read them."""
+        """Return some columns, and the cells, of all rows of the wanted files; None if this process cannot read them."""
         files = [file for file in self.files(path, version) if wanted(file)]
         schema = pa.schema([*columns, *(pa.field(name, kind) for name, kind in _CELL_TYPES.items())])
         return read_in_cells(files, schema, whole=False)

@@ -94,13 +94,13 @@ class DataFile:
 
     @property
     def min_exp_slot(self) -> int | None:
-        """The smallest expiration slot, exact, or None when unknown."""
+        """The smallest expiration slot, exact, or None if unknown."""
         low = self.of("_exp_slot").low
         return None if low is None else int(low)
 
     @property
     def max_exp_slot(self) -> int | None:
-        """The largest expiration slot, exact, or None when unknown."""
+        """The largest expiration slot, exact, or None if unknown."""
         high = self.of("_exp_slot").high
         return None if high is None else int(high)
 

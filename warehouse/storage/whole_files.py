@@ -1,4 +1,4 @@
-"""All rows of a table's files in the driver, with the columns of partitions, where they are many and all are asked for."""
+"""Reads all rows of many files of a table into the driver, with the partition columns."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def _filter_sizes(key: Sequence[tuple[str, str]], sizes: Mapping[tuple[int, int]
 
 
 def _dictionaries(table: Path, version: int, expected: int) -> dict[str, str]:
-    """A large write makes no dictionaries that it would throw away."""
+    """Return settings by which a large write makes no dictionaries that it would discard."""
     if expected < LARGE_ROWS:
         return {}
     return {f"parquet.enable.dictionary#{name}": "false" for name in without_dictionary(table, version)}
@@ -203,7 +203,7 @@ def write_rows(
 
 
 def place(rows: DataFrame, key: Sequence[str], sizes: Mapping[tuple[int, int], int], target_rows: int = FILE_ROWS) -> DataFrame:
-    """Deal rows to tasks, each run to one, or a large one to several by ranges of the search key.
+    """Distribute rows over tasks: each run to one task, or a large run to several by ranges of the search key.
 
     Parameters
     ----------

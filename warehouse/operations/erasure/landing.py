@@ -140,7 +140,7 @@ def _holds(stream: Stream, file: LandingFile, keys: ErasedKeys) -> bool:
 
 
 def _folders(stream: Stream, relative: str, key: set[str]) -> dict[str, str | None] | None:
-    """The parts of the key that are folders on a file's path, by name in small letters; None when folders are missing."""
+    """The parts of the key that are folders on a file's path, by name in small letters; None if folders are missing."""
     if not key.intersection(stream.partitions):
         return {}
     values = folder_values(relative, stream.partitions)
