@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-__all__ = ["EXP_SLOT", "FILE", "Aggregation", "ElseError", "Halves", "aggregation_of"]
+__all__ = ["EXP_SLOT", "FILE", "Aggregation", "Halves", "NeedsRowsError", "aggregation_of"]
 
 Node = dict[str, Any]
 
@@ -35,8 +35,8 @@ _CLASSES = frozenset(("COLUMN_REF", "CONSTANT", "FUNCTION", "COMPARISON", "CONJU
 _PLACES = ("query_location", "query_location_length")
 
 
-class ElseError(Exception):
-    """The query needs more than partial results."""
+class NeedsRowsError(Exception):
+    """Partial results are not enough for the query: it must run over the rows."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def aggregation_of(
     tree = syntax_tree(connection, query)
     try:
         return Halves(connection, tree, frozenset(map(str.lower, columns)), stable).made()
-    except ElseError:
+    except NeedsRowsError:
         return None
 
 
@@ -128,9 +128,9 @@ class Halves:
         table, alias = self._named(node)
         items = node["select_list"]
         if any(modifier["type"] == "DISTINCT_MODIFIER" for modifier in node["modifiers"]):
-            raise ElseError
+            raise NeedsRowsError
         if any(name.startswith("_") for name in self._aliases):  # as the columns of partial results do
-            raise ElseError
+            raise NeedsRowsError
         self._group(node, items)
         where = node["where_clause"]
         if where is not None:
@@ -154,7 +154,7 @@ class Halves:
         self._qualifier = alias.lower()
         self._aliases = {item["alias"].lower(): item for item in node["select_list"] if item["alias"]}
         if any(name in self.columns and not self._is_column(item, name) for name, item in self._aliases.items()):
-            raise ElseError
+            raise NeedsRowsError
         return table, alias
 
     @staticmethod
@@ -168,7 +168,7 @@ class Halves:
             or source["column_name_alias"]
         )  # fmt: skip
         if not plain or odd:
-            raise ElseError
+            raise NeedsRowsError
         return source["table_name"], source["alias"] or source["table_name"]
 
     def _group(self, node: Node, items: Sequence[Node]) -> None:
@@ -176,11 +176,11 @@ class Halves:
         if node["aggregate_handling"] == "FORCE_AGGREGATES":
             found = [item for item in items if not self._aggregates(item)]
         elif len(node["group_sets"]) > 1:
-            raise ElseError
+            raise NeedsRowsError
         else:
             found = [self._resolved(each, items) for each in node["group_expressions"]]
         if not found and not any(self._aggregates(item) for item in items):
-            raise ElseError  # no query of aggregates
+            raise NeedsRowsError  # no query of aggregates
         for each in found:
             self._plain(each)
             name = self.groups.setdefault(self._folded(each), f"_g{len(self.groups)}")
@@ -190,7 +190,7 @@ class Halves:
         if group["class"] == "CONSTANT":
             text = group.get("literal", {}).get("text", "") if isinstance(group.get("literal"), dict) else ""
             if not text.isdecimal() or not 1 <= int(text) <= len(items):
-                raise ElseError
+                raise NeedsRowsError
             return items[int(text) - 1]
         name = self._single_name(group)
         return self._aliases[name] if name is not None and name not in self.columns and name in self._aliases else group
@@ -204,7 +204,7 @@ class Halves:
             return {**self._parsed(self._aggregate(node)), "alias": node["alias"]}
         self._check(node)
         if node["class"] == "COLUMN_REF" and not self._names_alias(node):
-            raise ElseError
+            raise NeedsRowsError
         return {key: self._below(value) for key, value in node.items()}
 
     def _below(self, value: Any) -> Any:  # noqa: ANN401 - JSON
@@ -221,7 +221,7 @@ class Halves:
             or node["schema"]
             or len(arguments) != (node["function_name"] != "count_star")
         ):
-            raise ElseError
+            raise NeedsRowsError
         for each in (*arguments, *([node["filter"]] if node["filter"] else [])):
             self._plain(each)
         kept = {**node, "alias": ""}
@@ -250,11 +250,11 @@ class Halves:
             if "class" in each:
                 self._check(each)
                 if each["class"] == "COLUMN_REF" and self._column(each) not in self.columns:
-                    raise ElseError
+                    raise NeedsRowsError
 
     def _check(self, node: Node) -> None:
         if node["class"] not in _CLASSES or (node["class"] == "FUNCTION" and not self._is_stable(node)):
-            raise ElseError
+            raise NeedsRowsError
 
     def _is_stable(self, node: Node) -> bool:
         return node["function_name"] in self.stable and node["function_name"] not in _AGGREGATES and not node["schema"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from warehouse.errors import QueryError
-from warehouse.serving.aggregation import ElseError, Halves
+from warehouse.serving.aggregation import Halves, NeedsRowsError
 from warehouse.serving.guard import syntax_tree
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def asked_of(
     """
     try:
         return _AskedTerms(connection, syntax_tree(connection, query), frozenset(map(str.lower, columns)), stable).asked()
-    except ElseError:
+    except NeedsRowsError:
         raise QueryError(_ALLOWED) from None
 
 
@@ -114,14 +114,14 @@ class _AskedTerms(Halves):
         table, alias = self._named(node)
         items = node["select_list"]
         if node["modifiers"] or node["having"] is not None:
-            raise ElseError
+            raise NeedsRowsError
         groups = [item for item in items if self._folded(item) and not self._is_aggregate(item)]
         self._group(node, items)
         columns: list[str | None] = [None] * len(self.groups)
         for each in groups:
             name = self.groups.get(self._folded(each))
             if name is None:
-                raise ElseError
+                raise NeedsRowsError
             columns[int(name[2:])] = self._plain_column(each)
         where = node["where_clause"]
         if where is not None:
@@ -160,7 +160,7 @@ class _AskedTerms(Halves):
         arguments = [each["expression"] for each in node["arguments"]]
         odd = node["distinct"] or node["order_bys"]["orders"] or node["schema"] or node["filter"]
         if odd or len(arguments) != (node["function_name"] != "count_star"):
-            raise ElseError
+            raise NeedsRowsError
         kind = _KINDS[node["function_name"]]
         if not arguments:
             return AskedColumn(kind)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from warehouse.serving.pin import Pin
     from warehouse.storage.snapshot import DataFile
 
-__all__ = ["Partials", "Put"]
+__all__ = ["CombinedRows", "Partials"]
 
 _Known = TypeVar("_Known")
 
@@ -55,8 +55,8 @@ _AVERAGED = frozenset(
 
 
 @dataclass(frozen=True)
-class Put:
-    """Rows put together of partial results, their columns, how many files they are of, and how many of these were read for it."""
+class CombinedRows:
+    """Rows combined from partial results, their columns, the number of their files, and how many of these were read for it."""
 
     rows: pa.Table
     columns: tuple[tuple[str, str], ...]
@@ -101,9 +101,9 @@ class Partials:
             self._held.close()
             self._held = None
 
-    def put_together(
+    def combined(
         self, pin: Pin, connection: duckdb.DuckDBPyConnection, query: CheckedQuery, tau: int, between: Callable[[], None]
-    ) -> Put | None:
+    ) -> CombinedRows | None:
         """Return the answer of a query at an instant that ends a slot; None: the query must run over the rows.
 
         Files with cached partial results are not opened: the user's expressions are evaluated in a sandbox with empty tables,
@@ -169,7 +169,7 @@ class Partials:
         identity: object,
         tau: int,
         between: Callable[[], None],
-    ) -> Put | None:
+    ) -> CombinedRows | None:
         last, schema = pin.last_slot(pin.epoch.window_time), pin.schema_file(state)
         kept = self._kept.pop(identity) if identity in self._kept else self._begun(sandbox, halves, schema)
         self._kept[identity] = kept  # the one used last is at the end
@@ -190,7 +190,7 @@ class Partials:
             self._keep(kept, rows, {place: file.path for place, file in zip(places, some, strict=True)})
         found = self._whole(kept, text, columns, pin.last_slot(tau))
         self._bound(identity)
-        return None if found is None else Put(found, columns, len(files), len(wanted))
+        return None if found is None else CombinedRows(found, columns, len(files), len(wanted))
 
     def _begun(self, sandbox: duckdb.DuckDBPyConnection, halves: Aggregation, schema: str) -> _Kept | None:
         """Make the relation of a query's partial results; None: it has averages that partial results do not give exactly."""

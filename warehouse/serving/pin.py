@@ -284,7 +284,7 @@ class Pin:
         for state in self._hot_states(self.hot.names if self.hot else ()):
             self.warm(connection, state)
 
-    def let_go(self) -> None:
+    def free_absent_rows(self) -> None:
         """Free the rows in memory that this epoch does not have."""
         if self.hot is None:
             return

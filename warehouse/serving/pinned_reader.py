@@ -128,7 +128,7 @@ class PinnedReader:
         # answers may still hold connections of the last one
         empty = {identity: held for identity, held in self._pin.sandboxes.items() if identity[0] == EMPTY}
         self._pin = Pin(self.root, epoch, kept, copies=self._pin.copies, hot=self._hot, sandboxes=empty)
-        self._pin.let_go()
+        self._pin.free_absent_rows()
         self.chooser.forget()
         self._refreshed += 1
         if self._refreshed % _EPOCHS_WARM == 0:

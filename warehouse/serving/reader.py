@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from warehouse.epochs.records import TableState
     from warehouse.serving.clock import Coverage
     from warehouse.serving.keys import KeyColumn
-    from warehouse.serving.partials import Put
+    from warehouse.serving.partials import CombinedRows
 
 __all__ = ["Reader"]
 
@@ -245,9 +245,9 @@ class Reader(PinnedReader):
                 pin.check_refused(error.name)
                 raise
             if between is not None and not bound.parameters and open_until is None:
-                put = self._partials.put_together(pin, self.connection, checked, tau, between)
+                put = self._partials.combined(pin, self.connection, checked, tau, between)
                 if put is not None:
-                    return self._put(pin, put, checked.tables)
+                    return self._combined_answer(pin, put, checked.tables)
             sandbox = pin.sandbox(self.connection, self._resources, checked, tau, open_until_now=open_until is not None)
             cursor = sandbox.cursor()
             try:
@@ -270,7 +270,7 @@ class Reader(PinnedReader):
 
         return latest(self, isolation, lambda between: self.retrying(lambda pin: build(pin, between)))
 
-    def _put(self, pin: Pin, put: Put, tables: Iterable[str]) -> Answer:
+    def _combined_answer(self, pin: Pin, put: CombinedRows, tables: Iterable[str]) -> Answer:
         """Return the answer that is combined from partial results."""
         statement = in_memory_rows(put.rows, put.columns)
         return self.answer(pin, self.connection, statement, put.columns, put=(put.files, put.files_read), tables=tables)
