@@ -1,4 +1,4 @@
-"""Backups: copies of the newest epoch with everything from which an update can continue; updates may run at the same time.
+"""Makes backups: copies of the newest epoch with all that an update needs to continue; updates may run at the same time.
 
 A backup has the files of ``root/`` that this epoch alone needs, ``warehouse.toml``, and ``backup.json``, which is written last,
 with the size and SHA-256 of every file. It holds neither lock nor pin. Data files, schema files, shards and log entries are never

@@ -1,4 +1,4 @@
-"""The verb that erases rows: look, and unless it is a dry run, plan, execute, remove from older epochs, prove."""
+"""Erases rows: searches; unless it is a dry run, also plans, executes, removes data of older epochs, and proves."""
 
 from __future__ import annotations
 

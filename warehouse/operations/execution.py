@@ -231,7 +231,7 @@ def _unfinished(root: Path, last: Epoch | None) -> Plan | None:
 
 
 def _tables_above(root: Path, last: Epoch | None) -> Iterator[bool]:
-    """Whether some table is above the last epoch: then a damaged plan cannot be made again."""
+    """Whether some table has commits above the last epoch: then a damaged plan cannot be rebuilt."""
     versions = {}
     for state in last.tables if last else ():
         versions[state.path] = state.version

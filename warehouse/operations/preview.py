@@ -1,4 +1,4 @@
-"""Previews of an update: its plan, and rows as it would load them; they write nothing and need no lock."""
+"""Previews an update: its plan, and rows as it would load them; nothing is written and no lock is needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A view rebuilt at the newest window time: its own table, the state of its operators, and the views that read it."""
+"""Rebuilds a view at the newest window time: its own table, the state of its operators, and the views that read it."""
 
 from __future__ import annotations
 

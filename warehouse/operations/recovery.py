@@ -93,7 +93,7 @@ def _copy(made: Backup, backup: Path, target: Path) -> None:
 
 
 def _rename_into_place(made: Path, root: Path, now: int, *, there: bool) -> None:
-    """Give a root its name; one that is there keeps another."""
+    """Rename the restored root into place; an existing root gets another name."""
     if there:
         with writer_lock(root, now):  # no update is at work in it
             aside = root.rename(root.with_name(f"{root.name}.before-{now}"))

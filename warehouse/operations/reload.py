@@ -1,4 +1,4 @@
-"""Reloading: a landing file that was loaded is marked, and the next update that moves the window loads it once more."""
+"""Marks a loaded landing file, so that the next update that moves the window loads it once more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Switching a coalesced table between eager and lazy: an epoch builds a lazy one, or forgets the files of a stored one.
+"""Switches a coalesced table between eager and lazy: an epoch builds a lazy table, or forgets the files of a stored one.
 
 Nothing is lost either way: a table becomes lazy once its stream stores every point that the table has.
 """

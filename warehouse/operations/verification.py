@@ -35,7 +35,7 @@ _SMALL = 100_000
 
 @dataclass(frozen=True)
 class ViewVerdict:
-    """Of one view: whether it is its query, or why that cannot be said; ``rows`` are the first that differ, of both."""
+    """The verdict on a view: whether it equals its query, or why this is unknown; ``rows`` are the first that differ."""
 
     view: str
     epoch: int

@@ -1,4 +1,4 @@
-"""The work of an update for former layouts of tables that migrate side by side: doubly-partitioned-index sheet, section 8.4.
+"""Plans the work of an update for former layouts of tables that migrate side by side (doubly-partitioned-index sheet, 8.4).
 
 New rows go to the present layout. A former layout only loses rows: a partition whose rows have all expired is removed unread, and
 under ``rebuild`` the column of the expired slots is rewritten without them. Once few rows are left, they may be moved.

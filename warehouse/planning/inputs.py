@@ -1,4 +1,4 @@
-"""The waiting files for the next plan: the landing directories, compared with the files that earlier epochs know."""
+"""Finds the waiting files for the next plan: compares the landing directories with the files that earlier epochs know."""
 
 from __future__ import annotations
 

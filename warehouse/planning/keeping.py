@@ -55,7 +55,7 @@ def marks_after(marks: Sequence[AgeMark], through: int) -> tuple[AgeMark, ...]:
 
 
 def with_mark(marks: Sequence[AgeMark], epoch: int, at: int, keep: int) -> tuple[AgeMark, ...]:
-    """Return the marks when an epoch found rows at an instant.
+    """Return the marks with one more, of an epoch that found rows at an instant.
 
     It replaces the newest mark if this makes the rows of that mark younger by at most a fixed share of ``keep``.
 

@@ -1,4 +1,4 @@
-"""The coalesced tables without files, as an epoch records them for readers."""
+"""Makes the records of coalesced tables without files, which readers need."""
 
 from __future__ import annotations
 

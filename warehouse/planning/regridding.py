@@ -1,4 +1,4 @@
-"""Synopses and answers under another grid of times.
+"""Converts synopses and answers to another grid of times.
 
 If each slot of the new grid consists of whole slots of the former one, a window of the new grid is also a window of the former
 one, so synopses lose no history: each row moves to the slot that contains its own. A slot may then have several rows of a group,

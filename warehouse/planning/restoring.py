@@ -1,4 +1,4 @@
-"""The base of a rollback or a restatement: tables restored to their contents at an earlier epoch.
+"""Plans the base of a rollback or a restatement: tables are restored to their contents at an earlier epoch.
 
 A plan that goes back has a *base*: an epoch that is never read, with the tables as its first steps, :class:`RestoreTable`, leave
 them. All other steps start from the base, as the steps of an update start from the last epoch.
@@ -37,7 +37,7 @@ class Restoring:
     steps: list[RestoreTable | ReplaceTable] = field(default_factory=list)
 
     def restored(self, state: TableState, old: TableState) -> TableState:
-        """Return a table as it was: with the rows, the waiting, rejected and short-lived ones of ``old``."""
+        """Return a table with the rows of ``old``, also its waiting, rejected and short-lived ones."""
         version = self._version(state.name, state.path, state.version, old.version)
         return replace(
             old,

@@ -119,7 +119,7 @@ class AnswersSource:
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
-        """Answers read no landing file."""
+        """No file, since answers read no landing file."""
         return ()
 
     @cached_property

@@ -34,7 +34,7 @@ __all__ = ["SparkReplacement"]
 
 @dataclass(frozen=True, eq=False)
 class SparkReplacement:
-    """The new content of the buckets in which rows changed, and the points that were not taken.
+    """The new content of the buckets in which rows changed, and the number of ignored points.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class SparkReplacement:
     columns
         Its stored columns before the system's.
     own
-        Its rows as they were, each with all members, shed ones too; None if it had no rows.
+        The rows of the last epoch, each with all members, also shed ones; None if there are none.
     points
         The points that arrived: the columns of the group, the compared columns, and their stamps; None if none arrived.
     opened

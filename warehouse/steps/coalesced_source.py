@@ -158,7 +158,7 @@ class CoalescedSource(FollowingSource):
 
     @cached_property
     def _table(self) -> NodeTable:
-        """The table itself, as it was."""
+        """The coalesced table at the last epoch."""
         state = self._table_state
         base = None if self.planned.first or state is None else state.version
         size = sum(part.rows for part in state.partitions) if state else 0
@@ -169,7 +169,7 @@ class CoalescedSource(FollowingSource):
 
     @cached_property
     def _stored_rows(self) -> DataFrame | None:
-        """Its rows as they were, each with all members, shed ones too."""
+        """The rows of the last epoch, each with all members, also shed ones."""
         if not self.definition.ledger:
             return self._table.rows_to_rewrite()
         if self._table.move.first:
@@ -178,7 +178,7 @@ class CoalescedSource(FollowingSource):
 
     @cached_property
     def _stored_rows_in_driver(self) -> pa.Table:
-        """Its rows as they were, with all columns, in the driver."""
+        """The rows of the last epoch with all columns, in the driver."""
         table = self._table
         if table.move.first or table.base is None:
             return no_stored_rows(self.columns)
@@ -219,7 +219,7 @@ class CoalescedSource(FollowingSource):
             arrived if points is None else points.toArrow(),
         )  # fmt: skip
 
-    # --- what is written ---
+    # --- written rows ---
 
     @cached_property
     def _few_in_driver(self) -> DriverReplacement | None:
@@ -270,7 +270,7 @@ class CoalescedSource(FollowingSource):
 
     @property
     def encoded(self) -> EncodedRuns | None:
-        """The rows of the replacement as files, where they were made ahead."""
+        """The rows of the replacement as encoded files, if they were made ahead; None otherwise."""
         made = None if self._shedding is not None else self._made_in_driver
         return made.encoded if isinstance(made, ArrayResult) else None
 
@@ -309,7 +309,7 @@ class CoalescedSource(FollowingSource):
             return None
 
     def _with_hit_cells(self, made: ArrayReplacement) -> ArrayReplacement:
-        """The same, with the rows of the cells in which late points hit one."""
+        """Return a replacement that also has the rows of the cells that late points change."""
         if not made.cells_to_read:
             return made
         table, cells, held = self._table, self._cells, made.own
@@ -363,7 +363,7 @@ class CoalescedSource(FollowingSource):
         return points.toArrow()
 
     def _stored_points(self, held: pa.Table, batch: Batch) -> pa.Table | None:
-        """The points as the stream's step has just stored them; this saves a job that reads their files again.
+        """Return the points as the stream's step has just stored them; this saves a job that reads their files again.
 
         None if a point was dead on arrival, or a condition must be evaluated.
         """
@@ -391,7 +391,7 @@ class CoalescedSource(FollowingSource):
 
     @cached_property
     def _by_spark(self) -> SparkReplacement:
-        """What Spark makes of all points."""
+        """Spark's replacement for all points."""
         definition = self.definition
         cells = self._cells if can_be_arrays(definition) else None
         return SparkReplacement(

@@ -36,7 +36,7 @@ def read_together(sources: Iterable[StreamSource]) -> None:
     alike: dict[object, list[StreamSource]] = defaultdict(list)
     for source in sources:
         if source.is_few:
-            alike[source.reads].append(source)
+            alike[source.reading_settings].append(source)
     for several in alike.values():
         for of_job in _jobs(several):
             if len(of_job) > 1:
@@ -44,7 +44,7 @@ def read_together(sources: Iterable[StreamSource]) -> None:
 
 
 def _jobs(sources: Sequence[StreamSource]) -> Iterator[list[StreamSource]]:
-    """The sources in parts that each hold little."""
+    """Return the sources in groups, each with few rows."""
     part: list[StreamSource] = []
     size = 0
     for source in sources:

@@ -170,22 +170,22 @@ class Task:
         return self.plan.target_rows(self.partitions)
 
     def metadata(self, **more: object) -> dict[str, Any]:
-        """Return what the commit says of itself: the step of the plan by which it is recognised as done, and more."""
+        """Return the metadata of the commit: the step of the plan, by which it is recognised as done, and more."""
         return {"epoch": self.plan.epoch, "step": self.number, "window_time": self.plan.window_time, **more}
 
     def facts(self, table_id: str, **more: object) -> CommitFacts:
-        """Return the same for a commit of rows."""
+        """Return the facts of a commit of rows, with this metadata."""
         return CommitFacts(self.metadata(**more), f"{table_id}/batch", self.plan.epoch)
 
     def batch_facts(self, table_id: str, batch: Batch, **more: object) -> CommitFacts:
-        """Return the same, with what the batch held and which files it was read without."""
+        """Return the facts of a commit of a batch: also its counts, and the files that it was read without."""
         source = self.rows()
         left_out = [[entry.file.path, entry.reason, entry.message] for entry in source.left_out]
         own = source.commit_metadata if isinstance(source, SynopsisSource | AnswersSource | NodeSource) else {}
         return self.facts(table_id, counts=batch.counts.reported(), left_out=left_out, **own, **more)
 
     def replaced_facts(self, table_id: str, **more: object) -> CommitFacts:
-        """Return the same for a commit that replaces rows, with the files that its source was read without."""
+        """Return the facts of a commit that replaces rows: also the files that its source was read without."""
         source = self.keyed()
         left_out = [[entry.file.path, entry.reason, entry.message] for entry in source.left_out]
         own = source.commit_metadata if isinstance(source, CoalescedSource) else {}
@@ -197,18 +197,18 @@ class Task:
         return RunTable(self.table, self.rows().key, self.head, self.target_rows, self.staged)
 
     def ready(self) -> None:
-        """Say that the step is ready to commit. While Spark writes a stream's rows, the driver works ahead."""
+        """Tell the observer that the step is ready to commit. While Spark writes a stream's rows, the driver works ahead."""
         self.observer(Moment(Point.STEP_READY, self.plan.epoch, self.number))
         if isinstance(self.source, StreamSource):
             self.source.ahead.make(self.source.stream.name)
 
     def staged(self) -> None:
-        """Say that the rows are written and not yet committed, and look again at files that were read more than once.
+        """Tell the observer that the rows are written and not yet committed, and check files again that were read more than once.
 
         Raises
         ------
         UnreadableFilesError
-            With each file that is not the planned one any more: what was written of it is not what was counted.
+            With each file that changed since it was planned, so that the written rows may differ from the counted ones.
 
         """
         self.observer(Moment(Point.STAGED, self.plan.epoch, self.number))

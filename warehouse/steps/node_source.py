@@ -141,7 +141,7 @@ class NodeSource:
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
-        """A view reads no landing file."""
+        """No file, since a view reads no landing file."""
         return ()
 
     @property

@@ -1,6 +1,6 @@
-"""The sources of a plan's steps: the batch of each stream and the gained rows of each view's node, made when a step needs them.
+"""The sources of a plan's steps: the batch of each stream and the new rows of each view's node, made when a step needs them.
 
-Unreadable files are left out from then on, and the epoch records them. A stream's later steps use the same batch.
+All steps of a stream use the same batch. Files that turn out to be unreadable are left out, and the epoch records them.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ class Sources:
         return owed_record(planned, self._batch_commit(planned.name))
 
     def stream(self, name: str) -> StreamSource:
-        """Return a stream's source; files that steps done before a crash were executed without stay out."""
+        """Return a stream's source; it leaves out the files that steps before a crash left out."""
         if name not in self._streams:
             planned = self.plan.stream(name)
             first = first_batch_commit(self.plan, self.done, name)
@@ -221,7 +221,7 @@ class Sources:
             read_together([self.stream(each.name) for each in arrives])
 
     def _followers(self, stream: str) -> Iterator[CoalescedSource]:
-        """The coalesced tables of a stream that are still to be moved, as it is itself."""
+        """The coalesced tables of a stream, if neither their steps nor the stream's are finished."""
         unfinished = unfinished_tables(self.plan, self.done)
         for planned in self.plan.streams:
             if planned.coalesced is not None and planned.followed == stream and {stream, planned.name} <= unfinished:
@@ -255,7 +255,7 @@ class Sources:
         return NodeInputs(planned.node, planned.layout, move, opened, tables, Cache())
 
     def _dead(self, table: str) -> Dead | None:
-        """Rows that died before they were stored; after a crash they are derived, or read from their files, once more."""
+        """The rows of a table that died before they were stored; after a crash they are computed or read again."""
         if self.plan.node(table) is not None:
             if self.failed.includes(table) or self._none_died(table):
                 return None
@@ -274,14 +274,14 @@ class Sources:
         return Dead(lambda: batch.rows.where("_fate = 'dead' AND _exp > _ts"), batch.counts.dead, batch.dead_in_driver())
 
     def _changed(self, table: str, move: Move) -> Changed | None:
-        """How a coalesced table differs from the epoch that a view starts from, where this process has made its step."""
+        """The changes of a coalesced table since the epoch that a view starts from, if this process has made the table's step."""
         source = self._following.get(table)
         if not isinstance(source, CoalescedSource) or move != move_of(self.plan, source.planned):
             return None
         return source.changed
 
     def _none_died(self, table: str) -> bool:
-        """Whether a node's commit from before a crash says that no row died, so that nothing is computed again."""
+        """Whether a node's commit before a crash says that no row died, so that nothing must be computed again."""
         first = first_batch_commit(self.plan, self.done, table)
         counts = first.metadata.get("counts") if first else None
         return counts is not None and not counts.get("dead")
@@ -289,7 +289,7 @@ class Sources:
     # --- failures ---
 
     def read_without(self, name: str, problems: Sequence[FileProblem]) -> None:
-        """Drop a stream's batch: it is read again when it is needed, without these files."""
+        """Drop a stream's batch; when a step needs it, it is read again without these files."""
         source = self.stream(name)
         source.release()
         self._release_following()
@@ -299,10 +299,10 @@ class Sources:
         self._streams[name] = replace(source, left_out=(*source.left_out, *left_out))
 
     def leave_out_unreadable(self, name: str) -> bool:
-        """After a failed step: leave out unreadable files, and return whether there are any.
+        """Leave out unreadable files after a failed step, and return whether there are any.
 
-        Of a stream these are files, which may turn out to be damaged only when all of their columns are read. A view's step
-        does without rows that only landing files hold.
+        A landing file may turn out to be damaged only when all of its columns are read. A view's step is then executed without
+        rows that only landing files have.
         """
         planned = self.plan.node(name)
         if planned is not None:

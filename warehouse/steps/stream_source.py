@@ -116,7 +116,7 @@ class StreamSource:
         Caches intermediate rows until the plan is done.
     ahead
         Work of the driver while Spark loads rows.
-    reads
+    reading_settings
         The settings of its session, without those of writers.
 
     """
@@ -131,7 +131,7 @@ class StreamSource:
     left_out: tuple[LeftOut, ...]
     cache: Cache
     ahead: WorkAhead
-    reads: tuple[tuple[str, str], ...] = ()
+    reading_settings: tuple[tuple[str, str], ...] = ()
 
     @property
     def session(self) -> SparkSession:

@@ -214,7 +214,7 @@ class SynopsisSource(FollowingSource):
 
     @property
     def _within(self) -> str:
-        """The condition by which a window can still reach a row of the synopsis: others are left out."""
+        """The condition on rows of the synopsis that a window can still read; other rows are left out."""
         own = self.table_plan
         first = self.planned.k0 + 1 if own.first_end is None else own.first_end
         live = f" AND {UNTIL} + {own.spare} > {first}" if own.synopsis.live else ""
@@ -268,7 +268,7 @@ class SynopsisSource(FollowingSource):
 
     @cached_property
     def _arrived(self) -> ArrivedRows | ArrivedResults:
-        """Where its rows come from."""
+        """The rows from which states are computed."""
         own = self.table_plan
         if self.view is not None:
             return ArrivedResults(own, self.view())

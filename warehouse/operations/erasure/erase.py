@@ -256,7 +256,7 @@ def _of_expired(catalog: Catalog, last: Epoch, table: str | None, now: int) -> O
 
 
 def _dead_by(catalog: Catalog, last: Epoch, state: TableState) -> int | None:
-    """Until when rows must have ended to be of no use: a relation's versions may still be looked up for a while."""
+    """The instant by which rows must have ended to be useless: a relation's versions may still be looked up for a while."""
     if state.kind != "relation":
         return last.window_time
     history = history_of(catalog)
@@ -280,7 +280,7 @@ def _named(root: Path, last: Epoch) -> dict[str, set[str]]:
 
 
 def is_open(root: Path, newest: Epoch | None) -> bool:
-    """Whether an erasure has made the newest epoch and is not carried out to its end."""
+    """Whether an erasure made the newest epoch and is not finished."""
     return newest is not None and newest.erased is not None and plan_path(root, newest.number).exists()
 
 

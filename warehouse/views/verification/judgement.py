@@ -1,4 +1,4 @@
-"""Whether a view is its query, as far as that can be said: two right answers can differ, and then a difference is no fault."""
+"""Decides whether a view equals its query: two right answers can differ, and then a difference is no fault."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def judged(
     now: int,
     names: Mapping[str, str],
 ) -> Difference | Doubt | None:
-    """Return how a view differs from its query, or why that cannot be said; None if it is its query.
+    """Return how a view differs from its query, or why this is unknown; None if the view equals it.
 
     Parameters
     ----------
