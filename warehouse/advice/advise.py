@@ -223,7 +223,7 @@ def advise_load(
 
 
 def plain(layout: Layout) -> Layout:
-    """The layout without its number in the table's history."""
+    """Return the layout without its number in the table's history."""
     return replace(layout, base=0, version=0)
 
 

@@ -79,13 +79,13 @@ class _Problem:
     measured: Array
 
     def scale(self, factor: float) -> Array:
-        """The factor of each share; the first price does not depend on the speed."""
+        """Return the factor of each share; the first price does not depend on the speed."""
         scale = np.full(self.costs.shape[1], factor)
         scale[0] = 1.0
         return scale
 
     def units(self, factor: float) -> Array:
-        """The costs that a share of 1 adds to each measurement, by price."""
+        """Return the costs that a share of 1 adds to each measurement, by price."""
         return np.asarray(self.costs * self.scale(factor), dtype=np.float64)
 
     def loose(self) -> Array:
@@ -96,13 +96,13 @@ class _Problem:
         return known
 
     def equations(self, factor: float, weights: Array, noise: float) -> tuple[Array, Array]:
-        """The normal equations of the shares."""
+        """Return the normal equations of the shares."""
         units, known = self.units(factor), self.loose()
         matrix = (units.T * weights) @ units / noise**2 + np.diag(known)
         return matrix, (units.T * weights) @ self.measured / noise**2 + known
 
     def best(self, weights: Array, noise: float) -> tuple[float, Array]:
-        """The speed and the shares that explain the measurements with the least deviation from the known prices."""
+        """Return the speed and the shares that explain the measurements with the least deviation from the known prices."""
         found = []
         for factor in _FACTORS:
             shares = _not_negative(*self.equations(factor, weights, noise))

@@ -49,7 +49,7 @@ class Summary:
     distinct: int
 
     def shortened(self, k: int) -> Summary:
-        """The summary of the same bag with the ``k`` first items: a shorter list is a prefix (section 11).
+        """Return the summary of the same bag with the ``k`` first items: a shorter list is a prefix (section 11).
 
         Raises
         ------
@@ -64,7 +64,7 @@ class Summary:
         return replace(self, listed=self.listed[:k], delta=self.listed[k - 1][1], after=self.listed[k][1])
 
     def tight(self) -> Summary:
-        """The summary with the tight ``delta``: more items are found above the sum of the deltas (section 9, item 2)."""
+        """Return the summary with the tight ``delta``: more items are found above the sum of the deltas (section 9, item 2)."""
         return replace(self, delta=self.after)
 
 

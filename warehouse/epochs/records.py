@@ -205,7 +205,7 @@ class TableState:
     coalesced: CoalescedRecord | None = None
 
     def layout_at(self, sub_index: int) -> Layout:
-        """The layout that places the rows of a sub-index."""
+        """Return the layout that places the rows of a sub-index."""
         return next((each.layout for each in self.former if each.holds(sub_index)), self.layout)
 
     @property

@@ -39,7 +39,7 @@ Tag: TypeAlias = Literal["ins", "exp"]
 
 @lru_cache(maxsize=4096)
 def permutation(seed: int, tag: Tag, cycle: int, size: int) -> tuple[int, ...]:
-    """The order of the parts 0..size-1 in one cycle: sorted by the hex SHA-256 of `seed:tag:cycle:part`.
+    """Return the order of the parts 0..size-1 in one cycle: sorted by the hex SHA-256 of `seed:tag:cycle:part`.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def permutation(seed: int, tag: Tag, cycle: int, size: int) -> tuple[int, ...]:
 
 
 def permuted(seed: int, tag: Tag, slot: int, size: int) -> int:
-    """The part of a slot, doubly-partitioned-index sheet, section 7."""
+    """Return the part of a slot, doubly-partitioned-index sheet, section 7."""
     cycle, position = divmod(slot - 1, size)
     return permutation(seed, tag, cycle, size)[position]
 
@@ -60,12 +60,12 @@ OVERFLOW_BLOCK = 2**40
 
 
 def stagger(layout: Layout, e: int) -> int:
-    """The slots by which the rows of column e start earlier than the rows of column 0: floor(e * F / E)."""
+    """Return the slots by which the rows of column e start earlier than the rows of column 0: floor(e * F / E)."""
     return e * layout.rows_span // layout.columns
 
 
 def row(layout: Layout, a: int, e: int = 0) -> int:
-    """The grid row of load slot a, doubly-partitioned-index sheet, section 3.3 and 7.
+    """Return the grid row of load slot a, doubly-partitioned-index sheet, section 3.3 and 7.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def row(layout: Layout, a: int, e: int = 0) -> int:
 
 
 def expiration_column(layout: Layout, b: int) -> int:
-    """The grid column of expiration slot b within the window, doubly-partitioned-index sheet, section 3.3 and 7."""
+    """Return the grid column of expiration slot b within the window, doubly-partitioned-index sheet, section 3.3 and 7."""
     match layout.expiration:
         case "round-robin":
             return (b - 1) % layout.columns
@@ -111,7 +111,7 @@ def is_overflow(layout: Layout, a: int, b: int, *, never: bool = False) -> bool:
 
 
 def column(layout: Layout, a: int, b: int, *, never: bool = False) -> int:
-    """The grid column of a row: by its expiration slot, or 0 when it overflows.
+    """Return the grid column of a row: by its expiration slot, or 0 when it overflows.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def column(layout: Layout, a: int, b: int, *, never: bool = False) -> int:
 
 
 def sub_index(layout: Layout, a: int, b: int, *, never: bool = False) -> int:
-    """The number of a row's sub-index, `base + g*E + e + 1`, doubly-partitioned-index sheet, section 3.3.
+    """Return the number of a row's sub-index, `base + g*E + e + 1`, doubly-partitioned-index sheet, section 3.3.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def sub_index(layout: Layout, a: int, b: int, *, never: bool = False) -> int:
 
 
 def exp_block(layout: Layout, a: int, b: int, *, never: bool = False) -> int:
-    """The expiry block of a row: `floor((b-1)/w)`, a block apart beyond the window, always 0 with `rebuild`."""
+    """Return the expiry block of a row: `floor((b-1)/w)`, a block apart beyond the window, always 0 with `rebuild`."""
     if layout.technique == "rebuild":
         return 0
     if never:

@@ -97,12 +97,12 @@ class Layout:
         return self.base + self.cells
 
     def to_json(self) -> dict[str, object]:
-        """The values as a JSON object, keyed by field name."""
+        """Return the values as a JSON object, keyed by field name."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, mapping: Mapping[str, object]) -> Layout:
-        """The layout that `to_json` wrote.
+        """Return the layout that `to_json` wrote.
 
         Raises
         ------

@@ -86,7 +86,7 @@ def same_cells(one: Layout, other: Layout) -> bool:
 
 
 def remaining_share(updates: int, periods: int) -> float:
-    """The share of the rows of an old layout that still live after a number of updates: (1 - j/p)^2, section 8.4.
+    """Return the share of the rows of an old layout that still live after a number of updates: (1 - j/p)^2, section 8.4.
 
     It takes arrivals to be steady and lifetimes to be uniform up to p update intervals.
 

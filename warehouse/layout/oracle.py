@@ -25,7 +25,7 @@ Model: TypeAlias = Literal["C", "W"]
 
 
 def uniform_weights(periods: int, model: Model = "C") -> tuple[Fraction, ...]:
-    """The weight of each distance b - a = 1..p in units u; in model C half of distance p is dead on arrival instead.
+    """Return the weight of each distance b - a = 1..p in units u; in model C half of distance p is dead on arrival instead.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def uniform_weights(periods: int, model: Model = "C") -> tuple[Fraction, ...]:
 
 
 def lifetime_weights(integral: Callable[[float], float], periods: int) -> tuple[float, ...]:
-    """The weight of each distance 1..p in units u for any lifetimes; instants are uniform in their slot.
+    """Return the weight of each distance 1..p in units u for any lifetimes; instants are uniform in their slot.
 
     A row at distance v before the end of its slot has b - a = d iff d-1+v < L <= d+v, so the share of distance d is the
     second difference of the integrated distribution function.
@@ -63,7 +63,7 @@ def expected_sizes(
     weights: Sequence[Fraction | float],
     rate: Callable[[int], float] | None = None,
 ) -> dict[int, Fraction | float]:
-    """The expected live rows of every sub-index after update k, in units u.
+    """Return the expected live rows of every sub-index after update k, in units u.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def expected_sizes(
 
 
 def expected_size(layout: Layout, g: int, e: int, k: int, model: Model = "C") -> Fraction:
-    """The expected live rows of cell (g, e) after update k under uniform lifetimes, in units u.
+    """Return the expected live rows of cell (g, e) after update k under uniform lifetimes, in units u.
 
     Examples
     --------

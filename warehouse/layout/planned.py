@@ -15,7 +15,7 @@ __all__ = ["accessed", "deleted_columns", "inserted_rows", "planned_cells"]
 
 
 def inserted_rows(layout: Layout, k0: int, k: int) -> frozenset[int]:
-    """The grid rows that load slots k0+1..k map to, in any column; doubly-partitioned-index sheet, section 3.6.
+    """Return the grid rows that load slots k0+1..k map to, in any column; doubly-partitioned-index sheet, section 3.6.
 
     The cost is bounded by the number of rows, however many slots are caught up.
     """
@@ -24,7 +24,7 @@ def inserted_rows(layout: Layout, k0: int, k: int) -> frozenset[int]:
 
 
 def deleted_columns(layout: Layout, k0: int, k: int) -> frozenset[int]:
-    """The grid columns that expiration slots k0+1..k map to; doubly-partitioned-index sheet, section 3.6."""
+    """Return the grid columns that expiration slots k0+1..k map to; doubly-partitioned-index sheet, section 3.6."""
     match layout.expiration:
         case "round-robin":
             visits = _visits(k0, k, stretch=1, cover=layout.columns)
@@ -40,7 +40,7 @@ def deleted_columns(layout: Layout, k0: int, k: int) -> frozenset[int]:
 
 
 def planned_cells(layout: Layout, k0: int, k: int) -> tuple[int, ...]:
-    """The sub-index numbers an update over slots k0+1..k must consider: row inserted into, or column deleted from.
+    """Return the sub-index numbers an update over slots k0+1..k must consider: row inserted into, or column deleted from.
 
     Examples
     --------

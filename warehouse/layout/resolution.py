@@ -82,7 +82,7 @@ def resolve(
 
 
 def keyed_layout(periods: int, buckets: int = BUCKETS) -> Layout:
-    """The layout of a keyed table (label STR): ``buckets`` sub-indices by hash, each rewritten when a row of it changes.
+    """Return the layout of a keyed table (label STR): ``buckets`` sub-indices by hash, each rewritten when a row of it changes.
 
     Examples
     --------

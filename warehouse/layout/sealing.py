@@ -29,7 +29,7 @@ class Seal:
 
 
 def closing_cells(layout: Layout, k0: int, k: int) -> tuple[int, ...]:
-    """The sub-index numbers whose row closes at a slot of k0+1..k with no later slot of the range mapping to it again.
+    """Return the sub-index numbers whose row closes at a slot of k0+1..k with no later slot of the range mapping to it again.
 
     A staggered row of column e closes at slot j when `(j + floor(e*F/E)) mod F = 0`. Other assignments come back to a
     row before it is full; there the last slot of each cycle that maps to the row counts, so that overflowing rows, the

@@ -18,7 +18,7 @@ __all__ = ["exp_block_sql", "slot_sql", "sub_index_sql"]
 
 
 def slot_sql(instant: str, anchor_us: int, interval_us: int) -> str:
-    """The slot of an instant, `ceil((t - A) / Δ)`, doubly-partitioned-index sheet, section 3.2.
+    """Return the slot of an instant, `ceil((t - A) / Δ)`, doubly-partitioned-index sheet, section 3.2.
 
     Parameters
     ----------

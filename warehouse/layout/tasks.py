@@ -51,7 +51,7 @@ def file_rows(target: int | None, *, rows: float = 0, size: float = 0) -> int:
 
 
 def largest_file(target_rows: int) -> int:
-    """The most rows that a file has: ranges of sampled keys differ in size, and few are to be cut again.
+    """Return the most rows that a file has: ranges of sampled keys differ in size, and few are to be cut again.
 
     >>> largest_file(FILE_ROWS)
     4000000
@@ -60,7 +60,7 @@ def largest_file(target_rows: int) -> int:
 
 
 def distribute(runs: Sequence[float], workers: int, target_rows: int = FILE_ROWS) -> list[int]:
-    """The number of the task that writes each run: largest first to the least loaded; small batches are one task.
+    """Return the number of the task that writes each run: largest first to the least loaded; small batches are one task.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def distribute(runs: Sequence[float], workers: int, target_rows: int = FILE_ROWS
 
 
 def loads(runs: Sequence[float], tasks: Sequence[int]) -> list[float]:
-    """The rows of each task."""
+    """Return the rows of each task."""
     found = [0.0] * (max(tasks) + 1)
     for rows, task in zip(runs, tasks, strict=True):
         found[task] += rows
@@ -95,7 +95,7 @@ def loads(runs: Sequence[float], tasks: Sequence[int]) -> list[float]:
 
 
 def key_ranges(runs: Sequence[float], tasks: Sequence[int], workers: int, target_rows: int = FILE_ROWS) -> int:
-    """The number of ranges of the search key into which all rows are cut; None if each run is better left whole.
+    """Return the number of ranges of the search key into which all rows are cut; None if each run is better left whole.
 
     Examples
     --------

@@ -112,7 +112,7 @@ class _Tables:
     session: SparkSession
 
     def live(self, name: str) -> DataFrame:
-        """The live rows of a table, with the columns that views read."""
+        """Return the live rows of a table, with the columns that views read."""
         state = self.epoch.table(name)
         if state is None:
             raise KeyError(name)

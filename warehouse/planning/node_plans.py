@@ -297,7 +297,7 @@ def _plan_of_side_table(
 
 
 def layout_of(given: NodeInput, state: TableState | None) -> Layout:
-    """The declared layout; keys that are not declared keep the recorded value, or get the default."""
+    """Return the declared layout; keys that are not declared keep the recorded value, or get the default."""
     node, spec = given.node, given.layout
     if node.label == "STR":
         buckets = spec.grid[0] * spec.grid[1] if spec.grid else (_buckets(state))

@@ -260,7 +260,7 @@ def table_path(stream: str, role: Role) -> str:
 
 
 def history_of(catalog: Catalog) -> int | None:
-    """How long a version of a relation may be looked up after its end: as long as rows that came before its end live."""
+    """Return how long a version of a relation may be looked up after its end: as long as rows that came before its end live."""
     lifetimes = [None if stream.over_lifetime == "accept" else stream.max_lifetime for stream in catalog.streams]
     return None if None in lifetimes else max((each for each in lifetimes if each is not None), default=0)
 

@@ -55,11 +55,11 @@ class _Proof:
     now: int
 
     def live(self, name: str) -> DataFrame:
-        """The live rows of a table."""
+        """Return the live rows of a table."""
         return self.tables[name].live_now()
 
     def comparison(self) -> Comparison | Difference:
-        """The view and its query, not computed yet."""
+        """Return the view and its query, not computed yet."""
         held = self.live(next(node.table for node in self.nodes if not node.hidden))
         return compared(self.session, self.question, self.live, held, self.now, names=self.names)
 

@@ -221,14 +221,14 @@ class _Appending:
         return self.load.rate * (self.by(batch, until) - self.by(batch, after))
 
     def by(self, batch: _Batch, until: int) -> float:
-        """The same up to a slot, for one row that arrives in each load slot: sums of sums of shares."""
+        """Return how many rows expire up to a slot, if one row arrives in each load slot of the batch."""
         last, count = batch
         if count == 1:
             return self.upto[min(self.layout.periods, max(0, until - last))]
         return self.total(until - last + count) - self.total(until - last)
 
     def total(self, count: int) -> float:
-        """The sum of the first of the cumulated shares; beyond p they stay as they are."""
+        """Return the sum of the first of the cumulated shares; beyond p they stay as they are."""
         p = self.layout.periods
         return self.summed[max(0, min(count, p + 1))] + max(0, count - p - 1) * self.upto[p]
 
@@ -282,13 +282,13 @@ class _Appending:
         return _Update(sizes, read, len({cell for cell, _ in runs}), weight)
 
     def runs(self, last: int, count: int, block: int) -> float:
-        """How many runs the updates of load slots make in a block: one for each slot that has rows which expire there."""
+        """Return how many runs the updates of load slots make in a block: one for each slot that has rows which expire there."""
         w = self.layout.expiry_block
         first, until = max(last - count, block * w - self.longest), min(last, (block + 1) * w - self.shortest)
         return max(1, until - first) * self.together
 
     def blocks(self, k: int) -> range:
-        """The blocks of rows that arrive in slot k."""
+        """Return the blocks of rows that arrive in slot k."""
         w = self.layout.expiry_block
         return range(k // w, (k + self.layout.periods - 1) // w + 1)
 
@@ -307,7 +307,7 @@ class _Appending:
         return runs
 
     def closing(self, k: int) -> dict[int, list[int]]:
-        """The columns whose row closes at each of the slots that are simulated together up to k."""
+        """Return the columns whose row closes at each of the slots that are simulated together up to k."""
         found: dict[int, list[int]] = {}
         for e in range(self.layout.columns):
             close = k - (k + stagger(self.layout, e)) % self.layout.rows_span

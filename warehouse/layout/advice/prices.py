@@ -33,7 +33,7 @@ class Estimate:
 
     @classmethod
     def of(cls, value: float, deviation: float) -> Estimate:
-        """The estimate of a mean with a standard deviation; nothing costs less than nothing.
+        """Return the estimate of a mean with a standard deviation; no cost is negative.
 
         Examples
         --------
@@ -66,7 +66,7 @@ class LayoutPrices:
     samples: int = 0
 
     def cost(self, work: Sequence[float]) -> Estimate:
-        """The seconds that some work takes on average."""
+        """Return the seconds that some work takes on average."""
         value = sum(price * units for price, units in zip(self.values, work, strict=True))
         variance = sum(
             units * sum(each * other for each, other in zip(line, work, strict=True))
@@ -75,7 +75,7 @@ class LayoutPrices:
         return Estimate.of(value, sqrt(max(0.0, variance)))
 
     def scaled(self, factor: float) -> LayoutPrices:
-        """The same prices on a storage that is slower by a factor."""
+        """Return the same prices on a storage that is slower by a factor."""
         return LayoutPrices(
             self.names,
             tuple(value * factor for value in self.values),

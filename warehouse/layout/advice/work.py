@@ -37,12 +37,12 @@ class UpdateWork:
     row_sorted: float = 0.0
 
     def vector(self) -> tuple[float, ...]:
-        """The values in the order of :meth:`names`."""
+        """Return the values in the order of :meth:`names`."""
         return astuple(self)
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
-        """The fields in order."""
+        """Return the fields in order."""
         return tuple(each.name for each in fields(cls))
 
 
@@ -62,17 +62,17 @@ class ProbeWork:
     row: float = 0.0
 
     def vector(self) -> tuple[float, ...]:
-        """The values in the order of :meth:`names`."""
+        """Return the values in the order of :meth:`names`."""
         return astuple(self)
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
-        """The fields in order."""
+        """Return the fields in order."""
         return tuple(each.name for each in fields(cls))
 
 
 def busiest_task(sizes: Iterable[float], workers: int, target_rows: int = FILE_ROWS) -> float:
-    """The rows of the busiest worker when runs of these sizes are distributed over tasks; runs larger than a file are cut.
+    """Return the rows of the busiest worker when runs of these sizes are distributed over tasks; runs larger than a file are cut.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def task_work(
     landing_files: float,
     target_rows: int = FILE_ROWS,
 ) -> UpdateWork:
-    """The work of an update that writes runs of these rows.
+    """Return the work of an update that writes runs of these rows.
 
     Parameters
     ----------

@@ -107,7 +107,7 @@ class Lifetimes:
 
 
 def shares(lifetimes: Lifetimes, periods: int) -> tuple[float, ...]:
-    """The share of inserted rows with b - a = 1, 2, .., p; rows dead on arrival are not inserted.
+    """Return the share of inserted rows with b - a = 1, 2, .., p; rows dead on arrival are not inserted.
 
     Lifetimes are cut at p; instants are uniform in their slot: doubly-partitioned-index sheet, section 6.
 

@@ -123,7 +123,7 @@ class PartialResult:
 
 
 def selectivity(one: Mapping[str, Fraction], other: Mapping[str, Fraction]) -> Fraction:
-    """The share of all pairs that join: 1/max(v, v'), multiplied over the classes in common; 1 if they have no class in common.
+    """Return the share of all pairs that join: the product of 1/max(v, v') over the common classes; 1 if there is none.
 
     Parameters
     ----------
@@ -146,12 +146,12 @@ def matches(inputs: Sequence[JoinInput]) -> Fraction:
 
 
 def probe_sequence(order: Order, new: JoinInput) -> Order:
-    """The inputs that a new row of one input probes: the order without that input, section 3."""
+    """Return the inputs that a new row of one input probes: the order without that input, section 3."""
     return tuple(each for each in order if each.name != new.name)
 
 
 def partial_results(new: JoinInput, probes: Order) -> tuple[PartialResult, ...]:
-    """The results of one new row before any probe and after each: M_0 = 1, M_1, ..."""
+    """Return the results of one new row before any probe and after each: M_0 = 1, M_1, ..."""
     found = [PartialResult(Fraction(1), new.values)]
     for window in probes:
         found.append(found[-1].probe(window))
@@ -189,7 +189,7 @@ def probing_cost(order: Order) -> Fraction:
 
 
 def batch_cost(interval: Number) -> Cost:
-    """The cost of a batch of hash joins: rows of all intermediate results and of the result, Σλ·Δ·ΣM.
+    """Return the cost of a batch of hash joins: rows of all intermediate results and of the result, Σλ·Δ·ΣM.
 
     The result's own rows are the same for every order.
     """
@@ -219,7 +219,7 @@ def grouping_factor(new: JoinInput, interval: Number) -> Fraction:
 
 
 def grouped_cost(interval: Number) -> Cost:
-    """The cost of lazy evaluation (Algorithms 4 and 5), which probes once for the equal values of a batch."""
+    """Return the cost of lazy evaluation (Algorithms 4 and 5), which probes once for the equal values of a batch."""
 
     def cost(order: Order) -> Fraction:
         _check(order)
@@ -248,7 +248,7 @@ class KeyCounts:
     arrivals: Mapping[str, Mapping[Hashable, int]]
 
     def matches(self, inputs: Sequence[JoinInput]) -> Fraction:
-        """The rows of the join of these windows: Σ over the keys of the product of the counts."""
+        """Return the rows of the join of these windows: Σ over the keys of the product of the counts."""
         first, *others = (self.windows[each.name] for each in inputs)
         return Fraction(sum(count * prod(other.get(key, 0) for other in others) for key, count in first.items()))
 

@@ -73,7 +73,7 @@ def lost_share(lifetimes: Sequence[Number], interval: Number, *, tick: Number = 
 
 
 def lagged_share(lifetime: Number, lag: Number, interval: Number) -> Fraction:
-    """The share lost when new rows meet only rows of age `lag`, since one stream trails the other, section 7.
+    """Return the share lost when new rows meet only rows of age `lag`, since one stream trails the other, section 7.
 
     Results then live for about T - lag. With a lag of T or more there is no result, and the share is 1.
 

@@ -159,11 +159,11 @@ class _Translator:
                 raise _refused(node)
 
     def truth(self, node: exp.Expr) -> str:
-        """A condition."""
+        """Return a condition."""
         return self.typed(node, "boolean")
 
     def string(self, node: exp.Expr) -> str:
-        """A text."""
+        """Return a text."""
         return self.typed(node, "string")
 
     def typed(self, node: exp.Expr, kind: str) -> str:
@@ -174,7 +174,7 @@ class _Translator:
         return found.sql
 
     def ascii(self, node: exp.Expr) -> str:
-        """A text without letters of which the engines might make something else."""
+        """Return a text without letters that the engines might treat differently."""
         value = self.string(node)
         return f"(CASE WHEN {value} IS NULL OR regexp_full_match({value}, '[\\x00-\\x7F]*') THEN {value} ELSE error('text') END)"
 

@@ -31,7 +31,7 @@ def is_lookup(unit: FromPart) -> bool:
 
 
 def check_relations(shop: Workshop, units: Sequence[FromPart]) -> None:
-    """A join of stream rows with a retroactive relation takes one relation, and no rows that end early."""
+    """Refuse a join of stream rows with several retroactive relations, or with rows that end early."""
     relations = [unit for unit in units if unit.relation]
     others = [unit for unit in units if not unit.relation]
     if not relations or not others:

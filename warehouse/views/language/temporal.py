@@ -94,7 +94,7 @@ class _Interval:
         return [_compared(exp.LT, start, end) for start, end in product(self.starts, self.ends)]
 
     def where_filled(self, value: exp.Expr) -> exp.Expr:
-        """A value of it, null where it is empty."""
+        """Return a value of the interval, null where the interval is empty."""
         return _chosen([(_all(self.filled), value)])
 
 
@@ -161,7 +161,7 @@ class _Writer:
     engine: Engine
 
     def plain(self, node: exp.Expr) -> exp.Expr:
-        """A tree without calls; its own nodes are replaced."""
+        """Return a tree without calls; the nodes of the given tree are replaced."""
         match node:
             case exp.Anonymous() if _name(node) in FUNCTIONS:
                 return self.called(node)
@@ -178,7 +178,7 @@ class _Writer:
         return node
 
     def called(self, node: exp.Anonymous) -> exp.Expr:
-        """A call of a temporal function as a value."""
+        """Return a call of a temporal function as a value."""
         match _name(node):
             case "duration":
                 return self._duration(node)

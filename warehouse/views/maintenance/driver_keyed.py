@@ -113,7 +113,7 @@ def _changes(operator: Operator, inputs: NodeInputs) -> DriverRows:
         new = NodeTable.inserted_in_driver if known else NodeTable.live_now_in_driver
         old = NodeTable.removed_in_driver if known else NodeTable.live_before_in_driver
         now = ending_after(_pipeline(operator, inputs, new).toArrow(), "_exp", move.now)
-        return net_of_bags(now, ending_after(_pipeline(operator, inputs, old).toArrow(), "_exp", move.before))
+        return _net_of_bags(now, ending_after(_pipeline(operator, inputs, old).toArrow(), "_exp", move.before))
     ended = NodeTable.live_before_in_driver if any(window_lengths(operator)) else NodeTable.ended_in_driver
     came, gone = (_pipeline(operator, inputs, part) for part in (NodeTable.arrived_in_driver, ended))
     return DriverRows.of(net_changes(came, gone, move).toArrow())
@@ -124,8 +124,8 @@ def _is_linear(operator: Operator) -> bool:
     return isinstance(operator, Scan | UnionAll | Filter | Project) and all(map(_is_linear, inputs_of(operator)))
 
 
-def net_of_bags(now: pa.Table, before: pa.Table) -> DriverRows:
-    """The difference of two bags of rows with the same lifetimes; ``_ts`` is that of one of them."""
+def _net_of_bags(now: pa.Table, before: pa.Table) -> DriverRows:
+    """Return the difference of two bags of rows with the same lifetimes; ``_ts`` is that of one of them."""
     names = [*user_columns(DriverRows.of(now)), "_exp", "_out"]
     shown, by = ", ".join(map(quoted, names)), ", ".join(exact_terms(now.schema, names))
     every = f"SELECT {shown}, _ts, 1 AS _one FROM now UNION ALL SELECT {shown}, _ts, -1 AS _one FROM earlier"

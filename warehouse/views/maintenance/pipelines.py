@@ -156,7 +156,7 @@ def changes(operator: Operator, tables: Mapping[str, NodeTable], move: Move) -> 
     lives, lived = f"unix_micros(_exp) > {move.now}L", f"unix_micros(_exp) > {move.before}L"
     if any(tables[table].keyed for table in scanned(operator)):
         before = live(operator, tables, earlier=True).where(lived)
-        return net_of_bags(live(operator, tables).where(lives), before)
+        return _net_of_bags(live(operator, tables).where(lives), before)
     earlier = relation(operator, tables, NodeTable.live_before if any(window_lengths(operator)) else NodeTable.ended)
     return net_changes(relation(operator, tables, NodeTable.arrived), earlier, move)
 
@@ -168,8 +168,8 @@ def net_changes(arrived: Frame, earlier: Frame, move: Move) -> Frame:
     return came.selectExpr("*", f"1 AS {_WEIGHT}").unionByName(went.selectExpr("*", f"-1 AS {_WEIGHT}"))
 
 
-def net_of_bags(now: DataFrame, before: DataFrame) -> DataFrame:
-    """The difference of two bags of rows with the same lifetimes; ``_ts`` is that of one of them."""
+def _net_of_bags(now: DataFrame, before: DataFrame) -> DataFrame:
+    """Return the difference of two bags of rows with the same lifetimes; ``_ts`` is that of one of them."""
     names = [*user_columns(now), "_exp", "_out"]
     own = list(map(quoted, names))
     every = now.selectExpr(*own, "_ts", "1 AS _one").unionByName(before.selectExpr(*own, "_ts", "-1 AS _one"))

@@ -108,6 +108,6 @@ def load_slot_sql(gen: str, move: Move) -> str:
 
 
 def bucket_sql(columns: Sequence[str], layout: Layout) -> str:
-    """The sub-index of a keyed table: ``base + pmod(xxhash64(key), n) + 1``."""
+    """Return the sub-index of a keyed table: ``base + pmod(xxhash64(key), n) + 1``."""
     key = ", ".join(map(quoted, columns))
     return f"CAST({layout.base} + pmod(xxhash64({key}), {layout.cells}L) + 1 AS INT)"

@@ -238,7 +238,7 @@ class UnitPairs:
         return counted.withColumn(count, F.expr(every))
 
     def class_of(self, slot: str) -> str:
-        """The position of a load slot: 2n + 1 in range n, 2n below it, the greatest number after the ledger's last slot.
+        """Return the position of a load slot: 2n + 1 in range n, 2n below it, the greatest number after the ledger's last slot.
 
         Of two slots the later has the greater number.
         """
