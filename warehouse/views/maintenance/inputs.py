@@ -72,7 +72,7 @@ class NodeTable(InputFacts):
         rows = self._live(self._read(self.version, SlotBounds.expiring_after(self.move.k)))
         return rows.selectExpr(*map(quoted, user_columns(rows)), "_ts", "_exp", "_load_slot AS _loaded")
 
-    def unchanged(self) -> DataFrame:
+    def still_stored(self) -> DataFrame:
         """Return the rows that were live at the last epoch and are still in the table; empty on a first build."""
         if self.move.first:
             return self._none()

@@ -161,7 +161,7 @@ class EarlierSide:
         if self.bare and picks_only(self.operator):
             rows = relation(self.operator, self.tables, NodeTable.stored_before)
         else:  # a user's expression need not be defined for rows that have expired
-            part = NodeTable.unchanged if reads_row_windows(self.operator) else NodeTable.live_before
+            part = NodeTable.still_stored if reads_row_windows(self.operator) else NodeTable.live_before
             rows = relation(self.operator, self.tables, part).where(f"unix_micros(_exp) > {self.before}L")
         return rows.selectExpr("*", "_exp AS _held")
 
