@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 import click
@@ -24,11 +24,11 @@ import pyarrow.parquet as pq
 from benchmarks.field.page import markdown_table
 from benchmarks.source.promising_units import BATCHES, drawn_batches, units_of
 from warehouse import Warehouse
-from warehouse.catalog.load import load_catalog
 from warehouse.storage.session import spark_session
 from warehouse.time import SECOND, format_instant, parse_instant
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
@@ -39,35 +39,29 @@ _ANCHOR = parse_instant("2024-01-01T00:00:00Z")
 _INTERVAL = 10 * SECOND
 _GUIDED, _FREE = (0.3, 0.35), (0.1, 0.3)
 """What an epoch may make of a mean batch's results, guided and in no order."""
-_TOML = """\
+_HEAD = """\
 [warehouse]
 root = "data"
 anchor = "2024-01-01T00:00:00Z"
 update_interval = "10s"
-
-[streams.a]
-landing = "a"
+"""
+_STREAM = """
+[streams.{name}]
+landing = "{name}"
 format = "parquet"
 search_key = "k"
 arrival = "at"
 expires = "at + INTERVAL 1 MINUTE"
 max_lifetime = "1m"
 columns = {{ k = "int", at = "timestamp", n = "int" }}
-
-[streams.b]
-landing = "b"
-format = "parquet"
-search_key = "k"
-arrival = "at"
-expires = "at + INTERVAL 1 MINUTE"
-max_lifetime = "1m"
-columns = {{ k = "int", at = "timestamp", n = "int" }}
-
+"""
+_VIEW = """
 [views.pairs]
 search_key = "k"
 sql = "SELECT a.k, a.n AS a, b.n AS b FROM a JOIN b ON a.k = b.k"
 budget = {{ pairs = {pairs}, prefer = "{prefer}", complete = "never" }}
 """
+_STREAMS = ("a", "b")
 
 
 @dataclass(frozen=True)
@@ -90,9 +84,7 @@ def delivered(place: Path, spark: SparkSession, seed: int, share: float, *, guid
     made = work = 0.0
     for now in range(batches):
         prefer = "desc" if guided else f"pmod(xxhash64(k, {random.randrange(1 << 31)}), 1000003)"
-        place.mkdir(exist_ok=True)
-        text = _TOML.format(pairs=max(1, round(share * sum(exact) / batches)), prefer=prefer)
-        (place / "warehouse.toml").write_text(text)
+        _declare(place, max(1, round(share * sum(exact) / batches)), prefer)
         _land(place, drawn, now)
         time = format_instant(_ANCHOR + (now + 1) * _INTERVAL)
         Warehouse.open(place).update(time, spark=spark)
@@ -102,6 +94,13 @@ def delivered(place: Path, spark: SparkSession, seed: int, share: float, *, guid
             work += cost * count / pairs
     whole = sum(unit.cost for now in range(batches) for unit in units_of(drawn, now))
     return Delivered(made / sum(exact), work / whole)
+
+
+def _declare(place: Path, pairs: int, prefer: str) -> None:
+    """Write ``warehouse.toml``."""
+    place.mkdir(exist_ok=True)
+    streams = "".join(_STREAM.format(name=name) for name in _STREAMS)
+    (place / "warehouse.toml").write_text(_HEAD + streams + _VIEW.format(pairs=pairs, prefer=prefer))
 
 
 def _by_key(drawn: list[tuple[Counter[int], Counter[int]]], now: int) -> dict[int, tuple[int, int]]:
@@ -116,7 +115,7 @@ def _by_key(drawn: list[tuple[Counter[int], Counter[int]]], now: int) -> dict[in
 def _land(place: Path, drawn: list[tuple[Counter[int], Counter[int]]], now: int) -> None:
     """Let the rows of a batch arrive at its end."""
     arrived = _ANCHOR + (now + 1) * _INTERVAL
-    for name, rows in zip(("a", "b"), drawn[now], strict=True):
+    for name, rows in zip(_STREAMS, drawn[now], strict=True):
         keys = sorted(rows.elements())
         times = pa.array([arrived] * len(keys), pa.timestamp("us", "UTC"))
         numbers = pa.array(range(now * 10_000, now * 10_000 + len(keys)), pa.int32())
@@ -126,30 +125,19 @@ def _land(place: Path, drawn: list[tuple[Counter[int], Counter[int]]], now: int)
         os.utime(path, ns=(arrived * 1000, arrived * 1000))
 
 
-def _made(place: Path, now: int) -> Counter[int]:
-    """The results of each key that the newest epoch made: those with a row of its batch."""
-    found: Counter[int] = Counter()
+def _made(place: Path, now: int) -> dict[int, int]:
+    """The number of results of each key that the newest epoch made. At least one row of such a result is of its batch."""
     with Warehouse.open(place) as warehouse:
         newest = f"a // 10000 = {now} OR b // 10000 = {now}"
-        for row in warehouse.sql(f"SELECT k, count(*) AS c FROM pairs WHERE {newest} GROUP BY k").all():
-            found[row[0]] = row[1]
-    return found
+        return dict(warehouse.sql(f"SELECT k, count(*) FROM pairs WHERE {newest} GROUP BY k").all())
 
 
-def _rows(work: Path, seeds: int) -> Iterator[list[str]]:
+def _rows(work: Path, spark: SparkSession, seeds: int) -> Iterator[list[str]]:
     yield ["results allowed of all", "order", "delivered", "of this work, as the sheet counts"]
-    spark: SparkSession | None = None
     for guided, shares in ((True, _GUIDED), (False, _FREE)):
         for share in shares:
-            each = []
-            for seed in range(seeds):
-                place = work / f"{guided}-{share}-{seed}"
-                if spark is None:
-                    place.mkdir()
-                    (place / "warehouse.toml").write_text(_TOML.format(pairs=1, prefer="desc"))
-                    spark = spark_session(load_catalog(place).spark)
-                each.append(delivered(place, spark, seed, share, guided=guided))
-            results, costs = (sum(values) / seeds for values in zip(*((one.results, one.work) for one in each), strict=True))
+            each = [delivered(work / f"{guided}-{share}-{seed}", spark, seed, share, guided=guided) for seed in range(seeds)]
+            results, costs = fmean(one.results for one in each), fmean(one.work for one in each)
             yield [f"{share:.0%}", "most results first" if guided else "none", f"{results:.3f}", f"{costs:.3f}"]
 
 
@@ -158,8 +146,10 @@ def _rows(work: Path, seeds: int) -> Iterator[list[str]]:
 @click.option("--work", type=click.Path(path_type=Path), help="Where the warehouses are made; a temporary directory by default.")
 def main(seeds: int, work: Path | None) -> None:
     """Print what a view under a budget delivers, and what share of the whole join's work that takes."""
+    if work is not None:
+        work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=work) as place:
-        click.echo(markdown_table([*_rows(Path(place), seeds)]))
+        click.echo(markdown_table([*_rows(Path(place), spark_session(()), seeds)]))
 
 
 if __name__ == "__main__":

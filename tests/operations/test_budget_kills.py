@@ -57,7 +57,8 @@ def test_each_moment(verb: str, tmp_path: Path, spark: SparkSession) -> None:
     assert {point for point, _ in moments} >= {Point.LOCKED, Point.PLAN_WRITTEN, Point.STEP_COMMITTED, Point.EPOCH_WRITTEN}
     assert len({step for point, step in moments if point == Point.STEP_READY}) > 3, "the view, and those above it"
     missed = [moment for moment in sorted(moments, key=str) if not _stopped_at(moved, *moment)]
-    assert len(missed) * 4 <= len(moments), f"not every move has the same steps, but most have these: {missed}"
+    most = len(moments) // 4 if verb == "update" else 0  # not every update has the same steps
+    assert len(missed) <= most, missed
     moved.move()
     require_sound(moved.project)
     moved.project.updater().complete("some")

@@ -23,7 +23,7 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.catalog.model import COLUMNAR, NAMED_IN_RECORDS
 from warehouse.errors import FileProblem, UnreadableFilesError
 from warehouse.ingest.batch_counts import BatchCounts
-from warehouse.ingest.bounds import beyond_bounds, surely_few
+from warehouse.ingest.bounds import beyond_bounds
 from warehouse.ingest.classify import ACCEPTED_FATES, WindowMove, classify
 from warehouse.ingest.collected import NOTHING, Wanted, collected, writes_in_driver
 from warehouse.ingest.landing import unchanged
@@ -49,15 +49,11 @@ if TYPE_CHECKING:
 __all__ = [
     "Batch",
     "BatchSource",
-    "FirstLook",
-    "SampledRow",
     "classified",
     "collected_batch",
     "empty_batch",
-    "first_look",
     "placed_batch",
     "prepare",
-    "sample_rows",
 ]
 
 
@@ -240,13 +236,16 @@ def prepare(source: BatchSource, *, few: bool = False, asked: Wanted = NOTHING) 
     return Batch(rows, counts, persisted, kept=told.some, stored=told.live)
 
 
-def classified(source: BatchSource, *, few: bool = False) -> DataFrame:
-    """Return the rows of a batch, classified, before any of them is read; parameters and errors as of :func:`prepare`."""
+def classified(source: BatchSource, *, few: bool = False, most: int | None = None) -> DataFrame:
+    """Return the rows of a batch, classified, before any of them is read; parameters and errors as of :func:`prepare`.
+
+    ``most`` is the greatest number of rows that are read from files; None: all are.
+    """
     source.require_readable()
     with source.blamed():
         if few and source.files and source.judge is None:
             return _classified_as_before(source)
-        rows = _classified(source)
+        rows = _classified(source, most)
         return rows if source.judge is None else source.judge(rows)
 
 
@@ -338,7 +337,7 @@ def _classified_as_before(source: BatchSource) -> DataFrame:
     return prepared(key, sources, made) if records else classify(sources[-1], stream, layout, move)
 
 
-def _classified(source: BatchSource, most: int | None = None) -> DataFrame:
+def _classified(source: BatchSource, most: int | None) -> DataFrame:
     stream, taken = source.stream, source.taken
     read = read_files(source.session, stream, source.groups)
     rows = _untaken(read if most is None else read.limit(most))
@@ -414,56 +413,3 @@ def _summed(summary: Iterable[Sequence[Any]]) -> BatchCounts:
         slots=slots,
         **fates,
     )
-
-
-@dataclass(frozen=True)
-class SampledRow:
-    """A row of a sample: its search key as text, its times in microseconds (None if missing), and its fate.
-
-    ``fate`` is ``live``, ``deferred``, ``dead``, or the reason of a rejection, with a ``message``.
-    """
-
-    key: tuple[str | None, ...]
-    ts: int | None
-    exp: int | None
-    fate: str
-    message: str | None
-
-
-def sample_rows(source: BatchSource, most: int) -> tuple[SampledRow, ...]:
-    """Return up to ``most`` rows of files as an update classifies them.
-
-    Raises
-    ------
-    UnreadableFilesError
-        With every file that changed, vanished or cannot be read.
-
-    """
-    source.require_readable()
-    with source.blamed():
-        key = F.array(*[F.col(quoted(name)).cast("string") for name in source.stream.search_key])
-        rows = _classified(source, most)
-        found = rows.select(key, F.unix_micros("_ts"), F.unix_micros("_exp"), "_fate", "_message").collect()
-    return tuple(SampledRow(tuple(values), ts, exp, fate, message) for values, ts, exp, fate, message in found)
-
-
-@dataclass(frozen=True)
-class FirstLook:
-    """The counts of a first build, and the earliest ``ts`` (microseconds) of a valid row."""
-
-    counts: BatchCounts
-    earliest: int | None
-
-
-def first_look(source: BatchSource) -> FirstLook:
-    """Look at a batch before anything is loaded."""
-    batch = prepare(source, few=surely_few(source.stream.format, source.files))
-    if batch.known is not None:
-        accepted = pc.is_in(batch.known["_fate"], pa.array(ACCEPTED_FATES))
-        return FirstLook(batch.counts, pc.min(batch.known.filter(accepted)["_ts"].cast(pa.int64())).as_py())
-    try:
-        valid = batch.rows.where(F.col("_fate").isin(*ACCEPTED_FATES))
-        row = valid.agg(F.min(F.unix_micros("_ts"))).first()
-        return FirstLook(batch.counts, row[0] if row else None)
-    finally:
-        batch.release()

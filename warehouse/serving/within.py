@@ -10,12 +10,8 @@ Source: promising-tuples sheet, 5.4 and 11 (aggregates over the regions that wer
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from decimal import Context, Decimal
-from fractions import Fraction
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -29,11 +25,24 @@ from warehouse.serving.clock import Coverage
 from warehouse.serving.keys import keys_of
 from warehouse.serving.pruning import all_live
 from warehouse.serving.statement import select
+from warehouse.serving.within_values import (
+    FLOATS,
+    exact_bound,
+    exact_number,
+    group_array,
+    number_text,
+    numbers_of,
+    rounded_outward,
+    sort_value,
+    stored_value,
+    text_array,
+    widened_by_rounding,
+)
 from warehouse.storage.duckdb_sql import quoted
-from warehouse.time import slot, to_micros
+from warehouse.time import slot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
 
@@ -60,12 +69,8 @@ _ENOUGH_VALUES = 50_000
 """Values whose median takes long enough to be measured."""
 _SLOWER = 1.5
 """How many times as long a value may take where there are more."""
-_EXACT = Context(prec=60)
 _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT")
-_FLOATS = ("FLOAT", "DOUBLE")
-_GROUPS = (*_WHOLE[:4], *_FLOATS, "VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE")
-_NAN = float("nan")
-_ROUNDING = 2.0**-40
+_GROUPS = (*_WHOLE[:4], *FLOATS, "VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE")
 Group = tuple[Any, ...]
 
 
@@ -256,7 +261,7 @@ class Within:
                 continue
             text = f"SELECT {item.argument} FROM ({nothing}) AS {quoted(self._asked.alias)}"
             kind = kinds[item.argument] = str(self._sandbox.sql(text).types[0])
-            if item.kind != "count" and not (kind in (*_WHOLE, *_FLOATS) or kind.startswith("DECIMAL")):
+            if item.kind != "count" and not (kind in (*_WHOLE, *FLOATS) or kind.startswith("DECIMAL")):
                 raise QueryError(
                     f"{item.kind}({item.argument}) is of type {kind}; within a time it must be of numbers; "
                     "leave the time out, or cast it"
@@ -282,12 +287,12 @@ class Within:
             states += [f"count({argument}) AS _c{place}", f"{self._summed(argument)} AS _s{place}"]
         found = self._sandbox.cursor().execute(f"SELECT {', '.join((*groups, *states))} FROM {rows} GROUP BY ALL").fetchall()
         for values in found:
-            held = self._groups[tuple(_stored(part) for part in values[: len(groups)])]
+            held = self._groups[tuple(stored_value(part) for part in values[: len(groups)])]
             number, *more = values[len(groups) :]
             held.rows += number
             for name, counted, summed in zip(arguments, more[::2], more[1::2], strict=True):
                 before = held.values.get(name, (0, 0))
-                held.values[name] = before[0] + counted, before[1] + _number_of(summed)
+                held.values[name] = before[0] + counted, before[1] + exact_number(summed)
         for median_of in {str(item.argument): None for item in asked.items if item.kind == "median"}:
             text = f"SELECT {', '.join((*groups, f'{median_of} AS _v'))} FROM {rows}"
             self._medians.setdefault(median_of, []).append(self._sandbox.cursor().sql(text).to_arrow_table())
@@ -295,7 +300,7 @@ class Within:
     def _summed(self, argument: str) -> str:
         """Sums of exact numbers as texts, which have all digits; columns that are only counted have no sum."""
         kind = self._kinds[argument]
-        if kind in _FLOATS:
+        if kind in FLOATS:
             return f"sum({argument})"
         return f"CAST(sum({argument}) AS VARCHAR)" if kind in _WHOLE or kind.startswith("DECIMAL") else "NULL"
 
@@ -309,7 +314,7 @@ class Within:
         kinds = self._schema.types
 
         def order(key: Group) -> list[tuple[bool, Any]]:
-            return [(part is not None, _ordered(part, kind)) for part, kind in zip(key, kinds, strict=False)]
+            return [(part is not None, sort_value(part, kind)) for part, kind in zip(key, kinds, strict=False)]
 
         keys = sorted(self._groups, key=order)
         medians = {argument: self._middles(argument) for argument in self._medians}
@@ -319,14 +324,14 @@ class Within:
         for item, (name, kind) in zip(self._asked.items, self._columns, strict=True):
             if item.kind == "group":
                 columns.append((name, kind))
-                arrays.append(_array([key[item.group] for key in keys], self._schema.field(item.group).type))
+                arrays.append(group_array([key[item.group] for key in keys], self._schema.field(item.group).type))
                 continue
             found = [self._estimate(item, key, unread, stored, medians) for key in keys]
             bound = kind if item.kind in ("count", "sum") else "DOUBLE"
             columns += [(name, kind), (f"{name}_low", bound), (f"{name}_high", bound)]
-            arrays.append(_strings(_text(each.value, kind) for each in found))
-            arrays.append(_strings(_text(each.low, bound) for each in found))
-            arrays.append(_strings(_text(each.high, bound) for each in found))
+            arrays.append(text_array(number_text(each.value, kind) for each in found))
+            arrays.append(text_array(number_text(each.low, bound) for each in found))
+            arrays.append(text_array(number_text(each.high, bound) for each in found))
         rows = pa.Table.from_arrays(arrays, names=[f"c{place}" for place in range(len(arrays))])
         coverage = Coverage(
             exact=not unread,
@@ -354,12 +359,12 @@ class Within:
             return count(rows, facts, share)
         if item.kind == "median":
             value, values = medians.get(str(item.argument), {}).get(key, (None, np.array([])))
-            found = _open_if_odd(median(values, None if value is None else float(value), facts), values)
+            found = rounded_outward(median(values, None if value is None else float(value), facts), values)
             return replace(found, value=value) if value is not None and found.value == float(value) else found
         found = total(read, rows, facts, share) if item.kind == "sum" else average(read, rows, facts)
-        if self._kinds[str(item.argument)] not in _FLOATS or not facts:
+        if self._kinds[str(item.argument)] not in FLOATS or not facts:
             return found
-        return _widened(found, read, facts)
+        return widened_by_rounding(found, read, facts)
 
     def _unread(self, item: AskedColumn, file: DataFile, key: Group) -> Unread:
         least, most = self._number(file, key)
@@ -376,9 +381,9 @@ class Within:
             least = 0
         if item.kind == "count":  # its argument need not be a number
             return Unread(least, most)
-        if self._kinds[item.argument] in _FLOATS:
+        if self._kinds[item.argument] in FLOATS:
             return Unread(least, most, known.low, known.high)
-        return Unread(least, most, _exact(known.low), _exact(known.high))
+        return Unread(least, most, exact_bound(known.low), exact_bound(known.high))
 
     def _middles(self, argument: str) -> dict[Group, tuple[Any, np.ndarray]]:
         """The median of the values that were read of each group, and the values as ascending doubles."""
@@ -392,9 +397,9 @@ class Within:
         cursor.close()
         *keys, middles, lists = rows.combine_chunks().columns
         values = lists.combine_chunks()
-        flat = _numbers(values.flatten(), np.float64)
-        ends = np.cumsum(_numbers(values.value_lengths(), np.int32), dtype=np.int64)
-        parts = [[_stored(part) for part in column.to_pylist()] for column in keys]
+        flat = numbers_of(values.flatten(), np.float64)
+        ends = np.cumsum(numbers_of(values.value_lengths(), np.int32), dtype=np.int64)
+        parts = [[stored_value(part) for part in column.to_pylist()] for column in keys]
         found: dict[Group, tuple[Any, np.ndarray]] = {}
         for place, middle in enumerate(middles.to_pylist()):
             group = tuple(part[place] for part in parts)
@@ -407,94 +412,8 @@ def _compared_as_it_is(column: str, constant: str) -> bool:
 
     One key alone equals the constant then; of cast ones several may, such as the texts 1 and 01.
     """
-    return constant == "VARCHAR" if column == "VARCHAR" else constant not in _FLOATS
+    return constant == "VARCHAR" if column == "VARCHAR" else constant not in FLOATS
 
 
 def _is_plain(kind: str) -> bool:
     return kind in _GROUPS or kind.startswith("DECIMAL")
-
-
-def _stored(part: Any) -> Any:  # noqa: ANN401 - any value of a group
-    """A part of a group as key summaries have it; not a number is one value."""
-    if isinstance(part, float) and math.isnan(part):
-        return _NAN
-    if isinstance(part, datetime):
-        return to_micros(part if part.tzinfo else part.replace(tzinfo=UTC))
-    return stored_part(part)
-
-
-def _ordered(part: Any, kind: pa.DataType) -> Any:  # noqa: ANN401 - any value of a group
-    import pyarrow as pa  # noqa: PLC0415 - slow to import, needed only here
-
-    if part is _NAN:
-        return math.inf
-    return Decimal(part) if part is not None and pa.types.is_decimal(kind) else part
-
-
-def _strings(texts: Iterable[str | None]) -> pa.Array:
-    """Texts as a column. Other ways to make one load pandas, where it is installed: at the end there is no time for that."""
-    import pyarrow as pa  # noqa: PLC0415 - slow to import, needed only here
-
-    builder = pa.lib.StringBuilder()
-    builder.append_values(texts)
-    return builder.finish()
-
-
-def _numbers(column: pa.Array, kind: type[np.generic]) -> np.ndarray:
-    """The numbers of a column without nulls; its own conversion loads pandas, as above."""
-    if not len(column):
-        return np.array([], kind)
-    return np.frombuffer(column.buffers()[1], kind)[column.offset : column.offset + len(column)]
-
-
-def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
-    """Stored parts of groups as a column of their own type, by way of texts, for the reason given above."""
-    import pyarrow as pa  # noqa: PLC0415 - slow to import, needed only here
-
-    texts = _strings(None if value is None else str(value) for value in values)
-    if pa.types.is_timestamp(kind):
-        return texts.cast(pa.int64()).cast(pa.timestamp("us", kind.tz))
-    return texts.cast(pa.int32()).cast(kind) if pa.types.is_date32(kind) else texts.cast(kind)
-
-
-def _number_of(value: Any) -> Any:  # noqa: ANN401 - a number, or the text of an exact one
-    return 0 if value is None else Fraction(value) if isinstance(value, str) else value
-
-
-def _exact(value: Any) -> Any:  # noqa: ANN401 - a number
-    return None if value is None else Fraction(value)
-
-
-def _text(value: Any, kind: str) -> str | None:  # noqa: ANN401 - a number
-    """A number as a text that the engine casts to a type; estimates are rounded to the type."""
-    if value is None:
-        return None
-    if kind in _FLOATS:
-        return repr(float(value))
-    if isinstance(value, Fraction):
-        digits = int(kind.removeprefix("DECIMAL(").rstrip(")").split(",")[1]) if kind.startswith("DECIMAL") else 0
-        exact = _EXACT.divide(Decimal(value.numerator), Decimal(value.denominator))
-        return format(exact.quantize(Decimal(1).scaleb(-digits), context=_EXACT), "f")
-    return str(value) if isinstance(value, (int, Decimal)) else repr(value)
-
-
-def _open_if_odd(found: BoundedEstimate, values: np.ndarray) -> BoundedEstimate:
-    """Widen the bounds of doubles by a step, since they are rounded; drop the bounds if a value is not a number."""
-    if len(values) and math.isnan(values[-1]):  # the greatest
-        return BoundedEstimate(found.value, None, None)
-    if found.low == found.high:
-        return found
-    low = None if found.low is None else math.nextafter(found.low, -math.inf)
-    high = None if found.high is None else math.nextafter(found.high, math.inf)
-    return BoundedEstimate(found.value, low, high)
-
-
-def _widened(found: BoundedEstimate, read: float, facts: Sequence[Unread]) -> BoundedEstimate:
-    """Return bounds that are widened by the largest rounding error: a sum of floats depends on their order."""
-    values = [abs(read), *(max(abs(each.low or 0), abs(each.high or 0)) * each.most for each in facts)]
-    slack = sum(values) * _ROUNDING
-    if not math.isfinite(slack):
-        return BoundedEstimate(found.value, None, None)
-    return BoundedEstimate(
-        found.value, None if found.low is None else found.low - slack, None if found.high is None else found.high + slack
-    )

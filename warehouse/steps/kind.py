@@ -41,7 +41,6 @@ __all__ = [
     "Way",
     "always",
     "gained",
-    "in_words",
     "stored_columns",
 ]
 
@@ -229,11 +228,11 @@ def gained(batch: Batch) -> list[tuple[int, int]]:
     return list(rows.items())
 
 
-def in_words(step: Any) -> str:  # noqa: ANN401 - a step of any kind
+def _words_of(step: Any) -> str:  # noqa: ANN401 - a step of any kind
     """Return the words for a step and its table.
 
     >>> from warehouse.planning.steps import CutLog
-    >>> in_words(CutLog("flights", "tables/flights", "", 0))
+    >>> _words_of(CutLog("flights", "tables/flights", "", 0))
     'shorten the log of flights'
     """
     return step_text(f"{step.path}: {type(step).__struct_config__.tag}")
@@ -276,7 +275,7 @@ class Kind(Generic[S]):
     step: type[S]
     explain: Callable[[int, S, Incoming], StepExplanation]
     run: Callable[[S, Task], StepResult]
-    describe: Callable[[S], str] = in_words
+    describe: Callable[[S], str] = _words_of
     reads: Callable[[S], bool] = lambda _: False
     reads_stored: bool = False
     writes_rows: bool = False
