@@ -138,3 +138,17 @@ def test_records_that_do_not_fit_are_counted(tmp_path: Path) -> None:
     assert sniff(source).unfit == (4, "v", "nil")
     source.write_text("\n".join(["k,at,v", *rows]))
     assert sniff(source).unfit == (0, "", "")
+
+
+def test_records_that_lack_fields(tmp_path: Path) -> None:
+    """The delimiter is the header's, although most records end early; these are counted, since an update rejects them."""
+    short = "".join(f"n{i},x{i},2024-05-{i + 1:02d}\n" for i in range(20))
+    whole = "".join(f"m{i},y{i},2024-06-{i + 1:02d},2025-06-01,2026-06-01\n" for i in range(7))
+    source = tmp_path / "releases.csv"
+    source.write_text(f"name,word,created,ends,ends-late\n{short}{whole}")
+    found = sniff(source)
+    assert found.options == ()
+    assert [column.source or column.name for column in found.columns] == ["name", "word", "created", "ends", "ends-late"]
+    assert (found.rows, found.unfit) == (7, (20, "", "n0,x0,2024-05-01"))
+    said = proposed(source).file.read_text()
+    assert "20 other records would be rejected, for they do not have the 5 fields of the others, such as" in said

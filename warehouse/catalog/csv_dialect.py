@@ -10,7 +10,7 @@ import codecs
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from warehouse.catalog.codecs import decompressed
 from warehouse.catalog.duck_sql import literal, quoted
@@ -115,9 +115,7 @@ def csv_dialect(
     arguments += known.arguments if known else ""
     missing = "-" if known and known.names else _missing_word(connection, given, lines, arguments)
     arguments += f", nullstr = ['', {literal(missing)}]" if missing else ""
-    sniffed = "SELECT Delimiter, Quote, HasHeader, DateFormat, TimestampFormat, Comment, SkipRows"
-    row = connection.execute(f"{sniffed} FROM sniff_csv($file{arguments})", given).fetchone()
-    delimiter, quote, header, date, time, found, skipped = row or (",", '"', True, None, None, None, 0)
+    delimiter, quote, header, date, time, found, skipped = _sniffed(connection, given, arguments)
     names = known.names if known else ()
     if not header and not names:
         names = _numbered(connection, given, arguments)
@@ -158,6 +156,20 @@ def csv_dialect(
     return CsvDialect(tuple(options), frozenset(unreadable), path, query, doubtful, refused, named)
 
 
+def _sniffed(connection: DuckDBPyConnection, given: dict[str, str], arguments: str) -> tuple[Any, ...]:
+    """Return DuckDB's findings: delimiter, quote, whether there is a header, formats of dates and times, comment, skipped lines.
+
+    If records lack fields, DuckDB may take each line for one field; then it is asked again, for the records that are whole.
+    """
+    query = "SELECT Delimiter, Quote, HasHeader, DateFormat, TimestampFormat, Comment, SkipRows, Columns[1].name, len(Columns)"
+    query += " FROM sniff_csv($file{})"
+    row = connection.execute(query.format(arguments), given).fetchone() or (",", '"', True, None, None, None, 0, "", 0)
+    if row[-1] == 1 and _BETWEEN.search(row[-2]):
+        again = connection.execute(query.format(", ignore_errors = true" + arguments), given).fetchone()
+        row = again if again is not None and again[-1] > 1 else row
+    return row[:-2]
+
+
 def _header(connection: DuckDBPyConnection, given: dict[str, str], arguments: str) -> tuple[dict[int, str], dict[int, str]]:
     """Return by position why columns cannot be declared, and the names of columns that equal an earlier one except for case."""
     read = f"read_csv($file, header = false, all_varchar = true, ignore_errors = true{arguments})"
@@ -190,10 +202,14 @@ def _missing_word(connection: DuckDBPyConnection, given: dict[str, str], lines: 
 
 
 def misfits(connection: DuckDBPyConnection, dialect: CsvDialect) -> tuple[int, str, str]:
-    """Return how many records at the beginning of a file are not in ``sample``, since they have text in a column of numbers.
+    """Return how many records at the beginning of a file do not fit the others, so that they are not in ``sample``.
 
-    The other results are one such column, and its text; both are empty if there is none.
+    If records have another number of fields, the other results are an empty name and one such record. Else they are the name of a
+    column of numbers in which records have text, and one such text; both are empty if there is none.
     """
+    count, record = _of_other_length(connection, dialect)
+    if count:
+        return count, "", record
     described = connection.execute("SELECT column_name, column_type FROM (DESCRIBE sample)").fetchall()
     unfit = {name: f"TRY_CAST({quoted(name)} AS {kind}) IS NULL AND {quoted(name)} IS NOT NULL"
              for name, kind in described if kind in _NUMBERS}  # fmt: skip
@@ -205,6 +221,16 @@ def misfits(connection: DuckDBPyConnection, dialect: CsvDialect) -> tuple[int, s
     count, example = connection.execute(query, dialect.given).fetchone() or (0, None)
     column, text = example or ("", "")
     return count, column, text
+
+
+def _of_other_length(connection: DuckDBPyConnection, dialect: CsvDialect) -> tuple[int, str]:
+    """Return how many records do not have the number of fields that the others have, and the first of them."""
+    read = f"{dialect.query.removesuffix(')')}, all_varchar = true, store_rejects = true)"
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE all_texts AS {read} LIMIT {SAMPLE}", dialect.given)
+    short_or_long = "error_type IN ('MISSING COLUMNS', 'TOO MANY COLUMNS')"
+    query = f"SELECT count(DISTINCT line), first(csv_line ORDER BY line) FROM reject_errors WHERE {short_or_long}"
+    count, record = connection.execute(query).fetchone() or (0, None)
+    return count, record or ""
 
 
 def other_times(connection: DuckDBPyConnection, dialect: CsvDialect) -> list[str]:

@@ -71,7 +71,7 @@ def lives(found: Found, arrival: str, expires: str) -> tuple[float, ...]:
     with _timed(found, arrival, expires) as connection:
         if connection is None:
             return ()
-        query = f"SELECT quantile_cont((ends - ts)::DOUBLE, {_HUNDREDTHS}) FROM timed WHERE ends >= ts"
+        query = f"SELECT quantile_cont((_exp - ts)::DOUBLE, {_HUNDREDTHS}) FROM timed WHERE _exp >= ts"
         row = connection.execute(query).fetchone()
         return tuple(row[0]) if row and row[0] else ()
 
@@ -110,8 +110,8 @@ def first_update(
 
 def _counts(connection: DuckDBPyConnection, moment: int) -> tuple[int, int, int, int]:
     """Return how many rows are live, waiting, dead and rejected."""
-    sound = "ts IS NOT NULL AND ends IS NOT NULL AND ends >= ts"
-    fates = ("ts <= $at AND ends > $at", "ts > $at AND ends > ts", "ends <= $at OR ends = ts")
+    sound = "ts IS NOT NULL AND _exp IS NOT NULL AND _exp >= ts"
+    fates = ("ts <= $at AND _exp > $at", "ts > $at AND _exp > ts", "_exp <= $at OR _exp = ts")
     counts = ", ".join(f"count(*) FILTER ({sound} AND ({fate}))" for fate in fates)
     live, waiting, dead, rows = connection.execute(f"SELECT {counts}, count(*) FROM timed", {"at": moment}).fetchone() or (0,) * 4
     return live, waiting, min(dead, rows - live - waiting), max(0, rows - live - waiting - dead)
@@ -120,7 +120,7 @@ def _counts(connection: DuckDBPyConnection, moment: int) -> tuple[int, int, int,
 def _key(connection: DuckDBPyConnection, columns: Sequence[str], moment: int) -> tuple[tuple[str, str], ...]:
     texts = ", ".join(_text(connection, column) for column in columns)
     present = " AND ".join(f"{quoted(column)} IS NOT NULL" for column in columns)
-    where = f"WHERE ts <= $at AND ends > $at AND {present}"
+    where = f"WHERE ts <= $at AND _exp > $at AND {present}"
     order = ", ".join(["count(*) DESC", *(str(number) for number, _ in enumerate(columns, start=1))])
     query = f"SELECT {texts} FROM timed {where} GROUP BY ALL ORDER BY {order} LIMIT 1"
     row = connection.execute(query, {"at": moment}).fetchone()
@@ -136,7 +136,7 @@ def _text(connection: DuckDBPyConnection, column: str) -> str:
 
 @contextmanager
 def _timed(found: Found, arrival: str, expires: str | None, *, endless: bool = False) -> Iterator[DuckDBPyConnection | None]:
-    """Yield a connection with the table ``timed``: the sample, ``ts`` and ``ends`` in microseconds; None if it cannot be made."""
+    """Yield a connection with the table ``timed``: the sample, ``ts`` and ``_exp`` in microseconds; None if it cannot be made."""
     import duckdb  # noqa: PLC0415 - only this command looks at a file
 
     with duckdb.connect() as connection:
@@ -152,7 +152,7 @@ def _timed(found: Found, arrival: str, expires: str | None, *, endless: bool = F
         ts = f"CAST({_in_duckdb(arrival)} AS TIMESTAMPTZ) AS ts"
         try:
             connection.execute(f"CREATE TEMP TABLE arrived AS SELECT {others}, {ts} FROM sample")
-            connection.execute(f"CREATE TEMP TABLE timed AS SELECT * REPLACE (epoch_us(ts) AS ts), {ends} AS ends FROM arrived")
+            connection.execute(f"CREATE TEMP TABLE timed AS SELECT * REPLACE (epoch_us(ts) AS ts), {ends} AS _exp FROM arrived")
         except duckdb.Error:
             yield None
             return

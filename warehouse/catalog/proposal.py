@@ -290,7 +290,10 @@ def _summary(parts: _Parts) -> Iterator[str]:
         called = f" (in the file {_text(column.source)})" if column.source is not None else ""
         yield f"  {' '.join(column.name.split())}{called}: {column.type or 'not usable'}, about {column.distinct} values"
     count, column_name, text = found.unfit
-    if count and not column_name:
+    if count and not column_name and found.format == "csv":
+        fields = f"they do not have the {len(found.columns)} fields of the others"
+        yield f"{counted(count, 'other record')} would be rejected, for {fields}, such as {_text(text[:60])}."
+    elif count and not column_name:
         what = "the pattern" if found.format == "text" else f"the format {found.format}"
         yield f"{counted(count, 'line')} would be rejected, for they do not match {what}, such as {_text(text[:60])}."
     elif count:

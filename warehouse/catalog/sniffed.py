@@ -49,7 +49,8 @@ class Found:
     are in this order in nearly every sampled row; a later date counts as the end of its day. ``rows`` is the number of sampled
     rows. ``guessed`` options may be wrong. ``sample`` has the sampled rows, by the names of the columns. ``made`` are times that
     are made of several columns. ``unfit`` records are not in the sample, since they have text where others have numbers: their
-    number, one such column, and its text. For lines that do not match a pattern, the column is empty.
+    number, one such column, and its text. If records have another number of fields, or lines do not match a pattern, the column
+    is empty, and the text is one of these records.
     """
 
     format: Format
