@@ -89,6 +89,8 @@ def test_common_table_expressions_shadow_tables(reader: Reader) -> None:
     ).all() == [(3,)]
     assert reader.sql("SELECT count(*) FROM range(3) t(i), unnest([1, 2]) u(j)").all() == [(6,)]
     assert reader.sql("VALUES (1), (2);").all() == [(1,), (2,)]
+    assert reader.sql("SELECT count(*) FROM names USING SAMPLE 100%").all() == reader.sql("SELECT count(*) FROM names").all()
+    assert len(reader.sql("SELECT * FROM days TABLESAMPLE reservoir(2 ROWS)").all()) == 2
     assert reader.sql("SELECT 1 -- a comment; or two").all() == [(1,)]
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -260,3 +262,73 @@ def test_bounds_hold_of_columns_that_are_not_what_they_seem(
             assert low is None or low <= true, (query, found)
             assert high is None or true <= high, (query, found)
             assert value == true or not answer.within.exact
+
+
+FAR = (
+    "SELECT sum(big), count(big) FROM far",
+    "SELECT k, sum(big) FROM far GROUP BY k",
+    "SELECT day + 1 AS d, t + INTERVAL 1 DAY AS later, count(*) FROM far GROUP BY ALL",
+    "SELECT day AS d, median(n) FROM far GROUP BY day",
+    "SELECT day + 30 AS d, median(n) FROM far GROUP BY 1",
+)
+
+
+@pytest.fixture(scope="module")
+def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A table of the widest decimals, and of the last day that Python knows."""
+    columns = (("k", "string", pa.string()), ("big", "decimal(38,0)", pa.decimal128(38, 0)), ("day", "date", pa.date32()),
+               ("t", "timestamp", pa.timestamp("us", "UTC")), ("n", "int", pa.int32()))  # fmt: skip
+    days = (date(9999, 12, 31), None, date(1, 1, 1))
+    values = [("ab"[i % 2], Decimal("6e37" if i == load == 2 else "-1"), days[i % 3], i) for load in (1, 2, 3) for i in range(9)]
+    rows = [
+        Row((k, big, day, day and datetime(day.year, day.month, day.day, tzinfo=UTC), i), ANCHOR, NEVER, 1 + place // 9)
+        for place, (k, big, day, i) in enumerate(values)
+    ]
+    table = Table("far", columns, ("k",), tuple(rows))
+    house = House(tmp_path_factory.mktemp("far") / "root", {"far": table})
+    for number, at in enumerate((1, 2, 3)):
+        add_epoch(house, number, at, (table_state(house, table, at, number),), ())
+    return house.root
+
+
+@pytest.mark.parametrize("files", [0, 1, 2, 99])
+@pytest.mark.parametrize("query", FAR)
+def test_values_at_the_end_of_their_types(far: Path, only: Callable[[int], None], query: str, files: int) -> None:
+    """Bounds of a sum stay in its type, which the true sum fits; groups may be days and times after those of Python."""
+    with Reader.open(far) as reader:
+        plain, groups = reader.sql(query), query.count(" AS ") or query.count("GROUP BY")
+        truth = {repr(row[:groups]): row[groups:] for row in plain.all()}
+        only(files)
+        answer = reader.sql(query, within=LONG)
+        found = answer.all()
+    assert answer.within is not None
+    assert not answer.within.exact or {repr(row[:groups]) for row in found} == set(truth)
+    for row in found:
+        for place, true in enumerate(truth[repr(row[:groups])]):
+            value, low, high = row[groups + 3 * place : groups + 3 * place + 3]
+            assert value == true or not answer.within.exact, (row, true)
+            assert low is None or low <= true, (row, true)
+            assert high is None or true <= high, (row, true)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT sum(big * 2) FROM far",
+        "SELECT sum(big) FROM far WHERE big < 0 OR regexp_matches(k, '(')",
+        "SELECT sum(CAST(k AS INT)) FROM far",
+    ],
+)
+def test_what_fails_without_a_time_is_the_query_s_error_with_one(far: Path, query: str) -> None:
+    """It is the user's, and no file's."""
+    with Reader.open(far) as reader:
+        for within in (None, LONG):
+            with pytest.raises(QueryError):
+                reader.sql(query, within=within).all()
+
+
+def test_a_sum_beyond_its_type_is_an_error(far: Path, only: Callable[[int], None]) -> None:
+    """Several files of which each has a sum that fits."""
+    only(99)
+    with Reader.open(far) as reader, pytest.raises(QueryError, match=r"sum\(.*\) does not fit DECIMAL\(38,0\)"):
+        reader.sql("SELECT sum(CASE WHEN n = 1 THEN CAST('6e37' AS DECIMAL(38,0)) END) FROM far", within=LONG).all()

@@ -188,7 +188,7 @@ def _scoped(tree: Any) -> Iterator[tuple[dict[str, Any], frozenset[str]]]:  # no
         for entry in below.pop("cte_map", {"map": ()})["map"]:
             pending.append((entry["value"], seen))
             seen |= {_folded(entry["key"])}
-        if node.get("type") in {"RECURSIVE_CTE_NODE", "CTE_NODE"} and "cte_name" in node:
+        if node.get("type") in ("RECURSIVE_CTE_NODE", "CTE_NODE") and "cte_name" in node:  # of a constant it is an object
             pending.append((below.pop("query" if node["type"] == "CTE_NODE" else "left"), seen))
             seen |= {_folded(node["cte_name"])}
         yield node, seen
@@ -284,7 +284,7 @@ def _with_catalog(connection: duckdb.DuckDBPyConnection, tree: Any) -> str:  # n
     for node in nodes(tree):
         if node.get("type") == "SHOW_REF" and node.get("show_type") == "SHOW_FROM":
             return f"SHOW TABLES FROM {CATALOG}.{SYSTEM_SCHEMA}"
-        path = node["qualified_name"]["path"] if node.get("type") in {"BASE_TABLE", "SHOW_REF"} else []
+        path = node["qualified_name"]["path"] if node.get("type") in ("BASE_TABLE", "SHOW_REF") else []
         if path and path[0].lower() == SYSTEM_SCHEMA:
             path.insert(0, CATALOG)
             node["catalog_name"] = CATALOG

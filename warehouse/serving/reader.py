@@ -262,7 +262,10 @@ class Reader(PinnedReader):
                 from warehouse.serving.timed import aggregates_within  # noqa: PLC0415 - it imports NumPy
 
                 known = self.chooser.summaries, self.footers
-                found = aggregates_within(self.connection, pin, checked, sandbox, columns, now, clock, known)
+                try:
+                    found = aggregates_within(self.connection, pin, checked, sandbox, columns, now, clock, known)
+                except duckdb.Error as error:
+                    raise _users_error(error, pin.read_files) from error
                 statement = in_memory_rows(found.rows, found.columns)
                 return self.answer(pin, self.connection, statement, found.columns, within=found.coverage, tables=checked.tables)
             statement = replace(bound, sql=checked.sql)

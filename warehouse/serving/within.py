@@ -30,11 +30,12 @@ from warehouse.serving.within_values import (
     exact_bound,
     exact_number,
     group_array,
+    in_range,
     number_text,
     numbers_of,
     rounded_outward,
     sort_value,
-    stored_value,
+    stored_values,
     text_array,
     widened_by_rounding,
 )
@@ -285,10 +286,12 @@ class Within:
         states = ["count(*) AS _rows"]
         for place, argument in enumerate(arguments):
             states += [f"count({argument}) AS _c{place}", f"{self._summed(argument)} AS _s{place}"]
-        found = self._sandbox.cursor().execute(f"SELECT {', '.join((*groups, *states))} FROM {rows} GROUP BY ALL").fetchall()
-        for values in found:
-            held = self._groups[tuple(stored_value(part) for part in values[: len(groups)])]
-            number, *more = values[len(groups) :]
+        found = self._sandbox.cursor().sql(f"SELECT {', '.join((*groups, *states))} FROM {rows} GROUP BY ALL").to_arrow_table()
+        parts = [stored_values(column) for column in found.columns[: len(groups)]]
+        numbers = [column.to_pylist() for column in found.columns[len(groups) :]]
+        for place in range(found.num_rows):
+            held = self._groups[tuple(part[place] for part in parts)]
+            number, *more = (column[place] for column in numbers)
             held.rows += number
             for name, counted, summed in zip(arguments, more[::2], more[1::2], strict=True):
                 before = held.values.get(name, (0, 0))
@@ -327,6 +330,8 @@ class Within:
                 arrays.append(group_array([key[item.group] for key in keys], self._schema.field(item.group).type))
                 continue
             found = [self._estimate(item, key, unread, stored, medians) for key in keys]
+            if item.kind == "sum":
+                found = [in_range(each, f"sum({item.argument})", kind, exact=not unread) for each in found]
             bound = kind if item.kind in ("count", "sum") else "DOUBLE"
             columns += [(name, kind), (f"{name}_low", bound), (f"{name}_high", bound)]
             arrays.append(text_array(number_text(each.value, kind) for each in found))
@@ -399,7 +404,7 @@ class Within:
         values = lists.combine_chunks()
         flat = numbers_of(values.flatten(), np.float64)
         ends = np.cumsum(numbers_of(values.value_lengths(), np.int32), dtype=np.int64)
-        parts = [[stored_value(part) for part in column.to_pylist()] for column in keys]
+        parts = [stored_values(pa.chunked_array(column)) for column in keys]
         found: dict[Group, tuple[Any, np.ndarray]] = {}
         for place, middle in enumerate(middles.to_pylist()):
             group = tuple(part[place] for part in parts)

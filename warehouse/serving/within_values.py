@@ -6,16 +6,15 @@ Nothing here loads pandas: at the end of the time there is none left for that.
 from __future__ import annotations
 
 import math
-from datetime import UTC, datetime
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warehouse.errors import QueryError
 from warehouse.promise.bounds import BoundedEstimate, Unread
 from warehouse.promise.summaries import stored_part
-from warehouse.time import to_micros
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,11 +26,12 @@ __all__ = [
     "exact_bound",
     "exact_number",
     "group_array",
+    "in_range",
     "number_text",
     "numbers_of",
     "rounded_outward",
     "sort_value",
-    "stored_value",
+    "stored_values",
     "text_array",
     "widened_by_rounding",
 ]
@@ -43,13 +43,18 @@ _NAN = float("nan")
 _ROUNDING = 2.0**-40
 
 
-def stored_value(part: Any) -> Any:  # noqa: ANN401 - any value of a group
-    """Return a part of a group in the form of key summaries; all NaN are one value."""
-    if isinstance(part, float) and math.isnan(part):
-        return _NAN
-    if isinstance(part, datetime):
-        return to_micros(part if part.tzinfo else part.replace(tzinfo=UTC))
-    return stored_part(part)
+def stored_values(column: pa.ChunkedArray) -> list[Any]:
+    """Return the parts of groups in the form of key summaries; all NaN are one value.
+
+    Days and times stay whole numbers: an expression may give one that Python's types do not hold.
+    """
+    import pyarrow as pa  # noqa: PLC0415 - slow to import, needed only here
+
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.int64())
+    elif pa.types.is_date32(column.type):
+        column = column.cast(pa.int32())
+    return [_NAN if isinstance(part, float) and math.isnan(part) else stored_part(part) for part in column.to_pylist()]
 
 
 def sort_value(part: Any, kind: pa.DataType) -> Any:  # noqa: ANN401 - any value of a group
@@ -108,6 +113,34 @@ def number_text(value: Any, kind: str) -> str | None:  # noqa: ANN401 - a number
         exact = _EXACT.divide(Decimal(value.numerator), Decimal(value.denominator))
         return format(exact.quantize(Decimal(1).scaleb(-digits), context=_EXACT), "f")
     return str(value) if isinstance(value, (int, Decimal)) else repr(value)
+
+
+def in_range(found: BoundedEstimate, named: str, kind: str, *, exact: bool) -> BoundedEstimate:
+    """Return a sum and its bounds in the range of their type: the query without a time limit fails for other sums.
+
+    Raises
+    ------
+    QueryError
+        When the sum is ``exact``, and its type does not hold it.
+
+    """
+    most = _most(kind)
+    if most is None:
+        return found
+    if exact and found.value is not None and abs(found.value) > most:
+        raise QueryError(f"{named} does not fit {kind}; cast its argument to DOUBLE")
+    parts = (found.value, found.low, found.high)
+    return BoundedEstimate(*(None if part is None else max(-most, min(part, most)) for part in parts))
+
+
+def _most(kind: str) -> Fraction | None:
+    """Return the greatest number of an exact type that sums have; None for other types."""
+    if kind == "HUGEINT":
+        return Fraction(2**127 - 1)
+    if not kind.startswith("DECIMAL("):
+        return None
+    digits, decimals = map(int, kind.removeprefix("DECIMAL(").rstrip(")").split(","))
+    return Fraction(10**digits - 1, 10**decimals)
 
 
 def rounded_outward(found: BoundedEstimate, values: np.ndarray) -> BoundedEstimate:
