@@ -25,14 +25,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from warehouse.time import NEVER
+from warehouse.time import FIRST_INSTANT, NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 __all__ = ["Counted", "Model", "Row", "Rules", "State", "Stored", "bag"]
 
-_FIRST_INSTANT = -62_135_596_800_000_000
 
 
 @dataclass(frozen=True)
@@ -320,7 +319,7 @@ class Model:
             return "null_arrival"
         if row.exp is None and rules.null_expiry == "reject":
             return "null_expiry"
-        if row.ts < _FIRST_INSTANT or row.ts >= NEVER:
+        if row.ts < FIRST_INSTANT or row.ts >= NEVER:
             return "out_of_range"
         if row.exp is not None and row.exp < row.ts:
             return "expires_before_arrival"
@@ -339,7 +338,7 @@ class Model:
         return row.ts <= now and self._exp(row) <= now
 
     def _stored(self, row: Row, k0: int) -> Stored:
-        ts = _FIRST_INSTANT if row.ts is None else row.ts
+        ts = FIRST_INSTANT if row.ts is None else row.ts
         exp = self._exp(row)
         load_slot = self.rules.slot(ts)
         if load_slot <= k0:

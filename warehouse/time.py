@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DAY",
+    "FIRST_INSTANT",
     "HOUR",
     "MICROSECOND",
     "MINUTE",
@@ -48,6 +49,8 @@ _ISO = re.compile(
     r"P(?:(?P<w>\d+)W)?(?:(?P<d>\d+)D)?(?:T(?:(?P<h>\d+)H)?(?:(?P<m>\d+)M)?(?:(?P<s>\d+)(?:\.(?P<f>\d{1,6}))?S)?)?",
 )
 
+FIRST_INSTANT = -62_135_596_800_000_000
+"""``0001-01-01T00:00:00Z``: the first instant that rows can have."""
 NEVER = 253_402_300_799_999_999
 """``9999-12-31T23:59:59.999999Z``: the expiration time of a row that never expires."""
 

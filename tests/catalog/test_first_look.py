@@ -8,16 +8,18 @@ import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.catalog.test_initialise import proposed
 from warehouse.catalog.initialise import write_files
 from warehouse.catalog.load import load_catalog
-from warehouse.catalog.proposal import propose
+from warehouse.catalog.proposal import proposal, propose
 from warehouse.catalog.wishes import Wishes
 from warehouse.errors import UsageError
 from warehouse.ingest.landing import list_landing
-from warehouse.time import DAY, HOUR, MINUTE
+from warehouse.time import DAY, HOUR, MINUTE, format_instant
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -195,3 +197,78 @@ def test_a_column_without_a_name_is_left_out(tmp_path: Path) -> None:
     assert [column.name for column in catalog.streams[0].columns] == ["host", "at"]
     assert catalog.streams[0].unknown_columns == "ignore"
     assert "ignored (it has no name in the header)" in catalog.file.read_text()
+
+
+def test_an_end_that_stands_for_none(tmp_path: Path) -> None:
+    """Rows until the end of the calendar: a lifetime that can be declared, and no update every ten years."""
+    source = tmp_path / "prices.csv"
+    rows = (f"a{i % 4},2024-05-{i + 1:02} 08:00:00,9999-12-31 23:59:59\n" for i in range(20))
+    source.write_text("sku,since,until\n" + "".join(rows))
+    catalog = proposed(source)
+    assert (catalog.streams[0].expires, catalog.update_interval) == ("until", HOUR)
+
+
+def test_a_life_of_more_than_a_thousand_years(tmp_path: Path) -> None:
+    """What is proposed can be loaded, whatever interval is wished."""
+    source = tmp_path / "prices.csv"
+    source.write_text("sku,since,ttl_days\n" + "".join(f"a{i % 4},2024-05-{i + 1:02} 08:00:00,{10**7}\n" for i in range(20)))
+    assert proposed(source, Wishes(interval=3650 * DAY)).streams[0].max_lifetime == 400_000 * DAY
+
+
+def test_times_that_no_calendar_has(tmp_path: Path) -> None:
+    """A row with one is counted as rejected, as updates do; the others say when windows move."""
+    source = tmp_path / "times.parquet"
+    days = [-(2**62), *(1_704_067_200_000_000 + i * DAY for i in range(20))]
+    pq.write_table(pa.table({"at": pa.array(days, pa.timestamp("us")), "device": [f"d{i % 3}" for i in range(21)]}), source)
+    first = proposal(source).first
+    assert first is not None
+    assert (format_instant(first.at), first.live, first.rejected) == ("2024-01-20T00:00:00Z", 20, 1)
+    assert format_instant(proposed(source).anchor) == "2024-01-01T00:00:00Z"
+
+
+def test_the_first_probe_of_a_file_of_times(tmp_path: Path) -> None:
+    """Where `ts` is the key, too, it is written as a time."""
+    source = tmp_path / "beats.csv"
+    source.write_text("ts\n" + "2024-05-01 08:00:00\n" * 3)
+    first = proposal(source).first
+    assert first is not None
+    assert first.probe("beats") == "stream-wh probe beats 2024-05-01T08:00:00.000000Z"
+
+
+@pytest.mark.parametrize(("name", "sql"), [("null", "`null`"), ("true", "`true`"), ("end", "`end`"), ("order", "order")])
+def test_a_column_that_is_called_like_a_word_of_sql(tmp_path: Path, name: str, sql: str) -> None:
+    """It is the column, and no constant; a day in one of two pieces, too."""
+    source = tmp_path / "words.csv"
+    source.write_text(f"{name},v\n" + "".join(f"2024-05-01 08:00:{i:02},a{i % 3}\n" for i in range(20)))
+    assert proposed(source).streams[0].arrival == sql
+    pieces = tmp_path / "other" / "pieces.csv"
+    pieces.parent.mkdir()
+    pieces.write_text(f"{name},clock,v\n" + "".join(f"2024-05-{i + 1:02},08:00:00,a{i % 3}\n" for i in range(20)))
+    assert f"date_format({sql}, " in proposed(pieces).streams[0].arrival
+
+
+def test_values_of_several_kinds(tmp_path: Path) -> None:
+    """A text among them has no quotes in the first probe, as the table has it without."""
+    source = tmp_path / "mixed.jsonl"
+    rows = [{"id": [1, "a b", "a b"][i % 3], "at": f"2024-05-01T08:00:{i:02}Z"} for i in range(20)]
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    first = proposal(source).first
+    assert first is not None
+    assert first.probe("mixed") == "stream-wh probe mixed 'a b'"
+
+
+def test_objects_with_few_fields_in_common(tmp_path: Path) -> None:
+    """Each field is a column, however many there are."""
+    source = tmp_path / "events.jsonl"
+    rows = [{f"field{i}": i, "device": f"d{i % 4}", "at": f"2024-05-01T08:{i // 60:02}:{i % 60:02}Z"} for i in range(300)]
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    stream = proposed(source).streams[0]
+    assert (stream.search_key, stream.arrival, len(stream.columns)) == (("device",), "at", 302)
+
+
+def test_a_name_that_is_no_text(tmp_path: Path) -> None:
+    """It is named, since updates leave such a file out."""
+    source = tmp_path / os.fsdecode(b"caf\xe9.csv")
+    source.write_text("id,at\na,2024-05-01 08:00:00\n")
+    with pytest.raises(UsageError, match="no UTF-8"):
+        propose(source)

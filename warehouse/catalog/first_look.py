@@ -81,6 +81,8 @@ def format_of(source: Path) -> tuple[Format, str]:
     """
     if not source.is_file():
         raise UsageError(f"{source} is not a file; name one of the files to load")
+    if any("\ud800" <= sign <= "\udfff" for sign in source.name):
+        raise UsageError(f"the name {source.name!r} is no UTF-8, so updates would leave the file out; rename it")
     suffixes = source.suffixes[-2:] if is_compressed(source.name) else source.suffixes[-1:]
     first = suffixes[0].lower() if suffixes else ""
     kind = _ENDINGS.get(first)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.duck_sql import quoted
-from warehouse.time import DAY, HOUR, MINUTE, SECOND, at_slot, format_instant, slot
+from warehouse.time import DAY, FIRST_INSTANT, HOUR, MINUTE, NEVER, SECOND, at_slot, format_instant, slot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -71,7 +71,7 @@ def lives(found: Found, arrival: str, expires: str) -> tuple[float, ...]:
     with _timed(found, arrival, expires) as connection:
         if connection is None:
             return ()
-        query = f"SELECT quantile_cont((_exp - ts)::DOUBLE, {_HUNDREDTHS}) FROM timed WHERE _exp >= ts"
+        query = f"SELECT quantile_cont((_exp - _ts)::DOUBLE, {_HUNDREDTHS}) FROM timed WHERE _exp >= _ts"
         row = connection.execute(query).fetchone()
         return tuple(row[0]) if row and row[0] else ()
 
@@ -97,7 +97,7 @@ def first_update(
     with _timed(found, arrival, expires, endless=endless) as connection:
         if connection is None:
             return None
-        query = "SELECT quantile_disc(ts, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]), max(ts) FROM timed"
+        query = "SELECT quantile_disc(_ts, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]), max(_ts) FROM timed"
         deciles, last = connection.execute(query).fetchone() or (None, None)
         if last is None:
             return None
@@ -110,8 +110,8 @@ def first_update(
 
 def _counts(connection: DuckDBPyConnection, moment: int) -> tuple[int, int, int, int]:
     """Return how many rows are live, waiting, dead and rejected."""
-    sound = "ts IS NOT NULL AND _exp IS NOT NULL AND _exp >= ts"
-    fates = ("ts <= $at AND _exp > $at", "ts > $at AND _exp > ts", "_exp <= $at OR _exp = ts")
+    sound = "_ts IS NOT NULL AND _exp IS NOT NULL AND _exp >= _ts"
+    fates = ("_ts <= $at AND _exp > $at", "_ts > $at AND _exp > _ts", "_exp <= $at OR _exp = _ts")
     counts = ", ".join(f"count(*) FILTER ({sound} AND ({fate}))" for fate in fates)
     live, waiting, dead, rows = connection.execute(f"SELECT {counts}, count(*) FROM timed", {"at": moment}).fetchone() or (0,) * 4
     return live, waiting, min(dead, rows - live - waiting), max(0, rows - live - waiting - dead)
@@ -120,7 +120,7 @@ def _counts(connection: DuckDBPyConnection, moment: int) -> tuple[int, int, int,
 def _key(connection: DuckDBPyConnection, columns: Sequence[str], moment: int) -> tuple[tuple[str, str], ...]:
     texts = ", ".join(_text(connection, column) for column in columns)
     present = " AND ".join(f"{quoted(column)} IS NOT NULL" for column in columns)
-    where = f"WHERE ts <= $at AND _exp > $at AND {present}"
+    where = f"WHERE _ts <= $at AND _exp > $at AND {present}"
     order = ", ".join(["count(*) DESC", *(str(number) for number, _ in enumerate(columns, start=1))])
     query = f"SELECT {texts} FROM timed {where} GROUP BY ALL ORDER BY {order} LIMIT 1"
     row = connection.execute(query, {"at": moment}).fetchone()
@@ -136,7 +136,10 @@ def _text(connection: DuckDBPyConnection, column: str) -> str:
 
 @contextmanager
 def _timed(found: Found, arrival: str, expires: str | None, *, endless: bool = False) -> Iterator[DuckDBPyConnection | None]:
-    """Yield a connection with the table ``timed``: the sample, ``ts`` and ``_exp`` in microseconds; None if it cannot be made."""
+    """Yield a connection with the table ``timed``, or None: the sample, and ``_ts`` and ``_exp`` in microseconds.
+
+    A time that no row can have is null.
+    """
     import duckdb  # noqa: PLC0415 - only this command looks at a file
 
     with duckdb.connect() as connection:
@@ -146,13 +149,15 @@ def _timed(found: Found, arrival: str, expires: str | None, *, endless: bool = F
         for column in found.made:
             arrival = arrival.replace(column.made or "", f"`{column.name}`")
             expires = expires and expires.replace(column.made or "", f"`{column.name}`")
-        ends = _FOREVER if expires is None else f"epoch_us(CAST({_in_duckdb(expires)} AS TIMESTAMPTZ))"
-        ends = f"coalesce({ends}, {_FOREVER})" if endless else ends
+        end = _FOREVER if expires is None else f"epoch_us(CAST({_in_duckdb(expires)} AS TIMESTAMPTZ))"
+        ends = f"coalesce({end}, {_FOREVER})" if endless else end
+        ends = ends if expires is None else f"CASE WHEN {end} <= {NEVER} OR {end} IS NULL THEN {ends} END"
         others = "* EXCLUDE (ts)" if any(column.name.lower() == "ts" and column.type for column in found.columns) else "*"
         ts = f"CAST({_in_duckdb(arrival)} AS TIMESTAMPTZ) AS ts"
+        micros = f"CASE WHEN epoch_us(ts) BETWEEN {FIRST_INSTANT} AND {NEVER} THEN epoch_us(ts) END"
         try:
             connection.execute(f"CREATE TEMP TABLE arrived AS SELECT {others}, {ts} FROM sample")
-            connection.execute(f"CREATE TEMP TABLE timed AS SELECT * REPLACE (epoch_us(ts) AS ts), {ends} AS _exp FROM arrived")
+            connection.execute(f"CREATE TEMP TABLE timed AS SELECT *, {micros} AS _ts, {ends} AS _exp FROM arrived")
         except duckdb.Error:
             yield None
             return

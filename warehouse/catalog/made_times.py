@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.catalog.duck_sql import literal, quoted
 from warehouse.catalog.proposed_key import words_of
+from warehouse.catalog.proposed_times import column_sql
 from warehouse.catalog.time_names import LIFETIME_NAME
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ _OPENED = re.compile(r"\[\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d$")
 
 def spark_name(name: str) -> str:
     """Return a column's name as Spark SQL, in backticks unless it is a plain word."""
-    return name if re.fullmatch(r"[a-z_][a-z0-9_]*", name) and name not in ("date", "time", "day") else f"`{name}`"
+    plain = re.fullmatch(r"[a-z_][a-z0-9_]*", name) and name not in ("time", "day")
+    return name if plain and column_sql(name) == name else f"`{name}`"
 
 
 def made_times(connection: DuckDBPyConnection, columns: Sequence[SniffedColumn]) -> Iterator[Made]:

@@ -20,10 +20,10 @@ from warehouse.catalog.load import FILE_NAME
 from warehouse.catalog.patterns import split_landing
 from warehouse.catalog.proposed_key import ProposedKey, proposed_key
 from warehouse.catalog.proposed_layout import layout_lines
-from warehouse.catalog.proposed_times import ProposedTimes, proposed_times
+from warehouse.catalog.proposed_times import ProposedTimes, column_sql, proposed_times
 from warehouse.catalog.sniff import sniff
 from warehouse.catalog.time_names import SEVERAL_ZONES
-from warehouse.catalog.values import name_fault
+from warehouse.catalog.values import LONGEST, name_fault
 from warehouse.catalog.wishes import NEVER, Wishes, column_called
 from warehouse.errors import UsageError
 from warehouse.time import DAY, HOUR, MINUTE, SECOND, format_duration, format_instant, rough
@@ -49,6 +49,8 @@ _STEPS = tuple(
     )
     for count in counts
 )
+_AGE = 36_500 * DAY
+"""A longer life has an end that stands for none, such as 9999-12-31."""
 _PERIODS = 24
 _MOST_PERIODS = 2000
 _SEEN = 0.95
@@ -128,7 +130,7 @@ def _no_arrival(source: Path, found: Found) -> str:
         return f"{source} has no rows, by which times are recognised; name a file with some"
     if (zoned := _named_zone(found)) is not None:
         column, zone = zoned
-        example = shlex.quote(f"to_timestamp(replace({_sql_name(column)}, ' {zone}', '+01:00'))")
+        example = shlex.quote(f"to_timestamp(replace({column_sql(column)}, ' {zone}', '+01:00'))")
         return (
             f"the times of {column} end with {zone}, which several zones are called; say which offset is meant "
             f"(--arrival {example}), or declare the column by hand, with {zone} in quotes in its `format` and its `timezone`"
@@ -144,7 +146,7 @@ def _no_arrival(source: Path, found: Found) -> str:
     listed = _list(column.name for column in found.columns)
     refused = "".join(f"; {column.name} cannot be declared: {column.refused}" for column in found.columns if not column.type)
     texts = [column.name for column in found.columns if column.type == "string"]
-    example = shlex.quote(f"to_timestamp({_sql_name(texts[0] if texts else 'day')}, 'dd.MM.yyyy HH:mm')")
+    example = shlex.quote(f"to_timestamp({column_sql(texts[0] if texts else 'day')}, 'dd.MM.yyyy HH:mm')")
     return (
         f"no column of {source} ({listed}) can be an arrival time{refused}; name one that Spark can make a time of "
         f"(--arrival {example}), or declare the stream by hand after a plain `stream-wh init`"
@@ -159,10 +161,6 @@ def _named_zone(found: Found) -> tuple[str, str] | None:
         if ends and all(ends) and len(names := {end[1] for end in ends if end}) == 1:
             return column.name, names.pop()
     return None
-
-
-def _sql_name(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z_]\w*", name) else f"`{name}`"
 
 
 @dataclass(frozen=True)
@@ -192,7 +190,7 @@ def _grid(times: ProposedTimes, wishes: Wishes) -> _Grid:
     lifetime = _rounded_up(times.lifetime) if times.lifetime is not None else None
     if lifetime is None and times.expires is not None:
         lifetime = DAY
-    finest = HOUR if lifetime is None else max(SECOND, lifetime // _PERIODS)
+    finest = HOUR if lifetime is None or lifetime > _AGE else max(SECOND, lifetime // _PERIODS)
     steps = (step for step in _STEPS if step <= finest and (step == SECOND or not times.lives or times.seen(step) >= _SEEN))
     interval = wishes.interval or max(steps)
     lifetime = None if lifetime is None else max(interval, min(lifetime, _MOST_PERIODS * interval))
@@ -367,7 +365,7 @@ def _column_line(column: SniffedColumn) -> str:
 
 
 def _rounded_up(lifetime: int) -> int:
-    return next((step for step in _STEPS if step >= lifetime), -(-lifetime // DAY) * DAY)
+    return next((step for step in _STEPS if step >= lifetime), min(-(-lifetime // DAY) * DAY, LONGEST))
 
 
 def _line(text: str, comment: str) -> str:

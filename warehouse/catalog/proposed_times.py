@@ -18,7 +18,7 @@ from warehouse.time import DAY, HOUR, MINUTE, SECOND
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["ProposedTimes", "proposed_times"]
+__all__ = ["ProposedTimes", "column_sql", "proposed_times"]
 
 _UNITS = (
     (re.compile(r"_(ms|msec|millis\w*)$"), "MILLISECOND", 1000),
@@ -36,7 +36,7 @@ _STEPS: dict[str, tuple[str, float]] = {
 _NEVER = -1
 """The value for "no duration" of Redis and others."""
 _INTEGERS = frozenset({"int", "bigint"})
-_WORDS_OF_SQL = frozenset({"date", "end", "from", "interval", "start", "timestamp", "to"})
+_WORDS_OF_SQL = frozenset({"date", "end", "from", "interval", "null", "start", "timestamp", "to"})
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def _instant(column: SniffedColumn) -> str:
     """Return a time as Spark SQL, of a date its first moment."""
     if column.made:
         return column.made
-    return f"CAST({_sql(column.name)} AS TIMESTAMP)" if column.type == "date" else _sql(column.name)
+    return f"CAST({column_sql(column.name)} AS TIMESTAMP)" if column.type == "date" else column_sql(column.name)
 
 
 def _ending(times: ProposedTimes, expiry: SniffedColumn) -> ProposedTimes:
@@ -143,8 +143,8 @@ def _end(column: SniffedColumn) -> str:
     if column.made:
         return column.made
     if column.never:
-        return f"nullif({_sql(column.name)}, {column.never})"
-    return f"CAST(date_add({_sql(column.name)}, 1) AS TIMESTAMP)" if column.type == "date" else _sql(column.name)
+        return f"nullif({column_sql(column.name)}, {column.never})"
+    return f"CAST(date_add({column_sql(column.name)}, 1) AS TIMESTAMP)" if column.type == "date" else column_sql(column.name)
 
 
 def _arrival(found: Found, stamps: Sequence[SniffedColumn]) -> SniffedColumn | None:
@@ -196,14 +196,14 @@ def _words(column: SniffedColumn) -> str:
 def _added(column: SniffedColumn, unit: str, size: float, *, endless: bool) -> str:
     """Return the end of a row whose life is a column: to the microsecond unless it is whole; of arrays the least."""
     kind = column.type or ""
-    amount = f"array_min({_sql(column.name)})" if kind.startswith("array<") else _sql(column.name)
+    amount = f"array_min({column_sql(column.name)})" if kind.startswith("array<") else column_sql(column.name)
     amount = f"nullif({amount}, {_NEVER})" if endless else amount
     if kind.removeprefix("array<").removesuffix(">") in _INTEGERS and size >= 1:
         return f"timestampadd({unit}, {amount}, ts)"
     return f"timestampadd(MICROSECOND, CAST(round({amount} * {size}) AS bigint), ts)"
 
 
-def _sql(name: str) -> str:
+def column_sql(name: str) -> str:
     """Return a column as an SQL identifier, in backticks if it is no plain word or also a word of SQL."""
     plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and name.lower() not in _WORDS_OF_SQL
     parses = plain and not list(expression_faults(name, {name: None}, ts=False))

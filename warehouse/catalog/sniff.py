@@ -31,7 +31,7 @@ from warehouse.catalog.types import unusable_name
 from warehouse.catalog.zeek import zeek_query
 from warehouse.errors import UsageError
 from warehouse.layout.columns import is_reserved
-from warehouse.time import DAY
+from warehouse.time import DAY, FIRST_INSTANT, NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,6 +109,9 @@ def sniff(source: Path) -> Found:
             else:
                 given = {"file": literal_path(plain)}
                 connection.execute(f"CREATE TEMP TABLE sample AS {reader} LIMIT {SAMPLE}", given)
+                if kind == "json" and _is_map(connection):  # of objects that have few fields in common
+                    reader = reader.removesuffix(")") + ", map_inference_threshold = -1)"
+                    connection.execute(f"CREATE OR REPLACE TEMP TABLE sample AS {reader} LIMIT {SAMPLE}", given)
                 named = _names_in_objects(connection, given, _json_form(kind, source)) if kind == "json" else {}
                 options = (("multiline", "true"),) if kind == "json" and is_over_lines(source) else ()
                 dialect = CsvDialect(options, frozenset(), plain, reader, named=named)
@@ -199,6 +202,12 @@ def _json_form(kind: Format, source: Path) -> str:
     return f"{'array' if is_array_file(source) else 'unstructured'}', maximum_object_size = '{MAX_RECORD}"
 
 
+def _is_map(connection: DuckDBPyConnection) -> bool:
+    """Whether DuckDB made one column of all fields of the table ``sample``."""
+    described = connection.execute("SELECT column_type FROM (DESCRIBE sample)").fetchall()
+    return len(described) == 1 and described[0][0].startswith("MAP(")
+
+
 def _names_in_objects(connection: DuckDBPyConnection, given: dict[str, str], form: str) -> dict[int, str]:
     """Return by position the names of fields that DuckDB calls otherwise, since they differ in case only from others."""
     columns = [name for (name,) in connection.execute("SELECT column_name FROM (DESCRIBE sample)").fetchall()]
@@ -278,6 +287,8 @@ def _type(connection: DuckDBPyConnection, source: str, duck: str, kind: Format, 
     if kind == "syslog" and source in TEXTS:
         connection.execute(f"ALTER TABLE sample ALTER {column} TYPE VARCHAR")
         return "string"
+    if duck == "JSON":  # values of several kinds, of which Spark reads texts without their quotes
+        connection.execute(f"ALTER TABLE sample ALTER {column} TYPE VARCHAR USING json_extract_string({column}, '$')")
     sql = spark_type(duck, text=kind not in COLUMNAR)
     if sql in dialect.unreadable:
         return "string"
@@ -340,8 +351,8 @@ def _summary(connection: DuckDBPyConnection, found: SniffedColumn) -> SniffedCol
     column = quoted(found.name)
     kind = found.type or ""
     bounds = {
-        "timestamp": f"epoch_us({column})",
-        "date": f"epoch_us({column})",
+        "timestamp": _in_calendar(f"epoch_us({column})"),
+        "date": _in_calendar(f"epoch_us({column})"),
         "bigint": column,
         "int": column,
     }.get(kind, "NULL::BIGINT")
@@ -362,6 +373,10 @@ def _summary(connection: DuckDBPyConnection, found: SniffedColumn) -> SniffedCol
         some, all_ = _row(connection, f"SELECT {clocks}, count({column}) FROM sample")
         found = replace(found, clock=bool(some) and some == all_)
     return replace(found, low=low, high=high, distinct=distinct, mean=mean, lives=lives, unset=unset or 0.0)
+
+
+def _in_calendar(micros: str) -> str:
+    return f"CASE WHEN {micros} BETWEEN {FIRST_INSTANT} AND {NEVER} THEN {micros} END"
 
 
 def is_amount(kind: str) -> bool:

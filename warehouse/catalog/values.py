@@ -15,6 +15,7 @@ from warehouse.time import DAY, parse_duration, parse_instant, to_micros
 
 __all__ = [
     "FOREVER",
+    "LONGEST",
     "Duration",
     "Durations",
     "Grid",
@@ -41,7 +42,7 @@ _FINER = re.compile(r"\.\d{7,}")
 _DURATION = 'a duration such as "90s", "10m", "1h", "7d", "2w" or "PT1H30M"'
 _INSTANT = 'an instant such as "2013-01-01T00:00:00Z", to the microsecond'
 _PAIR = 2
-_LONGEST = 400_000 * DAY
+LONGEST = 400_000 * DAY
 """A thousand years: beyond it the calendar ends before a lifetime does."""
 _SIZE = f'a size from "1KB" to "{LARGEST}", such as "16MB"'
 
@@ -53,7 +54,7 @@ def _duration(value: object) -> int:
         duration = parse_duration(value)
     except ValueError:
         raise FaultError(as_written(value), _DURATION, _shorter(value)) from None
-    if duration > _LONGEST:
+    if duration > LONGEST:
         raise FaultError(as_written(value), f"{_DURATION}, at most 400000d; leave the key out for no bound where it may be")
     return duration
 

@@ -18,7 +18,7 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.ingest.guarded import guarded
 from warehouse.ingest.reading import SOURCE_COLUMNS
 from warehouse.layout import exp_block_sql, slot_sql, sub_index_sql
-from warehouse.time import NEVER, at_slot
+from warehouse.time import FIRST_INSTANT, NEVER, at_slot
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -26,13 +26,12 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Stream
     from warehouse.layout import Layout
 
-__all__ = ["ACCEPTED_FATES", "FIRST_INSTANT", "WindowMove", "classify"]
+__all__ = ["ACCEPTED_FATES", "WindowMove", "classify"]
 
 ACCEPTED_FATES = ("live", "deferred", "dead")
 _TIMED = "_fate IN ('live', 'deferred', 'dead')"
 _MAX_KEY_BYTES = 8 * 1024
 _MAX_RAW_BYTES = 64 * 1024
-FIRST_INSTANT = -62_135_596_800_000_000
 _TAKEN = ("_taken", "_taken_file", "_taken_record")
 
 
