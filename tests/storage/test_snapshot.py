@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
 
 from warehouse.errors import EpochVacuumedError, MissingPartError, PlatformError
 from warehouse.limits import limited
@@ -121,13 +122,13 @@ def test_missing_parts(tmp_path: Path) -> None:
 def test_a_version_is_read_once_until_its_log_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Other columns of it need no second look; after a further commit, and in another table of that name, it is read again."""
     read: list[int] = []
-    plain = snapshot._read_again
+    plain = snapshot._contents
 
-    def counted(location: str, version: int) -> object:
+    def counted(opened: DeltaTable, location: str, version: int) -> object:
         read.append(version)
-        return plain(location, version)
+        return plain(opened, location, version)
 
-    monkeypatch.setattr(snapshot, "_read_again", counted)
+    monkeypatch.setattr(snapshot, "_contents", counted)
     first = written(tmp_path, table(k=[1], v=[5]), columns=("k",))
     assert read_snapshot(tmp_path, "tables/t", 0, ("v",)).files[0].of("v") == Bounds(5, 5, 0)
     assert [file.path for file in snapshot.stored_files(tmp_path / "tables/t", 0)] == [
@@ -146,6 +147,45 @@ def test_a_version_is_read_once_until_its_log_changes(tmp_path: Path, monkeypatc
     other = written(tmp_path, table(k=[3], v=[7]))
     assert other.table_id != first.table_id
     assert other.files != first.files
+
+
+@pytest.mark.parametrize("steps", ["+-+c+-", "+*+=c-*+", "++c-+x+-=", "=-c+*-*+"])
+def test_a_table_that_moves_on_is_as_if_it_were_opened_anew(tmp_path: Path, steps: str) -> None:
+    """Rows come (+), go (-), a column comes (*), all are replaced (=), a checkpoint is made (c), entries before it go (x)."""
+    path = tmp_path / "tables/t"
+    written(tmp_path, table(k=[0, 1], v=[0, 1]), columns=("k", "v"))
+    for number, step in enumerate(steps, start=2):
+        columns = {"k": [number], "v": [number]} | ({"w": [number]} if step == "*" else {})
+        if step in "+*=":
+            how = "overwrite" if step == "=" else "append"
+            write_deltalake(str(path), table(**columns), mode=how, schema_mode="merge", partition_by=["sub_index", "exp_block"])
+        elif step == "-":
+            DeltaTable(str(path)).delete(f"k < {number - 2}")
+        elif step == "c":
+            DeltaTable(str(path)).create_checkpoint()
+        else:
+            newest = max((path / "_delta_log").glob("*.checkpoint.parquet")).name[:20]
+            for entry in (path / "_delta_log").glob("*.json"):
+                if entry.stem < newest:
+                    entry.unlink()
+        version = DeltaTable(str(path)).version()
+        moved = read_snapshot(tmp_path, "tables/t", version, ("k", "v", "w"))
+        shutil.copytree(path, tmp_path / f"{number}/tables/t")
+        opened = read_snapshot(tmp_path / str(number), "tables/t", version, ("k", "v", "w"))
+        assert [replace(file, path=file.path.replace(f"{tmp_path}/{number}/", f"{tmp_path}/")) for file in opened.files] == list(
+            moved.files
+        )
+        assert snapshot._opened[str(path)][0][0] == version
+
+
+def test_a_table_whose_former_entry_was_replaced_is_opened_anew(tmp_path: Path) -> None:
+    """As after a restore from a copy: what was read of the former one says nothing about this one."""
+    first = written(tmp_path, table(k=[1]))
+    shutil.rmtree(tmp_path / "tables/t")
+    other = written(tmp_path, table(k=[2]), table(k=[3]))
+    assert other.table_id != first.table_id
+    assert {file.path for file in first.files}.isdisjoint(file.path for file in other.files)
+    assert len(other.files) == 2
 
 
 _STRUCTURE = pa.array([{"x": 1, "y": {"z": [1]}}])

@@ -7,6 +7,7 @@ comparable form: timestamps are microseconds; dates, decimals, numbers and strin
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -57,6 +58,8 @@ _PARTITION = "partition."
 _known: dict[tuple[str | int, ...], tuple[str, Any]] = {}
 _counted = [0]
 """The files of the versions in ``_known``, and one for each version."""
+_opened: dict[str, tuple[tuple[int, ...], DeltaTable]] = {}
+"""By location the table as it was opened last, with its version and what identifies the entry of this version."""
 _reading = Lock()
 _ORDINAL_OF_1970 = date(1970, 1, 1).toordinal()
 _LAST_ORDINAL = date.max.toordinal()
@@ -192,18 +195,37 @@ def _known_or_read(location: str, version: int) -> tuple[str, Any]:
         entry, changed = (log / f"{version:020d}.json").stat(), log.stat().st_mtime_ns
     except OSError:  # cut off, or not on a disk of this machine
         return _read_again(location, version)
-    key = (location, version, entry.st_ino, entry.st_mtime_ns, entry.st_size, changed)
+    identity = (version, entry.st_ino, entry.st_mtime_ns, entry.st_size)
+    key = (location, *identity, changed)
     with _reading:
-        found = _taken(key)
+        found, opened = _taken(key), None
     if found is None:
-        found = _read_again(location, version)
+        opened = _moved_on(location, log, version)
+        found = _contents(opened, location, version)
     with _reading:
         _taken(key)  # another thread may have read it meanwhile
         _known[key] = found
         _counted[0] += found[1].num_rows + 1
+        if opened is not None:
+            _opened[location] = identity, opened
         while _counted[0] > limits().known_files:
-            _taken(next(iter(_known)))
+            oldest = next(iter(_known))
+            _taken(oldest)
+            _opened.pop(str(oldest[0]), None)
     return found
+
+
+def _moved_on(location: str, log: Path, version: int) -> DeltaTable:
+    """Return a table at a version. A table that was opened at an earlier version reads the later entries only."""
+    with _reading:
+        former = _opened.pop(location, None)
+    if former is not None and former[0][0] < version:
+        with suppress(OSError, DeltaError):  # the whole log is read below, which says what is wrong
+            entry = (log / f"{former[0][0]:020d}.json").stat()
+            if former[0][1:] == (entry.st_ino, entry.st_mtime_ns, entry.st_size):
+                former[1].load_as_version(version)
+                return former[1]
+    return DeltaTable(location, version=version)
 
 
 def _taken(key: tuple[str | int, ...]) -> tuple[str, Any] | None:
@@ -214,7 +236,11 @@ def _taken(key: tuple[str | int, ...]) -> tuple[str, Any] | None:
 
 
 def _read_again(location: str, version: int) -> tuple[str, Any]:
-    table = DeltaTable(location, version=version)
+    return _contents(DeltaTable(location, version=version), location, version)
+
+
+def _contents(table: DeltaTable, location: str, version: int) -> tuple[str, Any]:
+    """Return the id of an opened table and its flattened ``add`` actions."""
     actions, described = table.get_add_actions(flatten=True), table.metadata()
     left_out = f"max.{_LAST}" not in actions.schema.names
     if actions.num_rows and left_out and any(field.name == _LAST for field in table.schema().fields):
