@@ -54,6 +54,7 @@ __all__ = [
     "empty_batch",
     "placed_batch",
     "prepare",
+    "reading_rules",
 ]
 
 
@@ -320,8 +321,7 @@ def _classified_as_before(source: BatchSource) -> DataFrame:
     move = replace(source.move, carried=True)
     records = read_records(session, stream, source.groups)
     shapes = tuple(each.shape for each in records)
-    rules = replace(stream, name="", move_to=None, landing=stream.landing if stream.partitions else Path("/"))
-    key = (rules, layout, move.rules, shapes, taken is not None)
+    key = (reading_rules(stream), layout, move.rules, shapes, taken is not None)
 
     def with_values(rows: DataFrame) -> DataFrame:
         return rows.selectExpr(*[quoted(name) for name in rows.columns if name != "_zero"], f"{move.values} AS _zero")
@@ -335,6 +335,11 @@ def _classified_as_before(source: BatchSource) -> DataFrame:
     if taken is not None:
         sources.append(with_values(_as_read(taken, stream)))
     return prepared(key, sources, made) if records else classify(sources[-1], stream, layout, move)
+
+
+def reading_rules(stream: Stream) -> Stream:
+    """Return a stream's declaration without what does not change how its files are read and its rows classified."""
+    return replace(stream, name="", move_to=None, landing=stream.landing if stream.partitions else Path("/"))
 
 
 def _classified(source: BatchSource, most: int | None) -> DataFrame:

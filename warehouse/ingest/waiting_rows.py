@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
-from warehouse.ingest.batch import classified, prepare
+from warehouse.ingest.batch import classified, prepare, reading_rules
 from warehouse.ingest.bounds import surely_few
 from warehouse.ingest.classify import ACCEPTED_FATES
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from warehouse.ingest.batch import BatchSource
     from warehouse.ingest.batch_counts import BatchCounts
 
-__all__ = ["FirstLook", "SampledRow", "first_look", "sample_rows"]
+__all__ = ["ClassifiedRows", "FirstLook", "SampledRow", "first_look", "sample_rows"]
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,37 @@ def sample_rows(source: BatchSource, most: int) -> tuple[SampledRow, ...]:
 
 
 @dataclass(frozen=True)
+class ClassifiedRows:
+    """Few waiting rows, classified before their update was planned, and the source that they were read from."""
+
+    source: BatchSource
+    rows: pa.Table
+
+    def are_of(self, source: BatchSource) -> bool:
+        """Whether these are the rows that a source has now: of the same files, classified by the same rules.
+
+        A later clock lets rows in that were too far ahead of the earlier one, and changes nothing else.
+        """
+        own = self.source
+        if source.taken is not None or source.judge is not None or replace(source.move, clock=own.move.clock) != own.move:
+            return False
+        if (reading_rules(source.stream), source.layout) != (reading_rules(own.stream), own.layout):
+            return False
+        if [(header, [*files]) for header, files in source.groups] != [(header, [*files]) for header, files in own.groups]:
+            return False
+        if source.move.clock == own.move.clock:
+            return True
+        ahead = pc.any(pc.equal(self.rows["_fate"], "too_far_ahead")).as_py()
+        return source.move.clock > own.move.clock and not ahead
+
+
+@dataclass(frozen=True)
 class FirstLook:
-    """The counts of a first build, and the earliest ``ts`` (microseconds) of a valid row."""
+    """The counts of a first build, the earliest ``ts`` (microseconds) of a valid row, and the rows if they are few."""
 
     counts: BatchCounts
     earliest: int | None
+    rows: ClassifiedRows | None = None
 
 
 def first_look(source: BatchSource) -> FirstLook:
@@ -64,7 +90,8 @@ def first_look(source: BatchSource) -> FirstLook:
     batch = prepare(source, few=surely_few(source.stream.format, source.files))
     if batch.known is not None:
         accepted = pc.is_in(batch.known["_fate"], pa.array(ACCEPTED_FATES))
-        return FirstLook(batch.counts, pc.min(batch.known.filter(accepted)["_ts"].cast(pa.int64())).as_py())
+        earliest = pc.min(batch.known.filter(accepted)["_ts"].cast(pa.int64())).as_py()
+        return FirstLook(batch.counts, earliest, ClassifiedRows(source, batch.known))
     try:
         valid = batch.rows.where(F.col("_fate").isin(*ACCEPTED_FATES))
         row = valid.agg(F.min(F.unix_micros("_ts"))).first()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from warehouse.epochs.journal import newest_epoch
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.model import Catalog
     from warehouse.epochs.records import Epoch
+    from warehouse.ingest.waiting_rows import ClassifiedRows
     from warehouse.planning.inputs import Excluded, LandingFacts
     from warehouse.planning.plan import StreamInput
 
@@ -51,6 +52,8 @@ class WriteContext:
         Called at every point of an update.
     waiting
         How many bytes waited in the landing directories when they were last listed; None before that.
+    classified
+        Waiting rows by stream that were classified before the plan that loads them; the plan takes them from here.
 
     """
 
@@ -59,6 +62,7 @@ class WriteContext:
     clock: Callable[[], int]
     observer: Observer = nobody
     waiting: int | None = None
+    classified: Mapping[str, ClassifiedRows] = field(default_factory=dict)
 
     @property
     def root(self) -> Path:

@@ -141,9 +141,11 @@ def _require_executable(context: WriteContext, plan: Plan) -> None:
 def _execute(context: WriteContext, plan: Plan, last: Epoch | None) -> Epoch:
     from warehouse.steps.execute import execute  # noqa: PLC0415 - planning alone needs no Spark
 
+    classified, context.classified = context.classified, {}
     epoch = execute(
-        plan, context.root, last, spark=context.writing_spark, clock=context.clock, observer=context.observer
-    )
+        plan, context.root, last, spark=context.writing_spark, clock=context.clock, observer=context.observer,
+        classified=classified,
+    )  # fmt: skip
     publish(context, epoch)
     return epoch
 

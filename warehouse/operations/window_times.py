@@ -120,7 +120,7 @@ def require_live_rows(
         return
     from warehouse.planning.first_run import refuse_empty  # noqa: PLC0415 - only a first run needs Spark to plan
 
-    refuse_empty(
+    context.classified = refuse_empty(
         spark(),
         context.catalog,
         created,

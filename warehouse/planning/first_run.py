@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.model import Catalog
     from warehouse.epochs.records import Epoch
-    from warehouse.ingest.waiting_rows import FirstLook, SampledRow
+    from warehouse.ingest.waiting_rows import ClassifiedRows, FirstLook, SampledRow
     from warehouse.planning.inputs import Excluded
     from warehouse.planning.plan import StreamInput
 
@@ -111,8 +111,8 @@ def refuse_empty(
     excluded: Excluded,
     replays: bool,
     last: Epoch | None,
-) -> None:
-    """Refuse a first build if rows wait and none of them would be live.
+) -> dict[str, ClassifiedRows]:
+    """Refuse a first build if rows wait and none of them would be live. Return the rows of streams with few rows.
 
     If a history is replayed slot by slot, later builds load the rows that have not arrived yet; then a build is only refused if
     its rows are all dead.
@@ -124,11 +124,14 @@ def refuse_empty(
 
     """
     look = _FirstBuild(session, catalog, clock, excluded, last)
-    refused = {}
+    refused, classified = {}, {}
     for given in filter(_has_files, created):
         dead = deferred = 0
         for part in look.parts(given):
-            counts = look.at(part, slot).counts
+            found = look.at(part, slot)
+            counts = found.counts
+            if part is given and found.rows is not None:
+                classified[given.stream.name] = found.rows
             dead, deferred = dead + counts.dead, deferred + counts.deferred
             if counts.live or (replays and deferred):
                 break
@@ -138,6 +141,7 @@ def refuse_empty(
     if refused:
         moment = format_instant(at_slot(slot, catalog.anchor, catalog.update_interval))
         raise EmptyFirstRunError(refused, moment, replay=last is None)
+    return classified
 
 
 @dataclass(frozen=True)

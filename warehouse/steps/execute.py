@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from warehouse.ingest.waiting_rows import ClassifiedRows
     from warehouse.planning.steps import Plan, Step
     from warehouse.storage.entries import LogEntry
     from warehouse.storage.own_commits import Expected, TableProgress
@@ -62,6 +63,7 @@ def execute(
     spark: Callable[[], SparkSession],
     clock: Callable[[], int],
     observer: Observer,
+    classified: Mapping[str, ClassifiedRows] | None = None,
 ) -> Epoch:
     """Execute a plan, or its remaining steps, and return the epoch that it makes.
 
@@ -79,6 +81,8 @@ def execute(
         Returns the instant of commit in microseconds.
     observer
         Called at every :class:`Point`.
+    classified
+        Rows by stream that were read and classified before; they are taken where they are still those of the plan.
 
     Raises
     ------
@@ -90,7 +94,7 @@ def execute(
     expected = expected_commits(plan, newest)
     done = progress(root, expected)
     restore_archived(plan, root)
-    sources = Sources(plan, root, spark, done, last)
+    sources = Sources(plan, root, spark, done, last, classified or {})
     heads = {path: table.head for path, table in done.items()}
     costs = _Costs()
     ran: list[int] = []

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from warehouse.epochs.records import Epoch
     from warehouse.errors import FileProblem
     from warehouse.ingest.batch_counts import BatchCounts
+    from warehouse.ingest.waiting_rows import ClassifiedRows
     from warehouse.planning.steps import NodePlan, Plan, StreamPlan
     from warehouse.promise.units import Ledger
     from warehouse.steps.kind import Source
@@ -66,6 +67,8 @@ class Sources:
         Returns the Spark session; called only when a step needs it.
     done
         The progress in the tables' logs at the start.
+    classified
+        Rows of streams that were read and classified before.
     counted
         The counts of each batch, by stream or node.
     unstored
@@ -82,6 +85,7 @@ class Sources:
     spark: Callable[[], SparkSession]
     done: Mapping[str, TableProgress]
     last: Epoch | None
+    classified: Mapping[str, ClassifiedRows] = field(default_factory=dict)
     counted: dict[str, BatchCounts] = field(default_factory=dict)
     unstored: bool = True
     files: TableFiles = field(init=False)
@@ -206,8 +210,9 @@ class Sources:
             left_out = () if first is None else left_out_of(first, planned)
             settings = stream_settings(self.plan, planned, self.last)
             self._streams[name] = stream_source(
-                self.plan, planned, self.root, self.last, self.spark, settings, self.files, left_out, self._ahead
-            )
+                self.plan, planned, self.root, self.last, self.spark, settings, self.files, left_out, self._ahead,
+                self.classified.get(name),
+            )  # fmt: skip
         return self._streams[name]
 
     def _read_together(self) -> None:
@@ -217,8 +222,9 @@ class Sources:
         self._read_ahead = True
         unfinished = unfinished_tables(self.plan, self.done)
         arrives = [each for each in self.plan.streams if each.name in unfinished and any(group.files for group in each.inputs)]
-        if len(arrives) > 1:
-            read_together([self.stream(each.name) for each in arrives])
+        sources = [source for source in (self.stream(each.name) for each in arrives) if source.classified_before is None]
+        if len(sources) > 1:
+            read_together(sources)
 
     def _followers(self, stream: str) -> Iterator[CoalescedSource]:
         """The coalesced tables of a stream, if neither their steps nor the stream's are finished."""

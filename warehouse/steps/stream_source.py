@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from warehouse.epochs.records import Epoch, TableState
     from warehouse.errors import FileProblem
     from warehouse.ingest.files import LandingFile, LeftOut
+    from warehouse.ingest.waiting_rows import ClassifiedRows
     from warehouse.layout import Layout
     from warehouse.planning.steps import Plan, StreamPlan
     from warehouse.steps.work_ahead import WorkAhead
@@ -67,6 +68,7 @@ def stream_source(
     files: TableFiles,
     left_out: tuple[LeftOut, ...],
     ahead: WorkAhead,
+    classified: ClassifiedRows | None = None,
 ) -> StreamSource:
     """Return a stream's source, whose session has the stream's time zone and its table's key settings.
 
@@ -84,6 +86,8 @@ def stream_source(
         Landing files that must not be read.
     ahead
         Work of the driver while Spark loads rows.
+    classified
+        Rows that were read and classified before.
 
     """
     stream = stream_of(planned.declaration, planned.name, root)
@@ -91,7 +95,9 @@ def stream_source(
     reads = {**session_settings(stream), **settings}
     opened = lazily(spark, {**keys, **reads})
     state, archive_of = (last.table(name) if last and name else None for name in (planned.name, planned.archive_of))
-    return StreamSource(stream, plan, planned, opened, files, state, archive_of, left_out, Cache(), ahead, tuple(reads.items()))
+    return StreamSource(
+        stream, plan, planned, opened, files, state, archive_of, left_out, Cache(), ahead, tuple(reads.items()), classified
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +124,8 @@ class StreamSource:
         Work of the driver while Spark loads rows.
     reading_settings
         The settings of its session, without those of writers.
+    classified
+        Rows that were read and classified before; they may be others than those of the plan.
 
     """
 
@@ -132,6 +140,7 @@ class StreamSource:
     cache: Cache
     ahead: WorkAhead
     reading_settings: tuple[tuple[str, str], ...] = ()
+    classified: ClassifiedRows | None = None
 
     @property
     def session(self) -> SparkSession:
@@ -167,7 +176,15 @@ class StreamSource:
             return _archived(self)
         if not any(group.files for group in self.planned.inputs) and _deferred_step(self) is None:
             return empty_batch(self.opened, self.columns)
+        if self.classified_before is not None:
+            return collected_batch(self.session, self.stream, self.classified_before, self._batch_source.files)
         return prepare(self._batch_source, few=self.is_few, asked=self._wanted)
+
+    @property
+    def classified_before(self) -> pa.Table | None:
+        """The rows that were classified before the plan, if they are those of the plan."""
+        found = self.classified
+        return found.rows if found is not None and self.is_few and found.are_of(self._batch_source) else None
 
     @property
     def _wanted(self) -> Wanted:
