@@ -104,9 +104,11 @@ def _few_follow(planned: StreamPlan, last: Epoch | None, few: dict[str, bool]) -
 
 def _few_change(node: NodePlan, last: Epoch | None, few: dict[str, bool]) -> bool:
     """Whether few rows change a node; a first build reads all live rows."""
-    if node.first or node.budget is not None:  # pairs of a budget are counted by Spark
+    if node.budget is not None:  # pairs of a budget are counted by Spark
         return False
     inputs = set(scanned(node.node.operator))
+    if node.first:
+        return all(few.get(name, True) and _is_small(last.table(name) if last else None) for name in inputs)
     looked_up = {name for name in tables_read(node.node.operator) if name not in inputs}
     states = [last.table(name) if last else None for name in looked_up]
     return all(few.get(name, True) for name in inputs) and all(map(_is_small, states))

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from warehouse.storage.lookup import Bound
     from warehouse.storage.snapshot import DataFile, Snapshot
 
-__all__ = ["SlotBounds", "TableFiles", "few", "no_rows"]
+__all__ = ["SlotBounds", "TableFiles", "few", "no_rows", "none_in_driver"]
 
 _VERIFIED = 256 << 20
 """Files of at most this many bytes are verified before a lookup."""
@@ -290,6 +290,15 @@ class TableFiles:
         if snapshot is None:
             snapshot = self._snapshots[path, version] = read_snapshot(self._root, path, version, SLOTS)
         return snapshot.files
+
+
+def none_in_driver(columns: Sequence[Column | ColumnRecord], *, rewritten: bool = False) -> pa.Table | None:
+    """Return no rows, with the columns of :meth:`TableFiles.found`, or of :meth:`TableFiles.to_rewrite` if ``rewritten``.
+
+    None: Arrow does not have the type of a column.
+    """
+    schema = _schema_without(() if rewritten else (*CELL, *SLOTS), *((column.name, column.type) for column in columns))
+    return to_arrow_schema(schema, timezone="UTC").empty_table() if can_be_collected(schema) else None
 
 
 def no_rows(session: SparkSession, columns: Sequence[Column | ColumnRecord]) -> DataFrame:

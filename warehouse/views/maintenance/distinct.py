@@ -188,7 +188,7 @@ def _lost(move: Move) -> str:
 
 def _moved_in_driver(core: Distinct, inputs: NodeInputs) -> pa.Table | None:
     """Return the change of each touched value, like :func:`moved_values`; None: Spark must compute it."""
-    most = None if inputs.move.first else most_arrived(core.input, inputs.tables)
+    most = most_arrived(core.input, inputs.tables)
     if most is None or most > min(FEW, limits().driver_rows):
         return None
     try:
@@ -213,7 +213,7 @@ def _moved_few(core: Distinct, inputs: NodeInputs) -> pa.Table:
     for kind, table in (("shown", inputs.own), ("spare", inputs.spares)):
         if table is None:
             continue
-        stored = _no_rows(touched) if table.base is None else table.live_before_in_driver(touched)
+        stored = _no_rows(touched) if table.base is None or move.first else table.live_before_in_driver(touched)
         stored = table.live_before_in_driver() if stored is None else stored
         if stored is None:
             raise LeftToSparkError("Spark is to read the shown and spare rows")
@@ -280,6 +280,8 @@ def _judged(known: pa.Table, columns: Sequence[str], move: Move) -> pa.Table:
 
 def _lost_few(known: pa.Table, move: Move) -> list[list[dict[str, int]]]:
     """Return the ended stretches of time that arrivals cover, without the time of rows that were shown before."""
+    if move.first:
+        return [[] for _ in range(known.num_rows)]
     found: list[list[dict[str, int]]] = []
     columns = (known[name].to_pylist() for name in ("_arrivals", "_shown", "_spare"))
     for arrivals, shown, spare in zip(*columns, strict=True):

@@ -45,7 +45,7 @@ def rewritten(
     layout: Layout,
     move: Move,
 ) -> Replacement:
-    """Return the new content of the changed buckets.
+    """Return the new content of the changed buckets; on a first build of all.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def rewritten(
         return Replacement(None, {}, {}, 0)
     kept = ~of_keys & np.isin(own["sub_index"].to_numpy(), list(touched)) & (own["_exp"].cast(pa.int64()).to_numpy() > move.now)
     rest = own.filter(pa.array(kept))  # once: a table may have many rows
-    fresh = entered(_in_buckets(matched, list(touched)), columns, state, move, dated=True)
+    fresh = entered(_in_buckets(matched, list(touched)), columns, state, move, dated=not move.first)
     return replacing(pa.concat_tables([fresh, rest.select(fresh.column_names).cast(fresh.schema)]), touched)
 
 

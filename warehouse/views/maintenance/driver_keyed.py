@@ -43,7 +43,7 @@ _CANDIDATES = 20_000_000
 def replaced_in_driver(inputs: NodeInputs) -> tuple[Replacement, pa.Table | None] | None:
     """Return the new content of the changed buckets, and short-lived rows if they are known; None: Spark must compute both."""
     core, move, read = inputs.core, inputs.move, [inputs.tables[name] for name in set(scanned(inputs.node.operator))]
-    if move.first or move.k0 == move.k or not inputs.own.fits_driver() or isinstance(core, OutputWindow):
+    if not (move.first or move.k0 < move.k) or not inputs.own.fits_driver() or isinstance(core, OutputWindow):
         return None
     if isinstance(core, Top) and not core.order and inputs.node.hidden:  # its rows are also distinguished by their times
         return None
@@ -51,7 +51,8 @@ def replaced_in_driver(inputs: NodeInputs) -> tuple[Replacement, pa.Table | None
         most = None if table.keyed else table.most_arrived()
         if table.changed is not None:
             continue
-        if not table.is_small() if table.keyed else most is None or most > min(FEW, limits().driver_rows):
+        small = table.has_few_live() if move.first else table.is_small()
+        if not small if table.keyed else most is None or most > min(FEW, limits().driver_rows):
             return None
     try:
         return _replaced(inputs)
@@ -69,7 +70,7 @@ def _replaced(inputs: NodeInputs) -> tuple[Replacement, pa.Table | None]:
     by = (node.search_key,) if core is None else node.changed_by
     key = node.search_key if core is None else node.changed_key
     came = [_changes(side, inputs) for side in sides] if key or isinstance(core, Group) else []
-    keys = _keys(came, by, key) if key else None
+    keys = _keys(came, by, key) if key and not move.first else None
     state: list[str] = []
     types = dict(came[0].dtypes) if isinstance(core, Group) else {}
     if isinstance(core, Group) and is_adjustable(core, types):
@@ -153,7 +154,7 @@ def _sides(core: Operator, inputs: NodeInputs, keys: pa.Table | None) -> list[Dr
     for number, side in enumerate(inputs_of(core)):
         by = node.changed_by[number] if node.changed_by else ()
         keyed = any(inputs.tables[table].keyed for table in scanned(side))
-        if isinstance(core, AntiJoin) and not keyed:
+        if isinstance(core, AntiJoin) and not keyed and not inputs.move.first:
             before = _of_keys(side, inputs, keys, by, node.changed_key, NodeTable.live_before_in_driver)
             came = _pipeline(side, inputs, NodeTable.arrived_in_driver)
             came = came if keys is None else semi_joined(came, DriverRows.of(keys), by, node.changed_key)

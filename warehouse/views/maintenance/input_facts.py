@@ -119,11 +119,15 @@ class InputFacts:
 
     def fits_driver(self) -> bool:
         """Whether the last epoch has so few rows of a keyed table that the driver may rewrite all of them."""
-        return not self.move.first and limits().rewrites_in_driver(self.size)
+        return self.move.first or limits().rewrites_in_driver(self.size)
 
     def is_small(self) -> bool:
         """Whether the last epoch has few rows of the table, so that the driver reads them all sooner than Spark would."""
         return not self.move.first and few(self._files(self.base))
+
+    def has_few_live(self) -> bool:
+        """Whether few rows are live at the plan's window time, so that the driver reads them all sooner than Spark would."""
+        return few([*filter(SlotBounds.expiring_after(self.move.k), self._files(self.version))])
 
     def files_before(self) -> Sequence[DataFile]:
         """Return the files of the rows that were live at the last epoch; none on a first build."""

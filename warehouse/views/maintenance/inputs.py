@@ -18,7 +18,7 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.layout.columns import CELL, is_system
 from warehouse.storage.arrow_types import can_be_collected
 from warehouse.storage.lookup import Bound, live_at
-from warehouse.storage.scan import SlotBounds, few, no_rows
+from warehouse.storage.scan import SlotBounds, few, no_rows, none_in_driver
 from warehouse.storage.session import interpreted
 from warehouse.views.algebra import stateful_of
 from warehouse.views.maintenance.cache import FEW
@@ -123,9 +123,14 @@ class NodeTable(InputFacts):
     # --- relations, read in the driver ---
 
     def arrived_in_driver(self) -> pa.Table | None:
-        """Return the rows that this plan loaded, dead ones included; None: Spark must read them."""
+        """Return the rows that this plan loaded, dead ones included; None: Spark must read them.
+
+        On a first build these are the live rows.
+        """
         move = self.move
-        if move.first or self.version is None or self._overlaps():
+        if move.first:
+            return self.live_now_in_driver()
+        if self.version is None or self._overlaps():
             return None
         dead = None if self.keyed else self.dead
         if dead is not None and dead.count > FEW:
@@ -139,7 +144,7 @@ class NodeTable(InputFacts):
 
     def short_lived_in_driver(self) -> pa.Table | None:
         """Return the rows that are known to have begun and ended since the last epoch; None: Spark must read them."""
-        none = None if self.version is None else self.files.found(self._path, self.version, self.columns, lambda _: False)
+        none = none_in_driver(self.columns)
         return none if none is None or self.dead is None else self._died(self.dead, none.schema)
 
     def _died(self, dead: Dead, schema: pa.Schema) -> pa.Table | None:
@@ -155,7 +160,9 @@ class NodeTable(InputFacts):
 
     def ended_in_driver(self) -> pa.Table | None:
         """Return the rows that were live at the last epoch and have reached their own end; None: Spark must read them."""
-        if self.move.first or self.base is None:
+        if self.move.first:
+            return none_in_driver(self.columns)
+        if self.base is None:
             return None
         lived = SlotBounds.expiring_after(self.move.k0)
         return self.files.found(
@@ -173,7 +180,7 @@ class NodeTable(InputFacts):
 
     def live_now_in_driver(self, keys: pa.Table | None = None) -> pa.Table | None:
         """Return the rows that are live at the plan's window time, at least those of the keys; None: Spark must read them."""
-        if self.version is None or (keys is None and not few(self._files(self.version))):
+        if self.version is None or (keys is None and not self.has_few_live()):
             return None
         live = live_at(self.move.k, self.move.now)
         wanted = SlotBounds.expiring_after(self.move.k)
@@ -181,7 +188,9 @@ class NodeTable(InputFacts):
 
     def live_before_in_driver(self, keys: pa.Table | None = None) -> pa.Table | None:
         """Return the rows that were live at the last epoch, at least those of the keys; None: Spark must read them."""
-        if self.move.first or self.base is None or (keys is None and not few(self._files(self.base))):
+        if self.move.first:
+            return none_in_driver(self.columns)
+        if self.base is None or (keys is None and not few(self._files(self.base))):
             return None
         live = live_at(self.move.k0, self.move.before)
         wanted = SlotBounds.expiring_after(self.move.k0)
@@ -220,7 +229,12 @@ class NodeTable(InputFacts):
         return rows if pc.all(alive).as_py() else rows.filter(alive)
 
     def all_rows_to_rewrite_in_driver(self) -> pa.Table | None:
-        """Return the rows of :meth:`rows_to_rewrite_in_driver`, few or many; None on a first build, or: Spark must read them."""
+        """Return the rows of :meth:`rows_to_rewrite_in_driver`, few or many; None: Spark must read them.
+
+        On a first build there are none.
+        """
+        if self.move.first:
+            return none_in_driver(self.columns, rewritten=True)
         few = self.rows_to_rewrite_in_driver()
         return self.cells_to_rewrite_in_driver() if few is None else few
 

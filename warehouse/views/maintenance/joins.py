@@ -371,7 +371,7 @@ def local_results(join: Join, inputs: JoinInputs, operator: Operator) -> pa.Tabl
 
 def _local_terms(join: Join, inputs: JoinInputs, wanted: AbstractSet[str] | None) -> pa.Table | None:
     known = [each.picked for each in inputs.arrived if each.picked is not None]
-    if inputs.before is None or len(known) < len(inputs.arrived):
+    if len(known) < len(inputs.arrived):
         return None
     asked = None
     if wanted is not None:
@@ -382,7 +382,7 @@ def _local_terms(join: Join, inputs: JoinInputs, wanted: AbstractSet[str] | None
     terms = [
         _local_term(join, start, inputs, known, inputs.order[:position], asked).select([*columns, *CARRIED])
         for position, start in enumerate(inputs.order)
-        if known[start].num_rows
+        if known[start].num_rows and (inputs.before is not None or position == len(inputs.order) - 1)
     ]
     return pa.concat_tables(terms) if terms else None
 
@@ -390,15 +390,21 @@ def _local_terms(join: Join, inputs: JoinInputs, wanted: AbstractSet[str] | None
 def _local_term(
     join: Join, start: int, inputs: JoinInputs, known: Sequence[pa.Table], new: Sequence[int], asked: AbstractSet[str] | None
 ) -> pa.Table:
-    """The join of rows that arrived at one input with earlier rows of the others, and new rows of those in ``new``."""
-    before, rows = inputs.before or (), known[start]
+    """The join of rows that arrived at one input with earlier rows of the others, and new rows of those in ``new``.
+
+    On a first build there are no earlier rows, and all others are in ``new``.
+    """
+    rows = known[start]
     for number, on in probes(join, start, inputs.order):
         if any(rows.schema.field(one).type != known[number].schema.field(other).type for one, other in on):
             raise LeftToSparkError("columns of different types are compared")
         if not all(compared_alike(rows.schema.field(one).type) for one, _ in on):
             raise LeftToSparkError("the engines may compare the columns of the join in different ways")
+        if inputs.before is None:
+            rows = _taken(rows, known[number], on, join)
+            continue
         keys = distinct_keys([rows[one] for one, _ in on], nulls=join.null_safe)
-        side = before[number].looked_up([other for _, other in on], keys, asked)
+        side = inputs.before[number].looked_up([other for _, other in on], keys, asked)
         if side is None:
             raise LeftToSparkError("Spark is to read the rows from before")
         side = side.select(known[number].column_names)
