@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame
 from warehouse.epochs.view_findings import ViewFinding, forget_finding, record_finding
 from warehouse.ingest.unreadable import SPARK_FAILURES
 from warehouse.steps.node_source import node_tables
+from warehouse.storage.arrow_types import frame_of
 from warehouse.storage.failures import passing_failure
 from warehouse.views.algebra import tables_read
 from warehouse.views.verification.comparison import Comparison, compared
@@ -44,7 +45,10 @@ _AT_ONCE = 20
 
 @dataclass(frozen=True, eq=False)
 class _Proof:
-    """A view to compare with its query: the query for Spark, its nodes, and the tables that both read."""
+    """A view to compare with its query: the query for Spark, its nodes, and the tables that both read.
+
+    ``frames`` has the rows of small tables by session and name; views that read the same table share them.
+    """
 
     view: str
     question: Question
@@ -53,10 +57,16 @@ class _Proof:
     tables: Mapping[str, NodeTable]
     names: Mapping[str, str]
     now: int
+    frames: dict[tuple[SparkSession, str], DataFrame]
 
     def live(self, name: str) -> DataFrame:
         """Return the live rows of a table."""
-        return self.tables[name].live_now()
+        place = self.session, name
+        if place not in self.frames:
+            table = self.tables[name]
+            rows = table.live_now_in_driver()
+            self.frames[place] = table.live_now() if rows is None else frame_of(self.session, rows)
+        return self.frames[place]
 
     def comparison(self) -> Comparison | Difference:
         """Return the view and its query, not computed yet."""
@@ -74,7 +84,8 @@ def prove_first_builds(sources: Sources, now: int) -> None:
     if plan.erasure is not None:
         return
     built = [each for each in plan.nodes if each.first and not each.node.hidden and each.name == each.view]
-    proofs = {each.name: _proof(sources, each) for each in built if not sources.failed.includes(each.name)}
+    frames: dict[tuple[SparkSession, str], DataFrame] = {}
+    proofs = {each.name: _proof(sources, each, frames) for each in built if not sources.failed.includes(each.name)}
     same = _surely_equal([proof for proof in proofs.values() if proof is not None])
     for planned in built:
         if sources.failed.includes(planned.name):
@@ -95,7 +106,7 @@ def prove_first_builds(sources: Sources, now: int) -> None:
         sources.failed.includes(planned.name)  # also stops views that read such a view
 
 
-def _proof(sources: Sources, planned: NodePlan) -> _Proof | None:
+def _proof(sources: Sources, planned: NodePlan, frames: dict[tuple[SparkSession, str], DataFrame]) -> _Proof | None:
     """Return the comparison of a view; None if the query of its text cannot be run."""
     plan, last = sources.plan, sources.last
     nodes = list(_nodes(plan, last, planned.view))
@@ -113,7 +124,7 @@ def _proof(sources: Sources, planned: NodePlan) -> _Proof | None:
     read.update(node.table for node in nodes)
     read.update(*(tables_read(node.operator) for node in nodes))
     tables = node_tables(read, plan, sources.root, last, inputs.move, inputs.opened, sources.files, {})
-    return _Proof(planned.view, question, nodes, inputs.session, tables, names, plan.window_time)
+    return _Proof(planned.view, question, nodes, inputs.session, tables, names, plan.window_time, frames)
 
 
 def _surely_equal(proofs: Sequence[_Proof]) -> set[str]:

@@ -308,8 +308,13 @@ def no_rows(session: SparkSession, columns: Sequence[Column | ColumnRecord]) -> 
 
 
 def _empty(session: SparkSession, schema: StructType) -> DataFrame:
-    nulls = [f"CAST(NULL AS {field.dataType.simpleString()}) AS {quoted(field.name)}" for field in schema.fields]
-    return session.range(0).selectExpr(*nulls)
+    return _of_nulls(session, tuple((field.name, field.dataType.simpleString()) for field in schema.fields))
+
+
+@lru_cache(maxsize=64)
+def _of_nulls(session: SparkSession, columns: tuple[tuple[str, str], ...]) -> DataFrame:
+    """No rows with some columns and types: analysed once, since each view of a plan reads tables without rows."""
+    return session.range(0).selectExpr(*[f"CAST(NULL AS {kind}) AS {quoted(name)}" for name, kind in columns])
 
 
 def _placed_apart(session: SparkSession, schema: StructType, files: Sequence[str]) -> DataFrame:
