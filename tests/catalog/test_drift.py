@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from warehouse.catalog.declaration import Declaration, declaration, stream_of
+from warehouse.catalog.declaration import ColumnRecord, Declaration, declaration, stream_of, table_declaration
 from warehouse.catalog.drift import Drift, compare, effective_layout
 from warehouse.epochs import records
+from warehouse.epochs.following import AnswersRecord
 from warehouse.layout import Layout, LayoutError
 from warehouse.time import DAY, HOUR
 
@@ -27,6 +28,7 @@ class Table:
     name: str
     declaration: Declaration
     layout: Layout
+    answers: AnswersRecord | None = None
 
     @property
     def owner(self) -> str:
@@ -245,3 +247,57 @@ def test_records_hold_declarations(tmp_path: Path) -> None:
     catalog = loaded(tmp_path)
     kept = declaration(catalog.streams[0], catalog.root)
     assert msgspec.json.decode(msgspec.json.encode(kept), type=Declaration) == kept
+
+
+BUSY: dict[str, Any] = {
+    "aggregates.busy": {
+        "from": "flights",
+        "group_by": ["hour(landed_at) AS h"],
+        "select": {"n": "count(*)", "total": "sum(weight)", "high": "percentile(weight, 0.9)"},
+        "windows": ["1h"],
+        "keep": "1d",
+    },
+}
+
+
+def of_answers(directory: Path, **changes: Any) -> list[str]:  # noqa: ANN401 - keys of a declaration
+    """Return the keys of an aggregate whose change tables cannot follow."""
+    catalog = loaded(directory, BUSY)
+    (aggregate,) = catalog.aggregates
+    epoch = recorded(catalog)
+    columns = tuple(ColumnRecord(name, kind) for name, kind in aggregate.definition.columns)
+    kept = table_declaration(columns, aggregate.search_key, label="WKS", max_lifetime=DAY)
+    answers = Table("busy", kept, epoch.tables[0].layout, AnswersRecord(aggregate.definition, 0))
+    streams = {key: changes.pop(key) for key in list(changes) if "." in key}
+    new = {**BUSY, **streams, "aggregates.busy": {**BUSY["aggregates.busy"], **changes}}
+    found = compare(loaded(directory, new), replace(epoch, tables=(*epoch.tables, answers)))
+    return [problem.key for problem in found.problems if problem.key.startswith("aggregates.")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"select": {"n": "count(*)", "total": "avg(weight)", "high": "percentile(weight, 0.9)"}}, "select"),
+        ({"select": {"n": "count(ttl)", "total": "sum(weight)", "high": "percentile(weight, 0.9)"}}, "select"),
+        ({"select": {"n": "count(*)", "total": "sum(weight)", "high": "percentile(weight, 0.5)"}}, "select"),
+        ({"group_by": ["minute(landed_at) AS h"]}, "group_by"),
+        ({"over": "live"}, "over"),
+    ],
+)
+def test_answers_of_another_meaning_are_another_table(tmp_path: Path, changes: dict[str, Any], key: str) -> None:
+    """Also where their columns have the same names and types: old and new answers would stand side by side."""
+    assert of_answers(tmp_path, **changes) == [f"aggregates.busy.{key}"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"select": dict(reversed(BUSY["aggregates.busy"]["select"].items())), "group_by": ["hour(landed_at)  AS  h"]},
+        {"where": "ttl > 3", "windows": ["1h", "2h"], "every": "2h", "keep": "2d"},
+        {"streams.flights.columns.weight": None, "streams.flights.columns.load": "double",
+         "select": {"n": "count(*)", "total": "sum(load)", "high": "percentile(load, 0.9)"}},
+    ],
+)  # fmt: skip
+def test_answers_of_the_same_meaning_stay(tmp_path: Path, changes: dict[str, Any]) -> None:
+    """In another order, after a column got another name, and with what changes freely."""
+    assert of_answers(tmp_path, **changes) == []

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from warehouse.catalog.archives import EXPIRED_AT
+from warehouse.catalog.expression import columns_of
 from warehouse.catalog.model import DEFAULT_PERIODS, LayoutSpec
 from warehouse.catalog.spelling import as_written
 from warehouse.catalog.types import widens
@@ -20,6 +21,7 @@ from warehouse.time import format_duration, format_instant
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from warehouse.aggregates.definition import AggregateDefinition
     from warehouse.catalog.declaration import ColumnRecord, Declaration
     from warehouse.catalog.model import Aggregate, Catalog, Column, Stream
     from warehouse.layout import Layout
@@ -42,8 +44,16 @@ Kind = Literal["time", "search_key", "layout", "retyped", "removed", "relation",
 """The part of a declaration that changed and that a table cannot follow.
 
 The grid of times, the search key, the layout, the type of a column, a removed column, the declaration of a relation, the archive,
-the columns of an aggregate's answers, or whether a coalesced table is stored.
+the columns of an aggregate's answers or what these mean, or whether a coalesced table is stored.
 """
+
+
+class RecordedAnswers(Protocol):
+    """An epoch's record of the answers of an aggregate."""
+
+    @property
+    def definition(self) -> AggregateDefinition:
+        """The definition at the last answers."""
 
 
 class RecordedTable(Protocol):
@@ -64,6 +74,10 @@ class RecordedTable(Protocol):
     @property
     def layout(self) -> Layout:
         """Its layout."""
+
+    @property
+    def answers(self) -> RecordedAnswers | None:
+        """Its answers, if it is an aggregate."""
 
 
 class RecordedLazyTable(Protocol):
@@ -141,7 +155,7 @@ class DeclarationDifference:
         """What to do."""
         if self.kind == "aggregate":
             return (
-                "an answer stays as it was given, so answers with other columns or another key are another table: give the "
+                "an answer stays as it was given, so answers of other values or with another key are another table: give the "
                 f"aggregate another name, `stream-wh update`, and `stream-wh drop {self.table}` once its answers are not needed"
             )
         if self.archive is not None:
@@ -190,7 +204,7 @@ def differences(catalog: Catalog, epoch: RecordedEpoch) -> tuple[DeclarationDiff
             found += _archive(stream, recorded[name])
     for aggregate in catalog.aggregates:
         if aggregate.name in recorded:
-            found += _answers(aggregate, recorded[aggregate.name])
+            found += _answers(catalog, aggregate, recorded[aggregate.name])
     return (*found, *_stored_or_lazy(catalog, epoch))
 
 
@@ -296,8 +310,8 @@ def _archive(stream: Stream, table: RecordedTable) -> Iterator[DeclarationDiffer
         yield DeclarationDifference("archive", stream.name, "streams", "on_expiry", new, old, archive=table.name)
 
 
-def _answers(aggregate: Aggregate, table: RecordedTable) -> Iterator[DeclarationDifference]:
-    """Yield the difference, if there is one, between the declared and the stored columns of an aggregate's answers."""
+def _answers(catalog: Catalog, aggregate: Aggregate, table: RecordedTable) -> Iterator[DeclarationDifference]:
+    """Yield the difference, if there is one, between the declared answers of an aggregate and the stored ones."""
     stored = {column.name: column.type for column in table.declaration.columns}
     asked = dict(aggregate.definition.columns)
     if asked != stored:
@@ -307,6 +321,35 @@ def _answers(aggregate: Aggregate, table: RecordedTable) -> Iterator[Declaration
     elif aggregate.search_key != table.declaration.search_key:
         new, old = as_written(list(aggregate.search_key)), as_written(list(table.declaration.search_key))
         yield DeclarationDifference("aggregate", aggregate.name, "aggregates", "search_key", new, old)
+    elif table.answers is not None:
+        before, now = _meanings(table.answers.definition), _meanings(aggregate.definition)
+        stream = catalog.stream(aggregate.definition.source)
+        columns = None if stream is None else {column.name.lower() for column in stream.columns}
+        for key in now:
+            (said, named), (old, former) = now[key], before[key]
+            renamed = named != former and (columns is None or not former <= columns)  # as `migrate --rename` has it
+            if said != old and not renamed:
+                yield DeclarationDifference("aggregate", aggregate.name, "aggregates", key, said, old)
+
+
+def _meanings(definition: AggregateDefinition) -> dict[str, tuple[str, frozenset[str]]]:
+    """Return what answers mean, by keys whose change leaves their columns as they are, and the columns that each names.
+
+    A changed ``where`` is no other meaning: answers from then on count other rows.
+    """
+    item = "" if definition.frequent is None else definition.frequent.column
+    parts = {value.name: [value.function, value.column, value.share] for value in definition.values}
+    values = [f"{name} = {' '.join(str(part) for part in each if part is not None)}" for name, each in sorted(parts.items())]
+    used = {value.column.lower() for value in definition.values if value.column is not None}
+    groups = [f"{' '.join(sql.split())} AS {name}" for name, sql in sorted(definition.computed)]
+    grouped = {name.lower() for _, sql in definition.computed for name in columns_of(sql)}
+    return {
+        "from": (as_written(definition.source), frozenset()),
+        "over": (as_written(definition.over), frozenset()),
+        "group_by": (as_written(groups), frozenset(grouped)),
+        "select": (as_written(values), frozenset(used)),
+        "frequent": (as_written(item), frozenset({item.lower()} - {""})),
+    }
 
 
 def _layout(spec: LayoutSpec, layout: Layout) -> Iterator[tuple[str, object, object]]:

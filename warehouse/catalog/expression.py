@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
     from sqlglot.tokenizer_core import Token
 
-__all__ = ["expression_faults"]
+__all__ = ["columns_of", "expression_faults"]
 
 _DECLARED = "declared columns"
 _TIMESTAMP = AtomicType("timestamp")
@@ -64,6 +64,14 @@ def expression_faults(
         yield from list(_faults(text, columns, ts=ts, gives=gives, what=what))
     except RecursionError:
         yield FaultError("an expression nested too deeply", f"{_ROW_WISE} of at most some dozen levels of parentheses")
+
+
+def columns_of(text: str) -> Iterator[str]:
+    """Yield the columns that a valid expression names."""
+    import sqlglot  # noqa: PLC0415 - as below
+    from sqlglot import exp  # noqa: PLC0415 - same
+
+    yield from (column.parts[0].name for column in sqlglot.parse_one(f"SELECT {text}", read="spark").find_all(exp.Column))
 
 
 def _faults(
