@@ -15,8 +15,8 @@ from warehouse.units import counted
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from warehouse.catalog.init_options import Wishes
     from warehouse.catalog.proposal import Proposal
-    from warehouse.catalog.wishes import Wishes
 
 __all__ = ["from_example", "from_file"]
 

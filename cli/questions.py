@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from warehouse.catalog.init_options import Wishes
     from warehouse.catalog.proposal import Proposal
-    from warehouse.catalog.wishes import Wishes
 
 __all__ = ["answered"]
 

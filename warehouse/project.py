@@ -265,8 +265,8 @@ class Warehouse(WritingProject):
             When a file would be overwritten, the source is not usable, or it lacks a named column.
 
         """
+        from warehouse.catalog.init_options import Wishes  # noqa: PLC0415 - same
         from warehouse.catalog.initialise import write_project  # noqa: PLC0415 - nothing else needs it
-        from warehouse.catalog.wishes import Wishes  # noqa: PLC0415 - same
 
         try:
             step = parse_duration(interval) if isinstance(interval, str) else interval

@@ -46,7 +46,7 @@ def init(directory: Path, *, example: str | None, source: Path | None, **wished:
 
     With --from on a terminal it asks for the values that no option gives, and offers its proposals as answers.
     """
-    from warehouse.catalog.wishes import Wishes  # noqa: PLC0415 - help does without
+    from warehouse.catalog.init_options import Wishes  # noqa: PLC0415 - help does without
 
     given = {name: value for name, value in wished.items() if value}
     if given and source is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from benchmarks.landing import listing, measure
-from warehouse.ingest.known import order
+from warehouse.ingest.loaded_files import order
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,8 @@ import pytest
 
 from tests.catalog.test_initialise import proposed
 from tests.hostile.test_bounds import COMPRESS
+from warehouse.catalog.allowed_settings import value_fault
 from warehouse.catalog.encodings import encoding_fault
-from warehouse.catalog.owned import value_fault
 from warehouse.catalog.sniff import sniff
 from warehouse.errors import UsageError
 

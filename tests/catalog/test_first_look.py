@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.catalog.test_initialise import proposed
+from warehouse.catalog.init_options import Wishes
 from warehouse.catalog.initialise import write_files
 from warehouse.catalog.load import load_catalog
 from warehouse.catalog.proposal import proposal, propose
-from warehouse.catalog.wishes import Wishes
 from warehouse.errors import UsageError
 from warehouse.ingest.landing import list_landing
 from warehouse.time import DAY, HOUR, MINUTE, format_instant

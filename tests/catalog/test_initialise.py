@@ -19,8 +19,8 @@ from warehouse.views.plans import compile_views
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from warehouse.catalog.init_options import Wishes
     from warehouse.catalog.model import Catalog
-    from warehouse.catalog.wishes import Wishes
 
 
 @pytest.mark.parametrize("example", examples())

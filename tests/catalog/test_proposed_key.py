@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from warehouse.catalog.init_options import Wishes
 from warehouse.catalog.initialise import write_project
 from warehouse.catalog.load import load_catalog
 from warehouse.catalog.proposed_key import proposed_key
-from warehouse.catalog.sniffed import SniffedColumn
-from warehouse.catalog.wishes import Wishes
+from warehouse.catalog.sniffed_file import SniffedColumn
 from warehouse.errors import UsageError
 from warehouse.time import MINUTE, SECOND
 

@@ -16,8 +16,8 @@ from warehouse.epochs.known import DIRECTORY, keep_ledger, known_files, prune_le
 from warehouse.epochs.records import Epoch, Loaded
 from warehouse.errors import MissingPartError, TornRecordError
 from warehouse.ingest.files import LandingFile, LeftOut
-from warehouse.ingest.known import LoadedFiles, Shard, order, paths_in, sharded, unpacked
 from warehouse.ingest.landing import Arrived, Known, arrived, list_landing, listed_files
+from warehouse.ingest.loaded_files import LoadedFiles, Shard, order, paths_in, sharded, unpacked
 from warehouse.operations.rollback import _difference
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ import pytest
 
 from tests.everyday.made import MADE
 from warehouse import Warehouse
+from warehouse.catalog.init_options import Wishes
 from warehouse.catalog.initialise import write_files, write_project
 from warehouse.catalog.load import load_catalog
 from warehouse.catalog.proposal import proposal
-from warehouse.catalog.wishes import Wishes
 from warehouse.cli.keys import positional_key
 from warehouse.time import format_instant
 

@@ -13,7 +13,8 @@ import pytest
 from tests.operations.projects import Project, csv, row
 from warehouse.errors import UsageError
 from warehouse.ingest.files import LandingFile
-from warehouse.ingest.landing import csv_header, headers, list_landing, name_problem, open_regular, unchanged
+from warehouse.ingest.headers import csv_header, headers
+from warehouse.ingest.landing import list_landing, name_problem, open_regular, unchanged
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.operations.projects import Project, at, csv, row, stream
+from warehouse.catalog.folder_values import folder_values
 from warehouse.catalog.load import load_catalog
-from warehouse.catalog.places import folder_values
 from warehouse.errors import ConfigurationError
 from warehouse.operations.erasure.landing import files_with_keys
 from warehouse.serving.keys import KeyColumn

@@ -19,7 +19,8 @@ from tests.catalog.project import problems
 from tests.ingest.records import declared, read
 from tests.ingest.test_quotes import COLUMNS, KEYS, SYNTAX
 from warehouse.ingest.bounds import beyond_bounds
-from warehouse.ingest.landing import csv_header, list_landing
+from warehouse.ingest.headers import csv_header
+from warehouse.ingest.landing import list_landing
 from warehouse.ingest.multiline import Look, checked_pieces
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from warehouse.catalog.initialise import write_project
 from warehouse.catalog.load import load_catalog
 from warehouse.catalog.sniff import sniff
 from warehouse.errors import UsageError
-from warehouse.ingest.landing import zeek_header
+from warehouse.ingest.headers import zeek_header
 from warehouse.operations.context import WriteContext
 from warehouse.operations.update import UpdateOptions, update
 from warehouse.project import Warehouse

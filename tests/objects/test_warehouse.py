@@ -12,7 +12,8 @@ import pytest
 
 from tests.objects.server import StoreProject
 from tests.operations.projects import Project, csv, row, stream
-from warehouse.catalog.places import ProblemReport, root_path
+from warehouse.catalog.declared_paths import root_path
+from warehouse.catalog.problem_report import ProblemReport
 from warehouse.checking.check import check
 from warehouse.epochs.journal import read_epoch
 from warehouse.operations.unneeded_files import GRACE

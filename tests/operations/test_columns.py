@@ -14,7 +14,7 @@ from warehouse.checking.check import check
 from warehouse.epochs.points import Point
 from warehouse.errors import ChangedDeclarationError
 from warehouse.ingest.files import LandingFile
-from warehouse.ingest.unknown import MOST_ADDED, with_unknown
+from warehouse.ingest.unknown_columns import MOST_ADDED, with_unknown
 
 from .histories import counts
 from .projects import Project, StoppedError, at, csv, row, stop_at, stream, text

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from warehouse.catalog.config import AggregateSection
-    from warehouse.catalog.read_views import ReadView
+    from warehouse.catalog.view_facts import ReadView
 
 __all__ = ["longest_length", "part_fault", "parts_of", "windows_of"]
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from warehouse.aggregates.definition import ITEM_COLUMNS, OWN_COLUMNS, AggregateDefinition, FrequentItems, Function, Value, Window
+from warehouse.aggregates.definition import ITEM_COLUMNS, OWN_COLUMNS, AggregateDefinition, FrequentItems, Value, Window
 from warehouse.aggregates.synopses import sum_type
+from warehouse.catalog.aggregate_functions import NO_EXPRESSION, parsed_function, sketch_size
 from warehouse.catalog.aggregate_groups import GroupColumn, groups_of
 from warehouse.catalog.aggregate_windows import longest_length, part_fault, parts_of, windows_of
 from warehouse.catalog.expression import expression_faults
@@ -21,46 +22,21 @@ from warehouse.layout.columns import is_reserved
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlglot import exp
-
     from warehouse.catalog.checks import Draft
     from warehouse.catalog.config import AggregateSection
-    from warehouse.catalog.read_views import ReadView
+    from warehouse.catalog.view_facts import ReadView
 
 __all__ = ["AggregateDraft", "definition_of"]
 
 _Faults = Iterator[tuple[str, FaultError]]
 _FLOATS = ("float", "double")
-_WHOLE = ("tinyint", "smallint", "int", "bigint")
-_MIDDLE = 0.5
-_ABOVE_LISTED = 4
-"""Times the least length of a list: bounds are then at most a quarter of the share apart (frequent-items sheet, G7)."""
-_LEAST_REGISTERS = 12
-"""The least log2 of the registers of a sketch of distinct values: 4 KB, with a well-known error."""
-_TOP_LISTED = 10
-"""Items of a list for each that is asked for."""
-_COMMAS = 1
-"""Commas of a value at most: of a percentile's column and share."""
-_NO_EXPRESSION = "an expression is declared as a column of the stream, with `expr`"
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")
+_LENGTH_FOR_ABOVE = 4
+"""A list for `above` has this many times its least length: bounds differ by at most a quarter of the share (frequent-items
+sheet, G7)."""
+_LENGTH_FOR_TOP = 10
+"""A list for `top` has this many entries for each item of the answer."""
 _ANOTHER = "another name: every answer has"
-_FUNCTIONS = (
-    "count(*), count(COLUMN), count(DISTINCT COLUMN), sum, avg, min, max, stddev, stddev_samp, stddev_pop, variance, var_samp, "
-    "var_pop, median or percentile(COLUMN, SHARE)"
-)
-_NAMED: Mapping[str, Function] = {
-    "stddev": "stddev_samp",
-    "std": "stddev_samp",
-    "stddev_samp": "stddev_samp",
-    "stddev_pop": "stddev_pop",
-    "variance": "var_samp",
-    "var_samp": "var_samp",
-    "variance_pop": "var_pop",
-    "var_pop": "var_pop",
-    "sum": "sum",
-    "avg": "avg",
-    "min": "min",
-    "max": "max",
-}
 
 
 @dataclass(frozen=True)
@@ -127,13 +103,13 @@ def definition_of(draft: AggregateDraft) -> tuple[AggregateDefinition | None, tu
         over=section.over,
         computed=computed,
         parts=parts_of(section, draft.view),
-        compared=_compared(draft),
+        compared=_compared_columns(draft),
     )
-    kept = tuple(_erasable(draft, definition.shows_values))
+    kept = tuple(_erasure(draft, definition.shows_values))
     return (None if kept else definition), kept
 
 
-def _compared(draft: AggregateDraft) -> tuple[tuple[str, str], ...]:
+def _compared_columns(draft: AggregateDraft) -> tuple[tuple[str, str], ...]:
     """The columns of a view that `where` may compare, as far as their types are known."""
     where = (draft.section.where or "").lower()
     types = {} if draft.view is None else draft.view.types
@@ -156,7 +132,7 @@ def _source(draft: AggregateDraft) -> _Faults:
         return
     listed = f"a stream ({', '.join(draft.streams) or 'none is declared'}) or a view"
     if draft.view is not None:
-        yield from _unfit(draft, name, draft.view)
+        yield from _view_faults(draft, name, draft.view)
         return
     match draft.kinds.get(name):
         case None:
@@ -168,7 +144,7 @@ def _source(draft: AggregateDraft) -> _Faults:
             yield "from", FaultError(f'"{name}", {article} {kind}', listed)
 
 
-def _unfit(draft: AggregateDraft, name: str, view: ReadView) -> _Faults:
+def _view_faults(draft: AggregateDraft, name: str, view: ReadView) -> _Faults:
     """Yield why a view cannot be read, or its arrivals cannot be counted."""
     if view.unreadable is not None:
         found, allowed = view.unreadable
@@ -188,7 +164,7 @@ def _column(draft: AggregateDraft, name: str) -> tuple[str, SqlType] | FaultErro
         if own is not None and draft.view is not None:
             found = f'the column "{own}", whose type is not known before Spark has seen the view'
             return FaultError(found, f"CAST(... AS ...) AS {own} in the SQL of {source}, or another column")
-        way = _NO_EXPRESSION if draft.view is None else "an expression is a column of the view"
+        way = NO_EXPRESSION if draft.view is None else "an expression is a column of the view"
         return FaultError(f'"{name}"', f"a column of {source} ({', '.join(types)}); {way}", nearest(name, types))
     return own, kind
 
@@ -198,7 +174,7 @@ def _groups(draft: AggregateDraft) -> Iterator[GroupColumn | tuple[str, FaultErr
         yield ("group_by", found) if isinstance(found, FaultError) else found
 
 
-def _sound_groups(draft: AggregateDraft) -> dict[str, SqlType]:
+def _valid_groups(draft: AggregateDraft) -> dict[str, SqlType]:
     """The valid groups, by name with their types."""
     return {group.name: group.type for group in _groups(draft) if isinstance(group, GroupColumn)}
 
@@ -211,7 +187,7 @@ def _where(draft: AggregateDraft) -> _Faults:
 
 def _names(draft: AggregateDraft) -> _Faults:
     """Yield the faults of the names of values and groups."""
-    taken = {name.lower(): "a group" for name in _sound_groups(draft)}
+    taken = {name.lower(): "a group" for name in _valid_groups(draft)}
     own = (*OWN_COLUMNS, *(ITEM_COLUMNS if draft.section.frequent else ()))
     for name in taken:
         if name in own:
@@ -266,7 +242,7 @@ def _frequent(draft: AggregateDraft) -> Iterator[FrequentItems | tuple[str, Faul
         faults.append(("frequent.exact", FaultError(why, "`exact` left out: `at_least` and `at_most` say what is known")))
     yield from faults
     if not faults and not isinstance(found, FaultError):
-        usual = _TOP_LISTED * asked.top if asked.top is not None else _ABOVE_LISTED * least
+        usual = _LENGTH_FOR_TOP * asked.top if asked.top is not None else _LENGTH_FOR_ABOVE * least
         if section.error is not None:
             usual = max(asked.top or least, math.ceil(1 / Fraction(repr(section.error))))
         yield FrequentItems(found[0], kind, asked.above, asked.top, asked.k or usual, exact=asked.exact)
@@ -276,15 +252,15 @@ def _not_stored(draft: AggregateDraft) -> str | None:
     """Return why rows of a window cannot be counted in the stream's table, or None if all of them are there."""
     stream, section = draft.stream, draft.section
     if draft.view is not None:
-        return None if section.over == "live" or draft.view.stays else _no_more(draft)
+        return None if section.over == "live" or draft.view.stays else _rows_are_gone(draft)
     if stream is None or section.over == "live" or stream.section.expires is None:
         return None
     if stream.section.on_expiry == "archive":
         return f"an archive of {section.source} has no rows that were dead on arrival"
-    return _no_more(draft)
+    return _rows_are_gone(draft)
 
 
-def _no_more(draft: AggregateDraft) -> str:
+def _rows_are_gone(draft: AggregateDraft) -> str:
     return f"rows of {draft.section.source} expire, and its table has them no more"
 
 
@@ -297,7 +273,7 @@ def _value(draft: AggregateDraft, name: str, text: str) -> Value:
         When the function is unknown, or it does not accept the column.
 
     """
-    function, argument, share = _parsed(text)
+    function, argument, share = parsed_function(text)
     if argument is None:
         return Value(name, "rows", "bigint")
     found = _column(draft, argument)
@@ -305,27 +281,15 @@ def _value(draft: AggregateDraft, name: str, text: str) -> Value:
         raise found
     column, kind = found
     type_ = canonical(kind)
-    numeric = isinstance(kind, Decimal) or type_ in (*_WHOLE, *_FLOATS)
+    numeric = isinstance(kind, Decimal) or type_ in (*_INTEGERS, *_FLOATS)
     if not isinstance(kind, (AtomicType, Decimal)) or (function in ("min", "max") and not (numeric or is_key_type(kind))):
         raise FaultError(f"{text}, of a column of type {type_}", "columns whose values have an order")
     if function not in ("count", "distinct", "min", "max") and not numeric:
         raise FaultError(f"{text}, of a column of type {type_}", "a column of numbers")
     own = {"min": type_, "max": type_, "sum": sum_type(type_)}
     result = own | {"count": "bigint", "distinct": "bigint"}
-    size = None if draft.section.error is None else _sketch_size(function, draft.section.error)
+    size = None if draft.section.error is None else sketch_size(function, draft.section.error)
     return Value(name, function, result.get(function, "double"), column, type_, share, size)
-
-
-def _sketch_size(function: Function, error: float) -> int | None:
-    """Return how large a sketch is whose error is at most that; None for a value that is exact in any case.
-
-    >>> _sketch_size("distinct", 0.01), _sketch_size("percentile", 0.01), _sketch_size("sum", 0.01)
-    (16, 547, None)
-    """
-    if function == "distinct":
-        return max(_LEAST_REGISTERS, math.ceil(2 * math.log2(2 * 1.04 / error)))
-    half = error / 2  # the other half is for a percentile's place between two values
-    return math.ceil((2.296 / half) ** (1 / 0.9723)) if function == "percentile" else None
 
 
 def _error(draft: AggregateDraft, values: Sequence[Value]) -> _Faults:
@@ -334,87 +298,12 @@ def _error(draft: AggregateDraft, values: Sequence[Value]) -> _Faults:
         return
     if values and all(value.size is None for value in values):
         yield "error", FaultError("no value that a sketch estimates", "no such key: only count(DISTINCT ...) and percentiles are")
-    groups = {name.lower() for name in _sound_groups(draft)}
+    groups = {name.lower() for name in _valid_groups(draft)}
     taken = {*OWN_COLUMNS, *groups, *(value.name.lower() for value in values)}
     for value in values:
         for name, _ in value.columns[1:]:
             if name.lower() in taken:
                 yield f"select.{value.name}", FaultError(f'the name "{name}" of a bound of it twice', "another name")
-
-
-def _parsed(text: str) -> tuple[Function, str | None, float | None]:
-    """Return the function of a value, its column (None: rows), and the share of a percentile.
-
-    Raises
-    ------
-    FaultError
-        When it is not one aggregate of a column.
-
-    """
-    import sqlglot  # noqa: PLC0415 - it takes time to import, and most warehouses have no aggregate
-    from sqlglot import exp  # noqa: PLC0415 - same
-    from sqlglot.errors import SqlglotError  # noqa: PLC0415 - same
-
-    try:
-        tree = sqlglot.parse_one(f"SELECT {text}", read="spark")
-    except SqlglotError:
-        raise FaultError(f'"{text}", which does not parse', f"one of {_FUNCTIONS}") from None
-    listed = tree.expressions if isinstance(tree, exp.Select) and set(_given(tree)) == {"expressions"} else []
-    whole = listed[0] if len(listed) == 1 else None
-    unknown = FaultError(f'"{text}"', f"one of {_FUNCTIONS}")
-    if sum(token.token_type.name == "COMMA" for token in sqlglot.tokenize(text, read="spark")) > _COMMAS:
-        raise unknown  # the parser drops arguments that it does not know
-    if isinstance(whole, exp.Count):
-        return _counted(whole, unknown)
-    if isinstance(whole, exp.Func):
-        name = (whole.name if isinstance(whole, exp.Anonymous) else whole.sql_name()).lower()
-        arguments = whole.expressions if isinstance(whole, exp.Anonymous) else list(whole.iter_expressions())
-        if name in ("percentile", "percentile_cont", "quantile", "median"):
-            return _percentile(name, arguments, unknown)
-        function = _NAMED.get(name)
-        if function is not None and len(arguments) == 1:
-            return function, _column_name(arguments[0], unknown), None
-    raise unknown
-
-
-def _given(tree: exp.Expr) -> list[str]:
-    return [key for key, value in tree.args.items() if value]
-
-
-def _counted(whole: exp.Count, unknown: FaultError) -> tuple[Function, str | None, float | None]:
-    from sqlglot import exp  # noqa: PLC0415 - as above
-
-    if whole.expressions or whole.this is None:
-        raise unknown
-    if isinstance(whole.this, exp.Star):
-        return "rows", None, None
-    if isinstance(whole.this, exp.Distinct):
-        if len(whole.this.expressions) != 1:
-            raise unknown
-        return "distinct", _column_name(whole.this.expressions[0], unknown), None
-    return "count", _column_name(whole.this, unknown), None
-
-
-def _percentile(name: str, arguments: list[exp.Expr], unknown: FaultError) -> tuple[Function, str | None, float | None]:
-    from sqlglot import exp  # noqa: PLC0415 - as above
-
-    if name == "median" and len(arguments) == 1:
-        return "percentile", _column_name(arguments[0], unknown), _MIDDLE
-    number = arguments[1] if len(arguments) == 2 else None  # noqa: PLR2004 - a column and a share
-    if not isinstance(number, exp.Literal) or number.is_string:
-        raise unknown
-    share = float(number.this)
-    if not 0 <= share <= 1:
-        raise FaultError(f"the share {number.this}", "a share from 0 to 1, such as 0.95")
-    return "percentile", _column_name(arguments[0], unknown), share
-
-
-def _column_name(tree: exp.Expr, unknown: FaultError) -> str:
-    from sqlglot import exp  # noqa: PLC0415 - as above
-
-    if isinstance(tree, exp.Column) and len(tree.parts) == 1:
-        return str(tree.name)
-    raise FaultError(f'"{tree.sql("spark")}" in {unknown.found}', f"a column; {_NO_EXPRESSION}")
 
 
 def _parts(draft: AggregateDraft) -> _Faults:
@@ -434,7 +323,7 @@ def _keep(draft: AggregateDraft) -> _Faults:
 
 def _search_key(draft: AggregateDraft) -> _Faults:
     section = draft.section
-    groups = _sound_groups(draft)
+    groups = _valid_groups(draft)
     keys: dict[str, SqlType | None] = dict(groups)
     if section.frequent is not None:
         keys |= {"item": AtomicType("string")}
@@ -451,7 +340,7 @@ def _search_key(draft: AggregateDraft) -> _Faults:
         yield "search_key", FaultError("a column twice", "each column once")
 
 
-def _erasable(draft: AggregateDraft, shows_values: bool) -> _Faults:
+def _erasure(draft: AggregateDraft, shows_values: bool) -> _Faults:
     """Yield that values of rows are there for longer than their stream lets the rows exist.
 
     Answers without such values may stay. A synopsis may have extremes for other aggregates, so windows are bounded all the same.

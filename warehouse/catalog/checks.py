@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from warehouse.catalog.allowed_settings import headerless_fault, multiline_fault, option_fault, twofold_options, value_fault
 from warehouse.catalog.archives import EXPIRED_AT
 from warehouse.catalog.expression import expression_faults
 from warehouse.catalog.line_patterns import PATTERN, pattern_missing
 from warehouse.catalog.model import DEFAULT_PERIODS, OF_LINES, LayoutSpec, label_of
-from warehouse.catalog.owned import headerless_fault, multiline_fault, option_fault, twofold_options, value_fault
 from warehouse.catalog.patterns import split_landing
 from warehouse.catalog.spelling import FaultError, nearest
 from warehouse.catalog.syslog import FIELDS

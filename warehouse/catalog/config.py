@@ -285,7 +285,6 @@ class AggregateSection(BaseModel):
     search_key: SearchKey | None = Field(default=None, description="a column of the answers, or a list of them")
 
 
-
 class BudgetSection(BaseModel):
     """``budget`` of ``[coalesced.NAME]``."""
 

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from warehouse.catalog.codecs import decompressed
 from warehouse.catalog.duck_sql import literal, quoted
-from warehouse.catalog.spaced_fields import spaced
+from warehouse.catalog.space_delimited import spaced
 from warehouse.errors import UsageError
 
 if TYPE_CHECKING:

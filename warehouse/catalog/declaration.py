@@ -11,8 +11,8 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
+from warehouse.catalog.declared_paths import landing_at, place_of, recorded_place
 from warehouse.catalog.model import MAX_EXPANSION, MAX_RECORD, Column, LayoutSpec, RelationChanges, Stream
-from warehouse.catalog.places import landing_at, place_of, recorded_place
 from warehouse.catalog.spelling import as_written
 
 if TYPE_CHECKING:

@@ -36,6 +36,8 @@ _WORDS = {
     "timestamp_ns": "timestamp",
     "timestamp with time zone": "timestamp",
 }
+
+
 def spark_type(duck: str, *, text: bool) -> str:
     """Return the canonical Spark SQL type of a DuckDB type.
 

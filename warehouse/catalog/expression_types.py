@@ -2,7 +2,7 @@
 
 sqlglot infers types of most expressions. Only what no reading of Spark's allows is refused here: a sum of a time and a number, an
 array in arithmetic, a result of another family of types than the one that is due. Spark has the last word, before an update reads
-anything (:func:`warehouse.ingest.checked.check_expressions`).
+anything (:func:`warehouse.ingest.expression_checks.check_expressions`).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection
 
-    from warehouse.catalog.sniffed import Found
+    from warehouse.catalog.sniffed_file import Found
 
 __all__ = ["FirstUpdate", "first_update", "lives"]
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from importlib.resources.abc import Traversable
 
-    from warehouse.catalog.wishes import Wishes
+    from warehouse.catalog.init_options import Wishes
 
 __all__ = ["DEFAULT_EXAMPLE", "examples", "write_files", "write_project"]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from warehouse.catalog.aggregates import AggregateDraft, definition_of
+from warehouse.catalog.allowed_settings import spark_fault
 from warehouse.catalog.archives import taken_names
 from warehouse.catalog.checks import (
     RELATION_RULES,
@@ -32,11 +33,11 @@ from warehouse.catalog.config import (
     WarehouseSection,
     read_section,
 )
-from warehouse.catalog.declared import declared_relation, declared_stream, declared_view
+from warehouse.catalog.declared_paths import landing_at, landing_faults, local_path, moved_faults, root_path
 from warehouse.catalog.model import Aggregate, Catalog, Coalesced
-from warehouse.catalog.owned import spark_fault
+from warehouse.catalog.model_from_config import declared_relation, declared_stream, declared_view
 from warehouse.catalog.patterns import split_landing
-from warehouse.catalog.places import ProblemReport, landing_at, landing_faults, local_path, moved_faults, root_path
+from warehouse.catalog.problem_report import ProblemReport
 from warehouse.catalog.retention import DEFAULT_RETAIN, bound_faults, derived_retain, widest_block
 from warehouse.catalog.sizes import SqlBounds
 from warehouse.catalog.spelling import FaultError, as_written, nearest
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from warehouse.aggregates.definition import AggregateDefinition
-    from warehouse.catalog.read_views import ReadView
+    from warehouse.catalog.view_facts import ReadView
 
 __all__ = ["FILE_NAME", "load_catalog"]
 

@@ -11,7 +11,7 @@ from warehouse.catalog.types import is_key_type, parse_type
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from warehouse.catalog.sniffed import SniffedColumn
+    from warehouse.catalog.sniffed_file import SniffedColumn
 
 __all__ = ["ProposedKey", "proposed_key", "words_of"]
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from warehouse.catalog.durations import DURATION
 from warehouse.catalog.expression import expression_faults
+from warehouse.catalog.init_options import NEVER, Wishes, expression_of
 from warehouse.catalog.proposed_key import words_of
-from warehouse.catalog.sniffed import Found, SniffedColumn
+from warehouse.catalog.sniffed_file import Found, SniffedColumn
 from warehouse.catalog.time_names import ARRIVAL_NAME, EXPIRY_NAME, LIFETIME_NAME
-from warehouse.catalog.wishes import NEVER, Wishes, expression_of
 from warehouse.errors import UsageError
 from warehouse.time import DAY, HOUR, MINUTE, SECOND
 

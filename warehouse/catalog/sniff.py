@@ -15,18 +15,19 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse.catalog.avro_files import avro_batches, avro_schema
 from warehouse.catalog.codecs import decompressed, is_compressed, plain_beginning
+from warehouse.catalog.combined_times import made_times
 from warehouse.catalog.csv_dialect import SAMPLE, CsvDialect, csv_dialect, literal_path, misfits, other_times
 from warehouse.catalog.duck_sql import literal, quoted
 from warehouse.catalog.duck_types import spark_type
-from warehouse.catalog.first_look import format_of, spread_objects
+from warehouse.catalog.file_format import format_of
 from warehouse.catalog.json_arrays import is_array_file, is_over_lines, line_maker, lines_of
 from warehouse.catalog.log_lines import fields_as_csv, log_of
-from warehouse.catalog.made_times import made_times
 from warehouse.catalog.model import COLUMNAR, MAX_RECORD, OF_LINES
-from warehouse.catalog.read_times import duration_format, is_named_as_time, is_named_as_year, never, time_format, year_format
-from warehouse.catalog.sniffed import Found, SniffedColumn
+from warehouse.catalog.nested_objects import flatten_objects
+from warehouse.catalog.sniffed_file import Found, SniffedColumn
 from warehouse.catalog.spelling import FaultError
 from warehouse.catalog.syslog import TEXTS
+from warehouse.catalog.time_detection import duration_format, is_named_as_time, is_named_as_year, never, time_format, year_format
 from warehouse.catalog.types import unusable_name
 from warehouse.catalog.zeek import zeek_query
 from warehouse.errors import UsageError
@@ -116,7 +117,7 @@ def sniff(source: Path) -> Found:
                 options = (("multiline", "true"),) if kind == "json" and is_over_lines(source) else ()
                 dialect = CsvDialect(options, frozenset(), plain, reader, named=named)
             if kind in ("json", *COLUMNAR):
-                spread_objects(connection)
+                flatten_objects(connection)
             columns = _columns(connection, kind, dialect)
             columns = _with_steps(columns, plain) if kind == "parquet" else columns
             made = tuple(

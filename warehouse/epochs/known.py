@@ -3,10 +3,10 @@
 Every epoch records the files that it loaded. A ledger ``<m>.ledger.json`` has the files of all epochs up to ``m``, so that old
 records need not be read and can be deleted. The known files are those of the newest ledger, changed by the later epochs in order.
 
-A ledger names shards of the loaded files (:mod:`warehouse.ingest.known`), each a file ``ledger/<name>`` that is never changed:
-the next ledger names the same shards for unchanged files. An update writes a ledger once there are ``_EPOCHS`` later epochs. Two
-kinds of ledgers stay: the newest few, and the newest one at or below the oldest readable epoch, from which the known files of any
-readable epoch can be derived.
+A ledger names shards of the loaded files (:mod:`warehouse.ingest.loaded_files`), each a file ``ledger/<name>`` that is never
+changed: the next ledger names the same shards for unchanged files. An update writes a ledger once there are ``_EPOCHS`` later
+epochs. Two kinds of ledgers stay: the newest few, and the newest one at or below the oldest readable epoch, from which the known
+files of any readable epoch can be derived.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from warehouse.epochs.journal import Kind, encode_record, numbers, read_record, 
 from warehouse.epochs.records import Loaded  # noqa: TC001 - as above
 from warehouse.errors import MissingPartError, TornRecordError
 from warehouse.ingest.files import LandingFile, LeftOut  # noqa: TC001 - records are decoded by their types
-from warehouse.ingest.known import LoadedFiles, Shard, is_shard_name, sharded, unpacked
 from warehouse.ingest.landing import Known
+from warehouse.ingest.loaded_files import LoadedFiles, Shard, is_shard_name, sharded, unpacked
 from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """A stream's batch: all rows that one update loads, read once, classified, counted.
 
-The counts by (fate, sub-index, expiry block) are one small aggregate. They decide which partitions an update seals and how the
-write is divided into tasks, and the epoch records them.
+The counts by (fate, sub-index, expiry block) are one small aggregate (:mod:`.counting`). They decide which partitions an update
+seals and how the write is divided into tasks, and the epoch records them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,19 +25,20 @@ from warehouse.errors import FileProblem, UnreadableFilesError
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.ingest.bounds import beyond_bounds
 from warehouse.ingest.classify import ACCEPTED_FATES, WindowMove, classify
-from warehouse.ingest.collected import NOTHING, Wanted, collected, writes_in_driver
+from warehouse.ingest.collected_rows import NOTHING, Wanted, collected, writes_in_driver
+from warehouse.ingest.counting import counted_by_spark, counted_in_driver, placed_counts
 from warehouse.ingest.landing import unchanged
 from warehouse.ingest.object_copies import copied
 from warehouse.ingest.reading import SOURCE_COLUMNS, read_files, read_records, relative_path, typed, whole
-from warehouse.ingest.rejected import records_of, with_records
-from warehouse.ingest.unreadable import SPARK_FAILURES, unreadable
-from warehouse.layout.columns import CELL, WAITING_SLOT
+from warehouse.ingest.record_numbers import records_of, with_records
+from warehouse.ingest.unreadable_files import SPARK_FAILURES, unreadable
+from warehouse.layout.columns import WAITING_SLOT
 from warehouse.storage.arrow_types import can_be_collected, frame_of, with_names
 from warehouse.storage.prepared import prepared
 from warehouse.storage.tables import REJECTED_COLUMNS, rows_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -222,11 +223,11 @@ def prepare(source: BatchSource, *, few: bool = False, asked: Wanted = NOTHING) 
         if persisted:
             rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
         told = collected(rows, stream, files, source.waiting, asked) if written or not persisted else None
-        counts = None if told is None else _counted(told.counted)
+        counts = None if told is None else counted_in_driver(told.counted)
         by_spark = told is None or told.live is None or (counts is not None and (counts.rejected or counts.deferred))
         if cached and not persisted and by_spark:  # counted again: that fills the cache before the files are compared
             rows, persisted, counts = rows.persist(StorageLevel.MEMORY_AND_DISK), True, None
-        counts = _count(rows) if counts is None else counts
+        counts = counted_by_spark(rows) if counts is None else counts
     _refuse(stream, unchanged(stream.landing, files))
     if stream.format in NAMED_IN_RECORDS and counts.rejected:
         strange = rows.where("_fate = 'unknown_columns'")
@@ -264,7 +265,7 @@ def collected_batch(session: SparkSession, stream: Stream, known: pa.Table, file
         strange = known.filter(pc.equal(known["_fate"], "unknown_columns"))
         messages = dict(zip(strange["_file"].to_pylist(), strange["_message"].to_pylist(), strict=True))
         _refuse(stream, [_strange(stream, file, message) for file, message in messages.items()])
-    return Batch(None, _counted(known), known=known, opened=lambda: session)
+    return Batch(None, counted_in_driver(known), known=known, opened=lambda: session)
 
 
 def _strange(stream: Stream, file: str, message: str) -> FileProblem:
@@ -298,16 +299,10 @@ def placed_batch(rows: DataFrame | pa.Table, opened: Callable[[], SparkSession],
         Whether a frame is cached.
 
     """
-    by = ["_fate", *CELL]
+    counts = placed_counts(rows)
     if isinstance(rows, pa.Table):
-        table = rows.select(by).group_by(by).aggregate([([], "count_all")]).select([*by, "count_all"])
-        counted = [*zip(*(column.to_pylist() for column in table.columns), strict=True)]
-        return Batch(None, _summed_placed(counted), known=rows, opened=opened)
-    return Batch(rows, _summed_placed(rows.groupBy(*by).count().collect()), persisted)
-
-
-def _summed_placed(summary: Iterable[Sequence[Any]]) -> BatchCounts:
-    return _summed((fate, False, cell, block, None, count, 0, 0) for fate, cell, block, count in summary)
+        return Batch(None, counts, known=rows, opened=opened)
+    return Batch(rows, counts, persisted)
 
 
 def _refuse(stream: Stream, problems: Sequence[FileProblem]) -> None:
@@ -364,57 +359,4 @@ def _as_read(taken: DataFrame, stream: Stream) -> DataFrame:
         "true AS _taken",
         "_file AS _taken_file",
         "_record AS _taken_record",
-    )
-
-
-def _count(rows: DataFrame) -> BatchCounts:
-    summary = (
-        rows.selectExpr(
-            "_fate", "_taken", "sub_index", "exp_block", "_late", "_over",
-            "CASE WHEN _fate = 'deferred' THEN _arrival_slot END AS slot",
-        )
-        .groupBy("_fate", "_taken", "sub_index", "exp_block", "slot")
-        .agg(F.expr("count(*)"), F.expr("count_if(_late)"), F.expr("count_if(_over)"))
-        .collect()
-    )  # fmt: skip
-    return _summed(summary)
-
-
-def _counted(rows: pa.Table) -> BatchCounts:
-    deferred = pc.equal(rows["_fate"], "deferred")
-    by = rows.select(["_fate", "_taken", "sub_index", "exp_block"]).append_column(
-        "slot", pc.if_else(deferred, rows["_arrival_slot"], None)
-    )
-    flags = {name: pc.fill_null(rows[name], False).cast(pa.int64()) for name in ("_late", "_over")}  # noqa: FBT003 - a value
-    counted = (
-        pa.table({**dict(zip(by.column_names, by.columns, strict=True)), **flags})
-        .group_by(by.column_names)
-        .aggregate([([], "count_all"), ("_late", "sum"), ("_over", "sum")])
-        .select([*by.column_names, "count_all", "_late_sum", "_over_sum"])
-    )
-    return _summed(zip(*(column.to_pylist() for column in counted.columns), strict=True))
-
-
-def _summed(summary: Iterable[Sequence[Any]]) -> BatchCounts:
-    cells: dict[tuple[int, int], int] = {}
-    slots: dict[int, int] = {}
-    fates = {"live": 0, "deferred": 0, "dead": 0, "rejected": 0}
-    late = over = taken = 0
-    for fate, was_taken, cell, block, slot, count, late_rows, over_rows in summary:
-        fates[fate if fate in ACCEPTED_FATES else "rejected"] += count
-        taken += count if was_taken else 0
-        if fate == "live":
-            cells[cell, block] = cells.get((cell, block), 0) + count
-            late += late_rows
-            over += over_rows
-        elif fate == "deferred":
-            slots[slot] = slots.get(slot, 0) + count
-    return BatchCounts(
-        rows=sum(fates.values()) - taken,
-        taken=taken,
-        late=late,
-        over_lifetime=over,
-        cells=cells,
-        slots=slots,
-        **fates,
     )

@@ -19,10 +19,9 @@ from warehouse.catalog.encodings import is_wide
 from warehouse.catalog.model import COLUMNAR
 from warehouse.errors import FileProblem
 from warehouse.ingest.dialect import is_multiline, text_encoding
-from warehouse.ingest.json_arrays import is_whole, whole_problem
 from warehouse.ingest.landing import open_regular
 from warehouse.ingest.multiline import look
-from warehouse.limits import limits
+from warehouse.ingest.whole_json import is_whole, whole_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Stream
     from warehouse.ingest.files import LandingFile
 
-__all__ = ["CLASSIFIED", "HARMLESS", "about_rows", "beyond_bounds", "expands_too_much", "surely_few"]
+__all__ = ["HARMLESS", "beyond_bounds", "expands_too_much"]
 
 _CHUNK = 1 << 20
 HARMLESS = 64 << 20
@@ -41,13 +40,6 @@ _HARMLESS_ROWS = 1_000_000
 _GZIP = 31
 """zlib's window bits for a stream with gzip's header."""
 _KNOWN = 50_000
-CLASSIFIED = 10_000
-"""From this many rows on Spark's code generation pays: each row is classified by some hundred expressions."""
-_BYTES_OF_A_LINE = 64
-_COMPRESSED_TO = 8
-"""About the bytes of a line after gzip or similar compression, or of a row in Parquet."""
-_PACKED = 4
-"""Compressed files for the driver may expand to this multiple of the bound of plain files; they hardly ever do."""
 
 
 def beyond_bounds(stream: Stream, files: Sequence[LandingFile]) -> list[FileProblem]:
@@ -78,20 +70,6 @@ def _beyond(stream: Stream, suspects: Sequence[LandingFile]) -> list[FileProblem
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:  # zlib lets other threads work
         found = list(pool.map(bound, suspects))
     return [FileProblem(file.path, *problem) for file, problem in zip(suspects, found, strict=True) if problem]
-
-
-def surely_few(form: str, files: Sequence[LandingFile]) -> bool:
-    """Whether landing files of a format surely have few enough bytes for the driver, also after decompression."""
-    most = limits().driver_bytes
-    plain = sum(file.size for file in files if not is_compressed(file.path))
-    packed = sum(file.size * most_expansion(file.path) for file in files if is_compressed(file.path))
-    return form not in COLUMNAR and plain <= most and packed <= _PACKED * most
-
-
-def about_rows(form: str, files: Sequence[LandingFile]) -> int:
-    """Return about how many rows landing files of a format hold."""
-    packed = form in COLUMNAR
-    return sum(file.size // (_COMPRESSED_TO if packed or is_compressed(file.path) else _BYTES_OF_A_LINE) for file in files)
 
 
 def expands_too_much(size: int, content: int, rows: int, most: int) -> str | None:

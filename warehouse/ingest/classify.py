@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from warehouse.catalog.identifiers import quoted
-from warehouse.ingest.guarded import guarded
 from warehouse.ingest.reading import SOURCE_COLUMNS
+from warehouse.ingest.try_eval import guarded
 from warehouse.layout import exp_block_sql, slot_sql, sub_index_sql
 from warehouse.time import FIRST_INSTANT, NEVER, at_slot
 
@@ -78,7 +78,7 @@ def classify(rows: DataFrame, stream: Stream, layout: Layout, move: WindowMove) 
     ``rows`` has the declared columns, the source columns and the columns of rows taken from the deferred table. ``_arrival_slot``
     is the slot for which a deferred row waits, ``_message`` the reason of a rejection.
 
-    :mod:`warehouse.ingest.checked` has verified that the expressions give times.
+    :mod:`warehouse.ingest.expression_checks` has verified that the expressions give times.
     """
     kept = [quoted(column.name) for column in stream.columns] + list(SOURCE_COLUMNS) + list(_TAKEN)
     if stream.changes is not None:

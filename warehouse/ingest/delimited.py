@@ -12,7 +12,7 @@ from warehouse.catalog.model import OF_LINES
 from warehouse.ingest.columns import Fields, inputs_of_records, matched
 from warehouse.ingest.conversion import from_text, from_zeek, is_number, says_more, says_what
 from warehouse.ingest.dialect import delimiter_of, has_header_record, is_multiline, reader_options
-from warehouse.ingest.landing import file_encoding
+from warehouse.ingest.headers import file_encoding
 from warehouse.ingest.lines import LINE, STRANGE, WHY, line_names, line_records
 from warehouse.ingest.multiline import look
 from warehouse.ingest.quotes import has_doubtful_lines

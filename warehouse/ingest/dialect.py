@@ -9,9 +9,9 @@ from __future__ import annotations
 import codecs
 from typing import TYPE_CHECKING
 
+from warehouse.catalog.allowed_settings import names_of
 from warehouse.catalog.encodings import is_wide, java_name, python_name
 from warehouse.catalog.model import NAMED_IN_RECORDS, OF_LINES
-from warehouse.catalog.owned import names_of
 from warehouse.catalog.zeek import UNSET
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Columns whose values are folders on the path of a file (:mod:`warehouse.catalog.places`), typed as the text of CSV is."""
+"""Reads columns whose values are folders on a file's path (:mod:`warehouse.catalog.folder_values`), typed as text of CSV."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
-from warehouse.catalog.places import NULL_FOLDER
+from warehouse.catalog.folder_values import NULL_FOLDER
 from warehouse.ingest.columns import inputs_of
 from warehouse.ingest.conversion import from_text, says_what
 

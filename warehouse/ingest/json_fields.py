@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from warehouse.catalog.durations import DURATION
 from warehouse.catalog.identifiers import quoted
 from warehouse.ingest.columns import path_of
-from warehouse.ingest.json_arrays import BEYOND_VARIANT, LONG_DECIMAL
+from warehouse.ingest.whole_json import BEYOND_VARIANT, LONG_DECIMAL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

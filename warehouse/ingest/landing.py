@@ -1,4 +1,4 @@
-"""The landing directory: its files, with their names and headers.
+"""The landing directory: which files it has, and which of them are new, changed or gone.
 
 A file's identity is its relative path, size and modification time while it exists. Files whose names begin with ``.`` or ``_`` or
 end in ``.tmp`` are still being written and are ignored, and so are names that end in ``._COPYING_``, which Spark silently skips;
@@ -7,63 +7,42 @@ end in ``.tmp`` are still being written and are ignored, and so are names that e
 
 from __future__ import annotations
 
-import csv
 import errno
-import io
 import os
-import re
 import stat
-import zlib
 from bisect import bisect_left
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from warehouse.catalog.codecs import CODECS, decompressed
-from warehouse.catalog.encodings import is_wide
-from warehouse.catalog.line_patterns import pattern_of
-from warehouse.catalog.owned import names_of
+from warehouse.catalog.codecs import CODECS
 from warehouse.catalog.patterns import matches, may_hold
-from warehouse.catalog.syslog import FIELDS
-from warehouse.catalog.zeek import zeek_fields
 from warehouse.errors import FileProblem, LandingError, StorageFailedError, StoreBusyError
-from warehouse.ingest.dialect import delimiter_of, is_multiline, text_encoding, wide_encoding
 from warehouse.ingest.files import LandingFile, LeftOut, ListedFile
-from warehouse.ingest.known import Listing, order, ranges_of
+from warehouse.ingest.loaded_files import Listing, order, ranges_of
 from warehouse.ingest.object_copies import object_time
 from warehouse.objects.path import ObjectPath, object_path
 from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    import io
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from warehouse.catalog.model import Format
 
 __all__ = [
     "Arrived",
     "Known",
     "arrived",
     "arrived_since",
-    "csv_header",
-    "file_encoding",
-    "headers",
     "list_landing",
     "listed_files",
     "name_problem",
     "open_regular",
     "unchanged",
-    "zeek_header",
 ]
 
-_MAX_HEADER = 1 << 20
 _OTHER_CODECS = (".7z", ".deflate", ".lz4", ".snappy", ".xz", ".zip")
 """Endings of files that Spark decompresses without the bounds on expansion, or that nothing decompresses."""
-_LINE_END = re.compile(r"\r\n?|\n")
-"""Where Spark ends a line: U+0085 and the like are characters of it."""
-_SEPARATOR = "\x1f"
-"""Replaces a delimiter of several characters, which Python's CSV reader does not support."""
 
 
 @dataclass(frozen=True)
@@ -251,106 +230,6 @@ class _Sorted:
         return Arrived(tuple(self._new), tuple(self._changed), tuple(self._unreadable), gone, self._settling, empty)
 
 
-def headers(
-    landing: Path, files: Sequence[LandingFile], options: Mapping[str, str], form: Format = "csv"
-) -> tuple[dict[tuple[str, ...], list[LandingFile]], list[LeftOut]]:
-    """Return files of lines of fields, grouped by header, and the files whose header cannot be read.
-
-    Zero-byte files are grouped under the empty header: they have no records.
-    """
-    groups: dict[tuple[str, ...], list[LandingFile]] = {}
-    problems: list[LeftOut] = []
-    own: dict[str, Callable[[Path], tuple[str, ...]]] = {"zeek": zeek_header, "syslog": lambda _: FIELDS}
-    read = own.get(form, partial(csv_header, options=options))
-    for file in files:
-        try:
-            header = read(landing / file.path) if file.size else ()
-        except (OSError, EOFError, zlib.error, csv.Error, ValueError, TypeError, LookupError) as error:
-            problems.append(LeftOut(file, "unreadable", f"its header cannot be read: {error}"))
-            continue
-        groups.setdefault(header, []).append(file)
-    return groups, problems
-
-
-def csv_header(path: Path, options: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the names in a CSV file's first record, or the names in the stream's ``options``.
-
-    Raises
-    ------
-    OSError, EOFError, zlib.error
-        When the file cannot be read.
-    csv.Error, ValueError
-        When its beginning is not a header, or its encoding is ambiguous.
-
-    """
-    if given := names_of(options.items()):
-        return given
-    if (pattern := pattern_of(options.items())) is not None:
-        return pattern.names
-    chosen = {key.lower(): value for key, value in options.items()}
-    wide = file_encoding(path, options)
-    lines = _first_lines(path, wide or text_encoding(options))
-    unmarked = lines[0].removeprefix("\ufeff")
-    if wide and unmarked != lines[0] and (_comment(unmarked, chosen) or not unmarked.strip()):  # Spark would see no such line
-        raise ValueError("its first line, behind the byte order mark, is not the header; save the file as UTF-8")
-    lines[0] = unmarked
-    multiline = is_multiline(options.items())
-    before = next((number for number, line in enumerate(lines) if line.strip() and not _comment(line, chosen)), len(lines))
-    if multiline and any(line and not line.strip() for line in lines[:before]):  # Spark would take it for the header
-        raise ValueError("a line of spaces stands before the header; remove it")
-    first = "\n".join(lines[before:] if multiline else lines[before : before + 1])
-    quote = chosen.get("quote", '"') or None
-    delimiter = delimiter_of(chosen)
-    one = delimiter if len(delimiter) == 1 else _SEPARATOR
-    line = first.replace(delimiter, one)
-    quoting: Any = {"delimiter": one, "quotechar": quote, "quoting": csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE}
-    if not multiline:
-        _require_closed(line, quoting)
-    names = next(csv.reader(io.StringIO(line, newline="") if multiline else [line], **quoting), [])
-    return tuple(name.replace(one, delimiter).strip().removeprefix("\ufeff") for name in names)
-
-
-def _require_closed(header: str, quoting: Mapping[str, Any]) -> None:
-    try:
-        next(csv.reader([header], strict=True, **quoting), [])
-    except csv.Error as error:
-        if "unexpected end" in str(error):
-            raise ValueError("it leaves a quote open at the end of its line; declare options = { multiline = true }") from error
-
-
-def file_encoding(path: Path, options: Mapping[str, str]) -> str | None:
-    """Return the Python name of the UTF-16 encoding of a CSV file; None for an encoding that extends ASCII.
-
-    Raises
-    ------
-    OSError, EOFError, zlib.error
-        When the file cannot be read.
-    ValueError
-        When the byte order is unknown.
-
-    """
-    if not is_wide(text_encoding(options)):
-        return None
-    with _opened(path) as content:
-        return wide_encoding(options, content.read(2))
-
-
-def zeek_header(path: Path) -> tuple[str, ...]:
-    """Return the names of the fields in a log of Zeek."""
-    return tuple(name for name, _ in zeek_fields(_first_lines(path, "utf-8-sig")))
-
-
-def _first_lines(path: Path, encoding: str) -> list[str]:
-    with _opened(path) as content, io.TextIOWrapper(content, encoding=encoding, errors="replace", newline="") as stream:
-        return _LINE_END.split(stream.read(_MAX_HEADER))
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[Any]:
-    with open_regular(path) as raw:
-        yield decompressed(raw, path.name)
-
-
 def open_regular(path: Path) -> io.BufferedReader:
     """Open a file to read bytes; if a pipe or device has replaced it, raise an error instead of waiting.
 
@@ -366,10 +245,6 @@ def open_regular(path: Path) -> io.BufferedReader:
         stream.close()
         raise OSError(errno.EINVAL, "it is no regular file")
     return stream
-
-
-def _comment(line: str, options: Mapping[str, str]) -> bool:
-    return bool(options.get("comment")) and line.startswith(options["comment"])
 
 
 def unchanged(landing: Path, files: Sequence[LandingFile]) -> list[FileProblem]:

@@ -121,7 +121,6 @@ def _copied(store: ObjectPath, landing: Path, file: LandingFile) -> FileProblem 
     return None
 
 
-
 def _no_copy(target: Path, file: LandingFile, error: OSError) -> FileProblem:
     """Return the problem of a name that no file can have together with the others, such as ``a`` with ``a/b``."""
     if error.errno in _OF_THE_NAME:

@@ -18,7 +18,8 @@ import numpy as np
 
 from warehouse.catalog.codecs import decompressed
 from warehouse.ingest.dialect import delimiter_of, reader_options, text_encoding
-from warehouse.ingest.landing import file_encoding, open_regular
+from warehouse.ingest.headers import file_encoding
+from warehouse.ingest.landing import open_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,10 +1,10 @@
 """Reads landing files as a Spark data frame of typed rows, each with its file and position.
 
 The columns are the declared ones, then :data:`SOURCE_COLUMNS`: the file's URI, where its split starts and the row's position in
-its task (together they give the record's number, see :mod:`warehouse.ingest.rejected`), the record's text, and ``_fault`` with
-``_fault_message`` if the record has the wrong shape or a value of the wrong type. ``_zero`` is the number 0, as a value that the
-optimiser does not know (see :mod:`warehouse.ingest.classify`). A bad value never fails the job: every conversion is a ``try_``
-function (with ANSI on, one bad value would fail the whole job).
+its task (together they give the record's number, see :mod:`warehouse.ingest.record_numbers`), the record's text, and ``_fault``
+with ``_fault_message`` if the record has the wrong shape or a value of the wrong type. ``_zero`` is the number 0, as a value that
+the optimiser does not know (see :mod:`warehouse.ingest.classify`). A bad value never fails the job: every conversion is a
+``try_`` function (with ANSI on, one bad value would fail the whole job).
 
 Text files are read in two parts: the records from Spark's reader, and the rows made from the records. The second part does not
 depend on the files, so few rows use a cached plan for it (:mod:`warehouse.storage.prepared`).
@@ -20,16 +20,16 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.json_arrays import JOINED, SEAM
 from warehouse.catalog.model import COLUMNAR
-from warehouse.ingest.calculated import with_calculated
+from warehouse.ingest.calculated_columns import with_calculated
 from warehouse.ingest.columnar import read_columnar
 from warehouse.ingest.columns import inputs_of_records, known_names
 from warehouse.ingest.conversion import JUST_TIME, SEVERAL_ZONES, from_text, says_more, says_what
 from warehouse.ingest.delimited import Delimited, delimited_records, typed_fields
 from warehouse.ingest.dialect import is_delimited, is_multiline
 from warehouse.ingest.folder_columns import with_folder_columns
-from warehouse.ingest.json_arrays import is_exact, is_whole
 from warehouse.ingest.json_fields import Parsed, exact_text, json_path, parsed, seen_text
 from warehouse.ingest.record_parts import PLACE_OF_RECORD, SHAPE, FileRecords, called_of, paths_of
+from warehouse.ingest.whole_json import is_exact, is_whole
 from warehouse.storage.arrow_types import local_frame
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from warehouse.errors import (
     StorageFailedError,
     StoreBusyError,
 )
-from warehouse.ingest.known import is_whole_shard
+from warehouse.ingest.loaded_files import is_whole_shard
 from warehouse.storage.entries import LogEntry, entry_path, require_entry
 from warehouse.storage.fingerprint import damage
 from warehouse.storage.key_summaries import summary_path

@@ -112,7 +112,7 @@ def _require_executable(context: WriteContext, plan: Plan) -> None:
                 f'a table "{step.stream}" was dropped, and epochs that are still readable have its files in '
                 f"{root / step.path}; lower `retain` and run `stream-wh vacuum`, or choose another name"
             )
-    from warehouse.ingest.checked import (  # noqa: PLC0415 - planning alone needs no Spark
+    from warehouse.ingest.expression_checks import (  # noqa: PLC0415 - planning alone needs no Spark
         check_condition,
         check_expressions,
         needs_no_check,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from warehouse.epochs.journal import epoch_numbers, newest_epoch
 from warehouse.epochs.known import known_files, known_of, loaded_after
 from warehouse.ingest.files import numbered
-from warehouse.ingest.known import ranges_of
+from warehouse.ingest.loaded_files import ranges_of
 from warehouse.storage.beneath import facts_beneath, move_beneath, remove_beneath
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from warehouse.epochs.journal import nothing_loaded, numbers, read_epoch
 from warehouse.epochs.known import known_files
 from warehouse.epochs.records import Epoch, Loaded
 from warehouse.errors import MissingPartError, RollbackError
-from warehouse.ingest.known import differing_files
 from warehouse.ingest.landing import Known
+from warehouse.ingest.loaded_files import differing_files
 from warehouse.operations.context import WriteContext, locked
 from warehouse.operations.execution import begin, finish, require_unchanged_declarations
 from warehouse.operations.standing_still import stopped_of

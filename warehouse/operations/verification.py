@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from warehouse.epochs.journal import epoch_numbers, newest_epoch, nothing_loaded, read_epoch
 from warehouse.epochs.view_findings import ViewFinding, forget_finding, record_finding
 from warehouse.errors import EpochVacuumedError
-from warehouse.ingest.unreadable import SPARK_FAILURES
+from warehouse.ingest.unreadable_files import SPARK_FAILURES
 from warehouse.storage.failures import passing_failure
 from warehouse.storage.scan import SlotBounds, TableFiles
 from warehouse.storage.session import INTERPRETED, table_session

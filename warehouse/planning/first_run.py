@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from warehouse.errors import EmptyFirstRunError, UnreadableFilesError
 from warehouse.ingest.batch import BatchSource
-from warehouse.ingest.bounds import CLASSIFIED, about_rows
-from warehouse.ingest.checked import check_expressions, needs_no_check
 from warehouse.ingest.classify import WindowMove
 from warehouse.ingest.dialect import session_settings
+from warehouse.ingest.expression_checks import check_expressions, needs_no_check
 from warehouse.ingest.files import LeftOut
-from warehouse.ingest.waiting_rows import first_look, sample_rows
+from warehouse.ingest.preview import first_look, sample_rows
+from warehouse.ingest.size_estimates import CLASSIFIED, about_rows
 from warehouse.planning.inputs import all_parts
 from warehouse.storage.session import INTERPRETED, table_session
 from warehouse.storage.tables import key_types
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.model import Catalog
     from warehouse.epochs.records import Epoch
-    from warehouse.ingest.waiting_rows import ClassifiedRows, FirstLook, SampledRow
+    from warehouse.ingest.preview import ClassifiedRows, FirstLook, SampledRow
     from warehouse.planning.inputs import Excluded
     from warehouse.planning.plan import StreamInput
 

@@ -6,17 +6,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.declaration import reading_digest, with_added
+from warehouse.catalog.declared_paths import recorded_place
 from warehouse.catalog.drift import effective_layout
-from warehouse.catalog.places import folder_problem, recorded_place
+from warehouse.catalog.folder_values import folder_problem
 from warehouse.epochs.known import known_files, known_of
 from warehouse.errors import LandingError
 from warehouse.ingest.columns import header_problem, ignoring_case
 from warehouse.ingest.dialect import has_one_header
 from warehouse.ingest.files import InputFiles, LeftOut
-from warehouse.ingest.known import order, ranges_of
-from warehouse.ingest.landing import Arrived, arrived, arrived_since, headers, list_landing, listed_files, name_problem
+from warehouse.ingest.headers import headers
+from warehouse.ingest.landing import Arrived, arrived, arrived_since, list_landing, listed_files, name_problem
+from warehouse.ingest.loaded_files import order, ranges_of
 from warehouse.ingest.object_copies import copied, objects_at
-from warehouse.ingest.unknown import with_unknown
+from warehouse.ingest.unknown_columns import with_unknown
 from warehouse.limits import limits
 from warehouse.planning.plan import StreamInput
 

@@ -13,7 +13,7 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.coalescing.cells import block_sql
 from warehouse.coalescing.definition import STAMPS
 from warehouse.coalescing.islands import AT, SPARK, Edge, coalesced, within
-from warehouse.ingest.guarded import guarded
+from warehouse.ingest.try_eval import guarded
 from warehouse.views.maintenance.keyed import MovedCells, Replacement, changed_keys, no_stored_rows_like, replacement
 from warehouse.views.maintenance.keys import semi_joined
 

@@ -18,7 +18,7 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.coalescing.cells import Cells
 from warehouse.coalescing.definition import HOLDS
 from warehouse.coalescing.islands import AT
-from warehouse.ingest.guarded import guarded
+from warehouse.ingest.try_eval import guarded
 from warehouse.layout.columns import CELL
 from warehouse.limits import limits
 from warehouse.steps.arrived_rows import LOADED, ArrivedRows, FollowingSource

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from warehouse.aggregates.synopses import ARRIVED, PARTS, UNTIL
 from warehouse.catalog.duck_sql import quoted
 from warehouse.catalog.identifiers import quoted as spark_quoted
-from warehouse.ingest.guarded import guarded
+from warehouse.ingest.try_eval import guarded
 from warehouse.steps.merging import FIRSTS
 from warehouse.storage.duckdb_sql import in_memory
 

@@ -17,7 +17,7 @@ from warehouse.epochs.journal import record_epoch
 from warehouse.epochs.points import Moment, Observer, Point
 from warehouse.epochs.records import Epoch, ForeignCommits, StepSeconds
 from warehouse.errors import ForeignChangeError, MissingPartError, UnreadableFilesError
-from warehouse.ingest.unreadable import SPARK_FAILURES
+from warehouse.ingest.unreadable_files import SPARK_FAILURES
 from warehouse.planning.restoring import with_restored_versions
 from warehouse.planning.steps import CreateTable, RestoreTable
 from warehouse.steps.epoch import epoch_of
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from warehouse.ingest.waiting_rows import ClassifiedRows
+    from warehouse.ingest.preview import ClassifiedRows
     from warehouse.planning.steps import Plan, Step
     from warehouse.storage.entries import LogEntry
     from warehouse.storage.own_commits import Expected, TableProgress

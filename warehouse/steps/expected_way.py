@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from warehouse.catalog.declaration import stream_of
-from warehouse.ingest.bounds import surely_few
-from warehouse.ingest.collected import writes_in_driver
+from warehouse.ingest.collected_rows import writes_in_driver
+from warehouse.ingest.size_estimates import surely_few
 from warehouse.limits import limits
 from warehouse.planning.steps import MoveWindow, RewriteBuckets, RewriteCells
 from warehouse.views.algebra import scanned, tables_read

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warehouse.ingest.bounds import CLASSIFIED, about_rows
+from warehouse.ingest.size_estimates import CLASSIFIED, about_rows
 from warehouse.steps.registry import kind_of
 from warehouse.storage.session import INTERPRETED
 from warehouse.views.algebra import scanned

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from warehouse.errors import UnreadableFilesError
-from warehouse.ingest.unreadable import SPARK_FAILURES
+from warehouse.ingest.unreadable_files import SPARK_FAILURES
 from warehouse.limits import limits
 from warehouse.storage.collecting import collected_as_before
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from warehouse.catalog.declared_paths import place_of
 from warehouse.catalog.patterns import matches
-from warehouse.catalog.places import place_of
 from warehouse.ingest.files import InputFiles, LandingFile, numbered, unnumbered
 from warehouse.ingest.landing import list_landing
 from warehouse.planning.inputs import grouped

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.aggregates.synopses import AFTER, BATCH, DELTA, FAILED, RANK, ROWS, VALUE, WIDE
 from warehouse.catalog.identifiers import quoted
-from warehouse.ingest.guarded import guarded
+from warehouse.ingest.try_eval import guarded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,13 +14,13 @@ from warehouse.catalog.declaration import stream_of
 from warehouse.catalog.identifiers import quoted
 from warehouse.errors import MissingPartError, UnreadableFilesError
 from warehouse.ingest.batch import Batch, BatchSource, classified, collected_batch, empty_batch, placed_batch, prepare
-from warehouse.ingest.bounds import surely_few
 from warehouse.ingest.classify import WindowMove
-from warehouse.ingest.collected import Wanted
+from warehouse.ingest.collected_rows import Wanted
 from warehouse.ingest.dialect import session_settings
 from warehouse.ingest.landing import unchanged
-from warehouse.ingest.rejected import with_records
-from warehouse.ingest.unreadable import SPARK_FAILURES, unreadable
+from warehouse.ingest.record_numbers import with_records
+from warehouse.ingest.size_estimates import surely_few
+from warehouse.ingest.unreadable_files import SPARK_FAILURES, unreadable
 from warehouse.layout import exp_block_sql, sub_index_sql
 from warehouse.layout.columns import SLOTS, is_system
 from warehouse.objects.path import path_of
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from warehouse.epochs.records import Epoch, TableState
     from warehouse.errors import FileProblem
     from warehouse.ingest.files import LandingFile, LeftOut
-    from warehouse.ingest.waiting_rows import ClassifiedRows
+    from warehouse.ingest.preview import ClassifiedRows
     from warehouse.layout import Layout
     from warehouse.planning.steps import Plan, StreamPlan
     from warehouse.steps.work_ahead import WorkAhead

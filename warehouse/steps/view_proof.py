@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame
 
 from warehouse.epochs.view_findings import ViewFinding, forget_finding, record_finding
-from warehouse.ingest.unreadable import SPARK_FAILURES
+from warehouse.ingest.unreadable_files import SPARK_FAILURES
 from warehouse.steps.node_source import node_tables
 from warehouse.storage.arrow_types import frame_of
 from warehouse.storage.failures import passing_failure

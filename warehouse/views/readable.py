@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warehouse.catalog.read_views import ReadView
 from warehouse.catalog.types import parse_type
+from warehouse.catalog.view_facts import ReadView
 from warehouse.views.algebra import Filter, Join, Project, Scan, TimeWindow, UnionAll, inputs_of, scanned, stateful_of
 from warehouse.views.arrivals import arrival_columns, part_columns
 from warehouse.views.language.dialect import parse_query

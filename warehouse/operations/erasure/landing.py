@@ -25,19 +25,20 @@ import pyarrow.dataset as ds
 from warehouse.catalog.avro_files import avro_batches, avro_schema
 from warehouse.catalog.avro_schemas import has_choice
 from warehouse.catalog.codecs import decompressed
+from warehouse.catalog.folder_values import folder_values
 from warehouse.catalog.line_formats import line_reader
 from warehouse.catalog.model import COLUMNAR
 from warehouse.catalog.patterns import matches
-from warehouse.catalog.places import folder_values
 from warehouse.errors import UsageError
 from warehouse.ingest.bounds import beyond_bounds
 from warehouse.ingest.columnar import beyond_columnar_bounds
 from warehouse.ingest.columns import path_of
 from warehouse.ingest.dialect import delimiter_of, has_header_record, is_delimited, is_multiline, reader_options, text_encoding
 from warehouse.ingest.files import unnumbered
-from warehouse.ingest.json_arrays import elements, is_whole
-from warehouse.ingest.landing import csv_header, file_encoding, list_landing, zeek_header
+from warehouse.ingest.headers import csv_header, file_encoding, zeek_header
+from warehouse.ingest.landing import list_landing
 from warehouse.ingest.object_copies import copied
+from warehouse.ingest.whole_json import elements, is_whole
 from warehouse.operations.erasure.key_matcher import text_matcher
 from warehouse.serving.engine import Resources, connect
 from warehouse.serving.keys import keys_of, parse_key

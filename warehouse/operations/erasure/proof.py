@@ -18,7 +18,7 @@ import duckdb
 from warehouse.epochs.journal import newest_epoch
 from warehouse.epochs.known import DIRECTORY as LEDGER
 from warehouse.epochs.lock import LOCK_FILES
-from warehouse.ingest.known import paths_in
+from warehouse.ingest.loaded_files import paths_in
 from warehouse.objects.path import parquet_source
 from warehouse.operations.erasure.finding import FILES_COPIED, PLACE
 from warehouse.operations.erasure.key_matcher import text_matcher

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection
 
-    from warehouse.catalog.sniffed import SniffedColumn
+    from warehouse.catalog.sniffed_file import SniffedColumn
 
 __all__ = ["Made", "made_times", "spark_name"]
 

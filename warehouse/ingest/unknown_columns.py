@@ -24,8 +24,8 @@ from warehouse.ingest.bounds import beyond_bounds
 from warehouse.ingest.columnar import schema_of
 from warehouse.ingest.columns import known_names
 from warehouse.ingest.dialect import has_one_header
-from warehouse.ingest.json_arrays import elements, is_whole
 from warehouse.ingest.landing import open_regular
+from warehouse.ingest.whole_json import elements, is_whole
 from warehouse.layout.columns import is_reserved
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from warehouse.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from warehouse.catalog.sniffed import SniffedColumn
+    from warehouse.catalog.sniffed_file import SniffedColumn
 
 __all__ = ["NEVER", "Wishes", "column_called", "expression_of"]
 

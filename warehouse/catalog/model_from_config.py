@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from warehouse.catalog.config import RelationSection, StreamSection, ViewBudgetSection, ViewSection, WarehouseSection
+    from warehouse.catalog.declared_paths import Landing
     from warehouse.catalog.model import Column, Format
-    from warehouse.catalog.places import Landing
     from warehouse.catalog.source_columns import DeclaredColumn
 
 __all__ = ["declared_relation", "declared_stream", "declared_view"]

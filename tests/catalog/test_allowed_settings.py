@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from warehouse.catalog.owned import headerless_fault, option_fault, spark_fault, twofold_options, value_fault
+from warehouse.catalog.allowed_settings import headerless_fault, option_fault, spark_fault, twofold_options, value_fault
 from warehouse.storage.session import owned_settings
 
 

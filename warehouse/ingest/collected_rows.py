@@ -29,9 +29,9 @@ from pyspark.sql.types import (
 from warehouse.catalog.codecs import is_compressed
 from warehouse.catalog.identifiers import quoted
 from warehouse.catalog.model import COLUMNAR
-from warehouse.ingest.json_arrays import is_whole
 from warehouse.ingest.landing import open_regular
-from warehouse.ingest.unreadable import SPARK_FAILURES
+from warehouse.ingest.unreadable_files import SPARK_FAILURES
+from warehouse.ingest.whole_json import is_whole
 from warehouse.layout.columns import CELL
 from warehouse.limits import limits
 from warehouse.storage.arrow_types import can_be_collected, with_names

@@ -11,8 +11,8 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.ingest.batch import classified, prepare, reading_rules
-from warehouse.ingest.bounds import surely_few
 from warehouse.ingest.classify import ACCEPTED_FATES
+from warehouse.ingest.size_estimates import surely_few
 
 if TYPE_CHECKING:
     from warehouse.ingest.batch import BatchSource

@@ -9,22 +9,18 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 from warehouse.catalog.spelling import FaultError, as_written
-from warehouse.errors import Problem
 from warehouse.objects.client import cache_directory
 from warehouse.objects.path import ObjectPath, is_uri, path_of
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterator, Mapping
+
+    from warehouse.catalog.problem_report import ProblemReport
 
 __all__ = [
-    "NULL_FOLDER",
     "Landing",
-    "ProblemReport",
-    "folder_problem",
-    "folder_values",
     "landing_at",
     "landing_faults",
     "local_path",
@@ -33,31 +29,6 @@ __all__ = [
     "recorded_place",
     "root_path",
 ]
-
-
-# --- the faults of one file, collected so that they are reported together ---
-
-
-class ProblemReport:
-    """Problems of ``file`` in the order they are found."""
-
-    def __init__(self, file: str) -> None:
-        self.file = file
-        self.problems: list[Problem] = []
-
-    def add(self, key: str, fault: FaultError) -> None:
-        """Add the fault of a dotted key."""
-        self.problems.append(Problem(self.file, key, fault.found, fault.allowed, fault.suggestion))
-
-    def add_each(self, prefix: str, faults: Iterable[tuple[str, FaultError]]) -> None:
-        """Add the faults of keys within a section."""
-        for key, fault in faults:
-            self.add(f"{prefix}.{key}", fault)
-
-    def add_section(self, prefix: str, faults: Mapping[str, FaultError]) -> None:
-        """Add the faults of a section's keys."""
-        for key, fault in faults.items():
-            self.add(f"{prefix}.{key}", fault)
 
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/|file:")
@@ -184,41 +155,3 @@ _OWN = (
 def _named(section: str) -> str:
     kind, name = section.split(".", 1)
     return f'the {kind.removesuffix("s")} "{name}"'
-
-
-# Folders on the path of a landing file whose names are values of columns: ``day=2026-01-01``, or plain
-# ``2026-01-01``.
-#
-# Where a path has a folder ``NAME=VALUE`` for one of the partitions, it is of Hive's form: each partition is looked
-# for by its name, wherever its folder stands. Else the first folder below the landing directory is the first
-# partition, and so on. Further folders say nothing.
-
-NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
-"""The folder name of Hive and Spark for null."""
-
-
-def folder_values(path: str, partitions: Sequence[str]) -> tuple[str | None, ...] | None:
-    """Return the text of each partition of a file's relative path; None if a folder is missing.
-
-    >>> folder_values("day=2026-01-01/host=a%2Fb/x.csv", ["day", "host"])
-    ('2026-01-01', 'a/b')
-    >>> folder_values("2026-01-01/x.csv", ["day"]), folder_values("x.csv", ["day"])
-    (('2026-01-01',), None)
-    """
-    folders = path.split("/")[:-1]
-    if not any(folder.startswith(f"{name}=") for folder in folders for name in partitions):
-        return tuple(folders[: len(partitions)]) if len(folders) >= len(partitions) else None
-    named = [[folder for folder in folders if folder.startswith(f"{name}=")] for name in partitions]
-    if not all(named):
-        return None
-    given = (unquote(found[-1].partition("=")[2]) for found in named)
-    return tuple(None if value == NULL_FOLDER else value for value in given)
-
-
-def folder_problem(path: str, partitions: Sequence[str]) -> tuple[str, str] | None:
-    """Return (reason, message) if a path lacks a folder for a partition; None otherwise."""
-    if not partitions or folder_values(path, partitions) is not None:
-        return None
-    hive = "/".join(f"{name}=..." for name in partitions)
-    listed = ", ".join(partitions)
-    return "name", f"its path has no folder for each of partitions ({listed}); move it to {hive}/, or correct the key"

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 import shlex
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from warehouse.catalog.avro_files import is_avro
 from warehouse.catalog.codecs import CODECS, decompressed, is_compressed
-from warehouse.catalog.duck_sql import quoted
 from warehouse.catalog.json_arrays import begins_array
 from warehouse.catalog.log_lines import log_of
 from warehouse.catalog.model import COLUMNAR
@@ -17,16 +16,11 @@ from warehouse.catalog.zeek import is_zeek
 from warehouse.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
-
-    from duckdb import DuckDBPyConnection
-    from duckdb.sqltypes import DuckDBPyType
 
     from warehouse.catalog.model import Format
 
-__all__ = ["format_of", "spread_objects"]
-
+__all__ = ["format_of"]
 
 _ENDINGS: dict[str, Format] = {
     ".csv": "csv",
@@ -122,49 +116,3 @@ def _by_beginning(source: Path) -> Format:
     if begins_array(beginning) or beginning.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
         return "json"
     return "csv"
-
-
-# Nested objects of a sampled file, each of their fields as a column of its own (``answer.ttl``), for ``init --from``.
-
-_MOST_COLUMNS = 200
-_STEP = re.compile(r"[^.]+")
-
-
-def spread_objects(connection: DuckDBPyConnection) -> None:
-    """Replace the columns of the table ``sample`` that are objects by their fields, named by their paths.
-
-    An object remains one column, with a struct type, in these cases: a field's name is empty or has a dot, a path is another
-    column's name (ignoring case), or there would be more than 200 columns.
-    """
-    import duckdb  # noqa: PLC0415 - only `init --from` looks at a file
-
-    described = connection.execute("SELECT column_name, column_type FROM (DESCRIBE sample)").fetchall()
-    taken = {name.lower() for name, _ in described}
-    count, listed, spread = len(described), [], False
-    for name, kind in described:
-        paths = list(_fields((name,), duckdb.sqltype(kind)))
-        texts = [".".join(path) for path in paths]
-        alone = paths == [(name,)] or count + len(paths) - 1 > _MOST_COLUMNS or not all(map(_is_plain, paths))
-        if alone or len({text.lower() for text in texts}) < len(texts) or taken & {text.lower() for text in texts}:
-            listed.append(quoted(name))
-            continue
-        taken |= {text.lower() for text in texts}
-        count += len(paths) - 1
-        spread = True
-        values = [".".join(map(quoted, ("sample", *path))) for path in paths]
-        listed += [f"{value} AS {quoted(text)}" for value, text in zip(values, texts, strict=True)]
-    if spread:
-        connection.execute(f"CREATE OR REPLACE TEMP TABLE sample AS SELECT {', '.join(listed)} FROM sample")
-
-
-def _is_plain(path: tuple[str, ...]) -> bool:
-    return all(_STEP.fullmatch(step) for step in path)
-
-
-def _fields(path: tuple[str, ...], kind: DuckDBPyType) -> Iterator[tuple[str, ...]]:
-    if kind.id != "struct":
-        yield path
-        return
-    parts: dict[str, Any] = dict(kind.children)
-    for name, part in parts.items():
-        yield from _fields((*path, name), part)

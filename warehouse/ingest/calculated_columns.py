@@ -8,7 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.ingest.columns import inputs_of
-from warehouse.ingest.guarded import guarded
+from warehouse.ingest.try_eval import guarded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -15,9 +15,9 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.catalog.spelling import FaultError
 from warehouse.catalog.types import widens
 from warehouse.errors import ConfigurationError, Problem
-from warehouse.ingest.calculated import calculations, result_type
+from warehouse.ingest.calculated_columns import calculations, result_type
 from warehouse.ingest.columns import inputs_of
-from warehouse.ingest.guarded import guarded
+from warehouse.ingest.try_eval import guarded
 from warehouse.storage.arrow_types import local_frame
 
 if TYPE_CHECKING:

@@ -1,0 +1,38 @@
+"""Estimates from the sizes of landing files: about how many rows they have, and whether the driver can surely hold them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warehouse.catalog.codecs import is_compressed, most_expansion
+from warehouse.catalog.model import COLUMNAR
+from warehouse.limits import limits
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from warehouse.ingest.files import LandingFile
+
+__all__ = ["CLASSIFIED", "about_rows", "surely_few"]
+
+CLASSIFIED = 10_000
+"""From this many rows on Spark's code generation pays: each row is classified by some hundred expressions."""
+_BYTES_OF_A_LINE = 64
+_COMPRESSED_TO = 8
+"""About the bytes of a line after gzip or similar compression, or of a row in Parquet."""
+_PACKED = 4
+"""Compressed files for the driver may expand to this multiple of the bound of plain files; they hardly ever do."""
+
+
+def surely_few(form: str, files: Sequence[LandingFile]) -> bool:
+    """Whether landing files of a format surely have few enough bytes for the driver, also after decompression."""
+    most = limits().driver_bytes
+    plain = sum(file.size for file in files if not is_compressed(file.path))
+    packed = sum(file.size * most_expansion(file.path) for file in files if is_compressed(file.path))
+    return form not in COLUMNAR and plain <= most and packed <= _PACKED * most
+
+
+def about_rows(form: str, files: Sequence[LandingFile]) -> int:
+    """Return about how many rows landing files of a format hold."""
+    packed = form in COLUMNAR
+    return sum(file.size // (_COMPRESSED_TO if packed or is_compressed(file.path) else _BYTES_OF_A_LINE) for file in files)
