@@ -15,7 +15,7 @@ from warehouse.units import counted
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from warehouse.catalog.init_options import Wishes
+    from warehouse.catalog.init_options import InitOptions
     from warehouse.catalog.proposal import Proposal
 
 __all__ = ["from_example", "from_file"]
@@ -37,12 +37,12 @@ def _suggested(file: Path) -> tuple[str, ...]:
     return tuple(_COMMAND.findall(intro))
 
 
-def from_file(directory: Path, source: Path, wishes: Wishes, now: int) -> Report:
+def from_file(directory: Path, source: Path, choices: InitOptions, now: int) -> Report:
     """Write the project that is proposed for a file; ``now`` is the clock instant, in microseconds."""
     from warehouse.catalog.initialise import write_files
     from warehouse.catalog.proposal import proposal
 
-    proposed = proposal(source, wishes)
+    proposed = proposal(source, choices)
     written = write_files(directory, proposed.files)
     first = proposed.first
     # Rows that end are mostly gone by now; others stay, so that now is when most are seen.

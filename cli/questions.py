@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from warehouse.catalog.init_options import Wishes
+    from warehouse.catalog.init_options import InitOptions
     from warehouse.catalog.proposal import Proposal
 
 __all__ = ["answered"]
@@ -32,44 +32,44 @@ _QUESTIONS: tuple[tuple[str, str, Callable[[Proposal], str]], ...] = (
 )
 
 
-def answered(source: Path, wishes: Wishes) -> Wishes:
-    """Return the wishes, completed by the user's answers; a default answer adds no wish.
+def answered(source: Path, choices: InitOptions) -> InitOptions:
+    """Return the options, completed by the user's answers; a default answer changes no option.
 
     If the file does not allow an answer, the question is asked again with a message.
 
     Raises
     ------
     UsageError
-        When the file is not usable, or does not have a column that a wish names.
+        When the file is not usable, or does not have a column that an option names.
 
     """
     from warehouse.catalog.proposal import proposal  # noqa: PLC0415 - it needs DuckDB, help does without
 
-    found = proposal(source, wishes)
+    found = proposal(source, choices)
     for name, question, default in _QUESTIONS:
-        while not getattr(wishes, name):
+        while not getattr(choices, name):
             offered = default(found)
             answer = click.prompt(visible(question), default=offered, err=True).strip()
             if answer == offered:
                 break
             try:
-                wished = _wished(wishes, name, answer)
-                found = proposal(source, wished)
+                changed = _with_answer(choices, name, answer)
+                found = proposal(source, changed)
             except UsageError as error:
                 click.echo(visible(str(error)), err=True)
                 continue
-            wishes = wished
-    return wishes
+            choices = changed
+    return choices
 
 
-def _wished(wishes: Wishes, name: str, answer: str) -> Wishes:
+def _with_answer(choices: InitOptions, name: str, answer: str) -> InitOptions:
     if name == "key":
-        return replace(wishes, key=tuple(part.strip() for part in answer.split(",") if part.strip()))
+        return replace(choices, key=tuple(part.strip() for part in answer.split(",") if part.strip()))
     if name == "arrival":
-        return replace(wishes, arrival=answer)
+        return replace(choices, arrival=answer)
     if name == "expires":
-        return replace(wishes, expires=answer)
+        return replace(choices, expires=answer)
     try:
-        return replace(wishes, interval=parse_duration(answer))
+        return replace(choices, interval=parse_duration(answer))
     except ValueError as error:
         raise UsageError(f"--interval: {error}") from error

@@ -250,7 +250,7 @@ def _catalog(directory: Path) -> Catalog:
     from warehouse.catalog.load import load_catalog  # noqa: PLC0415 - reading mostly does without
     from warehouse.views.readable import readable_views  # noqa: PLC0415 - same
 
-    return load_catalog(directory, readable=readable_views)
+    return load_catalog(directory, facts_of_views=readable_views)
 
 
 def _content(directory: Path) -> bytes:

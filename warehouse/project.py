@@ -265,17 +265,17 @@ class Warehouse(WritingProject):
             When a file would be overwritten, the source is not usable, or it lacks a named column.
 
         """
-        from warehouse.catalog.init_options import Wishes  # noqa: PLC0415 - same
+        from warehouse.catalog.init_options import InitOptions  # noqa: PLC0415 - same
         from warehouse.catalog.initialise import write_project  # noqa: PLC0415 - nothing else needs it
 
         try:
             step = parse_duration(interval) if isinstance(interval, str) else interval
         except ValueError as error:
             raise UsageError(f"interval: {error}") from error
-        wishes = Wishes(tuple(key), arrival, expires, step, tuple(columns))
-        if source is None and wishes != Wishes():
+        choices = InitOptions(tuple(key), arrival, expires, step, tuple(columns))
+        if source is None and choices != InitOptions():
             raise UsageError("key=, arrival=, expires=, interval= and columns= are about a source; give source= too")
-        return tuple(write_project(Path(directory), example, None if source is None else Path(source), wishes))
+        return tuple(write_project(Path(directory), example, None if source is None else Path(source), choices))
 
     def validate(self) -> tuple[str, ...]:
         """Check ``warehouse.toml``, the queries of views too, and return its warnings.

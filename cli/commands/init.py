@@ -41,14 +41,14 @@ __all__ = ["init"]
 @click.option("--interval", metavar="DURATION", help="Time between two updates, such as 10m.")
 @click.option("--columns", metavar="COLUMNS", type=ColumnNames(), help="Declare these columns only.")
 @report_command
-def init(directory: Path, *, example: str | None, source: Path | None, **wished: Any) -> Report:  # noqa: ANN401 - options of --from
+def init(directory: Path, *, example: str | None, source: Path | None, **options: Any) -> Report:  # noqa: ANN401 - options of --from
     """Write a commented warehouse.toml, and sample landing files, into DIRECTORY; nothing is ever overwritten.
 
     With --from on a terminal it asks for the values that no option gives, and offers its proposals as answers.
     """
-    from warehouse.catalog.init_options import Wishes  # noqa: PLC0415 - help does without
+    from warehouse.catalog.init_options import InitOptions  # noqa: PLC0415 - help does without
 
-    given = {name: value for name, value in wished.items() if value}
+    given = {name: value for name, value in options.items() if value}
     if given and source is None:
         raise click.UsageError(f"--{next(iter(given))} is about the file of --from; give both")
     if example and source:
@@ -64,9 +64,9 @@ def init(directory: Path, *, example: str | None, source: Path | None, **wished:
         return from_example(target, example)
     if source.is_dir() and target.absolute().resolve().is_relative_to(source.resolve()):
         raise click.UsageError(f"the project would lie in {source}, among the files to load; name another DIRECTORY for it")
-    wishes = Wishes(**given)
+    choices = InitOptions(**given)
     if sys.stdin.isatty():
         from warehouse.cli.questions import answered  # noqa: PLC0415 - only a terminal is asked
 
-        wishes = answered(source, wishes)
-    return from_file(target, source, wishes, time.time_ns() // 1000)
+        choices = answered(source, choices)
+    return from_file(target, source, choices, time.time_ns() // 1000)

@@ -233,7 +233,7 @@ def over_views(directory: Path, aggregates: dict[str, dict[str, object]], **view
         "views": {**VIEWS, "rows": {**VIEWS["rows"], **view}},
         "aggregates": {name: {**SOUND, **keys} for name, keys in aggregates.items()},
     })  # fmt: skip
-    return load_catalog(directory, readable=readable_views).aggregates
+    return load_catalog(directory, facts_of_views=readable_views).aggregates
 
 
 def test_an_aggregate_over_a_view_has_the_types_of_its_columns(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from warehouse.catalog.allowed_settings import headerless_fault, option_fault, spark_fault, twofold_options, value_fault
+from warehouse.catalog.allowed_settings import duplicate_options, headerless_fault, option_fault, spark_fault, value_fault
 from warehouse.storage.session import owned_settings
 
 
@@ -95,9 +95,9 @@ def test_free_options(name: str, format_: str | None) -> None:
 
 def test_one_option_in_two_spellings() -> None:
     """An option given twice would be settled in silence."""
-    (fault,) = twofold_options(["sep", "quote", "delimiter"])
+    (fault,) = duplicate_options(["sep", "quote", "delimiter"])
     assert fault.found == '"sep" and "delimiter", which are the same option'
-    assert len(list(twofold_options(["quote", "QUOTE"]))) == 1
+    assert len(list(duplicate_options(["quote", "QUOTE"]))) == 1
 
 
 @pytest.mark.parametrize("value", ["", "a,,b", "a,b,a"])

@@ -24,7 +24,7 @@ COLUMNS = {
 
 def faults(text: str, *, ts: bool = True) -> list[FaultError]:
     """Return the faults of an expression over the columns above."""
-    return list(expression_faults(text, COLUMNS, ts=ts))
+    return list(expression_faults(text, COLUMNS, allows_ts=ts))
 
 
 @pytest.mark.parametrize(
@@ -135,5 +135,5 @@ def test_several_faults_of_one_expression() -> None:
 
 def test_a_column_whose_type_is_at_fault() -> None:
     """A column of unknown type can be named without a second complaint."""
-    assert list(expression_faults("x", {"x": None}, ts=False)) == []
-    assert list(expression_faults("x.y", {"x": None}, ts=False)) == []
+    assert list(expression_faults("x", {"x": None}, allows_ts=False)) == []
+    assert list(expression_faults("x.y", {"x": None}, allows_ts=False)) == []

@@ -13,7 +13,9 @@ SCOPE = {**COLUMNS, "TTLs": parse_type("array<double>"), "d": parse_type("double
 
 def told(text: str, gives: str = "timestamp", what: str = "declared columns") -> list[str]:
     """Return the faults of an expression as text."""
-    return [str(fault) for fault in expression_faults(text, SCOPE, ts=True, gives=parse_type(gives), what=what)]
+    return [
+        str(fault) for fault in expression_faults(text, SCOPE, allows_ts=True, result_type=parse_type(gives), description=what)
+    ]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.catalog.test_initialise import proposed
-from warehouse.catalog.init_options import Wishes
+from warehouse.catalog.init_options import InitOptions
 from warehouse.catalog.initialise import write_files
 from warehouse.catalog.load import load_catalog
 from warehouse.catalog.proposal import proposal, propose
@@ -52,7 +52,7 @@ def test_a_file_without_a_header(tmp_path: Path, text: str, delimiter: str, key:
     """Its columns get numbers, which the configuration says is a guess; the option names them."""
     source = tmp_path / "dhcp.leases"
     source.write_text("".join(text.format(i % 10) for i in range(40)))
-    catalog = proposed(source, Wishes(key=(key,)))
+    catalog = proposed(source, InitOptions(key=(key,)))
     options = dict(catalog.streams[0].options)
     assert options["delimiter"] == delimiter
     assert options["names"].startswith("column1,column2,column3")
@@ -177,7 +177,7 @@ def test_years_of_two_digits_stand_last(tmp_path: Path) -> None:
     """01.07.24 is no day of 2001, in any column."""
     source = tmp_path / "werte.csv"
     source.write_text("Zeit;Wert\n" + "".join(f"{1 + i % 28:02}.07.24 08:00:0{i % 9};{i}\n" for i in range(40)))
-    catalog = proposed(source, Wishes(key=("Wert",)))
+    catalog = proposed(source, InitOptions(key=("Wert",)))
     assert catalog.streams[0].columns[0].formats == ("d.M.yy H:mm:ss",)
     assert "2024-07" in catalog.file.read_text()
 

@@ -19,7 +19,7 @@ from warehouse.views.plans import compile_views
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from warehouse.catalog.init_options import Wishes
+    from warehouse.catalog.init_options import InitOptions
     from warehouse.catalog.model import Catalog
 
 
@@ -112,10 +112,10 @@ def test_example_or_file(tmp_path: Path) -> None:
         write_project(tmp_path, "flights", tmp_path / "x.csv")
 
 
-def proposed(source: Path, wishes: Wishes | None = None) -> Catalog:
+def proposed(source: Path, choices: InitOptions | None = None) -> Catalog:
     """Return what is proposed for a file, which must load."""
     project = source.parent / "project"
-    written = write_project(project, source=source, wishes=wishes)
+    written = write_project(project, source=source, choices=choices)
     catalog = load_catalog(project)
     assert written[1].read_bytes() == source.read_bytes()
     assert list(catalog.streams[0].landing.rglob(catalog.streams[0].files)) == written[1:]

@@ -75,7 +75,7 @@ def test_streams_share_a_folder_by_patterns(tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "scandir", lambda place: seen.append(Path(place).name) or scan(place))
         listed = {
-            each.name: [file.path for file in list_landing(each.place, each.files)]
+            each.name: [file.path for file in list_landing(each.landing_path, each.files)]
             for each in load_catalog(project.directory).streams
         }
     assert listed == {"dns": ["2026-01/dns.1.csv", "2026-01/eu/x/dns.2.csv"], "conn": ["2026-02/conn.1.csv"]}

@@ -83,7 +83,7 @@ def test_what_takes_no_longer_than_a_line_is_long(text: str) -> None:
 def test_fields() -> None:
     """By their names, in the order of their groups; others are counted too."""
     found = line_pattern(r"(?<at>\d+)(?:ms)? (\[)(?P<level>[A-Z\]]{1,5}+)\]?(?P<more>.*)")
-    assert (found.names, found.places) == (("at", "level", "more"), (1, 3, 4))
+    assert (found.names, found.group_numbers) == (("at", "level", "more"), (1, 3, 4))
     assert found.java == r"(?s)\A(?:(\d+)(?:ms)? (\[)([A-Z\]]{1,5}+)\]?(.*))\z"
     assert found.fields("12 [INFO") == {"at": "12", "level": "INFO", "more": None}
     assert found.fields("12 INFO") is None

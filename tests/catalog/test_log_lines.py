@@ -10,7 +10,7 @@ import pytest
 
 from warehouse.catalog.initialise import write_project
 from warehouse.catalog.load import load_catalog
-from warehouse.catalog.log_lines import log_of
+from warehouse.catalog.log_lines import log_format_of
 from warehouse.catalog.proposal import proposal
 from warehouse.time import parse_instant
 
@@ -78,7 +78,7 @@ def test_a_log_of_pairs_is_declared_with_its_types(tmp_path: Path) -> None:
 def test_other_files_are_left_alone(tmp_path: Path, text: str, form: str | None) -> None:
     """Tables with an equals sign or a month in them."""
     (tmp_path / "x").write_text(text)
-    found = log_of(tmp_path / "x")
+    found = log_format_of(tmp_path / "x")
     assert (found and found[0]) == form
 
 

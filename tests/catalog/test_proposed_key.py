@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from warehouse.catalog.init_options import Wishes
+from warehouse.catalog.init_options import InitOptions
 from warehouse.catalog.initialise import write_project
 from warehouse.catalog.load import load_catalog
 from warehouse.catalog.proposed_key import proposed_key
@@ -54,17 +54,17 @@ LINES = ["Host Name,seen,expires_in,until,note,price"]
 LINES += [f"h{i},2024-05-01 00:{i:02}:00,{600 + i},2024-05-01 02:{i:02}:00,n{i % 5},{i}.5" for i in range(40)]
 
 
-def wished(tmp_path: Path, **wishes: object) -> Catalog:
+def proposed_by_options(tmp_path: Path, **options: object) -> Catalog:
     """Return what is proposed for a file when a user says so."""
     source = tmp_path / "x.csv"
     source.write_text("\n".join(LINES) + "\n")
-    write_project(tmp_path / "project", source=source, wishes=Wishes(**wishes))  # type: ignore[arg-type]
+    write_project(tmp_path / "project", source=source, choices=InitOptions(**options))  # type: ignore[arg-type]
     return load_catalog(tmp_path / "project")
 
 
 def test_what_is_said_is_declared(tmp_path: Path) -> None:
     """Names of the file or of the table, whatever the case; the rest is guessed from what is left."""
-    catalog = wished(
+    catalog = proposed_by_options(
         tmp_path, key=("HOST NAME", "note"), arrival="seen", expires="expires_in", interval=MINUTE,
         columns=("host_name", "seen", "expires_in", "note"),
     )  # fmt: skip
@@ -77,7 +77,7 @@ def test_what_is_said_is_declared(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wishes", "expires"),
+    ("options", "expires"),
     [
         ({"expires": "never"}, None),
         ({"expires": "until"}, "until"),
@@ -85,14 +85,14 @@ def test_what_is_said_is_declared(tmp_path: Path) -> None:
         ({"arrival": "until - INTERVAL 1 HOUR", "expires": "until"}, "until"),
     ],
 )
-def test_ends_that_are_said(tmp_path: Path, wishes: dict[str, str], expires: str | None) -> None:
+def test_ends_that_are_said(tmp_path: Path, options: dict[str, str], expires: str | None) -> None:
     """None, a column, or an expression over the table's columns."""
-    stream = wished(tmp_path, **wishes).streams[0]
-    assert (stream.expires, stream.arrival) == (expires, wishes.get("arrival", "seen"))
+    stream = proposed_by_options(tmp_path, **options).streams[0]
+    assert (stream.expires, stream.arrival) == (expires, options.get("arrival", "seen"))
 
 
 @pytest.mark.parametrize(
-    ("wishes", "words"),
+    ("options", "words"),
     [
         ({"key": ("hots_name",)}, '--key: there is no column "hots_name". Did you mean "host_name"?'),
         ({"columns": ("seen", "nöte")}, '--columns: there is no column "nöte". Did you mean "note"?'),
@@ -102,8 +102,8 @@ def test_ends_that_are_said(tmp_path: Path, wishes: dict[str, str], expires: str
         ({"expires": "rand()"}, "--expires"),
     ],
 )
-def test_what_cannot_be_is_refused(tmp_path: Path, wishes: dict[str, object], words: str) -> None:
+def test_what_cannot_be_is_refused(tmp_path: Path, options: dict[str, object], words: str) -> None:
     """With the option and the nearest name; nothing is written."""
     with pytest.raises(UsageError, match=re.escape(words)):
-        wished(tmp_path, **wishes)
+        proposed_by_options(tmp_path, **options)
     assert not (tmp_path / "project").exists()

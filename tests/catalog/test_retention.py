@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from warehouse.catalog.drift import effective_layout
-from warehouse.catalog.retention import derived_retain, slots_dead
+from warehouse.catalog.retention import dead_updates, derived_retain
 from warehouse.layout import how_long_dead
 from warehouse.planning.keeping import keep_by_table
 from warehouse.time import DAY, HOUR
@@ -84,7 +84,7 @@ def test_a_relation_has_no_bound(tmp_path: Path) -> None:
 def test_a_row_is_gone_within_the_bound(bound: int, retain: int | None, interval: int) -> None:
     """Its slot, L - 1 updates more, retain, the next update and one interval of being late fit; one more would not."""
     kept = derived_retain(retain, [bound], interval)
-    left = slots_dead(bound, kept, interval)
+    left = dead_updates(bound, kept, interval)
     if left >= 1:
         assert left * interval + kept + interval + interval <= bound
         assert (left + 1) * interval + kept + interval + interval > bound
@@ -98,7 +98,7 @@ def test_the_default_layout_keeps_the_bound_by_itself(hours: int) -> None:
     from warehouse.layout import resolve  # noqa: PLC0415 - one use
 
     retain = derived_retain(None, [hours * HOUR], HOUR)
-    allowed = slots_dead(hours * HOUR, retain, HOUR)
+    allowed = dead_updates(hours * HOUR, retain, HOUR)
     for label in ("WK", "WKS", "MON"):
         layout = resolve(periods=24, label=label, widest=allowed)  # type: ignore[arg-type]
         assert how_long_dead(layout) + 1 <= allowed

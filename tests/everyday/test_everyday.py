@@ -11,7 +11,7 @@ import pytest
 
 from tests.everyday.made import MADE
 from warehouse import Warehouse
-from warehouse.catalog.init_options import Wishes
+from warehouse.catalog.init_options import InitOptions
 from warehouse.catalog.initialise import write_files, write_project
 from warehouse.catalog.load import load_catalog
 from warehouse.catalog.proposal import proposal
@@ -34,9 +34,9 @@ class Road:
     said: bool = False
 
     @property
-    def wishes(self) -> Wishes:
+    def choices(self) -> InitOptions:
         """The option."""
-        return Wishes(key=(self.key,)) if self.said else Wishes()
+        return InitOptions(key=(self.key,)) if self.said else InitOptions()
 
 
 MOMENT = "CAST({} AS TIMESTAMP)"
@@ -105,7 +105,7 @@ def test_ten_of_them_come_from_elsewhere() -> None:
 @pytest.mark.parametrize("name", ROADS)
 def test_what_is_proposed_is_right(tmp_path: Path, name: str) -> None:
     """Key, arrival and end, without any option."""
-    write_project(tmp_path / "project", source=landed(name, tmp_path), wishes=ROADS[name].wishes)
+    write_project(tmp_path / "project", source=landed(name, tmp_path), choices=ROADS[name].choices)
     (stream,) = load_catalog(tmp_path / "project").streams
     road = ROADS[name]
     assert (stream.search_key, stream.arrival, stream.expires) == ((road.key,), road.arrival, road.expires)
@@ -114,7 +114,7 @@ def test_what_is_proposed_is_right(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in ROADS])
 def test_the_first_probe_answers(tmp_path: Path, spark: SparkSession, name: str) -> None:
     """The update that is proposed first shows as many rows as foreseen, rejects none, and the proposed probe finds its key's."""
-    proposed = proposal(landed(name, tmp_path), ROADS[name].wishes)
+    proposed = proposal(landed(name, tmp_path), ROADS[name].choices)
     write_files(tmp_path / "project", proposed.files)
     first = proposed.first
     assert first is not None

@@ -214,7 +214,9 @@ class Project:
             assert self.spark is not None, "this update was to do without Spark"
             return self.spark
 
-        return Verbs(WriteContext(load_catalog(self.directory, readable=readable_views), session, lambda: self.clock, observer))
+        return Verbs(
+            WriteContext(load_catalog(self.directory, facts_of_views=readable_views), session, lambda: self.clock, observer)
+        )
 
     def update(self, hours: float, *, observer: Observer = nobody, **options: Any) -> UpdateReport:  # noqa: ANN401 - those of UpdateOptions
         """Move the windows to the slot of that many hours."""

@@ -21,19 +21,19 @@ _EXAMPLE = '"year(day) AS year"'
 
 @dataclass(frozen=True)
 class GroupColumn:
-    """A group's column in answers: a column of the stream, or what ``expression`` (Spark's SQL) gives."""
+    """A group's column in answers: a column of the stream, or the value of ``expression`` (Spark SQL)."""
 
     name: str
     type: SqlType
     expression: str | None = None
 
 
-def groups_of(given: Sequence[str], types: Mapping[str, SqlType | None], source: str) -> Iterator[GroupColumn | FaultError]:
-    """Yield each group of a list, or its fault.
+def groups_of(group_by: Sequence[str], types: Mapping[str, SqlType | None], source: str) -> Iterator[GroupColumn | FaultError]:
+    """Yield each group of ``group_by``, or its fault.
 
     Parameters
     ----------
-    given
+    group_by
         Names of columns, and expressions with their names.
     types
         The columns of the stream with their types; None for a type with a fault.
@@ -42,9 +42,9 @@ def groups_of(given: Sequence[str], types: Mapping[str, SqlType | None], source:
 
     """
     seen: set[str] = set()
-    for text in given:
-        own = next((name for name in types if name.lower() == text.lower()), None)
-        found = _named(text, types, source) if own is None else _column(own, types[own])
+    for text in group_by:
+        declared = next((name for name in types if name.lower() == text.lower()), None)
+        found = _named_expression(text, types, source) if declared is None else _column(declared, types[declared])
         if isinstance(found, GroupColumn):
             if found.name.lower() in seen:
                 yield FaultError(f'"{found.name}" twice', "each column once")
@@ -53,42 +53,44 @@ def groups_of(given: Sequence[str], types: Mapping[str, SqlType | None], source:
         yield found
 
 
-def _column(name: str, kind: SqlType | None) -> GroupColumn | FaultError:
-    if kind is None or isinstance(kind, Array | Struct):
-        given_type = "a type that is at fault or that only Spark can determine" if kind is None else f"type {canonical(kind)}"
+def _column(name: str, column_type: SqlType | None) -> GroupColumn | FaultError:
+    if column_type is None or isinstance(column_type, Array | Struct):
+        found = "a type that is at fault or that only Spark can determine"
         allowed = f"columns without parts; in a view's SQL, CAST(... AS ...) AS {name} says a type"
-        return FaultError(f'the column "{name}" of {given_type}', allowed if kind is None else "columns without parts")
-    return GroupColumn(name, kind)
+        if column_type is not None:
+            found, allowed = f"type {canonical(column_type)}", "columns without parts"
+        return FaultError(f'the column "{name}" of {found}', allowed)
+    return GroupColumn(name, column_type)
 
 
-def _named(text: str, types: Mapping[str, SqlType | None], source: str) -> GroupColumn | FaultError:
+def _named_expression(text: str, types: Mapping[str, SqlType | None], source: str) -> GroupColumn | FaultError:
     """Return the group of an expression ``EXPRESSION AS NAME``."""
     columns = f"a column of {source} ({', '.join(types)})"
-    cut = _cut(text)
-    if cut is None:
+    parts = _expression_and_name(text)
+    if parts is None:
         remedy = f"{columns}, or an expression of them with a name, e.g. {_EXAMPLE}"
         return FaultError(f'"{text}"', remedy, nearest(text, types))
-    expression, name = cut
+    expression, name = parts
     if any(name.lower() == column.lower() for column in types):
         return FaultError(f'the name "{name}" of an expression, which a column of {source} has', "another name")
     if is_reserved(name):
         return FaultError(f'the reserved name "{name}"', "names other than sub_index, exp_block and _*")
     if why := unusable_name(name):
         return FaultError(f'{why} in the name "{name}"', "letters, digits and underscores")
-    kind = type_of(expression, types)
-    for fault in expression_faults(expression, types, ts=False, gives=kind or AtomicType("string")):
-        if kind is not None or "which gives" not in fault.found:
+    column_type = type_of(expression, types)
+    for fault in expression_faults(expression, types, allows_ts=False, result_type=column_type or AtomicType("string")):
+        if column_type is not None or "which gives" not in fault.found:
             return fault
-    if not isinstance(kind, AtomicType | Decimal):
+    if not isinstance(column_type, AtomicType | Decimal):
         remedy = f"an expression whose type is written, e.g. CAST({expression} AS int) AS {name}"
         return FaultError(f'"{expression}", whose type is not known', remedy)
-    return GroupColumn(name, kind, expression)
+    return GroupColumn(name, column_type, expression)
 
 
-def _cut(text: str) -> tuple[str, str] | None:
+def _expression_and_name(text: str) -> tuple[str, str] | None:
     """Return the text of an expression, and its name (None if it has no name).
 
-    >>> _cut("year(day) AS y"), _cut("day")
+    >>> _expression_and_name("year(day) AS y"), _expression_and_name("day")
     (('year(day)', 'y'), None)
     """
     import sqlglot  # noqa: PLC0415 - it takes time to import, and most warehouses have no aggregate
@@ -98,7 +100,7 @@ def _cut(text: str) -> tuple[str, str] | None:
         tokens = sqlglot.tokenize(text, read="spark")
     except SqlglotError:
         return None
-    least = 3
-    if len(tokens) < least or tokens[-2].text.lower() != "as" or tokens[-1].token_type.name == "STRING":
+    fewest_tokens = 3
+    if len(tokens) < fewest_tokens or tokens[-2].text.lower() != "as" or tokens[-1].token_type.name == "STRING":
         return None
     return text[: tokens[-2].start].strip(), tokens[-1].text

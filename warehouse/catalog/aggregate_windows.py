@@ -1,4 +1,4 @@
-"""``windows`` and ``every`` of an aggregate: lengths of windows, of a join one for each input, and when they are due."""
+"""``windows`` and ``every`` of an aggregate: the lengths of windows (for a join one of each input), and when answers are due."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from warehouse.catalog.config import AggregateSection
-    from warehouse.catalog.view_facts import ReadView
+    from warehouse.catalog.view_facts import ViewFacts
 
 __all__ = ["longest_length", "part_fault", "parts_of", "windows_of"]
 
@@ -30,8 +30,8 @@ def windows_of(section: AggregateSection, interval: int) -> Iterator[Window | tu
     faults = [(key, text) for key, text, length in given if length <= 0 or length % interval]
     for key, text in faults:
         yield key, FaultError(f'"{text}"', f"multiples of update_interval = {as_duration(interval)}")
-    for place, window in enumerate(windows if not faults else ()):
-        _, period = periods[place if len(periods) > 1 else 0]
+    for number, window in enumerate(windows if not faults else ()):
+        _, period = periods[number if len(periods) > 1 else 0]
         slots = [length // interval for _, length in window]
         parts = (slots[0], slots[1]) if len(slots) > 1 else None
         yield Window(", ".join(text for text, _ in window), min(slots), period // interval, parts)
@@ -42,16 +42,16 @@ def longest_length(section: AggregateSection) -> int:
     return max((length for window in section.windows for _, length in window), default=0)
 
 
-def parts_of(section: AggregateSection, view: ReadView | None) -> tuple[str, str] | None:
-    """Return the columns that say when both parts of a result arrived, if a window has a length for each of the inputs."""
+def parts_of(section: AggregateSection, view: ViewFacts | None) -> tuple[str, str] | None:
+    """Return the columns with the arrival times of both parts of a result, if a window has a length for each input; else None."""
     if view is None or view.parts is None or all(len(window) == 1 for window in section.windows):
         return None
     (_, first), (_, second) = view.parts
     return None if first is None or second is None else (first, second)
 
 
-def part_fault(section: AggregateSection, view: ReadView | None) -> FaultError | None:
-    """Return why windows cannot have a length for each input of a join; None if no window has, or all can."""
+def part_fault(section: AggregateSection, view: ViewFacts | None) -> FaultError | None:
+    """Return a fault if a window has a length for each input of a join and cannot have it; None otherwise."""
     pair = next((window for window in section.windows if len(window) > 1), None)
     if pair is None or (parts_of(section, view) is not None and section.over == "live"):
         return None

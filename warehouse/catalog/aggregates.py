@@ -22,9 +22,9 @@ from warehouse.layout.columns import is_reserved
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from warehouse.catalog.checks import Draft
+    from warehouse.catalog.checks import StreamDraft
     from warehouse.catalog.config import AggregateSection
-    from warehouse.catalog.view_facts import ReadView
+    from warehouse.catalog.view_facts import ViewFacts
 
 __all__ = ["AggregateDraft", "definition_of"]
 
@@ -49,18 +49,18 @@ class AggregateDraft:
 
     section: AggregateSection
     faulty: frozenset[str]
-    streams: Mapping[str, Draft]
+    streams: Mapping[str, StreamDraft]
     kinds: Mapping[str, str]
     interval: int | None
-    views: Mapping[str, ReadView] = field(default_factory=dict)
+    views: Mapping[str, ViewFacts] = field(default_factory=dict)
 
     @property
-    def stream(self) -> Draft | None:
+    def stream(self) -> StreamDraft | None:
         """The stream that it reads, if there is one."""
         return self.streams.get(self.section.source or "")
 
     @property
-    def view(self) -> ReadView | None:
+    def view(self) -> ViewFacts | None:
         """The view that it reads, if there is one."""
         return self.views.get(self.section.source or "")
 
@@ -144,8 +144,8 @@ def _source(draft: AggregateDraft) -> _Faults:
             yield "from", FaultError(f'"{name}", {article} {kind}', listed)
 
 
-def _view_faults(draft: AggregateDraft, name: str, view: ReadView) -> _Faults:
-    """Yield why a view cannot be read, or its arrivals cannot be counted."""
+def _view_faults(draft: AggregateDraft, name: str, view: ViewFacts) -> _Faults:
+    """Yield a fault if a view cannot be read, or its arrivals cannot be counted."""
     if view.unreadable is not None:
         found, allowed = view.unreadable
         yield "from", FaultError(f'the view "{name}", {found}', allowed)
@@ -181,7 +181,7 @@ def _valid_groups(draft: AggregateDraft) -> dict[str, SqlType]:
 
 def _where(draft: AggregateDraft) -> _Faults:
     if draft.section.where is not None:
-        for fault in expression_faults(draft.section.where, draft.types, ts=False, gives=AtomicType("boolean")):
+        for fault in expression_faults(draft.section.where, draft.types, allows_ts=False, result_type=AtomicType("boolean")):
             yield "where", fault
 
 
@@ -293,7 +293,7 @@ def _value(draft: AggregateDraft, name: str, text: str) -> Value:
 
 
 def _error(draft: AggregateDraft, values: Sequence[Value]) -> _Faults:
-    """Yield the faults of `error`, and the names that are taken by the bounds of estimates."""
+    """Yield the faults of `error`, and of names that the bounds of estimates already have."""
     if draft.section.error is None:
         return
     if values and all(value.size is None for value in values):
@@ -307,7 +307,7 @@ def _error(draft: AggregateDraft, values: Sequence[Value]) -> _Faults:
 
 
 def _parts(draft: AggregateDraft) -> _Faults:
-    """Yield why windows cannot have a length for each input of a join."""
+    """Yield a fault if windows cannot have a length for each input of a join."""
     fault = part_fault(draft.section, draft.view)
     if fault is not None:
         yield "windows", fault
@@ -341,7 +341,7 @@ def _search_key(draft: AggregateDraft) -> _Faults:
 
 
 def _erasure(draft: AggregateDraft, shows_values: bool) -> _Faults:
-    """Yield that values of rows are there for longer than their stream lets the rows exist.
+    """Yield a fault if answers or windows show values of rows for longer than their stream lets rows exist.
 
     Answers without such values may stay. A synopsis may have extremes for other aggregates, so windows are bounded all the same.
     """

@@ -1,4 +1,4 @@
-"""The settings that ``options`` and ``[spark]`` may have, and why they may not set the others."""
+"""The settings that ``options`` and ``[spark]`` may have, and the reasons against the others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ from warehouse.catalog.spelling import FaultError, as_written, nearest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["headerless_fault", "multiline_fault", "names_of", "option_fault", "spark_fault", "twofold_options", "value_fault"]
+__all__ = [
+    "declared_field_names",
+    "duplicate_options",
+    "headerless_fault",
+    "multiline_fault",
+    "option_fault",
+    "spark_fault",
+    "value_fault",
+]
 
 _OPTIONS: dict[str, tuple[str, ...]] = {
     "csv": (
@@ -58,14 +66,14 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
     "text": ("dateFormat", "decimal", "nullValue", "pattern", "timestampFormat"),
     "zeek": (),
 }
-_TYPED_HERE = "not this one: the warehouse converts text as SQL casts do, and rejects the row that fails"
+_WAREHOUSE_CONVERTS = "not this one: the warehouse converts text as SQL casts do, and rejects the row that fails"
 _DECLARED = "not this one: [streams.NAME.columns] declares names and types"
 _ONE_LINE = "not this one: a record is a line, and a rejected row is named by its number"
-_OF_CSV = "not this one, which is of CSV and JSON"
-_OVER_LINES = (("multiline", "csv"), ("multiline", "json"))
+_ONLY_CSV_AND_JSON = "not this one, which is of CSV and JSON"
+_MULTILINE_FORMATS = (("multiline", "csv"), ("multiline", "json"))
 _LISTED = "not this one: `landing` and `files` say which files are loaded, each once"
 _UNREADABLE = "not this one: an unreadable file is reported and not loaded, never skipped in silence"
-_OWNED_OPTIONS = {
+_REFUSED_OPTIONS = {
     "header": 'not this one: columns are matched by the names in the header; names = "a,b,c" names those of files without one',
     "enforceSchema": "not this one: columns are matched by the names in the header",
     "schema": _DECLARED,
@@ -81,7 +89,7 @@ _OWNED_OPTIONS = {
     "mode": "not this one: a record that does not fit is a rejected row (`stream-wh rejected NAME`)",
     "columnNameOfCorruptRecord": "not this one: rejected rows keep their text (`stream-wh rejected NAME`)",
     "timeZone": "the key `timezone` of the stream",
-    "multiLine": _OF_CSV,
+    "multiLine": _ONLY_CSV_AND_JSON,
     "lineSep": _ONE_LINE,
     "compression": "not this one: a name that ends in .gz is a compressed file",
     "pathGlobFilter": _LISTED,
@@ -91,14 +99,14 @@ _OWNED_OPTIONS = {
     "basePath": _LISTED,
     "ignoreCorruptFiles": _UNREADABLE,
     "ignoreMissingFiles": _UNREADABLE,
-    "nanValue": _TYPED_HERE,
-    "positiveInf": _TYPED_HERE,
-    "negativeInf": _TYPED_HERE,
-    "enableDateTimeParsingFallback": _TYPED_HERE,
+    "nanValue": _WAREHOUSE_CONVERTS,
+    "positiveInf": _WAREHOUSE_CONVERTS,
+    "negativeInf": _WAREHOUSE_CONVERTS,
+    "enableDateTimeParsingFallback": _WAREHOUSE_CONVERTS,
     "timestampNTZFormat": "timestampFormat",
 }
 _ALIASES = {"sep": "delimiter", "charset": "encoding"}
-_ONE_SIGN = frozenset({"quote", "escape", "comment", "chartoescapequoteescaping"})
+_ONE_CHARACTER = frozenset({"quote", "escape", "comment", "chartoescapequoteescaping"})
 _OTHER_QUOTES = ("charToEscapeQuoteEscaping", "unescapedQuoteHandling")
 _DECIMAL_SIGNS = (",", ".")
 _COUNTS = frozenset({"maxcolumns", "maxcharspercolumn"})
@@ -106,7 +114,7 @@ _COUNT = re.compile(r"[1-9][0-9]{0,8}")
 _YEAR = re.compile("[12][0-9]{3}")
 _BREAKS = frozenset("\n\r")
 
-_OWNED_SPARK = (
+_REFUSED_SPARK = (
     ("spark.sql.session.timeZone", "not this one: sessions are UTC, text without an offset is read in `timezone`"),
     ("spark.sql.timestampType", "not this one: timestamps are instants"),
     ("spark.sql.ansi.", "not this one: expressions mean the same everywhere, a row they fail on is rejected"),
@@ -131,19 +139,19 @@ _OWNED_SPARK = (
 
 
 def option_fault(name: str, format_: str | None) -> FaultError | None:
-    """Return why a reader option cannot be given, or None; Spark ignores the case of option names.
+    """Return why a stream cannot have a reader option, or None; Spark ignores the case of option names.
 
     Parameters
     ----------
     name
         The option as written.
     format_
-        The stream's format; ``None`` when that is itself at fault.
+        The stream's format; None if it has a fault.
 
     """
-    owned = {each.lower(): reason for each, reason in _OWNED_OPTIONS.items()}
-    if name.lower() in owned and (name.lower(), format_) not in _OVER_LINES:
-        return FaultError(f'the option "{name}"', owned[name.lower()])
+    refused = {each.lower(): reason for each, reason in _REFUSED_OPTIONS.items()}
+    if name.lower() in refused and (name.lower(), format_) not in _MULTILINE_FORMATS:
+        return FaultError(f'the option "{name}"', refused[name.lower()])
     formats = [format_] if format_ in _OPTIONS else list(_OPTIONS)
     allowed = tuple(each for known in formats for each in _OPTIONS[known])
     if name.lower() in (each.lower() for each in allowed):
@@ -154,32 +162,32 @@ def option_fault(name: str, format_: str | None) -> FaultError | None:
 
 def value_fault(name: str, value: str) -> FaultError | None:
     """Return why a reader option cannot have this value, or None; only Spark can check patterns of times."""
-    meant = _ALIASES.get(name.lower(), name.lower())
-    if meant == "delimiter" and (not value or _BREAKS.intersection(value)):
+    canonical_name = _ALIASES.get(name.lower(), name.lower())
+    if canonical_name == "delimiter" and (not value or _BREAKS.intersection(value)):
         return FaultError(as_written(value), "one character or several, without a line break")
-    if meant in _ONE_SIGN and (len(value) > 1 or _BREAKS.intersection(value)):
+    if canonical_name in _ONE_CHARACTER and (len(value) > 1 or _BREAKS.intersection(value)):
         return FaultError(as_written(value), "one character, or none")
-    if meant == "encoding":
+    if canonical_name == "encoding":
         return encoding_fault(value)
-    if meant == "decimal" and value not in _DECIMAL_SIGNS:
+    if canonical_name == "decimal" and value not in _DECIMAL_SIGNS:
         return FaultError(as_written(value), '"," where numbers are written 1.234,5, or "." (the default)')
-    if meant == "names":
+    if canonical_name == "names":
         return _names_fault(value)
-    if meant == "pattern":
+    if canonical_name == "pattern":
         return pattern_fault(value)
-    if meant == "year" and not _YEAR.fullmatch(value):
+    if canonical_name == "year" and not _YEAR.fullmatch(value):
         return FaultError(as_written(value), 'the year of lines that say none, such as "2026"')
-    if meant == "multiline" and value.lower() not in ("true", "false"):
+    if canonical_name == "multiline" and value.lower() not in ("true", "false"):
         return FaultError(as_written(value), "true where a text in quotes, or a JSON object, may go over several lines, or false")
-    if meant in _COUNTS and not (_COUNT.fullmatch(value) or (meant, value) == ("maxcharspercolumn", "-1")):
+    if canonical_name in _COUNTS and not (_COUNT.fullmatch(value) or (canonical_name, value) == ("maxcharspercolumn", "-1")):
         return FaultError(as_written(value), "a whole number from 1")
     return None
 
 
-def names_of(options: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+def declared_field_names(options: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     """Return the names of the fields of files without a header, from the option ``names``; an empty tuple if files have a header.
 
-    >>> names_of([("delimiter", ";"), ("names", "at, host")])
+    >>> declared_field_names([("delimiter", ";"), ("names", "at, host")])
     ('at', 'host')
     """
     listed = next((value for key, value in options if key.lower() == "names"), "")
@@ -187,16 +195,16 @@ def names_of(options: Iterable[tuple[str, str]]) -> tuple[str, ...]:
 
 
 def headerless_fault(options: Iterable[tuple[str, str]]) -> FaultError | None:
-    """Return why files of these options cannot do without a header: in UTF-16 the mark at the beginning would be a value."""
+    """Return a fault if files with these options need a header: in UTF-16 the byte order mark would be a part of a value."""
     given = list(options)
     wide = any(_ALIASES.get(key.lower(), key.lower()) == "encoding" and is_wide(value) for key, value in given)
-    if not names_of(given) or not wide:
+    if not declared_field_names(given) or not wide:
         return None
     return FaultError("names with an encoding of UTF-16", "names of files in UTF-8, or a header in each file")
 
 
 def multiline_fault(options: Iterable[tuple[str, str]]) -> FaultError | None:
-    """Return why records of these options cannot go over several lines: another reading of quotes would end them elsewhere."""
+    """Return a fault if records with these options cannot have several lines: other rules for quotes would end them elsewhere."""
     given = {key.lower(): value for key, value in options}
     other = next((name for name in _OTHER_QUOTES if name.lower() in given), None)
     if given.get("multiline", "").lower() != "true" or other is None:
@@ -205,29 +213,29 @@ def multiline_fault(options: Iterable[tuple[str, str]]) -> FaultError | None:
 
 
 def _names_fault(value: str) -> FaultError | None:
-    names = names_of([("names", value)])
-    double = next((name for name in names if names.count(name) > 1), None)
-    if not names or not all(names) or double is not None:
-        found = f'"{double}" twice in names' if double else as_written(value)
+    names = declared_field_names([("names", value)])
+    repeated = next((name for name in names if names.count(name) > 1), None)
+    if not names or not all(names) or repeated is not None:
+        found = f'"{repeated}" twice in names' if repeated else as_written(value)
         return FaultError(found, 'the names of all fields in their order, each once, such as names = "at,host,status"')
     return None
 
 
-def twofold_options(names: Iterable[str]) -> Iterator[FaultError]:
-    """Yield a fault for each option that is given in two spellings, since one would silently win."""
+def duplicate_options(names: Iterable[str]) -> Iterator[FaultError]:
+    """Yield a fault for each option that is given in two spellings: one of them would silently be ignored."""
     first: dict[str, str] = {}
     for name in names:
-        meant = _ALIASES.get(name.lower(), name.lower())
-        if meant in first:
-            yield FaultError(f'"{first[meant]}" and "{name}", which are the same option', "one of them")
-        first.setdefault(meant, name)
+        canonical_name = _ALIASES.get(name.lower(), name.lower())
+        if canonical_name in first:
+            yield FaultError(f'"{first[canonical_name]}" and "{name}", which are the same option', "one of them")
+        first.setdefault(canonical_name, name)
 
 
 def spark_fault(key: str) -> FaultError | None:
-    """Return why a Spark setting cannot be given, or None."""
+    """Return why the user cannot declare a Spark setting, or None."""
     if not key.startswith("spark."):
         return FaultError(f'"{key}"', 'names of Spark settings, which begin with "spark."', f"spark.{key}")
-    for beginning, reason in _OWNED_SPARK:
+    for beginning, reason in _REFUSED_SPARK:
         if key.startswith(beginning):
             return FaultError(f'"{key}"', reason) if reason else None
     return None

@@ -14,10 +14,10 @@ from warehouse.catalog.spelling import FaultError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["EXPIRED_AT", "archive_name", "taken_names"]
+__all__ = ["EXPIRED_AT", "archive_name", "archive_name_faults"]
 
 EXPIRED_AT = "expired_at"
-"""The column of an archive that a stream has not: when the row expired."""
+"""The column that an archive has in addition to the columns of its stream: the time at which the row expired."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
@@ -30,11 +30,11 @@ def archive_name(stream: str) -> str:
     return f"{stream}_archive"
 
 
-def taken_names(archived: Sequence[str], names: Sequence[str]) -> Iterator[tuple[str, FaultError]]:
-    """Yield each stream whose archive cannot have its name: something declared has it, or it is too long."""
+def archive_name_faults(archived: Sequence[str], names: Sequence[str]) -> Iterator[tuple[str, FaultError]]:
+    """Yield each stream whose archive cannot have its name: a declared table has this name, or it is too long."""
     for name in archived:
-        own = archive_name(name)
-        if own in names:
-            yield name, FaultError(f'"archive", whose table "{own}" is declared', "another name for one of them")
-        elif not _NAME.fullmatch(own):
-            yield name, FaultError(f'"archive", whose table would be "{own}"', "a stream's name of at most 55 letters")
+        archive = archive_name(name)
+        if archive in names:
+            yield name, FaultError(f'"archive", whose table "{archive}" is declared', "another name for one of them")
+        elif not _NAME.fullmatch(archive):
+            yield name, FaultError(f'"archive", whose table would be "{archive}"', "a stream's name of at most 55 letters")

@@ -15,37 +15,37 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
 
-from warehouse.catalog.avro_schemas import arrow_schema, has_choice, without_meaning
+from warehouse.catalog.avro_schemas import arrow_schema, has_union, without_logical_types
 from warehouse.errors import PlatformError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["LARGEST_BLOCK", "AvroFile", "Block", "avro_batches", "avro_schema", "is_avro", "opened_avro"]
+__all__ = ["LARGEST_BLOCK", "AvroFile", "Block", "avro_batches", "avro_schema", "is_avro", "open_avro"]
 
 LARGEST_BLOCK = 256 << 20
 """Bytes that a block may hold: a task reads it at once."""
 _MAGIC = b"Obj\x01"
-_MARKER = 16
-_ROWS_AT_ONCE = 1024
+_MARKER_BYTES = 16
+_ROWS_PER_BATCH = 1024
 _CODECS = ("null", "deflate", "snappy", "zstandard", "bzip2", "xz")
-_LONGEST_NUMBER = 10
-_CHECKSUM = 4
+_MOST_NUMBER_BYTES = 10
+_CHECKSUM_BYTES = 4
 
 
 def is_avro(beginning: bytes) -> bool:
-    """Whether a file that begins so is one of Avro."""
+    """Whether a file with this beginning is an Avro file."""
     return beginning.startswith(_MAGIC)
 
 
 @dataclass(frozen=True)
 class Block:
-    """A block of a file: its number from 1, how many records it says it has, and where its bytes are."""
+    """A block of a file: its number from 1, the number of records that it declares, and the place of its bytes in the file."""
 
     number: int
     count: int
-    place: int
+    offset: int
     length: int
 
 
@@ -57,7 +57,7 @@ class AvroFile:
     schema: Any
     codec: str
     marker: bytes
-    begin: int
+    first_block: int
 
     def blocks(self) -> Iterator[Block]:
         """Yield the blocks, without reading them.
@@ -69,21 +69,21 @@ class AvroFile:
 
         """
         size = os.fstat(self.raw.fileno()).st_size
-        place, number = self.begin, 0
-        while place < size:
+        offset, number = self.first_block, 0
+        while offset < size:
             number += 1
-            self.raw.seek(place)
+            self.raw.seek(offset)
             count, length = _number(self.raw, number), _number(self.raw, number)
-            place = self.raw.tell()
+            offset = self.raw.tell()
             if count < 0 or length < 0:
                 raise ValueError(f"the beginning of its block {number} is damaged")
-            if place + length + _MARKER > size:
+            if offset + length + _MARKER_BYTES > size:
                 raise ValueError(f"it ends within its block {number}: it is cut")
-            self.raw.seek(place + length)
-            if self.raw.read(_MARKER) != self.marker:
+            self.raw.seek(offset + length)
+            if self.raw.read(_MARKER_BYTES) != self.marker:
                 raise ValueError(f"its block {number} is damaged: the marker behind it is another")
-            yield Block(number, count, place, length)
-            place += length + _MARKER
+            yield Block(number, count, offset, length)
+            offset += length + _MARKER_BYTES
 
     def content(self, block: Block) -> bytes:
         """Return the decompressed content of a block.
@@ -94,7 +94,7 @@ class AvroFile:
             When it is damaged, or its content is larger than the bound.
 
         """
-        self.raw.seek(block.place)
+        self.raw.seek(block.offset)
         try:
             content = _decompressed(self.raw.read(block.length), self.codec)
         except (OSError, EOFError, zlib.error, lzma.LZMAError, ValueError) as error:
@@ -107,7 +107,7 @@ class AvroFile:
         return content
 
     def records(self, block: Block, content: bytes, schema: Any) -> Iterator[Any]:  # noqa: ANN401 - of Avro
-        """Yield the records of a block, read by ``schema``: that of the file, without some meanings.
+        """Yield the records of a block. ``schema`` is the file's schema, perhaps without some logical types.
 
         Raises
         ------
@@ -115,7 +115,7 @@ class AvroFile:
             When the block is damaged.
 
         """
-        stream, library = io.BytesIO(content), _library()
+        stream, library = io.BytesIO(content), _fastavro()
         parsed = library.parse_schema(schema)
         try:
             for _ in range(block.count):
@@ -126,18 +126,18 @@ class AvroFile:
             raise ValueError(f"its block {block.number} is damaged: it holds more than its {block.count} records")
 
 
-def opened_avro(raw: IO[bytes]) -> AvroFile:
-    """Return a file that is open at its beginning.
+def open_avro(raw: IO[bytes]) -> AvroFile:
+    """Return the Avro file that is open at its beginning.
 
     Raises
     ------
     PlatformError
         When the library is not installed.
     ValueError
-        When it is no such file, or Spark cannot read it.
+        When it is no Avro file, or Spark cannot read it.
 
     """
-    read = _library()
+    read = _fastavro()
     try:
         file = read.reader(raw)
         schema, codec = file.writer_schema, file.codec
@@ -145,55 +145,57 @@ def opened_avro(raw: IO[bytes]) -> AvroFile:
         raise ValueError(f"it is no file of Avro, or cut ({type(error).__name__} {error})") from error
     if codec not in _CODECS:
         raise ValueError(f"its codec is {codec}, which is none of {', '.join(_CODECS)}")
-    begin = raw.tell()
-    raw.seek(begin - _MARKER)
-    return AvroFile(raw, schema, codec, raw.read(_MARKER), begin)
+    first_block = raw.tell()
+    raw.seek(first_block - _MARKER_BYTES)
+    return AvroFile(raw, schema, codec, raw.read(_MARKER_BYTES), first_block)
 
 
 def avro_schema(path: Path) -> Any:  # noqa: ANN401 - Arrow's
-    """Return the schema of a file as Arrow's, with that of Avro in its metadata.
+    """Return the Arrow schema of a file, with the Avro schema in its metadata.
 
     Raises
     ------
     PlatformError, ValueError, OSError
-        As :func:`opened_avro`; also when Spark reads no such schema, or the file cannot be read.
+        As :func:`open_avro`; also when Spark reads no such schema, or the file cannot be read.
 
     """
     import json  # noqa: PLC0415 - only Avro landings need it
 
     with path.open("rb") as raw:
-        written = opened_avro(raw).schema
+        written = open_avro(raw).schema
     return arrow_schema(written).with_metadata({"avro": json.dumps(written, sort_keys=True)})
 
 
 def avro_batches(path: Path, columns: tuple[str, ...] | None = None) -> Iterator[Any]:
-    """Yield the rows of a file as small batches of Arrow, all columns or some; a value of several types is None.
+    """Yield the rows of a file as small Arrow batches, all columns or some; a value of a union of several types is None.
 
     Raises
     ------
     PlatformError, ValueError, OSError
-        As of :func:`avro_schema`; also when a block is damaged.
+        As :func:`avro_schema`; also when a block is damaged.
 
     """
     import pyarrow as pa  # noqa: PLC0415 - only Avro landings need it
 
     with path.open("rb") as raw:
-        file = opened_avro(raw)
+        file = open_avro(raw)
         whole = arrow_schema(file.schema)
-        unsure = {field.name for field in whole if has_choice(field.type)}
-        kept = [field for field in whole if columns is None or field.name in columns]
-        schema, read_by = pa.schema(kept), without_meaning(file.schema, ("decimal",))
+        unions = {field.name for field in whole if has_union(field.type)}
+        chosen = [field for field in whole if columns is None or field.name in columns]
+        schema, read_by = pa.schema(chosen), without_logical_types(file.schema, ("decimal",))
         for block in file.blocks():
             records = file.records(block, file.content(block), read_by)
-            while rows := list(islice(records, _ROWS_AT_ONCE)):
-                fitted = [
-                    pa.array([None if field.name in unsure else _fitted(row[field.name], field.type) for row in rows], field.type)
-                    for field in kept
+            while rows := list(islice(records, _ROWS_PER_BATCH)):
+                columns_of_rows = [
+                    pa.array(
+                        [None if field.name in unions else _arrow_value(row[field.name], field.type) for row in rows], field.type
+                    )
+                    for field in chosen
                 ]
-                yield pa.RecordBatch.from_arrays(fitted, schema=schema)
+                yield pa.RecordBatch.from_arrays(columns_of_rows, schema=schema)
 
 
-def _library() -> Any:  # noqa: ANN401 - an extra, not installed where types are checked
+def _fastavro() -> Any:  # noqa: ANN401 - an extra, not installed where types are checked
     try:
         import fastavro  # noqa: PLC0415 - other formats do without
     except ImportError as error:
@@ -201,17 +203,17 @@ def _library() -> Any:  # noqa: ANN401 - an extra, not installed where types are
     return fastavro
 
 
-def _fitted(value: Any, kind: Any) -> Any:  # noqa: ANN401 - any value, and a type of Arrow
-    """Return a value as Arrow takes it: a map as its pairs."""
+def _arrow_value(value: Any, kind: Any) -> Any:  # noqa: ANN401 - any value, and a type of Arrow
+    """Return a value in the form that Arrow accepts: a map as its pairs."""
     import pyarrow.types as at  # noqa: PLC0415 - as above
 
     if value is None or not at.is_nested(kind):
         return value
     if at.is_map(kind):
-        return [(key, _fitted(each, kind.item_type)) for key, each in value.items()]
+        return [(key, _arrow_value(each, kind.item_type)) for key, each in value.items()]
     if at.is_struct(kind):
-        return {field.name: _fitted(value[field.name], field.type) for field in kind}
-    return [_fitted(each, kind.value_type) for each in value]
+        return {field.name: _arrow_value(value[field.name], field.type) for field in kind}
+    return [_arrow_value(each, kind.value_type) for each in value]
 
 
 def _number(raw: IO[bytes], block: int) -> int:
@@ -228,11 +230,11 @@ def _number(raw: IO[bytes], block: int) -> int:
 def _unsigned(raw: IO[bytes]) -> int:
     """Return the next number, whose bytes have seven bits each."""
     found = 0
-    for place in range(_LONGEST_NUMBER):
+    for number in range(_MOST_NUMBER_BYTES):
         byte = raw.read(1)
         if not byte:
             raise EOFError("it ends within a number")
-        found |= (byte[0] & 0x7F) << (7 * place)
+        found |= (byte[0] & 0x7F) << (7 * number)
         if not byte[0] & 0x80:
             return found
     raise ValueError("a number has too many bytes")
@@ -244,7 +246,7 @@ def _decompressed(data: bytes, codec: str) -> bytes:
     if codec == "null":
         return data
     if codec in ("snappy", "zstandard"):
-        return _by_arrow(data, codec, most)
+        return _decompressed_by_arrow(data, codec, most)
     opened: Any = {"deflate": lambda: zlib.decompressobj(-15), "bzip2": bz2.BZ2Decompressor, "xz": lzma.LZMADecompressor}[codec]()
     content: bytes = opened.decompress(data, most)
     if len(content) < most and not opened.eof:
@@ -252,7 +254,7 @@ def _decompressed(data: bytes, codec: str) -> bytes:
     return content
 
 
-def _by_arrow(data: bytes, codec: str, most: int) -> bytes:
+def _decompressed_by_arrow(data: bytes, codec: str, most: int) -> bytes:
     import pyarrow as pa  # noqa: PLC0415 - as above
 
     if codec == "zstandard":
@@ -260,7 +262,7 @@ def _by_arrow(data: bytes, codec: str, most: int) -> bytes:
     length = _unsigned(io.BytesIO(data))
     if length >= most:
         return bytes(most)
-    content = bytes(pa.decompress(data[:-_CHECKSUM], length, codec="snappy"))
-    if zlib.crc32(content).to_bytes(_CHECKSUM, "big") != data[-_CHECKSUM:]:
+    content = bytes(pa.decompress(data[:-_CHECKSUM_BYTES], length, codec="snappy"))
+    if zlib.crc32(content).to_bytes(_CHECKSUM_BYTES, "big") != data[-_CHECKSUM_BYTES:]:
         raise ValueError("its checksum is another")
     return content

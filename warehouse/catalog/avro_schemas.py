@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["arrow_schema", "has_choice", "without_meaning"]
+__all__ = ["arrow_schema", "has_union", "without_logical_types"]
 
 _MOST_DIGITS = 38
 _MOST_PARTS = 10_000
-"""Types in a schema, each counted wherever its name stands: of records of records twice, a few lines make any number."""
-_CHOICE = b"choice"
+"""Upper bound of the types in a schema. A named type counts at each use, since a few lines can use a name any number of times."""
+_UNION = b"choice"
 """Marks the fields of a union of several types."""
 _NAMED = ("record", "error", "enum", "fixed")
 _WIDER = {frozenset({"int", "long"}): "long", frozenset({"float", "double"}): "double"}
@@ -47,28 +47,28 @@ def _branches(union: list[Any]) -> list[Any]:
     return [each for each in union if _kind(each) != "null"]
 
 
-def has_choice(kind: Any) -> bool:  # noqa: ANN401 - of Arrow
-    """Whether values of a type that :func:`arrow_schema` gives are of several types, or hold such."""
+def has_union(kind: Any) -> bool:  # noqa: ANN401 - of Arrow
+    """Whether a type of :func:`arrow_schema` is, or contains, a union of several types."""
     import pyarrow.types as at  # noqa: PLC0415 - only Avro landings need it
 
     if not at.is_nested(kind):
         return False
-    inner = [kind.field(place) for place in range(kind.num_fields)]
-    return any(_CHOICE in (each.metadata or {}) or has_choice(each.type) for each in inner)
+    inner = [kind.field(number) for number in range(kind.num_fields)]
+    return any(_UNION in (each.metadata or {}) or has_union(each.type) for each in inner)
 
 
-def without_meaning(schema: Any, kept: tuple[str, ...] = ()) -> Any:  # noqa: ANN401 - of Avro
-    """Return a schema that reads values as they are stored: times are numbers. Logical types in ``kept`` stay."""
+def without_logical_types(schema: Any, kept: tuple[str, ...] = ()) -> Any:  # noqa: ANN401 - of Avro
+    """Return a schema without its logical types except those in ``kept``, so that, for example, times are read as numbers."""
     match schema:
         case list():
-            return [without_meaning(each, kept) for each in schema]
+            return [without_logical_types(each, kept) for each in schema]
         case dict():
             left = {key: value for key, value in schema.items() if key != "logicalType" or value in kept}
             for key in ("items", "values", "type"):
                 if isinstance(left.get(key), (dict, list)):
-                    left[key] = without_meaning(left[key], kept)
+                    left[key] = without_logical_types(left[key], kept)
             if "fields" in left:
-                left["fields"] = [{**each, "type": without_meaning(each["type"], kept)} for each in left["fields"]]
+                left["fields"] = [{**each, "type": without_logical_types(each["type"], kept)} for each in left["fields"]]
             return left
     return schema
 
@@ -80,11 +80,11 @@ def _kind(schema: Any) -> str:  # noqa: ANN401 - of Avro
 
 
 class _Types:
-    """The types of one file: the named types so far, and the types around the current one."""
+    """Translates the types of one file; it knows the named types so far, and the records that the current type is inside."""
 
     def __init__(self) -> None:
         self._named: dict[str, Any] = {}
-        self._within: list[str] = []
+        self._open_records: list[str] = []
         self._parts = 0
 
     def fields(self, record: Mapping[str, Any]) -> Any:  # noqa: ANN401 - fields of Arrow
@@ -99,11 +99,11 @@ class _Types:
         import pyarrow as pa  # noqa: PLC0415 - as above
 
         name = str(record["name"])
-        if name in self._within:
+        if name in self._open_records:
             raise ValueError(f"its record {name} holds itself, of which Spark makes no column")
-        self._within.append(name)
+        self._open_records.append(name)
         found = [pa.field(each["name"], self._type(each["type"])) for each in record["fields"]]
-        self._within.pop()
+        self._open_records.pop()
         return found
 
     def _type(self, schema: Any) -> Any:  # noqa: ANN401 - of Avro, and of Arrow
@@ -124,7 +124,7 @@ class _Types:
                 return pa.struct(self.fields(schema))
             case "array":
                 items = self._type(schema["items"])
-                if _takes_nothing(items):
+                if _takes_no_bytes(items):
                     raise ValueError("it has an array of values that take no bytes, of which a few bytes could hold any number")
                 return pa.list_(items)
             case "map":
@@ -148,13 +148,13 @@ class _Types:
         kinds = [self._type(each) for each in inner]
         if len(kinds) == 1:
             return kinds[0]
-        return pa.struct([pa.field(f"member{place}", kind, metadata={_CHOICE: b""}) for place, kind in enumerate(kinds)])
+        return pa.struct([pa.field(f"member{number}", kind, metadata={_UNION: b""}) for number, kind in enumerate(kinds)])
 
 
-def _takes_nothing(kind: Any) -> bool:  # noqa: ANN401 - of Arrow
+def _takes_no_bytes(kind: Any) -> bool:  # noqa: ANN401 - of Arrow
     import pyarrow.types as at  # noqa: PLC0415 - as above
 
-    return bool(at.is_null(kind)) or (at.is_struct(kind) and all(_takes_nothing(field.type) for field in kind))
+    return bool(at.is_null(kind)) or (at.is_struct(kind) and all(_takes_no_bytes(field.type) for field in kind))
 
 
 def _plain(kind: str) -> Any:  # noqa: ANN401 - of Arrow

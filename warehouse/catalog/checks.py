@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from warehouse.catalog.allowed_settings import headerless_fault, multiline_fault, option_fault, twofold_options, value_fault
+from warehouse.catalog.allowed_settings import duplicate_options, headerless_fault, multiline_fault, option_fault, value_fault
 from warehouse.catalog.archives import EXPIRED_AT
 from warehouse.catalog.expression import expression_faults
 from warehouse.catalog.line_patterns import PATTERN, pattern_missing
-from warehouse.catalog.model import DEFAULT_PERIODS, OF_LINES, LayoutSpec, label_of
+from warehouse.catalog.model import DEFAULT_PERIODS, LINE_FORMATS, LayoutSpec, label_of
 from warehouse.catalog.patterns import split_landing
 from warehouse.catalog.spelling import FaultError, nearest
 from warehouse.catalog.syslog import FIELDS
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.config import LayoutSection, RelationSection, StreamSection, ViewBudgetSection, ViewSection
 
-__all__ = ["RELATION_RULES", "STREAM_RULES", "Draft", "RelationDraft", "layout_spec", "layout_warnings", "view_faults"]
+__all__ = ["RELATION_RULES", "STREAM_RULES", "RelationDraft", "StreamDraft", "layout_spec", "layout_warnings", "view_faults"]
 
-_STRING = re.compile(r"'([^'\\]*)'")
+_STRING_LITERAL = re.compile(r"'([^'\\]*)'")
 _OPERATIONS = ("upsert", "delete")
-_LAYOUT_KEYS = {"periods": "max_lifetime"}
+_STREAM_KEY_OF = {"periods": "max_lifetime"}
 
 
 @dataclass(frozen=True)
@@ -44,22 +44,22 @@ class FilesDraft:
     names: tuple[str, ...]
 
     @property
-    def clock(self) -> Literal["arrival", "changed_at"]:
+    def arrival_key(self) -> Literal["arrival", "changed_at"]:
         """The key that gives ``ts``."""
         return "changed_at" if "changed_at" in type(self.section).model_fields else "arrival"
 
     @property
     def arrival(self) -> str | None:
-        """The value of that key."""
-        given: str | None = getattr(self.section, self.clock)
+        """The expression that gives ``ts``; None if it is missing."""
+        given: str | None = getattr(self.section, self.arrival_key)
         return given
 
-    def sound(self, *keys: str) -> bool:
+    def are_valid(self, *keys: str) -> bool:
         """Whether none of these keys has a fault."""
         return not self.faulty.intersection(keys)
 
     def types(self) -> dict[str, SqlType | None]:
-        """Return the type of each column; ``None`` where it is at fault."""
+        """Return the type of each column; None if it has a fault."""
         given = self.section.columns
         return {name: parse_type(given[name].type) if name in given else None for name in self.names}
 
@@ -76,7 +76,7 @@ class FilesDraft:
 
 
 @dataclass(frozen=True)
-class Draft(FilesDraft):
+class StreamDraft(FilesDraft):
     """A stream being checked; ``interval`` is the update interval in microseconds, or None if it has a fault."""
 
     section: StreamSection
@@ -91,18 +91,18 @@ class RelationDraft(FilesDraft):
 
 
 def layout_spec(section: LayoutSection) -> LayoutSpec:
-    """Return the layout keys that a declaration gives."""
+    """Return the layout keys of a section."""
     return LayoutSpec(**section.model_dump())
 
 
 def _required(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
-    for key in ("landing", "format", "search_key", draft.clock):
-        if getattr(draft.section, key) is None and draft.sound(key):
+    for key in ("landing", "format", "search_key", draft.arrival_key):
+        if getattr(draft.section, key) is None and draft.are_valid(key):
             allowed = type(draft.section).model_fields[key].description or ""
             yield key, FaultError("nothing", f"{allowed} (required)")
-    if draft.section.format == "text" and pattern_missing(draft.section.options) and draft.sound("options"):
+    if draft.section.format == "text" and pattern_missing(draft.section.options) and draft.are_valid("options"):
         yield "options.pattern", FaultError("nothing, with format text", PATTERN)
-    if not draft.names and draft.sound("columns"):
+    if not draft.names and draft.are_valid("columns"):
         yield "columns", FaultError("nothing", 'at least one column: name = "Spark SQL type" (required)')
 
 
@@ -117,15 +117,15 @@ def _column_names(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
         elif lower.index(name.lower()) != index:
             other = draft.names[lower.index(name.lower())]
             yield key, FaultError(f'"{name}" beside "{other}"', "names that are unique ignoring case")
-        if name.lower() == "ts" and draft.sound(draft.clock) and draft.arrival != "ts":
-            found = f'the column "{name}" while {draft.clock} = "{draft.arrival}"'
-            allowed = f'a column named ts only with {draft.clock} = "ts"; ts is the arrival time'
+        if name.lower() == "ts" and draft.are_valid(draft.arrival_key) and draft.arrival != "ts":
+            found = f'the column "{name}" while {draft.arrival_key} = "{draft.arrival}"'
+            allowed = f'a column named ts only with {draft.arrival_key} = "ts"; ts is the arrival time'
             yield key, FaultError(found, allowed)
 
 
-def _csv_types(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
+def _types_of_text_formats(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
     form = draft.section.format
-    if form not in ("csv", "zeek", *OF_LINES):
+    if form not in ("csv", "zeek", *LINE_FORMATS):
         return
     for table, given in (("columns", draft.section.columns), ("sources", draft.section.sources)):
         for name, column in given.items():
@@ -137,8 +137,8 @@ def _csv_types(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
                 yield f"{table}.{name}", FaultError(f"{canonical(kind)} with format {form}", allowed)
 
 
-def _names_of_syslog(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
-    """Yield the columns that would always be null, since no line of syslog has a field of that name."""
+def _syslog_fields(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
+    """Yield a fault for each column that would always be null, since no line of syslog has a field of that name."""
     if draft.section.format != "syslog":
         return
     own = set(draft.section.partitions)
@@ -164,7 +164,7 @@ def _sources(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
         return
     for name, text in calculated.items():
         gives = parse_type(draft.section.columns[name].type)
-        for fault in expression_faults(text, types, ts=False, gives=gives, what="source columns"):
+        for fault in expression_faults(text, types, allows_ts=False, result_type=gives, description="source columns"):
             yield f"columns.{name}", FaultError(f"expr: {fault.found}", fault.allowed, fault.suggestion)
 
 
@@ -172,7 +172,7 @@ def _partitions(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
     types, given = draft.types(), draft.section.columns
     for index, name in enumerate(draft.section.partitions):
         if name not in types:
-            if draft.sound("columns"):
+            if draft.are_valid("columns"):
                 allowed = f"declared columns ({', '.join(draft.names) or 'none'}), such as {name} = \"date\""
                 yield "partitions", FaultError(f'the unknown column "{name}"', allowed, nearest(name, types))
         elif name in draft.section.partitions[:index]:
@@ -189,7 +189,7 @@ def _search_key(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
     types = draft.types()
     for index, name in enumerate(key):
         if name not in types:
-            if draft.sound("columns"):
+            if draft.are_valid("columns"):
                 allowed = f"declared columns ({', '.join(draft.names) or 'none'})"
                 yield "search_key", FaultError(f'the unknown column "{name}"', allowed, nearest(name, types))
             continue
@@ -201,28 +201,28 @@ def _search_key(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
             yield "search_key", FaultError(f'"{name}" twice', "each column once")
 
 
-def _expressions(draft: Draft) -> Iterator[tuple[str, FaultError]]:
-    if not draft.sound("columns"):
+def _expressions(draft: StreamDraft) -> Iterator[tuple[str, FaultError]]:
+    if not draft.are_valid("columns"):
         return
     types = draft.types()
     for key, text in (("arrival", draft.section.arrival), ("expires", draft.section.expires)):
         if text is not None:
-            for fault in expression_faults(text, types, ts=key == "expires"):
+            for fault in expression_faults(text, types, allows_ts=key == "expires"):
                 yield key, fault
 
 
 def _changes(draft: RelationDraft) -> Iterator[tuple[str, FaultError]]:
-    if not draft.sound("columns"):
+    if not draft.are_valid("columns"):
         return
     if draft.section.changed_at is not None:
-        for fault in expression_faults(draft.section.changed_at, draft.types(), ts=False):
+        for fault in expression_faults(draft.section.changed_at, draft.types(), allows_ts=False):
             yield "changed_at", fault
-    literal = _STRING.fullmatch(draft.section.op.strip())
+    literal = _STRING_LITERAL.fullmatch(draft.section.op.strip())
     if literal and literal[1] not in _OPERATIONS:
         found = f"the constant {draft.section.op.strip()}"
         yield "op", FaultError(found, "'upsert' or 'delete'", nearest(literal[1], _OPERATIONS))
         return
-    for fault in expression_faults(draft.section.op, draft.types(), ts=False, gives=AtomicType("string")):
+    for fault in expression_faults(draft.section.op, draft.types(), allows_ts=False, result_type=AtomicType("string")):
         yield "op", fault
 
 
@@ -249,7 +249,7 @@ def view_faults(section: ViewSection, faulty: frozenset[str]) -> Iterator[tuple[
 
 
 def _after_load(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
-    if draft.section.move_to is not None and draft.section.after_load != "move" and draft.sound("after_load"):
+    if draft.section.move_to is not None and draft.section.after_load != "move" and draft.are_valid("after_load"):
         found = f'"{draft.section.move_to}" with after_load = "{draft.section.after_load}"'
         yield "move_to", FaultError(found, 'after_load = "move"')
 
@@ -259,7 +259,7 @@ def _store(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
     stored = is_uri(section.landing or "")
     if split_landing(section.landing or "")[1] and section.files != "*":
         yield "files", FaultError(f'"{section.files}" with a pattern in `landing`', "one of both: leave it out")
-    if section.listing != "all" and not stored and draft.sound("landing"):
+    if section.listing != "all" and not stored and draft.are_valid("landing"):
         yield "listing", FaultError(f'"{section.listing}" for a local directory', '"all", or a landing in an object store')
     if stored and section.after_load != "keep":
         allowed = '"keep": let a rule of the bucket delete objects once they are old'
@@ -269,10 +269,10 @@ def _store(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
         yield "landing_settle", FaultError(found, '"0s": an object is whole when it is there')
 
 
-def _lifetimes(draft: Draft) -> Iterator[tuple[str, FaultError]]:
+def _lifetimes(draft: StreamDraft) -> Iterator[tuple[str, FaultError]]:
     lifetime = draft.section.max_lifetime
     if lifetime is None:
-        if draft.section.expires is not None and draft.sound("max_lifetime"):
+        if draft.section.expires is not None and draft.are_valid("max_lifetime"):
             allowed = (
                 'a duration such as "1d" within which nearly all rows die: it decides how finely expiry is cut (p)'
             )
@@ -287,7 +287,7 @@ def _options(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
     for name, value in draft.section.options:
         if fault := option_fault(name, draft.section.format) or value_fault(name, value):
             yield f"options.{name}", fault
-    for fault in twofold_options(name for name, _ in draft.section.options):
+    for fault in duplicate_options(name for name, _ in draft.section.options):
         yield "options", fault
     if fault := headerless_fault(draft.section.options):
         yield "options.names", fault
@@ -295,13 +295,13 @@ def _options(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
         yield "options.multiline", fault
 
 
-def _archive(draft: Draft) -> Iterator[tuple[str, FaultError]]:
+def _archive(draft: StreamDraft) -> Iterator[tuple[str, FaultError]]:
     """Yield the reasons why a stream cannot have the archive that it declares."""
     section = draft.section
     if section.on_expiry != "archive":
         return
     found = 'on_expiry = "archive"'
-    if section.expires is None and draft.sound("expires"):
+    if section.expires is None and draft.are_valid("expires"):
         yield "on_expiry", FaultError(f"{found} without `expires`", '"drop": rows that never expire are never archived')
     if section.erase_within is not None:
         allowed = 'one of both: an archive keeps the rows that `erase_within` wants gone; "drop", or no `erase_within`'
@@ -311,47 +311,51 @@ def _archive(draft: Draft) -> Iterator[tuple[str, FaultError]]:
         yield "on_expiry", FaultError(f"{found} with a column {EXPIRED_AT}", allowed)
 
 
-def _layout(draft: Draft) -> Iterator[tuple[str, FaultError]]:
-    arguments = _resolvable(draft)
+def _layout(draft: StreamDraft) -> Iterator[tuple[str, FaultError]]:
+    arguments = _layout_arguments(draft)
     if arguments is None:
         return
     try:
         resolve(**arguments)
     except LayoutError as error:
         for problem in error.problems:
-            key = _LAYOUT_KEYS.get(problem.key, f"layout.{problem.key}")
+            key = _STREAM_KEY_OF.get(problem.key, f"layout.{problem.key}")
             yield key, FaultError(problem.found, f"{problem.allowed}: {problem.message.rstrip('.')}")
 
 
-def _resolvable(draft: Draft) -> dict[str, Any] | None:
-    """Return the arguments of :func:`resolve`, or nothing while something they depend on is at fault."""
+def _layout_arguments(draft: StreamDraft) -> dict[str, Any] | None:
+    """Return the arguments of :func:`resolve`; None if a key on which they depend has a fault."""
     lifetime, interval = draft.section.max_lifetime, draft.interval
-    unsound = {"layout", "max_lifetime", "expires"}.intersection(key.split(".")[0] for key in draft.faulty)
-    if interval is None or unsound or (lifetime is not None and lifetime < interval):
+    faulty = {"layout", "max_lifetime", "expires"}.intersection(key.split(".")[0] for key in draft.faulty)
+    if interval is None or faulty or (lifetime is not None and lifetime < interval):
         return None
     periods = DEFAULT_PERIODS if lifetime is None else -(-lifetime // interval)
     return {"periods": periods, "label": label_of(draft.section.expires), **draft.section.layout.model_dump()}
 
 
-def layout_warnings(draft: Draft) -> Iterator[str]:
+def layout_warnings(draft: StreamDraft) -> Iterator[str]:
     """Yield warnings about the costs of a valid layout that its owner may not expect."""
-    arguments = _resolvable(draft)
+    arguments = _layout_arguments(draft)
     if arguments is not None:
         yield from warnings(resolve(**arguments), grid_declared=arguments["grid"] is not None)
 
 
-_OF_FILES = (_required, _column_names, _csv_types, _names_of_syslog, _sources, _partitions, _search_key)
-_OF_LOADING = (_options, _after_load, _store)
+_FILE_RULES = (_required, _column_names, _types_of_text_formats, _syslog_fields, _sources, _partitions, _search_key)
+_LOADING_RULES = (_options, _after_load, _store)
 
-STREAM_RULES: tuple[Callable[[Draft], Iterator[tuple[str, FaultError]]], ...] = (
-    *_OF_FILES,
+STREAM_RULES: tuple[Callable[[StreamDraft], Iterator[tuple[str, FaultError]]], ...] = (
+    *_FILE_RULES,
     _expressions,
     _lifetimes,
-    *_OF_LOADING,
+    *_LOADING_RULES,
     _archive,
     _layout,
 )
 """Each yields (key within the stream, fault)."""
 
-RELATION_RULES: tuple[Callable[[RelationDraft], Iterator[tuple[str, FaultError]]], ...] = (*_OF_FILES, _changes, *_OF_LOADING)
+RELATION_RULES: tuple[Callable[[RelationDraft], Iterator[tuple[str, FaultError]]], ...] = (
+    *_FILE_RULES,
+    _changes,
+    *_LOADING_RULES,
+)
 """Each yields (key within the relation, fault)."""

@@ -14,16 +14,16 @@ from warehouse.coalescing.budgets import CoalescedBudget
 from warehouse.coalescing.definition import HOLDS, OWN_COLUMNS, PREVIOUS, CoalescedDefinition
 
 if TYPE_CHECKING:
-    from warehouse.catalog.checks import Draft
+    from warehouse.catalog.checks import StreamDraft
     from warehouse.catalog.config import CoalescedSection
 
 __all__ = ["CoalescedDraft", "coalesced_of"]
 
 _Faults = Iterator[tuple[str, FaultError]]
 _KEYS = "strings, integers, decimals, dates, times or booleans"
-_HOW = ("values", "same", "of")
+_CONDITION_KEYS = ("values", "same", "of")
 _NEIGHBOURS = 'a condition over a member and its neighbour before, e.g. "abs(humidity - previous.humidity) <= 0.5"'
-_COLUMN = "an expression is declared as a column of the stream, with `expr`"
+_NO_EXPRESSION = "an expression is declared as a column of the stream, with `expr`"
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class CoalescedDraft:
 
     section: CoalescedSection
     faulty: frozenset[str]
-    streams: Mapping[str, Draft]
+    streams: Mapping[str, StreamDraft]
     kinds: Mapping[str, str]
     interval: int | None
 
@@ -50,7 +50,7 @@ class CoalescedDraft:
         """Return a column of the stream as it is declared, with its type."""
         own = next((each for each in self.types if each.lower() == name.lower()), None)
         if own is None:
-            allowed = f"a column of {self.section.source} ({', '.join(self.types)}); {_COLUMN}"
+            allowed = f"a column of {self.section.source} ({', '.join(self.types)}); {_NO_EXPRESSION}"
             return FaultError(f'"{name}"', allowed, nearest(name, self.types))
         return own, self.types[own]
 
@@ -61,10 +61,10 @@ def coalesced_of(draft: CoalescedDraft) -> tuple[CoalescedDefinition | None, tup
     faults = [*_budget(draft), *_required(draft), *_source(draft), *_window(draft)]
     if section.source not in draft.streams or draft.faulty or draft.interval is None:
         return None, tuple(faults)
-    groups, wrong = _columns(draft, "group_by", section.group_by)
-    faults += [*wrong, *_groups(groups)]
-    values, wrong = _compared(draft)
-    faults += wrong
+    groups, faults_found = _columns(draft, "group_by", section.group_by)
+    faults += [*faults_found, *_groups(groups)]
+    values, faults_found = _compared_columns(draft)
+    faults += faults_found
     if faults:
         return None, tuple(faults)
     definition = CoalescedDefinition(
@@ -77,12 +77,12 @@ def coalesced_of(draft: CoalescedDraft) -> tuple[CoalescedDefinition | None, tup
         same=None if section.same is None else section.same.strip(),
         of=None if section.of is None else section.of.strip(),
         budget=None
-        if (asked := section.budget) is None
-        else CoalescedBudget(asked.rows, asked.bytes, asked.keep, asked.accuracy),
+        if (budget := section.budget) is None
+        else CoalescedBudget(budget.rows, budget.bytes, budget.keep, budget.accuracy),
         shed=section.shed or "cals",
         ledger=section.budget is not None,
     )
-    faults = [*_names(definition), *_search_key(draft, definition), *_erasable(draft)]
+    faults = [*_names(definition), *_search_key(draft, definition), *_erasure(draft)]
     if faults:
         return None, tuple(faults)
     own = {name.lower(): name for name, _ in definition.columns}
@@ -112,8 +112,8 @@ def _required(draft: CoalescedDraft) -> _Faults:
     section = draft.section
     if section.source is None and "from" not in draft.faulty:
         yield "from", FaultError("nothing", 'the name of a stream such as "readings" (required)')
-    given = [key for key in _HOW if getattr(section, key)]
-    if len(given) != 1 and not draft.faulty.intersection(_HOW):
+    given = [key for key in _CONDITION_KEYS if getattr(section, key)]
+    if len(given) != 1 and not draft.faulty.intersection(_CONDITION_KEYS):
         allowed = "one of `values` (neighbours with equal values are a row), `same` (a condition over neighbours) and `of` (the "
         found = "nothing" if not given else " and ".join(f"`{key}`" for key in given)
         yield given[1] if given else "values", FaultError(found, f"{allowed}truth of a condition) (required)")
@@ -171,12 +171,12 @@ def _groups(groups: list[tuple[str, str]]) -> _Faults:
             yield "group_by", FaultError(f'the column "{name}" of type {kind}', f"columns that can be a key: {_KEYS}")
 
 
-def _compared(draft: CoalescedDraft) -> tuple[list[tuple[str, str]], list[tuple[str, FaultError]]]:
+def _compared_columns(draft: CoalescedDraft) -> tuple[list[tuple[str, str]], list[tuple[str, FaultError]]]:
     """Return the columns by which neighbours are compared."""
     section = draft.section
     if section.of is not None:
-        wrong = expression_faults(section.of, draft.types, ts=False, gives=AtomicType("boolean"))
-        return [(HOLDS, "boolean")], [("of", fault) for fault in wrong]
+        faults_found = expression_faults(section.of, draft.types, allows_ts=False, result_type=AtomicType("boolean"))
+        return [(HOLDS, "boolean")], [("of", fault) for fault in faults_found]
     if section.same is None:
         return _columns(draft, "values", section.values)
     if PREVIOUS in (name.lower() for name in draft.types):
@@ -184,20 +184,20 @@ def _compared(draft: CoalescedDraft) -> tuple[list[tuple[str, str]], list[tuple[
         return [], [("same", FaultError(found, f"a column of another name: {PREVIOUS} is the neighbour before"))]
     fields = tuple(Field(name, kind) for name, kind in draft.types.items() if kind is not None)
     scope: dict[str, SqlType | None] = {**draft.types, PREVIOUS: Struct(fields)}
-    faults = list(expression_faults(section.same, scope, ts=False, gives=AtomicType("boolean")))
+    faults = list(expression_faults(section.same, scope, allows_ts=False, result_type=AtomicType("boolean")))
     if faults:
         return [], [("same", fault) for fault in faults]
-    before, now, whole = _named(section.same)
-    if whole or not before or not now:
+    before, now, names_whole_row = _named_columns(section.same)
+    if names_whole_row or not before or not now:
         return [], [("same", FaultError(as_written(section.same), _NEIGHBOURS))]
     groups = {name.lower() for name in section.group_by or ()}
-    if alike := [name for name in dict.fromkeys((*now, *before)) if name in groups]:
-        found = f'the column "{alike[0]}" of `group_by` in `same`'
+    if grouped := [name for name in dict.fromkeys((*now, *before)) if name in groups]:
+        found = f'the column "{grouped[0]}" of `group_by` in `same`'
         return [], [("same", FaultError(found, "columns that are not in `group_by`: all points of a group have its value"))]
     return _columns(draft, "same", tuple(dict.fromkeys((*now, *before))))
 
 
-def _named(text: str) -> tuple[list[str], list[str], bool]:
+def _named_columns(text: str) -> tuple[list[str], list[str], bool]:
     """Return the columns of the previous member and of the member itself that a valid condition names, in lower case.
 
     The third value says whether it names ``previous`` as a whole.
@@ -205,7 +205,7 @@ def _named(text: str) -> tuple[list[str], list[str], bool]:
     import sqlglot  # noqa: PLC0415 - it takes time to import, and most warehouses have no coalesced table
     from sqlglot import exp  # noqa: PLC0415 - same
 
-    before, now, whole = [], [], False
+    before, now, names_whole_row = [], [], False
     for column in sqlglot.parse_one(f"SELECT {text}", read="spark").find_all(exp.Column):
         names = [part.name.lower() for part in column.parts]
         if names[0] != PREVIOUS:
@@ -213,8 +213,8 @@ def _named(text: str) -> tuple[list[str], list[str], bool]:
         elif len(names) > 1:
             before.append(names[1])
         else:
-            whole = True
-    return before, now, whole
+            names_whole_row = True
+    return before, now, names_whole_row
 
 
 def _names(definition: CoalescedDefinition) -> _Faults:
@@ -245,8 +245,8 @@ def _search_key(draft: CoalescedDraft, definition: CoalescedDefinition) -> _Faul
         yield "search_key", FaultError("a column twice", "each column once")
 
 
-def _erasable(draft: CoalescedDraft) -> _Faults:
-    """Yield that rows show values for longer than their stream lets rows exist."""
+def _erasure(draft: CoalescedDraft) -> _Faults:
+    """Yield a fault if the table shows values of rows for longer than their stream lets rows exist."""
     section = draft.section
     stream = draft.streams[section.source or ""]
     bound = stream.section.erase_within

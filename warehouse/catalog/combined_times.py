@@ -1,6 +1,6 @@
-"""Times that a file has in pieces, such as a day and a clock in two columns, each as Spark SQL that puts it together.
+"""Times that a file has in pieces, such as a date and a time of day in two columns: the Spark SQL that combines them.
 
-Spark's patterns read no weekday, and one column is one value; so ``init --from`` proposes an expression.
+A ``format`` reads one column, and Spark's patterns read no weekday. So ``init --from`` proposes an expression for such times.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.duck_sql import literal, quoted
-from warehouse.catalog.proposed_key import words_of
+from warehouse.catalog.proposed_key import snake_case
 from warehouse.catalog.proposed_times import column_sql
 from warehouse.catalog.time_names import LIFETIME_NAME
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.sniffed_file import SniffedColumn
 
-__all__ = ["Made", "made_times", "spark_name"]
+__all__ = ["CombinedTime", "combined_times", "spark_name"]
 
-Made = tuple[str, str, tuple[str, ...]]
-"""A name in the table ``sample``, the Spark SQL that gives the same, and the columns of which it is made."""
+CombinedTime = tuple[str, str, tuple[str, ...]]
+"""A column of the table ``sample``, the Spark SQL that computes it, and the columns of the file that this SQL reads."""
 
 _DAY = re.compile(r"(^|_)(dates?|day|datum|tag|fecha|data)(?=_|$)")
 _CLOCK = re.compile(r"(^|_)(time|clock|uhrzeit|zeit|hora|ora|heure)(?=_|$)")
-_CLOCKS = (
+_TIME_SPELLINGS = (
     ("%H:%M:%S", "H:mm:ss"),
     ("%H:%M:%S.%f", "H:mm:ss[.SSSSSS][.SSSSS][.SSSS][.SSS][.SS][.S]"),
     ("%H:%M", "H:mm"),
@@ -36,15 +36,15 @@ _CLOCKS = (
     ("%I:%M:%S %p", "h:mm:ss a"),
     ("%I:%M %p", "h:mm a"),
 )
-_OF_TIMES = "H:mm[:ss]"
-_AFTER_WEEKDAY = (
+_SPARK_TIME_PATTERN = "H:mm[:ss]"
+_WEEKDAY_SPELLINGS = (
     ("%a, %d %b %Y %H:%M:%S %z", "d MMM yyyy H:mm:ss Z", 6),
     ("%a, %d %b %Y %H:%M:%S GMT", "d MMM yyyy H:mm:ss z", 6),
     ("%a %b %d %H:%M:%S %Y", "MMM d H:mm:ss yyyy", 5),
     ("%a, %d %b %Y %H:%M:%S", "d MMM yyyy H:mm:ss", 6),
 )
-_OF_WEB_LOGS = "dd/MMM/yyyy:HH:mm:ssZ"
-_OPENED = re.compile(r"\[\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d$")
+_WEB_LOG_PATTERN = "dd/MMM/yyyy:HH:mm:ssZ"
+_WEB_LOG_TIME = re.compile(r"\[\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d$")
 
 
 def spark_name(name: str) -> str:
@@ -53,45 +53,45 @@ def spark_name(name: str) -> str:
     return name if plain and column_sql(name) == name else f"`{name}`"
 
 
-def made_times(connection: DuckDBPyConnection, columns: Sequence[SniffedColumn]) -> Iterator[Made]:
-    """Add to the table ``sample`` the times that are in pieces, and yield each."""
+def combined_times(connection: DuckDBPyConnection, columns: Sequence[SniffedColumn]) -> Iterator[CombinedTime]:
+    """Add a column to the table ``sample`` for each time that is in pieces, and yield it."""
     for column in columns:
-        if column.type == "string" and (found := _after_weekday(connection, column.name)):
-            yield _added(connection, f"{column.name} as a time", found, (column.name,))
+        if column.type == "string" and (found := _time_after_weekday(connection, column.name)):
+            yield _add_column(connection, f"{column.name} as a time", found, (column.name,))
     for first, second in pairwise(columns):
-        if (first.type, second.type) == ("string", "string") and (found := _of_web_log(connection, first.name, second.name)):
-            yield _added(connection, f"{first.name} {second.name}", found, (first.name, second.name))
-    days = [column for column in columns if column.type == "date" or _is_midnight(connection, column)]
-    clocks = [(column, clock) for column in columns if days and (clock := _clock(connection, column))]
+        if (first.type, second.type) == ("string", "string") and (found := _web_log_time(connection, first.name, second.name)):
+            yield _add_column(connection, f"{first.name} {second.name}", found, (first.name, second.name))
+    days = [column for column in columns if column.type == "date" or _has_only_midnights(connection, column)]
+    clocks = [(column, clock) for column in columns if days and (clock := _time_of_day(connection, column))]
     for day in days:
-        alike = [(column, clock) for column, clock in clocks if _rest(_DAY, day) == _rest(_CLOCK, column)][:1]
+        matching = [(column, clock) for column, clock in clocks if _name_without(_DAY, day) == _name_without(_CLOCK, column)][:1]
         if len(days) == 1:
-            alike = clocks
-        for column, (duck, pattern) in alike:
+            matching = clocks
+        for column, (duck, pattern) in matching:
             date, text = spark_name(day.name), f"trim({spark_name(column.name)})"
-            if _ends_days(connection, column.name):
+            if _has_24_hours(connection, column.name):
                 date = f"date_add({date}, CASE WHEN {text} LIKE '24:%' THEN 1 ELSE 0 END)"
                 text = f"regexp_replace({text}, '^24:', '00:')"
             spark = f"to_timestamp(concat(date_format({date}, 'yyyy-MM-dd'), ' ', {text}), 'yyyy-MM-dd {pattern}')"
             read = f"{quoted(day.name)}::DATE + {duck}"
-            yield _added(connection, f"{day.name} {column.name}", (read, spark), (day.name, column.name))
+            yield _add_column(connection, f"{day.name} {column.name}", (read, spark), (day.name, column.name))
 
 
-def _added(connection: DuckDBPyConnection, name: str, found: tuple[str, str], parts: tuple[str, ...]) -> Made:
+def _add_column(connection: DuckDBPyConnection, name: str, found: tuple[str, str], parts: tuple[str, ...]) -> CombinedTime:
     duck, spark = found
     connection.execute(f"ALTER TABLE sample ADD COLUMN {quoted(name)} TIMESTAMPTZ")
     connection.execute(f"UPDATE sample SET {quoted(name)} = {duck}")
     return name, spark, parts
 
 
-def _rest(kind: re.Pattern[str], column: SniffedColumn) -> str | None:
-    """Return a name without its word for a day or a clock; None if it has no such word."""
+def _name_without(kind: re.Pattern[str], column: SniffedColumn) -> str | None:
+    """Return a column's name without its word for a day or a time of day; None if it has no such word."""
     words = re.sub(r"[^0-9a-z\u00df-\uffff]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column.source or column.name).lower())
     words = words.strip("_")
     return kind.sub("", words).strip("_") if kind.search(words) else None
 
 
-def _is_midnight(connection: DuckDBPyConnection, column: SniffedColumn) -> bool:
+def _has_only_midnights(connection: DuckDBPyConnection, column: SniffedColumn) -> bool:
     if column.type != "timestamp":
         return False
     name = quoted(column.name)
@@ -100,51 +100,51 @@ def _is_midnight(connection: DuckDBPyConnection, column: SniffedColumn) -> bool:
     return row is not None and row[0] == 0 and row[1] > 0
 
 
-def _clock(connection: DuckDBPyConnection, column: SniffedColumn) -> tuple[str, str] | None:
-    """Return the SQL of DuckDB and of Spark that reads a column of clock times; None for other columns."""
-    words = words_of(column.source or column.name).strip("_")
-    if column.type != "string" or not column.clock or LIFETIME_NAME.search(words):
+def _time_of_day(connection: DuckDBPyConnection, column: SniffedColumn) -> tuple[str, str] | None:
+    """Return DuckDB's SQL and Spark's pattern for a column of times of day; None for other columns."""
+    words = snake_case(column.source or column.name).strip("_")
+    if column.type != "string" or not column.is_time_of_day or LIFETIME_NAME.search(words):
         return None
     name = quoted(column.name)
     (kind,) = connection.execute(f"SELECT any_value(typeof({name})) FROM sample").fetchone() or ("",)
     if kind == "TIME":
-        return name, _OF_TIMES
-    for spelling, pattern in _CLOCKS:
+        return name, _SPARK_TIME_PATTERN
+    for spelling, pattern in _TIME_SPELLINGS:
         text = f"try_strptime(trim({name}::VARCHAR), {literal(spelling)})"
-        if _reads_all(connection, name, text):
+        if _parses_all(connection, name, text):
             return f"{text}::TIME", pattern
     return None
 
 
-def _ends_days(connection: DuckDBPyConnection, column: str) -> bool:
-    """Whether a clock says 24:00, which is the beginning of the next day."""
+def _has_24_hours(connection: DuckDBPyConnection, column: str) -> bool:
+    """Whether a column of times of day has 24:00, which is the beginning of the next day."""
     row = connection.execute(f"SELECT bool_or({quoted(column)}::VARCHAR LIKE '24:%') FROM sample").fetchone()
     return row is not None and bool(row[0])
 
 
-def _after_weekday(connection: DuckDBPyConnection, column: str) -> tuple[str, str] | None:
+def _time_after_weekday(connection: DuckDBPyConnection, column: str) -> tuple[str, str] | None:
     name = quoted(column)
-    for spelling, pattern, begin in _AFTER_WEEKDAY:
+    for spelling, pattern, begin in _WEEKDAY_SPELLINGS:
         read = f"try_strptime(trim({name}::VARCHAR), {literal(spelling)})"
-        if _reads_all(connection, name, read):
+        if _parses_all(connection, name, read):
             return f"CAST({read} AS TIMESTAMPTZ)", f"to_timestamp(substring({spark_name(column)}, {begin}), '{pattern}')"
     return None
 
 
-def _of_web_log(connection: DuckDBPyConnection, day: str, zone: str) -> tuple[str, str] | None:
-    """Return the time of a web server's log, ``[01/Jul/2024:08:00:00 +0000]``, which spans two fields."""
+def _web_log_time(connection: DuckDBPyConnection, day: str, zone: str) -> tuple[str, str] | None:
+    """Return the SQL of DuckDB and Spark for the time of a web server's log, ``[01/Jul/2024:08:00:00 +0000]``, in two fields."""
     (one,) = connection.execute(f"SELECT any_value({quoted(day)}::VARCHAR) FROM sample").fetchone() or (None,)
-    if not isinstance(one, str) or not _OPENED.match(one):
+    if not isinstance(one, str) or not _WEB_LOG_TIME.match(one):
         return None
     text = f"substr({quoted(day)} || {quoted(zone)}, 2, 25)"
     read = f"try_strptime({text}, '%d/%b/%Y:%H:%M:%S%z')"
-    if not _reads_all(connection, quoted(day), read):
+    if not _parses_all(connection, quoted(day), read):
         return None
-    spark = f"to_timestamp(substring(concat({spark_name(day)}, {spark_name(zone)}), 2, 25), '{_OF_WEB_LOGS}')"
+    spark = f"to_timestamp(substring(concat({spark_name(day)}, {spark_name(zone)}), 2, 25), '{_WEB_LOG_PATTERN}')"
     return f"CAST({read} AS TIMESTAMPTZ)", spark
 
 
-def _reads_all(connection: DuckDBPyConnection, name: str, read: str) -> bool:
+def _parses_all(connection: DuckDBPyConnection, name: str, read: str) -> bool:
     counts = f"SELECT count({name}), count(*) FILTER ({read} IS NULL AND {name} IS NOT NULL) FROM sample"
     some, others = connection.execute(counts).fetchone() or (0, 0)
     return bool(some) and not others

@@ -268,7 +268,7 @@ class FrequentSection(BaseModel):
 
 
 class AggregateSection(BaseModel):
-    """``[aggregates.NAME]``; ``from`` is a word of Python's, so its field is ``source``."""
+    """``[aggregates.NAME]``; ``from`` is a keyword of Python, so its field is ``source``."""
 
     model_config = _STRICT
 
@@ -297,7 +297,7 @@ class BudgetSection(BaseModel):
 
 
 class CoalescedSection(BaseModel):
-    """``[coalesced.NAME]``; ``from`` is a word of Python's, so its field is ``source``."""
+    """``[coalesced.NAME]``; ``from`` is a keyword of Python, so its field is ``source``."""
 
     model_config = _STRICT
 
@@ -315,7 +315,7 @@ class CoalescedSection(BaseModel):
 
 
 _ENDS = "nothing: a version of a relation ends when its key changes next"
-_VERSIONS_NEED_NO = {
+_NOT_FOR_RELATIONS = {
     "arrival": "changed_at, the time of the change",
     "expires": _ENDS,
     "max_lifetime": _ENDS,
@@ -331,9 +331,9 @@ _NESTED: dict[str, type[BaseModel]] = {
     "budget": BudgetSection,
     "health": StreamHealthSection,
 }
-_NAMED = frozenset({"columns", "sources"})
+_USER_NAMED = frozenset({"columns", "sources"})
 """Tables whose keys are the user's names."""
-_HOMES: dict[str, type[BaseModel]] = {
+_SECTIONS: dict[str, type[BaseModel]] = {
     "[warehouse]": WarehouseSection,
     "[sql]": SqlSection,
     "[health]": HealthSection,
@@ -379,7 +379,7 @@ def _without(raw: dict[str, object], dropped: set[str], prefix: str = "") -> dic
 
 
 def _nested(kind: type[BaseModel], name: str) -> type[BaseModel]:
-    """The model of a table within a section: tables of one name have other keys in some."""
+    """Return the model of a table within a section; tables of one name have different keys in some sections."""
     if kind is ViewSection and name == "budget":
         return ViewBudgetSection
     return RelationHealthSection if kind is RelationSection else _NESTED[name]
@@ -390,18 +390,18 @@ def _fault(kind: type[BaseModel], detail: ErrorDetails) -> tuple[tuple[str, ...]
     owner, name = kind, first
     if first in _NESTED and rest:
         owner, name = _nested(kind, first), rest[0]
-    path = (first, rest[0]) if rest and (first in _NESTED or first in _NAMED) else (first,)
+    path = (first, rest[0]) if rest and (first in _NESTED or first in _USER_NAMED) else (first,)
     cause = detail.get("ctx", {}).get("error")
     if isinstance(cause, FaultError):
         return path, cause
     fields = keys_of(owner)
     if detail["type"] == "extra_forbidden":
-        if owner is RelationSection and name in _VERSIONS_NEED_NO:
-            return path, FaultError(f'the key "{name}"', _VERSIONS_NEED_NO[name])
+        if owner is RelationSection and name in _NOT_FOR_RELATIONS:
+            return path, FaultError(f'the key "{name}"', _NOT_FOR_RELATIONS[name])
         if owner is ViewBudgetSection:
             allowed = f"{', '.join(fields)}: a budget counts results, rows or seconds"
             return path, FaultError(f'the unknown key "{name}"', allowed, nearest(name, fields))
-        return path, FaultError(f'the unknown key "{name}"', _home(name, fields), nearest(name, fields))
+        return path, FaultError(f'the unknown key "{name}"', _where_it_belongs(name, fields), nearest(name, fields))
     allowed = fields[name].description or ""
     found = detail["input"]
     words = [word.strip('"') for word in allowed.split(" | ")] if detail["type"] == "literal_error" else []
@@ -413,6 +413,6 @@ def keys_of(kind: type[BaseModel]) -> dict[str, FieldInfo]:
     return {field.alias or name: field for name, field in kind.model_fields.items()}
 
 
-def _home(name: str, fields: Iterable[str]) -> str:
-    elsewhere = [home for home, kind in _HOMES.items() if name in keys_of(kind)]
-    return f"in {elsewhere[0]}, where it belongs" if elsewhere else ", ".join(fields)
+def _where_it_belongs(name: str, fields: Iterable[str]) -> str:
+    others = [section for section, kind in _SECTIONS.items() if name in keys_of(kind)]
+    return f"in {others[0]}, where it belongs" if others else ", ".join(fields)

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
-from warehouse.catalog.codecs import decompressed
+from warehouse.catalog.codecs import open_decompressed
 from warehouse.catalog.duck_sql import literal, quoted
-from warehouse.catalog.space_delimited import spaced
+from warehouse.catalog.space_delimited import space_delimited
 from warehouse.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,24 +23,35 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection
 
-__all__ = ["PATTERN_PARTS", "SAMPLE", "CsvDialect", "csv_dialect", "literal_path", "misfits", "other_times"]
+__all__ = [
+    "PATTERN_PARTS",
+    "SAMPLE",
+    "CsvDialect",
+    "csv_dialect",
+    "literal_path",
+    "misfitting_records",
+    "times_that_need_a_pattern",
+]
 
 SAMPLE = 100_000
-"""Rows that are looked at."""
-_LOOKED_AT = 1 << 20
-_COPIED = 64 << 20
-_MARKS = {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
-_WINDOWS = re.compile(rb"[\x80-\x9f]")
-"""Bytes that are letters and quotes in windows-1252, and signs of control in ISO-8859-1."""
-_MISSING = ("NA", "N/A", "NULL", "null", "\\N", "-", "NaT", "nan", "None", "n/a", "#N/A", "0000-00-00 00:00:00", "0000-00-00")
+"""Rows of a sample."""
+_HEAD_BYTES = 1 << 20
+_COPY_BYTES = 64 << 20
+_BYTE_ORDER_MARKS = {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
+_WINDOWS_1252 = re.compile(rb"[\x80-\x9f]")
+"""Bytes that are letters and quotes in windows-1252, and control characters in ISO-8859-1."""
+_MISSING_WORDS = (
+    *("NA", "N/A", "NULL", "null", "\\N", "-", "NaT", "nan", "None", "n/a", "#N/A"),
+    *("0000-00-00 00:00:00", "0000-00-00"),
+)
 """Words for a missing value. In a column of texts they may be values: NA is Namibia."""
 _NUMBERS = frozenset({"BIGINT", "DOUBLE", "HUGEINT"})
-_BETWEEN = re.compile(r"[,;\t|]")
+_SEPARATORS = re.compile(r"[,;\t|]")
 _COMMENT_SIGNS = "#%!*;"
-_WITH_COMMA = r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?([eE][+-]?\d+)?"
-_SURELY_COMMA = r"[+-]?[\d.]*\d,(\d{1,2}|\d{4,})([eE].*)?"
-"""A comma that does not stand between thousands."""
-_WITH_POINT = r"[+-]?\d+\.\d+"
+_NUMBER_WITH_COMMA = r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?([eE][+-]?\d+)?"
+_CERTAIN_DECIMAL_COMMA = r"[+-]?[\d.]*\d,(\d{1,2}|\d{4,})([eE].*)?"
+"""A number whose comma does not separate thousands."""
+_NUMBER_WITH_POINT = r"[+-]?\d+\.\d+"
 PATTERN_PARTS = {
     "%Y": "yyyy",
     "%y": "yy",
@@ -68,8 +79,8 @@ class CsvDialect:
 
     A stream with ``options`` reads the file. ``unreadable`` are types in formats that Spark has no pattern for. ``path`` is the
     file in UTF-8, and ``query`` reads it there. ``guessed`` are options that may be wrong. ``refused`` maps the position of each
-    column that cannot be declared to the reason, ``named`` the position of a column to its name in the file if DuckDB gave it
-    another.
+    column that cannot be declared to the reason, ``file_names`` the position of a column to its name in the file if DuckDB
+    renamed it.
     """
 
     options: tuple[tuple[str, str], ...]
@@ -78,25 +89,25 @@ class CsvDialect:
     query: str
     guessed: tuple[str, ...] = ()
     refused: Mapping[int, str] = field(default_factory=dict)
-    named: Mapping[int, str] = field(default_factory=dict)
+    file_names: Mapping[int, str] = field(default_factory=dict)
 
     @property
-    def given(self) -> dict[str, str]:
+    def parameters(self) -> dict[str, str]:
         """The parameters of the queries."""
         return {"file": literal_path(self.path)}
 
-    def texts(self, column: str) -> str:
+    def texts_query(self, column: str) -> str:
         """Return the query for the texts of a column, called ``text``."""
         read = self.query.removesuffix(")") + ", all_varchar = true)"
         return f"SELECT {quoted(column)} AS text FROM ({read}) WHERE {quoted(column)} IS NOT NULL LIMIT {SAMPLE}"
 
 
 def csv_dialect(
-    connection: DuckDBPyConnection, source: Path, folder: Path, *, strict: bool = True, known_as: str = ""
+    connection: DuckDBPyConnection, source: Path, folder: Path, *, strict: bool = True, known_arguments: str = ""
 ) -> CsvDialect:
     """Return how a file is written; ``folder`` is for a copy of it. If not ``strict``, DuckDB accepts mixed line ends.
 
-    ``known_as`` are known arguments of DuckDB's reader.
+    ``known_arguments`` are arguments of DuckDB's reader that need not be found.
 
     Raises
     ------
@@ -106,19 +117,19 @@ def csv_dialect(
     """
     encoding, guessed = _encoding(source)
     path = _in_utf8(source, encoding, folder) if encoding else source
-    given = {"file": literal_path(path)}
+    parameters = {"file": literal_path(path)}
     lines = _head(path).decode(errors="replace").splitlines()
-    comment = None if known_as else _leading_comment(lines)
-    arguments = known_as if strict else f"{known_as}, strict_mode = false"
+    comment = None if known_arguments else _leading_comment(lines)
+    arguments = known_arguments if strict else f"{known_arguments}, strict_mode = false"
     arguments += f", comment = {literal(comment)}" if comment else ""
-    known = None if known_as else spaced(lines, comment)
-    arguments += known.arguments if known else ""
-    missing = "-" if known and known.names else _missing_word(connection, given, lines, arguments)
+    spaced = None if known_arguments else space_delimited(lines, comment)
+    arguments += spaced.arguments if spaced else ""
+    missing = "-" if spaced and spaced.names else _missing_word(connection, parameters, lines, arguments)
     arguments += f", nullstr = ['', {literal(missing)}]" if missing else ""
-    delimiter, quote, header, date, time, found, skipped = _sniffed(connection, given, arguments)
-    names = known.names if known else ()
+    delimiter, quote, header, date, time, found, skipped = _sniffed(connection, parameters, arguments)
+    names = spaced.names if spaced else ()
     if not header and not names:
-        names = _numbered(connection, given, arguments)
+        names = _numbered_names(connection, parameters, arguments)
     if not any(line.strip() for line in lines):
         raise UsageError(f"{source} is empty; name a file with rows")
     arguments += f", header = false, names = [{', '.join(map(literal, names))}]" if names else ""
@@ -130,18 +141,20 @@ def csv_dialect(
         )
     if comment is None and found not in (None, "", "(empty)"):
         comment, arguments = found, f"{arguments}, comment = {literal(found)}"
-    delimiter, quote = (" ", '"') if known else (delimiter, quote)
+    delimiter, quote = (" ", '"') if spaced else (delimiter, quote)
     options = [("delimiter", delimiter)] if delimiter != "," else []
     options += [("quote", quote)] if quote not in {'"', "", "(empty)"} else []
-    options += [("escape", "\\")] if known and known.escaped else []
+    options += [("escape", "\\")] if spaced and spaced.escaped else []
     options += [("names", ",".join(names))] if names else []
     options += [("comment", comment)] if comment else []
-    if delimiter != "," and _has_decimal_comma(connection, given, arguments):
+    if delimiter != "," and _has_decimal_comma(connection, parameters, arguments):
         options.append(("decimal", ","))
         arguments += ", decimal_separator = ',', thousands = '.'"
     options += [("nullValue", missing)] if missing else []
     options += [("encoding", encoding)] if encoding else []
-    refused, named = ({}, {}) if names else _header(connection, given, arguments.replace(", header = true", ""))
+    refused, file_names = (
+        ({}, {}) if names else _refused_and_renamed(connection, parameters, arguments.replace(", header = true", ""))
+    )
     unreadable = set()
     for option, kind, form in (("dateFormat", "date", date), ("timestampFormat", "timestamp", time)):
         if form and form not in _ISO_PATTERNS and "%y" not in form:  # years of two digits DuckDB looks for in the wrong place
@@ -151,63 +164,65 @@ def csv_dialect(
             else:
                 unreadable.add(kind)
     query = f"SELECT * FROM read_csv($file, ignore_errors = true{arguments})"
-    unsure = (("encoding", guessed), ("names", bool(names) and not (known and known.names)))
-    doubtful = tuple(name for name, doubted in unsure if doubted)
-    return CsvDialect(tuple(options), frozenset(unreadable), path, query, doubtful, refused, named)
+    unsure = (("encoding", guessed), ("names", bool(names) and not (spaced and spaced.names)))
+    doubtful = tuple(name for name, is_doubtful in unsure if is_doubtful)
+    return CsvDialect(tuple(options), frozenset(unreadable), path, query, doubtful, refused, file_names)
 
 
-def _sniffed(connection: DuckDBPyConnection, given: dict[str, str], arguments: str) -> tuple[Any, ...]:
-    """Return DuckDB's findings: delimiter, quote, whether there is a header, formats of dates and times, comment, skipped lines.
+def _sniffed(connection: DuckDBPyConnection, parameters: dict[str, str], arguments: str) -> tuple[Any, ...]:
+    """Return what DuckDB detects: delimiter, quote, presence of a header, formats of dates and times, comment, skipped lines.
 
     If records lack fields, DuckDB may take each line for one field; then it is asked again, for the records that are whole.
     """
     query = "SELECT Delimiter, Quote, HasHeader, DateFormat, TimestampFormat, Comment, SkipRows, Columns[1].name, len(Columns)"
     query += " FROM sniff_csv($file{})"
-    row = connection.execute(query.format(arguments), given).fetchone() or (",", '"', True, None, None, None, 0, "", 0)
-    if row[-1] == 1 and _BETWEEN.search(row[-2]):
-        again = connection.execute(query.format(", ignore_errors = true" + arguments), given).fetchone()
+    row = connection.execute(query.format(arguments), parameters).fetchone() or (",", '"', True, None, None, None, 0, "", 0)
+    if row[-1] == 1 and _SEPARATORS.search(row[-2]):
+        again = connection.execute(query.format(", ignore_errors = true" + arguments), parameters).fetchone()
         row = again if again is not None and again[-1] > 1 else row
     return row[:-2]
 
 
-def _header(connection: DuckDBPyConnection, given: dict[str, str], arguments: str) -> tuple[dict[int, str], dict[int, str]]:
-    """Return by position why columns cannot be declared, and the names of columns that equal an earlier one except for case."""
+def _refused_and_renamed(
+    connection: DuckDBPyConnection, parameters: dict[str, str], arguments: str
+) -> tuple[dict[int, str], dict[int, str]]:
+    """Return by position why columns cannot be declared, and the names that differ from an earlier one in case only."""
     read = f"read_csv($file, header = false, all_varchar = true, ignore_errors = true{arguments})"
-    row = connection.execute(f"SELECT * FROM {read} LIMIT 1", given).fetchone() or ()
+    row = connection.execute(f"SELECT * FROM {read} LIMIT 1", parameters).fetchone() or ()
     names = [(name or "").strip() for name in row]
     refused = {place: "it has no name in the header" for place, name in enumerate(names) if not name}
     twice = {place for place, name in enumerate(names) if name and names.count(name) > 1}
     refused |= dict.fromkeys(twice, "its name stands in the header more than once")
     lower = [name.lower() for name in names]
-    named = {place: name for place, name in enumerate(names) if place not in refused and lower.index(name.lower()) < place}
-    return refused, named
+    file_names = {place: name for place, name in enumerate(names) if place not in refused and lower.index(name.lower()) < place}
+    return refused, file_names
 
 
-def _numbered(connection: DuckDBPyConnection, given: dict[str, str], arguments: str) -> tuple[str, ...]:
+def _numbered_names(connection: DuckDBPyConnection, parameters: dict[str, str], arguments: str) -> tuple[str, ...]:
     """Return names for the columns of a file without a header: ``column1`` is the first."""
-    row = connection.execute(f"SELECT len(Columns) FROM sniff_csv($file{arguments})", given).fetchone()
+    row = connection.execute(f"SELECT len(Columns) FROM sniff_csv($file{arguments})", parameters).fetchone()
     return tuple(f"column{number}" for number in range(1, (row[0] if row else 0) + 1))
 
 
-def _missing_word(connection: DuckDBPyConnection, given: dict[str, str], lines: Sequence[str], arguments: str) -> str | None:
-    """Return the word for a missing value: one without which columns of text would be numbers or times."""
-    fields = {field.strip('"') for line in lines for field in _BETWEEN.split(line)}
+def _missing_word(connection: DuckDBPyConnection, parameters: dict[str, str], lines: Sequence[str], arguments: str) -> str | None:
+    """Return the word for a missing value: with it as null, more columns are numbers or times; None if there is none."""
+    fields = {field.strip('"') for line in lines for field in _SEPARATORS.split(line)}
 
     def texts(words: str) -> int:
         kinds = f"DESCRIBE SELECT * FROM read_csv($file, ignore_errors = true{arguments}{words})"
-        return [kind for _, kind, *_ in connection.execute(kinds, given).fetchall()].count("VARCHAR")
+        return [kind for _, kind, *_ in connection.execute(kinds, parameters).fetchall()].count("VARCHAR")
 
-    words = [word for word in _MISSING if word in fields]
+    words = [word for word in _MISSING_WORDS if word in fields]
     return next((word for word in words if texts(f", nullstr = ['', {literal(word)}]") < texts("")), None)
 
 
-def misfits(connection: DuckDBPyConnection, dialect: CsvDialect) -> tuple[int, str, str]:
+def misfitting_records(connection: DuckDBPyConnection, dialect: CsvDialect) -> tuple[int, str, str]:
     """Return how many records at the beginning of a file do not fit the others, so that they are not in ``sample``.
 
     If records have another number of fields, the other results are an empty name and one such record. Else they are the name of a
     column of numbers in which records have text, and one such text; both are empty if there is none.
     """
-    count, record = _of_other_length(connection, dialect)
+    count, record = _records_of_other_length(connection, dialect)
     if count:
         return count, "", record
     described = connection.execute("SELECT column_name, column_type FROM (DESCRIBE sample)").fetchall()
@@ -218,25 +233,25 @@ def misfits(connection: DuckDBPyConnection, dialect: CsvDialect) -> tuple[int, s
     examples = [f"CASE WHEN {bad} THEN [{literal(name)}, {quoted(name)}] END" for name, bad in unfit.items()]
     read = f"({dialect.query.removesuffix(')')}, all_varchar = true) LIMIT {SAMPLE})"
     query = f"SELECT count(*), first(coalesce({', '.join(examples)})) FROM {read} WHERE {' OR '.join(unfit.values())}"
-    count, example = connection.execute(query, dialect.given).fetchone() or (0, None)
+    count, example = connection.execute(query, dialect.parameters).fetchone() or (0, None)
     column, text = example or ("", "")
     return count, column, text
 
 
-def _of_other_length(connection: DuckDBPyConnection, dialect: CsvDialect) -> tuple[int, str]:
+def _records_of_other_length(connection: DuckDBPyConnection, dialect: CsvDialect) -> tuple[int, str]:
     """Return how many records do not have the number of fields that the others have, and the first of them."""
     read = f"{dialect.query.removesuffix(')')}, all_varchar = true, store_rejects = true)"
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE all_texts AS {read} LIMIT {SAMPLE}", dialect.given)
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE all_texts AS {read} LIMIT {SAMPLE}", dialect.parameters)
     short_or_long = "error_type IN ('MISSING COLUMNS', 'TOO MANY COLUMNS')"
     query = f"SELECT count(DISTINCT line), first(csv_line ORDER BY line) FROM reject_errors WHERE {short_or_long}"
     count, record = connection.execute(query).fetchone() or (0, None)
     return count, record or ""
 
 
-def other_times(connection: DuckDBPyConnection, dialect: CsvDialect) -> list[str]:
-    """Return the columns of the table ``sample`` that DuckDB takes for times, and whose text Spark reads by a pattern only."""
+def times_that_need_a_pattern(connection: DuckDBPyConnection, dialect: CsvDialect) -> list[str]:
+    """Return the columns of the table ``sample`` that DuckDB takes for times, but whose text Spark reads only with a pattern."""
     described = connection.execute("SELECT column_name, column_type FROM (DESCRIBE sample)").fetchall()
-    given = {"file": literal_path(dialect.path), "iso": _ISO}
+    parameters = {"file": literal_path(dialect.path), "iso": _ISO}
     read = dialect.query.removesuffix(")") + ", all_varchar = true)"
     options = {option for option, _ in dialect.options}
     found = []
@@ -247,13 +262,13 @@ def other_times(connection: DuckDBPyConnection, dialect: CsvDialect) -> list[str
         column = quoted(name)
         texts = f"(SELECT {column} FROM ({read}) LIMIT {SAMPLE})"
         query = f"SELECT count(*) FROM {texts} WHERE NOT regexp_full_match(trim({column}), $iso)"
-        (other,) = connection.execute(query, given).fetchone() or (0,)
+        (other,) = connection.execute(query, parameters).fetchone() or (0,)
         found += [name] if other else []
     return found
 
 
 def literal_path(source: Path) -> str:
-    """Return a path as DuckDB takes it for that one file: these signs make a pattern of it."""
+    """Return a path in which the characters of patterns are escaped, so that DuckDB reads that one file."""
     return re.sub(r"([\[\]*?])", r"[\1]", str(source))
 
 
@@ -283,14 +298,17 @@ def _leading_comment(lines: Sequence[str]) -> str | None:
     return None if header else sign
 
 
-def _has_decimal_comma(connection: DuckDBPyConnection, given: dict[str, str], arguments: str) -> bool:
+def _has_decimal_comma(connection: DuckDBPyConnection, parameters: dict[str, str], arguments: str) -> bool:
     """Whether a column has numbers with a comma, and no column has numbers with a decimal point."""
     read = f"SELECT * FROM read_csv($file, ignore_errors = true, all_varchar = true{arguments}) LIMIT {SAMPLE}"
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE sample AS {read}", given)
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE sample AS {read}", parameters)
     commas = False
     for (name,) in connection.execute("SELECT column_name FROM (DESCRIBE sample)").fetchall():
         text = f"trim({quoted(name)})"
-        like = [f"regexp_full_match({text}, {literal(pattern)})" for pattern in (_WITH_COMMA, _SURELY_COMMA, _WITH_POINT)]
+        like = [
+            f"regexp_full_match({text}, {literal(pattern)})"
+            for pattern in (_NUMBER_WITH_COMMA, _CERTAIN_DECIMAL_COMMA, _NUMBER_WITH_POINT)
+        ]
         conditions = ("true", *like[:2], f"{like[2]} AND NOT {like[0]}")
         counts = ", ".join(f"count(*) FILTER ({each})" for each in conditions)
         row = connection.execute(f"SELECT {counts} FROM sample WHERE {text} != ''").fetchone()
@@ -304,8 +322,8 @@ def _has_decimal_comma(connection: DuckDBPyConnection, given: dict[str, str], ar
 def _encoding(source: Path) -> tuple[str | None, bool]:
     """Return the encoding of a file (None: UTF-8), and whether it is a guess."""
     head = _head(source)
-    if head[:2] in _MARKS:
-        return _MARKS[head[:2]], False
+    if head[:2] in _BYTE_ORDER_MARKS:
+        return _BYTE_ORDER_MARKS[head[:2]], False
     try:
         codecs.getincrementaldecoder("utf-8")().decode(head)
     except UnicodeDecodeError:
@@ -317,24 +335,24 @@ def _encoding(source: Path) -> tuple[str | None, bool]:
             return name, False
     if text:
         return None, False
-    return ("windows-1252" if _WINDOWS.search(head) else "ISO-8859-1"), True
+    return ("windows-1252" if _WINDOWS_1252.search(head) else "ISO-8859-1"), True
 
 
 def _in_utf8(source: Path, encoding: str, folder: Path) -> Path:
     """Copy a file, or its beginning, in UTF-8."""
     target = folder / "copy.csv"
-    with _opened(source) as content:
-        text = content.read(_COPIED).decode(encoding, errors="replace").removeprefix("\ufeff")
+    with _open(source) as content:
+        text = content.read(_COPY_BYTES).decode(encoding, errors="replace").removeprefix("\ufeff")
     target.write_text(text, newline="")
     return target
 
 
 def _head(source: Path) -> bytes:
-    with _opened(source) as content:
-        return content.read(_LOOKED_AT)
+    with _open(source) as content:
+        return content.read(_HEAD_BYTES)
 
 
 @contextmanager
-def _opened(source: Path) -> Iterator[IO[bytes]]:
+def _open(source: Path) -> Iterator[IO[bytes]]:
     with source.open("rb") as raw:
-        yield decompressed(raw, source.name)
+        yield open_decompressed(raw, source.name)

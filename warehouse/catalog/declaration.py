@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
-from warehouse.catalog.declared_paths import landing_at, place_of, recorded_place
+from warehouse.catalog.declared_paths import landing_at, path_from_record, recorded_path
 from warehouse.catalog.model import MAX_EXPANSION, MAX_RECORD, Column, LayoutSpec, RelationChanges, Stream
 from warehouse.catalog.spelling import as_written
 
@@ -96,7 +96,7 @@ def declaration(stream: Stream, root: Path) -> Declaration:
 
     """
     return Declaration(
-        landing=recorded_place(stream.place, root),
+        landing=recorded_path(stream.landing_path, root),
         files=stream.files,
         format=stream.format,
         options=stream.options,
@@ -195,10 +195,10 @@ def stream_of(recorded: Declaration, name: str, root: Path, layout: LayoutSpec |
 
     A plan lists its landing files, so ``landing_settle`` is not recorded, and is zero in the result.
     """
-    landing = landing_at(place_of(recorded.landing, root), root)
+    landing = landing_at(path_from_record(recorded.landing, root), root)
     return Stream(
         name=name,
-        landing=landing.near,
+        landing=landing.local,
         store=landing.store,
         files=recorded.files,
         format=cast("Format", recorded.format),

@@ -1,4 +1,4 @@
-"""Where a declaration's directories are, and which of them may not meet."""
+"""The directories of declarations: their paths, how they are recorded, and which of them must not overlap."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ __all__ = [
     "landing_at",
     "landing_faults",
     "local_path",
-    "moved_faults",
-    "place_of",
-    "recorded_place",
+    "move_to_faults",
+    "path_from_record",
+    "recorded_path",
     "root_path",
 ]
 
@@ -47,22 +47,25 @@ def local_path(text: str, base: Path, key: str, report: ProblemReport) -> Path |
 
 
 def root_path(text: str, base: Path, key: str, report: ProblemReport) -> Path | None:
-    """Return the root or landing that ``text`` means: a place in an object store, or as :func:`local_path`."""
+    """Return the root or landing that ``text`` means: a path in an object store, or as :func:`local_path`."""
     if is_uri(text) and ("\0" in text or "%" in text or "?" in text or "#" in text or ".." in text.split("/")):
         report.add(key, FaultError(as_written(text), "s3://BUCKET or s3://BUCKET/PREFIX, of plain names"))
         return None
     return path_of(text) if is_uri(text) else local_path(text, base, key, report)
 
 
-def recorded_place(place: Path, root: Path) -> str:
-    """Return a directory as it is recorded: relative to the root, so that a copied root works; absolute when that is a store."""
-    if isinstance(place, ObjectPath):
-        return str(place)
-    return place.as_posix() if isinstance(root, ObjectPath) else Path(os.path.relpath(place, root)).as_posix()
+def recorded_path(path: Path, root: Path) -> str:
+    """Return a directory as it is recorded: relative to the root, so that a copied root works.
+
+    It is absolute if the root is in an object store.
+    """
+    if isinstance(path, ObjectPath):
+        return str(path)
+    return path.as_posix() if isinstance(root, ObjectPath) else Path(os.path.relpath(path, root)).as_posix()
 
 
-def place_of(recorded: str, root: Path) -> Path:
-    """Return the place that was recorded."""
+def path_from_record(recorded: str, root: Path) -> Path:
+    """Return the directory that :func:`recorded_path` recorded."""
     if is_uri(recorded):
         return ObjectPath(recorded)
     return Path(os.path.normpath(recorded if isinstance(root, ObjectPath) else root / recorded))
@@ -70,19 +73,22 @@ def place_of(recorded: str, root: Path) -> Path:
 
 @dataclass(frozen=True)
 class Landing:
-    """Where files land: a local directory, or a store and the directory of its copies; ``files`` is the pattern in `landing`."""
+    """Where files land: a local directory, or a place in a store and the local directory of its copies.
 
-    near: Path
+    ``files`` is the pattern in `landing`.
+    """
+
+    local: Path
     store: ObjectPath | None = None
     files: str | None = None
 
 
-def landing_at(place: Path, root: Path, files: str | None = None) -> Landing:
-    """Return the landing at a place; copies of a store's objects are for one warehouse, so that its lock guards them."""
-    if not isinstance(place, ObjectPath):
-        return Landing(place, files=files)
-    name = hashlib.sha256(f"{root}\0{place}".encode()).hexdigest()[:16]
-    return Landing(cache_directory() / "landing" / name, place, files)
+def landing_at(path: Path, root: Path, files: str | None = None) -> Landing:
+    """Return the landing at a path; copies of a store's objects are for one warehouse, so that its lock guards them."""
+    if not isinstance(path, ObjectPath):
+        return Landing(path, files=files)
+    name = hashlib.sha256(f"{root}\0{path}".encode()).hexdigest()[:16]
+    return Landing(cache_directory() / "landing" / name, path, files)
 
 
 def landing_faults(
@@ -98,60 +104,67 @@ def landing_faults(
     root
         Where the tables are.
     shared
-        Sections that name the files of theirs by a pattern and leave them there: such may share a directory.
+        Sections that name their files by a pattern and leave them where they are: these may share a directory.
 
     """
-    real = {section: _real(path) for section, path in landings.items()}
-    home = root if isinstance(root, ObjectPath) else _home(root)
-    for section, place in real.items():
-        if home and place.is_relative_to(home):
+    real = {section: _real_path(path) for section, path in landings.items()}
+    real_root = root if isinstance(root, ObjectPath) else _real_root(root)
+    for section, path in real.items():
+        if real_root and path.is_relative_to(real_root):
             yield section, FaultError("a directory inside root", "a directory apart from root, where the tables are")
-        elif home and home.is_relative_to(place):
+        elif real_root and real_root.is_relative_to(path):
             yield section, FaultError("a directory that holds root", "a directory apart from root, where the tables are")
     for (one, first), (other, second) in combinations(real.items(), 2):
         if one in shared and other in shared:
             continue
         if first == second:
-            yield other, FaultError(f"the landing of {_named(one)}", _OWN)
+            yield other, FaultError(f"the landing of {_described(one)}", _OWN_DIRECTORY)
         elif first.is_relative_to(second) or second.is_relative_to(first):
             inner, outer = (one, other) if first.is_relative_to(second) else (other, one)
-            yield inner, FaultError(f"a directory inside the landing of {_named(outer)}, which is searched recursively", _OWN)
+            yield (
+                inner,
+                FaultError(
+                    f"a directory inside the landing of {_described(outer)}, which is searched recursively", _OWN_DIRECTORY
+                ),
+            )
 
 
-def moved_faults(moved: Mapping[str, Path], landings: Mapping[str, Path], root: Path | None) -> Iterator[tuple[str, FaultError]]:
-    """Yield (section, fault) for every place of loaded files that shares files with the root, a landing or another such place.
+def move_to_faults(
+    move_to: Mapping[str, Path], landings: Mapping[str, Path], root: Path | None
+) -> Iterator[tuple[str, FaultError]]:
+    """Yield (section, fault) for every ``move_to`` directory that overlaps the root, a landing or another ``move_to`` directory.
 
     Files that were moved into a landing would be loaded again.
     """
-    real = {section: _real(path) for section, path in landings.items()}
-    home = _home(root)
-    own = {section: Path(os.path.realpath(path)) for section, path in moved.items()}
-    for section, place in own.items():
-        others = [("root", home)] if home else []
-        others += [(f"the landing of {_named(other)}", path) for other, path in real.items()]
-        others += [(f"the loaded files of {_named(other)}", path) for other, path in own.items() if other != section]
-        for name, path in others:
-            if place.is_relative_to(path) or (path.is_relative_to(place) and name != "root"):
-                yield section, FaultError(f"{place}, which meets {name} ({path})", "a directory apart from root and all landings")
+    real = {section: _real_path(path) for section, path in landings.items()}
+    real_root = _real_root(root)
+    real_move_to = {section: Path(os.path.realpath(path)) for section, path in move_to.items()}
+    for section, path in real_move_to.items():
+        others = [("root", real_root)] if real_root else []
+        others += [(f"the landing of {_described(other)}", landing) for other, landing in real.items()]
+        others += [(f"the loaded files of {_described(name)}", other) for name, other in real_move_to.items() if name != section]
+        for name, other in others:
+            if path.is_relative_to(other) or (other.is_relative_to(path) and name != "root"):
+                yield section, FaultError(f"{path}, which meets {name} ({other})", "a directory apart from root and all landings")
                 break
 
 
-def _real(place: Path) -> Path:
-    """A directory with its links resolved; object stores have no links."""
-    return place if isinstance(place, ObjectPath) else Path(os.path.realpath(place))
+def _real_path(path: Path) -> Path:
+    """Return a directory with its links resolved; object stores have no links."""
+    return path if isinstance(path, ObjectPath) else Path(os.path.realpath(path))
 
 
-def _home(root: Path | None) -> Path | None:
-    """The root with links followed; None in an object store, which has no directory on this machine."""
+def _real_root(root: Path | None) -> Path | None:
+    """Return the root with its links resolved; None if it is in an object store, which has no directory on this machine."""
     return None if root is None or isinstance(root, ObjectPath) else Path(os.path.realpath(root))
 
 
-_OWN = (
+_OWN_DIRECTORY = (
     'a directory of its own for each stream and relation; or a pattern in each `landing`, such as "in/**/dns.*.log", '
     'and after_load = "keep"'
 )
 
 
-def _named(section: str) -> str:
+def _described(section: str) -> str:
     kind, name = section.split(".", 1)
     return f'the {kind.removesuffix("s")} "{name}"'

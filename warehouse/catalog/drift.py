@@ -1,4 +1,4 @@
-"""Whether today's declarations still fit the tables on disk: a changed declaration never corrupts.
+"""Compares the current declarations with the tables on disk, so that a changed declaration never corrupts them.
 
 Invariant of a table: every row is in the place that the recorded anchor, update interval, search key and layout give. So keys
 that change the place may not change; keys that only judge incoming rows may, for rows loaded from then on.
@@ -37,7 +37,7 @@ __all__ = [
     "effective_layout",
 ]
 
-_BUILT = "the tables on disk were built with it; restore it"
+_RESTORE = "the tables on disk were built with it; restore it"
 _ARCHIVE_REMEDY = 'its archive was made for these; under on_expiry = "drop" it stays as it is, and `stream-wh drop {}` forgets it'
 
 Kind = Literal["time", "search_key", "layout", "retyped", "removed", "relation", "archive", "aggregate", "how"]
@@ -135,8 +135,8 @@ class DeclarationDifference:
     archive: str | None = None
 
     @property
-    def place(self) -> str:
-        """The key as the file has it."""
+    def dotted_key(self) -> str:
+        """The key with its section, as in messages: ``streams.NAME.search_key``."""
         return f"{self.section}.{self.key}" if self.table is None else f"{self.section}.{self.table}.{self.key}"
 
     @property
@@ -162,14 +162,14 @@ class DeclarationDifference:
             return _ARCHIVE_REMEDY.format(self.archive)
         if self.command is not None:
             ways = " (--rebuild or --side-by-side)" if self.kind == "layout" else ""
-            return f"{_BUILT}, or let the tables follow: `{self.command}`{ways}"
+            return f"{_RESTORE}, or let the tables follow: `{self.command}`{ways}"
         again = f"`stream-wh restate {self.table} --since first`"
         if self.kind == "removed":
             name = self.key.removeprefix("columns.")
             renamed = f"`stream-wh migrate {self.table} --rename {name}=NEW` if it is called otherwise now, "
             renamed = "" if self.section == "relations" else renamed
-            return f"{_BUILT}; or {renamed}`null` is what files without it give. To do without it load all again: {again}"
-        return f"{_BUILT}, or load all again: {again}"
+            return f"{_RESTORE}; or {renamed}`null` is what files without it give. To do without it load all again: {again}"
+        return f"{_RESTORE}, or load all again: {again}"
 
 
 def compare(catalog: Catalog, epoch: RecordedEpoch) -> Drift:
@@ -182,7 +182,7 @@ def compare(catalog: Catalog, epoch: RecordedEpoch) -> Drift:
     file = catalog.file.name
     return Drift(
         problems=tuple(
-            Problem(file, found.place, found.new, f"{found.old}: {found.remedy}") for found in differences(catalog, epoch)
+            Problem(file, found.dotted_key, found.new, f"{found.old}: {found.remedy}") for found in differences(catalog, epoch)
         ),
         notices=tuple(notice for stream, table in both for notice in _notices(stream, table.declaration)),
         warnings=tuple(
@@ -209,7 +209,7 @@ def differences(catalog: Catalog, epoch: RecordedEpoch) -> tuple[DeclarationDiff
 
 
 def _stored_or_lazy(catalog: Catalog, epoch: RecordedEpoch) -> Iterator[DeclarationDifference]:
-    """Yield the coalesced tables that are stored and are not to be, and the other way round."""
+    """Yield the coalesced tables that are stored although they are declared lazy, and the other way round."""
     stored, lazy = {table.name for table in epoch.tables}, {table.name for table in epoch.lazy}
     for table in catalog.lazy:
         if table.name in stored:
@@ -219,7 +219,7 @@ def _stored_or_lazy(catalog: Catalog, epoch: RecordedEpoch) -> Iterator[Declarat
             yield DeclarationDifference("how", table.name, "coalesced", "how", as_written("eager"), as_written("lazy"))
 
 
-def _follows(catalog: Catalog, name: str) -> bool:
+def _is_derived_table(catalog: Catalog, name: str) -> bool:
     return catalog.aggregate(name) is not None or catalog.coalesced_table(name) is not None
 
 
@@ -232,7 +232,7 @@ def added_columns(stream: Stream, recorded: Declaration) -> tuple[str, ...]:
 def _declared(catalog: Catalog, table: RecordedTable) -> bool:
     """Whether a recorded table belongs to something that is declared: operators' state to its view, archives to streams."""
     known = catalog.view(table.owner) is not None or catalog.source(table.owner) is not None
-    return known or table.owner in catalog.archives or _follows(catalog, table.owner)
+    return known or table.owner in catalog.archives or _is_derived_table(catalog, table.owner)
 
 
 def effective_layout(stream: Stream, recorded: Layout | None, interval: int) -> Layout:
@@ -288,10 +288,10 @@ def _table(stream: Stream, table: RecordedTable) -> Iterator[DeclarationDifferen
         yield found("search_key", "search_key", stream.search_key, table.declaration.search_key)
     declared = {column.name: column.type for column in stream.columns}
     lower = {name.lower() for name in declared}
-    brought = [name for name in table.declaration.added if name.lower() not in lower]
+    added_by_files = [name for name in table.declaration.added if name.lower() not in lower]
     for column in table.declaration.columns:
         new, old, key = declared.get(column.name), column.type, f"columns.{column.name}"
-        if new is None and column.name not in brought:
+        if new is None and column.name not in added_by_files:
             yield replace(found("removed", key, "", old), new="nothing")
         elif new is not None and new != old:
             yield replace(found("retyped", key, new, old), fits=widens(old, new))
@@ -300,7 +300,7 @@ def _table(stream: Stream, table: RecordedTable) -> Iterator[DeclarationDifferen
 
 
 def _archive(stream: Stream, table: RecordedTable) -> Iterator[DeclarationDifference]:
-    """Yield the difference, if there is one, that keeps a stream's rows from being put into its archive."""
+    """Yield the difference, if there is one, because of which a stream's rows do not fit its archive."""
     own = {column.name: column.type for column in table.declaration.columns if column.name != EXPIRED_AT}
     declared = {column.name: column.type for column in stream.columns}
     if (own, table.declaration.search_key) != (declared, stream.search_key):
@@ -364,8 +364,8 @@ def _layout(spec: LayoutSpec, layout: Layout) -> Iterator[tuple[str, object, obj
             yield "seal", spec.seal, layout.seal
 
 
-def reading(column: Column | ColumnRecord) -> tuple[object, ...]:
-    """Return where a column's values come from, and how they are read, apart from their type."""
+def reading_keys(column: Column | ColumnRecord) -> tuple[object, ...]:
+    """Return the keys of a column that say where its values come from and how they are read, without the type."""
     return column.source or column.name, column.expr, column.formats, column.timezone
 
 
@@ -377,9 +377,9 @@ def _notices(stream: Stream, recorded: Declaration) -> Iterator[str]:
     for column in stream.columns:
         former = recorded_columns.get(column.name)
         moved = (column.name in stream.partitions) != (column.name in recorded.partitions)
-        if former is not None and (moved or reading(column) != reading(former)):
-            place = f"{section}.{stream.name}.columns.{column.name}"
-            yield f"{place} comes from elsewhere or is read otherwise, for rows loaded from now on"
+        if former is not None and (moved or reading_keys(column) != reading_keys(former)):
+            key = f"{section}.{stream.name}.columns.{column.name}"
+            yield f"{key} comes from elsewhere or is read otherwise, for rows loaded from now on"
     for key in ("arrival", "expires", "null_expiry"):
         new, old = getattr(stream, key), getattr(recorded, key)
         if new != old:

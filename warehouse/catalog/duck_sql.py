@@ -1,14 +1,14 @@
-"""How DuckDB's SQL quotes names and texts."""
+"""Quotes names and texts for DuckDB's SQL."""
 
 from __future__ import annotations
 
 from functools import cache
 
-__all__ = ["is_word_of_sql", "literal", "quoted"]
+__all__ = ["is_sql_keyword", "literal", "quoted"]
 
 
 def quoted(name: str) -> str:
-    """Return an identifier.
+    """Return a name as a quoted identifier.
 
     >>> quoted('a"b')
     '"a""b"'
@@ -16,17 +16,17 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def is_word_of_sql(name: str) -> bool:
-    """Whether a name means something else where it stands without quotes.
+def is_sql_keyword(name: str) -> bool:
+    """Whether a name without quotes is a keyword of DuckDB's SQL.
 
-    >>> is_word_of_sql("order"), is_word_of_sql("SEMI"), is_word_of_sql("orders")
+    >>> is_sql_keyword("order"), is_sql_keyword("SEMI"), is_sql_keyword("orders")
     (True, True, False)
     """
-    return name.lower() in _words()
+    return name.lower() in _keywords()
 
 
 @cache
-def _words() -> frozenset[str]:
+def _keywords() -> frozenset[str]:
     import duckdb  # noqa: PLC0415 - few callers ask
 
     with duckdb.connect() as connection:
@@ -35,7 +35,7 @@ def _words() -> frozenset[str]:
 
 
 def literal(text: str) -> str:
-    """Return a string literal.
+    """Return a text as a string literal.
 
     >>> literal("it's")
     "'it''s'"

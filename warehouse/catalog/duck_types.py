@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["spark_type"]
 
-_WORDS = {
+_SPARK_NAMES = {
     "boolean": "boolean",
     "tinyint": "tinyint",
     "smallint": "smallint",
@@ -38,16 +38,15 @@ _WORDS = {
 }
 
 
-def spark_type(duck: str, *, text: bool) -> str:
+def spark_type(duck_type: str, *, text: bool) -> str:
     """Return the canonical Spark SQL type of a DuckDB type.
 
     Parameters
     ----------
-    duck
+    duck_type
         The type as ``DESCRIBE`` shows it.
     text
-        Whether the values are text (csv, json), of which anything can be read as a string; in Parquet a column has the
-        type that it has.
+        Whether the values are text (csv, json), which can always be read as a string; a column of Parquet keeps its type.
 
     Raises
     ------
@@ -62,26 +61,26 @@ def spark_type(duck: str, *, text: bool) -> str:
     """
     import duckdb  # noqa: PLC0415 - only `init --from` looks at a file
 
-    return canonical(_translated(duckdb.sqltype(duck), text=text))
+    return canonical(_translated(duckdb.sqltype(duck_type), text=text))
 
 
-def _translated(duck: DuckDBPyType, *, text: bool) -> SqlType:
-    if duck.id in {"list", "array", "struct", "decimal"}:
-        parts: dict[str, Any] = dict(duck.children)
-        match duck.id:
+def _translated(duck_type: DuckDBPyType, *, text: bool) -> SqlType:
+    if duck_type.id in {"list", "array", "struct", "decimal"}:
+        parts: dict[str, Any] = dict(duck_type.children)
+        match duck_type.id:
             case "struct":
-                return Struct(tuple(Field(_usable(name), _translated(part, text=text)) for name, part in parts.items()))
+                return Struct(tuple(Field(_valid_field_name(name), _translated(part, text=text)) for name, part in parts.items()))
             case "decimal":
                 return Decimal(parts["precision"], parts["scale"])
         return Array(_translated(parts["child"], text=text))
-    if name := _WORDS.get(duck.id):
+    if name := _SPARK_NAMES.get(duck_type.id):
         return parse_type(name)
     if text:
         return AtomicType("string")
-    raise FaultError(f"the type {duck}", "a column of another type, e.g. a string or a timestamp in microseconds")
+    raise FaultError(f"the type {duck_type}", "a column of another type, e.g. a string or a timestamp in microseconds")
 
 
-def _usable(name: str) -> str:
+def _valid_field_name(name: str) -> str:
     if why := unusable_name(name):
         raise FaultError(f'{why} in the field name "{name}"', "letters, digits and underscores")
     return name

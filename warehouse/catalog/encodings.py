@@ -39,43 +39,43 @@ _ALLOWED = 'the name of an encoding, such as "UTF-8", "ISO-8859-1", "windows-125
 
 
 def encoding_fault(name: str) -> FaultError | None:
-    """Return why a text is no usable encoding of files, or None.
+    """Return why a text is no encoding that files may have, or None.
 
     >>> encoding_fault("latin-1"), encoding_fault("windows-1252")
     (None, None)
     >>> encoding_fault("windos-1252").suggestion
     'windows-1252'
     """
-    if _known(name) in _JAVA:
+    if _python_codec(name) in _JAVA:
         return None
-    return FaultError(as_written(name), _ALLOWED, nearest(name, (each for each in _JAVA.values() if _known(each))))
+    return FaultError(as_written(name), _ALLOWED, nearest(name, (each for each in _JAVA.values() if _python_codec(each))))
 
 
 def java_name(name: str) -> str:
-    """Return Java's name of a valid encoding.
+    """Return Java's name for a valid encoding.
 
     >>> java_name("latin1"), java_name("cp1252")
     ('ISO-8859-1', 'windows-1252')
     """
-    return _JAVA.get(_known(name), name)
+    return _JAVA.get(_python_codec(name), name)
 
 
 def python_name(name: str) -> str:
-    """Return Python's name of a valid encoding; a byte order mark at the beginning of UTF-8 is skipped.
+    """Return Python's name for a valid encoding; a byte order mark at the beginning of UTF-8 is skipped.
 
     >>> python_name("UTF8"), python_name("ISO-8859-15")
     ('utf-8-sig', 'iso8859-15')
     """
-    known = _known(name)
-    return "utf-8-sig" if known == "utf-8" else known
+    codec = _python_codec(name)
+    return "utf-8-sig" if codec == "utf-8" else codec
 
 
 def is_wide(name: str) -> bool:
-    """Whether a sign takes two bytes, a line end too."""
-    return _known(name).startswith("utf-16")
+    """Whether a character, also a line end, takes two bytes."""
+    return _python_codec(name).startswith("utf-16")
 
 
-def _known(name: str) -> str:
+def _python_codec(name: str) -> str:
     try:
         return codecs.lookup(name).name
     except (LookupError, ValueError):

@@ -40,9 +40,9 @@ def expression_faults(
     text: str,
     columns: Mapping[str, SqlType | None],
     *,
-    ts: bool,
-    gives: SqlType = _TIMESTAMP,
-    what: str = _DECLARED,
+    allows_ts: bool,
+    result_type: SqlType = _TIMESTAMP,
+    description: str = _DECLARED,
 ) -> Iterator[FaultError]:
     """Yield all faults of an expression.
 
@@ -52,16 +52,16 @@ def expression_faults(
         The Spark SQL expression.
     columns
         The declared columns; a type with a fault is None.
-    ts
+    allows_ts
         Whether ``ts``, the arrival time, may be named although it is no column.
-    gives
+    result_type
         The type that the result must have, as far as it is known without Spark.
-    what
+    description
         A description of the columns, for messages.
 
     """
     try:
-        yield from list(_faults(text, columns, ts=ts, gives=gives, what=what))
+        yield from list(_faults(text, columns, allows_ts=allows_ts, result_type=result_type, description=description))
     except RecursionError:
         yield FaultError("an expression nested too deeply", f"{_ROW_WISE} of at most some dozen levels of parentheses")
 
@@ -75,13 +75,13 @@ def columns_of(text: str) -> Iterator[str]:
 
 
 def _faults(
-    text: str, columns: Mapping[str, SqlType | None], *, ts: bool, gives: SqlType, what: str
+    text: str, columns: Mapping[str, SqlType | None], *, allows_ts: bool, result_type: SqlType, description: str
 ) -> Iterator[FaultError]:
     import sqlglot  # noqa: PLC0415 - it takes time to import, and reading commands look at no expression
     from sqlglot.errors import SqlglotError  # noqa: PLC0415 - same
 
     scope: dict[str, SqlType | None] = dict(columns)
-    if ts and "ts" not in (name.lower() for name in scope):
+    if allows_ts and "ts" not in (name.lower() for name in scope):
         scope["ts"] = AtomicType("timestamp")
     try:
         tokens = sqlglot.tokenize(text, read="spark")
@@ -91,20 +91,20 @@ def _faults(
         return
     if any(token.comments for token in tokens):
         yield FaultError(f'"{text}" with an SQL comment', "no comment; write it behind # on a line of its own")
-    named = list(_function_faults(tokens))
-    yield from named
-    whole = _only_expression(tree) if tree else None
-    if whole is None:
+    function_faults = list(_function_faults(tokens))
+    yield from function_faults
+    expression = _only_expression(tree) if tree else None
+    if expression is None:
         yield FaultError(f'"{text}"', "one expression in Spark SQL, e.g. a column")
         return
-    if not named:
-        yield from _structure_faults(whole)
-    strange = list(_column_faults(whole, scope, ts=ts, what=what))
-    yield from strange
-    wrong = [] if what != _DECLARED else list(_result_faults(whole, scope, canonical(gives)))
-    yield from wrong
-    if not (named or strange or wrong):
-        yield from type_faults(whole, scope, gives)
+    if not function_faults:
+        yield from _structure_faults(expression)
+    column_faults = list(_column_faults(expression, scope, allows_ts=allows_ts, description=description))
+    yield from column_faults
+    result_faults = [] if description != _DECLARED else list(_result_faults(expression, scope, canonical(result_type)))
+    yield from result_faults
+    if not (function_faults or column_faults or result_faults):
+        yield from type_faults(expression, scope, result_type)
 
 
 def _first_line(message: str) -> str:
@@ -119,8 +119,8 @@ def _only_expression(tree: exp.Expr) -> exp.Expr | None:
     listed = tree.expressions
     if len(listed) != 1 or isinstance(listed[0], (exp.Alias, exp.Star)):
         return None
-    whole: exp.Expr = listed[0].copy()  # without the SELECT around it
-    return whole
+    expression: exp.Expr = listed[0].copy()  # without the SELECT around it
+    return expression
 
 
 def _function_faults(tokens: Sequence[Token]) -> Iterator[FaultError]:
@@ -128,7 +128,7 @@ def _function_faults(tokens: Sequence[Token]) -> Iterator[FaultError]:
         name = token.text.lower()
         if not _WORD.fullmatch(name) or token.token_type.name in {"STRING", "NUMBER"}:
             continue
-        before, after, later = (tokens[at].text.lower() if 0 <= at < len(tokens) else "" for at in _around(index))
+        before, after, later = (tokens[at].text.lower() if 0 <= at < len(tokens) else "" for at in _neighbours(index))
         if after != "(":
             continue
         if name == "unix_timestamp" and later == ")":
@@ -139,24 +139,24 @@ def _function_faults(tokens: Sequence[Token]) -> Iterator[FaultError]:
             yield _function_fault(name)
 
 
-def _around(index: int) -> tuple[int, int, int]:
+def _neighbours(index: int) -> tuple[int, int, int]:
     return index - 1, index + 1, index + 2
 
 
 def _function_fault(name: str) -> FaultError:
-    for group, what in (
+    for group, description in (
         (IMPURE, "whose result depends on more than its arguments (the clock, chance or the session)"),
         (AGGREGATES, "an aggregate"),
         (GENERATORS, "which makes several rows of one"),
         (WINDOWS, "which looks at other rows"),
     ):
         if name in group:
-            return FaultError(f"{name}(), {what}", _ROW_WISE)
+            return FaultError(f"{name}(), {description}", _ROW_WISE)
     allowed = f"{_ROW_WISE} of Spark SQL's functions"
     return FaultError(f"the unknown function {name}()", allowed, nearest(name, ROW_WISE))
 
 
-def _structure_faults(whole: exp.Expr) -> Iterator[FaultError]:
+def _structure_faults(expression: exp.Expr) -> Iterator[FaultError]:
     from sqlglot import exp  # noqa: PLC0415 - as above
 
     kinds: tuple[tuple[tuple[type, ...], str], ...] = (
@@ -165,21 +165,23 @@ def _structure_faults(whole: exp.Expr) -> Iterator[FaultError]:
         ((exp.Star,), "*"),
         ((exp.Placeholder, exp.Parameter), "a parameter"),
     )
-    for types, what in kinds:
-        if whole.find(*types):
-            yield FaultError(what, _ROW_WISE)
-    for cast in whole.find_all(exp.Cast):
+    for types, description in kinds:
+        if expression.find(*types):
+            yield FaultError(description, _ROW_WISE)
+    for cast in expression.find_all(exp.Cast):
         literal = cast.this
         if isinstance(literal, exp.Literal) and literal.is_string and literal.name.strip().lower() in _CLOCK_LITERALS:
             yield FaultError(f"the literal '{literal.name}', which reads the clock", _ROW_WISE)
 
 
-def _column_faults(whole: exp.Expr, scope: Mapping[str, SqlType | None], *, ts: bool, what: str) -> Iterator[FaultError]:
+def _column_faults(
+    expression: exp.Expr, scope: Mapping[str, SqlType | None], *, allows_ts: bool, description: str
+) -> Iterator[FaultError]:
     from sqlglot import exp  # noqa: PLC0415 - as above
 
     by_lower = {name.lower(): kind for name, kind in scope.items()}
     seen = set()
-    for column in whole.find_all(exp.Column, exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentUser, exp.SessionUser):
+    for column in expression.find_all(exp.Column, exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentUser, exp.SessionUser):
         names = tuple(part.name for part in column.parts) if isinstance(column, exp.Column) else (column.sql("spark"),)
         if names in seen or "*" in names or column.find_ancestor(exp.Query):
             continue
@@ -191,9 +193,13 @@ def _column_faults(whole: exp.Expr, scope: Mapping[str, SqlType | None], *, ts: 
             yield FaultError(f"{root}, {_IMPURE_WORD}", f"{_ROW_WISE}; a column of that name is written `{root}`")
         elif isinstance(column, exp.Column):
             known = ", ".join(scope) or "none"
-            why = "" if ts or root != "ts" or what != _DECLARED else "; ts is what `arrival` gives and exists in `expires` only"
+            why = (
+                ""
+                if allows_ts or root != "ts" or description != _DECLARED
+                else "; ts is what `arrival` gives and exists in `expires` only"
+            )
             found = f'the unknown column "{names[0]}"'
-            yield FaultError(found, f"{what} ({known}){why}", nearest(names[0], scope))
+            yield FaultError(found, f"{description} ({known}){why}", nearest(names[0], scope))
 
 
 _IMPURE_WORD = "whose result depends on the clock or the session"
@@ -216,18 +222,18 @@ def _field_faults(names: tuple[str, ...], kind: SqlType | None) -> Iterator[Faul
         kind = fields[found]
 
 
-def _result_faults(whole: exp.Expr, scope: Mapping[str, SqlType | None], gives: str) -> Iterator[FaultError]:
+def _result_faults(expression: exp.Expr, scope: Mapping[str, SqlType | None], result_type: str) -> Iterator[FaultError]:
     from sqlglot import exp  # noqa: PLC0415 - as above
 
-    if not isinstance(whole, exp.Column) or len(whole.parts) > 1:
+    if not isinstance(expression, exp.Column) or len(expression.parts) > 1:
         return
-    name = whole.name
+    name = expression.name
     kind = next((kind for each, kind in scope.items() if each.lower() == name.lower()), None)
-    if kind is None or kind == AtomicType(gives):
+    if kind is None or kind == AtomicType(result_type):
         return
     found = canonical(kind)
-    if gives != "timestamp":
-        yield FaultError(f'the column "{name}" of type {found}', f"an expression that gives a {gives}")
+    if result_type != "timestamp":
+        yield FaultError(f'the column "{name}" of type {found}', f"an expression that gives a {result_type}")
         return
     remedy = {
         "date": f"CAST({name} AS TIMESTAMP)",

@@ -1,7 +1,7 @@
 """Faults in the types of an expression that can be found without Spark.
 
-sqlglot infers types of most expressions. Only what no reading of Spark's allows is refused here: a sum of a time and a number, an
-array in arithmetic, a result of another family of types than the one that is due. Spark has the last word, before an update reads
+sqlglot infers the types of most expressions. Only what Spark surely refuses is a fault here: a sum of a time and a number, an
+array in arithmetic, a result of another family of types than the expected one. Spark checks the rest, before an update reads
 anything (:func:`warehouse.ingest.expression_checks.check_expressions`).
 """
 
@@ -24,14 +24,14 @@ _FAMILIES: dict[str, Family] = {
     "tinyint": "number", "smallint": "number", "int": "number", "bigint": "number", "float": "number", "double": "number",
     "string": "string", "boolean": "boolean", "date": "date", "timestamp": "timestamp", "binary": "binary",
 }  # fmt: skip
-_DUE = {"timestamp": "an expression that gives a timestamp", "string": "an expression that gives a string"}
+_EXPECTED = {"timestamp": "an expression that gives a timestamp", "string": "an expression that gives a string"}
 _REMEDY = "timestampadd(SECOND, amount, time), or time + make_interval(...)"
-_LARGEST = 2_000
-"""Nodes of an expression above which it is left to Spark."""
+_MOST_NODES = 2_000
+"""Spark alone checks an expression with more nodes."""
 
 
 def family_of(kind: SqlType) -> Family:
-    """Return the family of a type: types of different families are never converted in silence.
+    """Return the family of a type: types of different families are never converted silently.
 
     >>> family_of(AtomicType("bigint"))
     'number'
@@ -63,52 +63,52 @@ def type_of(text: str, scope: Mapping[str, SqlType | None]) -> SqlType | None:
 
     lower = {name.lower(): kind for name, kind in scope.items()}
     try:
-        whole = sqlglot.parse_one(text, read="spark").unnest()
+        expression = sqlglot.parse_one(text, read="spark").unnest()
     except SqlglotError:
         return None
-    if isinstance(whole, exp.Column) and len(whole.parts) == 1:
-        return lower.get(whole.name.lower())
-    if isinstance(whole, exp.Cast | exp.TryCast):
+    if isinstance(expression, exp.Column) and len(expression.parts) == 1:
+        return lower.get(expression.name.lower())
+    if isinstance(expression, exp.Cast | exp.TryCast):
         try:
-            return parse_type(whole.to.sql("spark"))
+            return parse_type(expression.to.sql("spark"))
         except FaultError:
             return None
-    typed = annotate_types(_with_types(whole, lower), dialect="spark")
+    typed = annotate_types(_with_types(expression, lower), dialect="spark")
     if typed.type is not None and typed.type.this in exp.DataType.INTEGER_TYPES:
         return AtomicType("bigint")
     family = _family(typed)
     return AtomicType(family) if family in ("string", "boolean", "date", "timestamp") else None
 
 
-def type_faults(whole: exp.Expr, scope: Mapping[str, SqlType | None], gives: SqlType | None) -> Iterator[FaultError]:
+def type_faults(expression: exp.Expr, scope: Mapping[str, SqlType | None], result_type: SqlType | None) -> Iterator[FaultError]:
     """Yield the certain type faults of an expression without other faults.
 
     Parameters
     ----------
-    whole
+    expression
         The parsed expression.
     scope
         The type of each column that it may name; unknown columns have no faults.
-    gives
+    result_type
         The type that it must have; None allows any.
 
     """
     from sqlglot.optimizer.annotate_types import annotate_types  # noqa: PLC0415 - as the parser: reading commands need it not
 
-    if sum(1 for _ in whole.walk()) > _LARGEST:
+    if sum(1 for _ in expression.walk()) > _MOST_NODES:
         return
-    texts = {id(node): node.sql("spark") for node in whole.walk() if _can_fail(node)}
-    marked = whole.copy()
-    for old, new in zip(whole.walk(), marked.walk(), strict=True):
+    texts = {id(node): node.sql("spark") for node in expression.walk() if _can_fail(node)}
+    marked = expression.copy()
+    for old, new in zip(expression.walk(), marked.walk(), strict=True):
         new.meta["text"] = texts.get(id(old), "")
     typed = annotate_types(_with_types(marked, {name.lower(): kind for name, kind in scope.items()}), dialect="spark")
     faults = [fault for node in typed.walk() for fault in _faults_of(node)]
     yield from faults
-    found = None if faults or gives is None else _result(typed)
-    if gives is not None and found is not None and found != family_of(gives):
-        due = _DUE.get(canonical(gives), f"an expression that gives {canonical(gives)}")
-        help_ = f", e.g. {_converted(whole.sql('spark'), found)}" if canonical(gives) == "timestamp" else ""
-        yield FaultError(f'"{whole.sql("spark")}", which gives {_a(found)}', f"{due}{help_}")
+    found = None if faults or result_type is None else _result(typed)
+    if result_type is not None and found is not None and found != family_of(result_type):
+        expected = _EXPECTED.get(canonical(result_type), f"an expression that gives {canonical(result_type)}")
+        example = f", e.g. {_conversion(expression.sql('spark'), found)}" if canonical(result_type) == "timestamp" else ""
+        yield FaultError(f'"{expression.sql("spark")}", which gives {_with_article(found)}', f"{expected}{example}")
 
 
 def _can_fail(node: exp.Expr) -> bool:
@@ -117,7 +117,7 @@ def _can_fail(node: exp.Expr) -> bool:
     return isinstance(node, (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.TimestampAdd, exp.DateAdd))
 
 
-def _with_types(whole: exp.Expr, scope: Mapping[str, SqlType | None]) -> exp.Expr:
+def _with_types(expression: exp.Expr, scope: Mapping[str, SqlType | None]) -> exp.Expr:
     """Return an expression in which each column of a known type is a value of that type."""
     from sqlglot import exp  # noqa: PLC0415 - as above
 
@@ -130,7 +130,7 @@ def _with_types(whole: exp.Expr, scope: Mapping[str, SqlType | None]) -> exp.Exp
             kind = fields.get(part.name.lower())
         return node if kind is None else exp.cast(exp.null(), canonical(kind), dialect="spark")
 
-    return whole.transform(typed)
+    return expression.transform(typed)
 
 
 def _faults_of(node: exp.Expr) -> Iterator[FaultError]:
@@ -143,18 +143,20 @@ def _faults_of(node: exp.Expr) -> Iterator[FaultError]:
     if isinstance(node, (exp.TimestampAdd, exp.DateAdd)):
         amount = next((each for each in (left, right) if each in ("array", "struct", "boolean")), None)
         if amount is not None:
-            yield FaultError(f'"{text}", which adds {_a(amount)} to a time', "a number: " + _least(amount))
+            yield FaultError(f'"{text}", which adds {_with_article(amount)} to a time', "a number: " + _remedy(amount))
         return
     nested = next((each for each in (left, right) if each in ("array", "struct")), None)
     if nested is not None:
-        yield FaultError(f'"{text}", which calculates with {_a(nested)}', "numbers, or a time and an interval: " + _least(nested))
+        yield FaultError(
+            f'"{text}", which calculates with {_with_article(nested)}', "numbers, or a time and an interval: " + _remedy(nested)
+        )
     elif isinstance(node, exp.Add) and "timestamp" in (left, right):
         other = right if left == "timestamp" else left
         if other in ("number", "boolean", "timestamp", "date"):
-            yield FaultError(f'"{text}", which adds {_a(other)} to a timestamp', f"a time and an interval: {_REMEDY}")
+            yield FaultError(f'"{text}", which adds {_with_article(other)} to a timestamp', f"a time and an interval: {_REMEDY}")
 
 
-def _least(found: str) -> str:
+def _remedy(found: str) -> str:
     return "of an array e.g. array_min(...)" if found == "array" else _REMEDY
 
 
@@ -180,7 +182,7 @@ def _family(node: exp.Expr | None) -> Family | None:
 
 
 def _makes_interval(node: exp.Expr) -> bool:
-    """Whether intervals are calculated in a node: sqlglot takes a product or a difference of times for something else."""
+    """Whether a node calculates with intervals: sqlglot infers another type for a product of them or a difference of times."""
     from sqlglot import exp  # noqa: PLC0415 - as above
 
     intervals = (exp.Interval, exp.MakeInterval)
@@ -199,11 +201,11 @@ def _result(typed: exp.Expr) -> Family | None:
     return _family(node) if isinstance(node, arithmetic + others) else None
 
 
-def _a(family: str) -> str:
+def _with_article(family: str) -> str:
     return f"an {family}" if family == "array" else f"a {family}"
 
 
-def _converted(text: str, found: Family) -> str:
+def _conversion(text: str, found: Family) -> str:
     return {
         "number": f"timestamp_seconds({text})",
         "date": f"CAST({text} AS TIMESTAMP)",

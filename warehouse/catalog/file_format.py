@@ -8,9 +8,9 @@ import zlib
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.avro_files import is_avro
-from warehouse.catalog.codecs import CODECS, decompressed, is_compressed
+from warehouse.catalog.codecs import CODECS, is_compressed, open_decompressed
 from warehouse.catalog.json_arrays import begins_array
-from warehouse.catalog.log_lines import log_of
+from warehouse.catalog.log_lines import log_format_of
 from warehouse.catalog.model import COLUMNAR
 from warehouse.catalog.zeek import is_zeek
 from warehouse.errors import UsageError
@@ -34,7 +34,7 @@ _ENDINGS: dict[str, Format] = {
     ".orc": "orc",
     ".avro": "avro",
 }
-_CONVERTED = {
+_REFUSED_ENDINGS = {
     ".pkl": "write its rows as Parquet or CSV",
     ".xls": "save its sheet as CSV",
     ".xlsx": "save its sheet as CSV",
@@ -46,21 +46,21 @@ _CONVERTED = {
     ".sqlite": "write its table as CSV or Parquet",
     ".pcap": "let Zeek make a log of it",
 }
-"""Formats that are not read, each with what to do."""
-_AS_PARQUET = {
+"""Endings of formats that are not read, each with the remedy."""
+_CONVERTING_COMMANDS = {
     ".feather": "import pyarrow.feather, pyarrow.parquet; "
     "pyarrow.parquet.write_table(pyarrow.feather.read_table({source!r}), {target!r})",
 }
-_AS_PARQUET[".arrow"] = (
+_CONVERTING_COMMANDS[".arrow"] = (
     "import pyarrow.ipc, pyarrow.parquet; file = pyarrow.memory_map({source!r}); "
     "opened = pyarrow.ipc.open_file if file.read(6) == b'ARROW1' else pyarrow.ipc.open_stream; file.seek(0); "
     "pyarrow.parquet.write_table(opened(file).read_all(), {target!r})"
 )
-"""Commands that convert formats that are not read to Parquet; Arrow has files and streams."""
-_BEGINNING = 1 << 16
-_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+"""Commands that convert a file to Parquet, by its ending; Arrow has a format of files and one of streams."""
+_BEGINNING_BYTES = 1 << 16
+_CONTROL_BYTES = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 """Bytes of no text; in UTF-16 half of them are zeros."""
-_WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _MOST_SUFFIX = 11
 
 
@@ -78,26 +78,26 @@ def format_of(source: Path) -> tuple[Format, str]:
     if any("\ud800" <= sign <= "\udfff" for sign in source.name):
         raise UsageError(f"the name {source.name!r} is no UTF-8, so updates would leave the file out; rename it")
     suffixes = source.suffixes[-2:] if is_compressed(source.name) else source.suffixes[-1:]
-    first = suffixes[0].lower() if suffixes else ""
-    kind = _ENDINGS.get(first)
-    if first in _AS_PARQUET:
+    ending = suffixes[0].lower() if suffixes else ""
+    kind = _ENDINGS.get(ending)
+    if ending in _CONVERTING_COMMANDS:
         target = f"{source.name.split('.')[0]}.parquet"
-        command = f"python -c {shlex.quote(_AS_PARQUET[first].format(source=str(source), target=target))}"
+        command = f"python -c {shlex.quote(_CONVERTING_COMMANDS[ending].format(source=str(source), target=target))}"
         raise UsageError(f"{source} cannot be read as it is; `{command}` writes it as Parquet, for --from {target}")
-    if first in _CONVERTED:
-        raise UsageError(f"{source} cannot be read as it is: {_CONVERTED[first]}")
+    if ending in _REFUSED_ENDINGS:
+        raise UsageError(f"{source} cannot be read as it is: {_REFUSED_ENDINGS[ending]}")
     if kind is None or (kind in COLUMNAR and len(suffixes) > 1):
-        kind = _by_beginning(source)
+        kind = _format_by_beginning(source)
     elif kind == "csv" and is_zeek(source):
         kind = "zeek"
-    number = len(suffixes) == 1 and (first[1:].isdigit() or len(first) > _MOST_SUFFIX or not first[1:].isalnum())
-    return kind, "" if number else "".join(suffixes)
+    is_number = len(suffixes) == 1 and (ending[1:].isdigit() or len(ending) > _MOST_SUFFIX or not ending[1:].isalnum())
+    return kind, "" if is_number else "".join(suffixes)
 
 
-def _by_beginning(source: Path) -> Format:
+def _format_by_beginning(source: Path) -> Format:
     try:
         with source.open("rb") as raw:
-            beginning = decompressed(raw, source.name).read(_BEGINNING)
+            beginning = open_decompressed(raw, source.name).read(_BEGINNING_BYTES)
     except (OSError, EOFError, zlib.error) as error:
         raise UsageError(
             f"{source} cannot be read ({error}): it is damaged, or not compressed as its name says; "
@@ -108,7 +108,7 @@ def _by_beginning(source: Path) -> Format:
     if is_avro(beginning):
         return "avro"
     # A log may have zeros where its machine lost power.
-    if _CONTROL.search(beginning) and not beginning.startswith(_WIDE_MARKS) and log_of(source) is None:
+    if _CONTROL_BYTES.search(beginning) and not beginning.startswith(_UTF_16_MARKS) and log_format_of(source) is None:
         known = f"{', '.join(_ENDINGS)}, or text compressed by {', '.join(CODECS)}"
         raise UsageError(f"{source} is no text, and its name does not end as those of files that are read: {known}; convert it")
     if is_zeek(source):

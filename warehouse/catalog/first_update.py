@@ -1,4 +1,4 @@
-"""Predicts the result of a first update of a sampled file, computed from the sample with DuckDB.
+"""Predicts the result of the first update of a sampled file: DuckDB computes it from the sample.
 
 Arrival and end are expressions in Spark SQL. Expressions that ``init`` proposes, and others with the same meaning in DuckDB, are
 computed. There is no prediction for the rest, since only Spark can compute them.
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection
 
-    from warehouse.catalog.sniffed_file import Found
+    from warehouse.catalog.sniffed_file import SniffedFile
 
-__all__ = ["FirstUpdate", "first_update", "lives"]
+__all__ = ["FirstUpdate", "first_update", "lifetimes"]
 
 _HUNDREDTHS = [number / 100 for number in range(101)]
-_ADDED = re.compile(r"timestampadd\((\w+), (.+), ts\)")
-_AFTER_DAY = re.compile(r"CAST\(date_add\((\w+|`[^`]+`), 1\) AS TIMESTAMP\)")
-_FOREVER = "9223372036854775807"
+_ADDED_DURATION = re.compile(r"timestampadd\((\w+), (.+), ts\)")
+_END_OF_DAY = re.compile(r"CAST\(date_add\((\w+|`[^`]+`), 1\) AS TIMESTAMP\)")
+_NO_END_MICROS = "9223372036854775807"
 _UNITS = {"MICROSECOND": 1, "MILLISECOND": 1000, "SECOND": SECOND, "MINUTE": MINUTE, "HOUR": HOUR, "DAY": DAY}
 _MACROS = "CREATE TEMP MACRO array_min(x) AS list_min(x); CREATE TEMP MACRO array_max(x) AS list_max(x); "
 _MACROS += "CREATE TEMP MACRO timestamp_seconds(x) AS to_timestamp(x)"
@@ -66,9 +66,9 @@ class FirstUpdate:
         return shlex.join(["stream-wh", "probe", stream, *given])
 
 
-def lives(found: Found, arrival: str, expires: str) -> tuple[float, ...]:
-    """Return the percentiles of the sampled rows' lives in microseconds; an empty tuple if DuckDB cannot compute them."""
-    with _timed(found, arrival, expires) as connection:
+def lifetimes(found: SniffedFile, arrival: str, expires: str) -> tuple[float, ...]:
+    """Return the percentiles of the sampled rows' lifetimes in microseconds; an empty tuple if DuckDB cannot compute them."""
+    with _with_times(found, arrival, expires) as connection:
         if connection is None:
             return ()
         query = f"SELECT quantile_cont((_exp - _ts)::DOUBLE, {_HUNDREDTHS}) FROM timed WHERE _exp >= _ts"
@@ -77,7 +77,14 @@ def lives(found: Found, arrival: str, expires: str) -> tuple[float, ...]:
 
 
 def first_update(
-    found: Found, arrival: str, expires: str | None, key: Sequence[str], *, anchor: int, interval: int, endless: bool = False
+    found: SniffedFile,
+    arrival: str,
+    expires: str | None,
+    key: Sequence[str],
+    *,
+    anchor: int,
+    interval: int,
+    endless: bool = False,
 ) -> FirstUpdate | None:
     """Return the effect of the first update on a sample; None if DuckDB cannot compute it, or no row arrives.
 
@@ -94,36 +101,38 @@ def first_update(
     endless
         Whether rows without an end stay forever.
     """
-    with _timed(found, arrival, expires, endless=endless) as connection:
+    with _with_times(found, arrival, expires, endless=endless) as connection:
         if connection is None:
             return None
         query = "SELECT quantile_disc(_ts, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]), max(_ts) FROM timed"
         deciles, last = connection.execute(query).fetchone() or (None, None)
         if last is None:
             return None
-        moments = [at_slot(slot(each, anchor, interval), anchor, interval) for each in (last, *deciles)]
-        counted = [_counts(connection, moment) for moment in moments]
-        best = counted[0] if counted[0][0] else max(counted, key=lambda counts: counts[0])
-        at = moments[counted.index(best)]
-        return FirstUpdate(at, *best, _key(connection, key, at))
+        instants = [at_slot(slot(each, anchor, interval), anchor, interval) for each in (last, *deciles)]
+        counted = [_counts(connection, instant) for instant in instants]
+        counts_there = counted[0] if counted[0][0] else max(counted, key=lambda counts: counts[0])
+        at = instants[counted.index(counts_there)]
+        return FirstUpdate(at, *counts_there, _key(connection, key, at))
 
 
-def _counts(connection: DuckDBPyConnection, moment: int) -> tuple[int, int, int, int]:
+def _counts(connection: DuckDBPyConnection, instant: int) -> tuple[int, int, int, int]:
     """Return how many rows are live, waiting, dead and rejected."""
     sound = "_ts IS NOT NULL AND _exp IS NOT NULL AND _exp >= _ts"
     fates = ("_ts <= $at AND _exp > $at", "_ts > $at AND _exp > _ts", "_exp <= $at OR _exp = _ts")
     counts = ", ".join(f"count(*) FILTER ({sound} AND ({fate}))" for fate in fates)
-    live, waiting, dead, rows = connection.execute(f"SELECT {counts}, count(*) FROM timed", {"at": moment}).fetchone() or (0,) * 4
+    live, waiting, dead, rows = (
+        connection.execute(f"SELECT {counts}, count(*) FROM timed", {"at": instant}).fetchone() or (0,) * 4
+    )
     return live, waiting, min(dead, rows - live - waiting), max(0, rows - live - waiting - dead)
 
 
-def _key(connection: DuckDBPyConnection, columns: Sequence[str], moment: int) -> tuple[tuple[str, str], ...]:
+def _key(connection: DuckDBPyConnection, columns: Sequence[str], instant: int) -> tuple[tuple[str, str], ...]:
     texts = ", ".join(_text(connection, column) for column in columns)
     present = " AND ".join(f"{quoted(column)} IS NOT NULL" for column in columns)
     where = f"WHERE _ts <= $at AND _exp > $at AND {present}"
     order = ", ".join(["count(*) DESC", *(str(number) for number, _ in enumerate(columns, start=1))])
     query = f"SELECT {texts} FROM timed {where} GROUP BY ALL ORDER BY {order} LIMIT 1"
-    row = connection.execute(query, {"at": moment}).fetchone()
+    row = connection.execute(query, {"at": instant}).fetchone()
     return tuple(zip(columns, row, strict=True)) if row else ()
 
 
@@ -135,7 +144,9 @@ def _text(connection: DuckDBPyConnection, column: str) -> str:
 
 
 @contextmanager
-def _timed(found: Found, arrival: str, expires: str | None, *, endless: bool = False) -> Iterator[DuckDBPyConnection | None]:
+def _with_times(
+    found: SniffedFile, arrival: str, expires: str | None, *, endless: bool = False
+) -> Iterator[DuckDBPyConnection | None]:
     """Yield a connection with the table ``timed``, or None: the sample, and ``_ts`` and ``_exp`` in microseconds.
 
     A time that no row can have is null.
@@ -146,11 +157,11 @@ def _timed(found: Found, arrival: str, expires: str | None, *, endless: bool = F
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute(_MACROS)
         connection.register("sample", found.sample)
-        for column in found.made:
-            arrival = arrival.replace(column.made or "", f"`{column.name}`")
-            expires = expires and expires.replace(column.made or "", f"`{column.name}`")
-        end = _FOREVER if expires is None else f"epoch_us(CAST({_in_duckdb(expires)} AS TIMESTAMPTZ))"
-        ends = f"coalesce({end}, {_FOREVER})" if endless else end
+        for column in found.combined:
+            arrival = arrival.replace(column.expression or "", f"`{column.name}`")
+            expires = expires and expires.replace(column.expression or "", f"`{column.name}`")
+        end = _NO_END_MICROS if expires is None else f"epoch_us(CAST({_in_duckdb(expires)} AS TIMESTAMPTZ))"
+        ends = f"coalesce({end}, {_NO_END_MICROS})" if endless else end
         ends = ends if expires is None else f"CASE WHEN {end} <= {NEVER} OR {end} IS NULL THEN {ends} END"
         others = "* EXCLUDE (ts)" if any(column.name.lower() == "ts" and column.type for column in found.columns) else "*"
         ts = f"CAST({_in_duckdb(arrival)} AS TIMESTAMPTZ) AS ts"
@@ -174,10 +185,10 @@ def _in_duckdb(expression: str) -> str:
     """
     if re.fullmatch(r"[A-Za-z_]\w*", expression):  # which may be a word of its SQL
         return quoted(expression)
-    if added := _ADDED.fullmatch(expression):
+    if added := _ADDED_DURATION.fullmatch(expression):
         unit, amount = added.groups()
         if unit in _UNITS:
             return f"ts + to_microseconds(CAST(round(({_in_duckdb(amount)}) * {_UNITS[unit]}) AS BIGINT))"
-    if day := _AFTER_DAY.fullmatch(expression):
+    if day := _END_OF_DAY.fullmatch(expression):
         return f"({_in_duckdb(day[1])} + INTERVAL 1 DAY)"
     return re.sub("`((?:[^`]|``)*)`", lambda name: quoted(name[1].replace("``", "`")), expression)

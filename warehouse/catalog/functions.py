@@ -85,7 +85,7 @@ WINDOWS = _words(
     window_time
     """,
 )
-"""The result depends on the rows around."""
+"""The result depends on other rows."""
 
 IMPURE = _words(
     """

@@ -1,4 +1,4 @@
-"""Names in Spark SQL."""
+"""Quotes names for Spark SQL."""
 
 __all__ = ["quoted"]
 

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.sniffed_file import SniffedColumn
 
-__all__ = ["NEVER", "Wishes", "column_called", "expression_of"]
+__all__ = ["NEVER", "InitOptions", "column_named", "column_or_expression"]
 
 NEVER = "never"
-"""The text in files for the end of rows without an end."""
+"""The value of ``expires`` for rows that never expire."""
 
 
 @dataclass(frozen=True)
-class Wishes:
+class InitOptions:
     """The options of ``init --from``; what is left out is guessed.
 
     Attributes
@@ -45,7 +45,7 @@ class Wishes:
     columns: tuple[str, ...] = ()
 
 
-def column_called(name: str, columns: Sequence[SniffedColumn], option: str) -> SniffedColumn:
+def column_named(name: str, columns: Sequence[SniffedColumn], option: str) -> SniffedColumn:
     """Return the column with a name, in the file or in the table, ignoring case.
 
     Raises
@@ -65,8 +65,8 @@ def column_called(name: str, columns: Sequence[SniffedColumn], option: str) -> S
     return found
 
 
-def expression_of(text: str, columns: Sequence[SniffedColumn], option: str, *, ts: bool) -> SniffedColumn | str:
-    """Return the column that a text names, else the text, which is then a valid expression.
+def column_or_expression(text: str, columns: Sequence[SniffedColumn], option: str, *, allows_ts: bool) -> SniffedColumn | str:
+    """Return the column that a text names; a text that names no column is returned if it is a valid expression.
 
     Raises
     ------
@@ -76,9 +76,9 @@ def expression_of(text: str, columns: Sequence[SniffedColumn], option: str, *, t
     """
     named = _found(text.strip("`"), columns)
     if named is not None:
-        return column_called(text.strip("`"), columns, option)
+        return column_named(text.strip("`"), columns, option)
     types = {column.name: parse_type(column.type) for column in columns if column.type}
-    for fault in expression_faults(text, types, ts=ts):
+    for fault in expression_faults(text, types, allows_ts=allows_ts):
         hint = f' Did you mean "{fault.suggestion}"?' if fault.suggestion else ""
         raise UsageError(f"{option}: found {fault.found}; allowed: {fault.allowed}.{hint}")
     return text

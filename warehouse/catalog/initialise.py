@@ -1,4 +1,4 @@
-"""A new project: a commented ``warehouse.toml`` and landing files, from an example or from a file of the user's."""
+"""Writes a new project: a commented ``warehouse.toml`` and landing files, from an example or from a user's file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from importlib.resources.abc import Traversable
 
-    from warehouse.catalog.init_options import Wishes
+    from warehouse.catalog.init_options import InitOptions
 
 __all__ = ["DEFAULT_EXAMPLE", "examples", "write_files", "write_project"]
 
@@ -32,7 +32,7 @@ def examples() -> tuple[str, ...]:
 
 
 def write_project(
-    directory: Path, example: str | None = None, source: Path | None = None, wishes: Wishes | None = None
+    directory: Path, example: str | None = None, source: Path | None = None, choices: InitOptions | None = None
 ) -> list[Path]:
     """Write a project and return the files written, ``warehouse.toml`` first.
 
@@ -45,7 +45,7 @@ def write_project(
     source
         A file to declare a stream for, instead of an example: CSV, JSON lines, Parquet, a log. It is copied into the landing
         directory.
-    wishes
+    choices
         Values that replace guesses from the source.
 
     Raises
@@ -65,7 +65,7 @@ def write_project(
     else:
         from warehouse.catalog.proposal import propose  # noqa: PLC0415 - it needs DuckDB, the examples do not
 
-        content = propose(source, wishes)
+        content = propose(source, choices)
     return write_files(directory, content)
 
 

@@ -14,25 +14,34 @@ import shlex
 import zlib
 from typing import TYPE_CHECKING, Any
 
-from warehouse.catalog.codecs import decompressed
+from warehouse.catalog.codecs import open_decompressed
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["JOINED", "SEAM", "as_array", "begins_array", "is_array_file", "is_over_lines", "line_maker", "lines_of"]
+__all__ = [
+    "ELEMENT_BOUNDARY",
+    "OBJECT_BOUNDARY",
+    "as_array",
+    "begins_array",
+    "has_multiline_objects",
+    "is_array_file",
+    "jq_command",
+    "jq_hint",
+]
 
-SEAM = r"\}[ \t]*[\r\n][ \t\r\n]*\{"
+OBJECT_BOUNDARY = r"\}[ \t]*[\r\n][ \t\r\n]*\{"
 """Where an object ends and the next begins on another line, for Python and Java."""
-JOINED = "},\n{"
+ELEMENT_BOUNDARY = "},\n{"
 """The bytes between two elements of such an array."""
-_SEAM = re.compile(SEAM.encode())
-_BEGINNING = 1 << 16
-_LOOKED_AT = 64 << 20
+_BOUNDARY_BYTES = re.compile(OBJECT_BOUNDARY.encode())
+_BEGINNING_BYTES = 1 << 16
+_MOST_BYTES = 64 << 20
 _ARRAY = re.compile(rb"(\xef\xbb\xbf)?\s*\[\s*(\{|\]\s*$)")
 
 
 def begins_array(beginning: bytes) -> bool:
-    r"""Whether a file that begins so is one array of objects, or an empty one.
+    r"""Whether a file with this beginning is an array of objects, or an empty array.
 
     >>> begins_array(b'[\n {"a": 1},'), begins_array(b'{"a": 1}\n'), begins_array(b"[[1]]")
     (True, False, False)
@@ -46,13 +55,13 @@ def as_array(content: bytes) -> bytes:
     >>> as_array(b'{\n"a": 1\n}\n\n{"a": 2}'), as_array(b'[{"a": 1}]')
     (b'[{\n"a": 1\n},\n{"a": 2}]', b'[{"a": 1}]')
     """
-    return content if begins_array(content) else b"[" + _SEAM.sub(JOINED.encode(), content) + b"]"
+    return content if begins_array(content) else b"[" + _BOUNDARY_BYTES.sub(ELEMENT_BOUNDARY.encode(), content) + b"]"
 
 
-def lines_of(content: bytes) -> str:
-    """Return what to do with a file that begins so and cannot be read whole."""
-    way = "'.[]'" if begins_array(content) else "."
-    return f"`jq -c {way}` makes lines of it"
+def jq_hint(content: bytes) -> str:
+    """Return the remedy for a file with this beginning that is too large to be read as a whole."""
+    jq_filter = "'.[]'" if begins_array(content) else "."
+    return f"`jq -c {jq_filter}` makes lines of it"
 
 
 def is_array_file(path: Path) -> bool:
@@ -65,11 +74,13 @@ def is_array_file(path: Path) -> bool:
 
     """
     with path.open("rb") as raw:
-        return begins_array(decompressed(raw, path.name).read(_BEGINNING))
+        return begins_array(open_decompressed(raw, path.name).read(_BEGINNING_BYTES))
 
 
-def is_over_lines(source: Path) -> bool:
-    """Whether a file is objects over several lines, each a record. A single object with a list of objects does not count.
+def has_multiline_objects(source: Path) -> bool:
+    """Whether a file has objects over several lines, of which each is a record.
+
+    A single object with a list of objects does not count.
 
     Raises
     ------
@@ -78,7 +89,7 @@ def is_over_lines(source: Path) -> bool:
 
     """
     with source.open("rb") as raw:
-        text = decompressed(raw, source.name).read(_LOOKED_AT).decode("utf-8-sig", "replace").lstrip()
+        text = open_decompressed(raw, source.name).read(_MOST_BYTES).decode("utf-8-sig", "replace").lstrip()
     if not text.startswith("{"):
         return False
     try:
@@ -94,18 +105,18 @@ def is_over_lines(source: Path) -> bool:
     return bool(text[end:].strip()) or not any(map(_is_rows, first.values()))
 
 
-def line_maker(source: Path) -> str | None:
-    """Return the command that makes a line of each record; None if the file begins with no JSON object."""
+def jq_command(source: Path) -> str | None:
+    """Return the command that writes each record of a file as a line; None if the file does not begin with a JSON object."""
     try:
         with source.open("rb") as raw:
-            text = decompressed(raw, source.name).read(_LOOKED_AT).decode("utf-8-sig").lstrip()
+            text = open_decompressed(raw, source.name).read(_MOST_BYTES).decode("utf-8-sig").lstrip()
         first, _ = json.JSONDecoder().raw_decode(text)
     except (OSError, EOFError, zlib.error, ValueError, RecursionError):
         return None
     if not isinstance(first, dict):
         return None
-    inner = next((f".{json.dumps(name)}[]" for name, value in first.items() if _is_rows(value)), ".")
-    return f"jq -c {shlex.quote(inner)} {shlex.quote(str(source))} > rows.jsonl"
+    jq_filter = next((f".{json.dumps(name)}[]" for name, value in first.items() if _is_rows(value)), ".")
+    return f"jq -c {shlex.quote(jq_filter)} {shlex.quote(str(source))} > rows.jsonl"
 
 
 def _is_rows(value: Any) -> bool:  # noqa: ANN401 - any JSON

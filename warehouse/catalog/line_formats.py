@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.catalog.line_patterns import pattern_of
 from warehouse.catalog.logfmt import logfmt_fields
-from warehouse.catalog.syslog import syslog_fields, year_of
+from warehouse.catalog.syslog import declared_year, syslog_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -36,6 +36,6 @@ def line_reader(form: Format, options: Iterable[tuple[str, str]], changed: datet
     if form == "logfmt":
         return logfmt_fields
     if form == "syslog":
-        return partial(syslog_fields, changed=changed, year=year_of(given))
+        return partial(syslog_fields, changed=changed, year=declared_year(given))
     pattern = pattern_of(given) if form == "text" else None
     return None if pattern is None else pattern.fields

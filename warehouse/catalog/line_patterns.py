@@ -27,17 +27,18 @@ __all__ = [
     "pattern_of",
 ]
 
-_NAMED = re.compile(r"\(\?P?<([A-Za-z_][A-Za-z0-9_]*)>")
+_NAMED_GROUP = re.compile(r"\(\?P?<([A-Za-z_][A-Za-z0-9_]*)>")
 PATTERN = r"a regular expression with a named group for each field, such as '(?P<at>\S+) (?P<message>.*)'"
 """The description of the option, for messages."""
 _OPENINGS = ("(?:", "(?=", "(?!")
 _ESCAPES = frozenset("dDwWsSt")
 _COUNT = re.compile(r"\{\d+(,\d*)?\}")
-_MANY = re.compile(r"\)([*+]|\{(\d+,|\d{3,}|\d+,\d{3,})\})(?!\+)\??")
-"""A group that repeats a hundred times and more, and may give some back: for each time Java goes deeper into its stack."""
-_MOMENT = r"(?P<moment>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?(?: ?Z| ?[+-]\d\d:?\d\d)?)"
+_REPEATED_GROUP = re.compile(r"\)([*+]|\{(\d+,|\d{3,}|\d+,\d{3,})\})(?!\+)\??")
+"""A group that repeats a hundred times or more, and backtracks: each repetition takes a frame of Java's stack."""
+_TIMESTAMP = r"(?P<moment>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?(?: ?Z| ?[+-]\d\d:?\d\d)?)"
 APPLICATION = (
-    _MOMENT + r"[ \t]+(?:\[(?P<thread>[^\]]*)\][ \t]+)?\[?(?P<level>TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL)\]?"
+    _TIMESTAMP
+    + r"[ \t]+(?:\[(?P<thread>[^\]]*)\][ \t]+)?\[?(?P<level>TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL)\]?"
     r"[: \t]+(?P<message>.*)"
 )
 """Lines that programs write: a time, perhaps a thread, a level, and a message."""
@@ -45,10 +46,10 @@ APPLICATION = (
 
 @dataclass(frozen=True)
 class LinePattern:
-    """A pattern: the names of its fields in their order, which group each is, and the expression for Java."""
+    """A pattern: the names of its fields in order, the number of each one's group, and the expression for Java and for Python."""
 
     names: tuple[str, ...]
-    places: tuple[int, ...]
+    group_numbers: tuple[int, ...]
     java: str
     python: re.Pattern[str]
 
@@ -60,7 +61,7 @@ class LinePattern:
 
 @lru_cache(maxsize=256)
 def line_pattern(text: str) -> LinePattern:
-    r"""Return a pattern that is written as text.
+    r"""Return the pattern in a text.
 
     Raises
     ------
@@ -74,7 +75,7 @@ def line_pattern(text: str) -> LinePattern:
     (('at', 'host', 'what'), {'at': '12:00', 'host': 'web', 'what': None})
 
     """
-    python, java = _checked(text)
+    python, java = _translated(text)
     try:
         compiled = re.compile(python, re.ASCII | re.DOTALL)
     except (re.error, RecursionError, OverflowError) as error:
@@ -90,7 +91,7 @@ def line_pattern(text: str) -> LinePattern:
         raise FaultError(f"{found_repeats} in the pattern {as_written(text)}, {why}", allowed)
     found = sorted(compiled.groupindex.items(), key=lambda each: each[1])
     return LinePattern(
-        tuple(name for name, _ in found), tuple(place for _, place in found), rf"(?s)\A(?:{java})\z", compiled
+        tuple(name for name, _ in found), tuple(position for _, position in found), rf"(?s)\A(?:{java})\z", compiled
     )
 
 
@@ -114,7 +115,7 @@ def pattern_fault(text: str) -> FaultError | None:
     return None
 
 
-def _checked(text: str) -> tuple[str, str]:
+def _translated(text: str) -> tuple[str, str]:
     """Return a pattern for Python and one for Java with the same meaning.
 
     Raises
@@ -123,41 +124,41 @@ def _checked(text: str) -> tuple[str, str]:
         When the meanings differ, or when a line could overflow Java's stack, which would end Spark.
 
     """
-    place, inside = 0, False
+    position, in_class = 0, False
     python, java = [], []
-    while place < len(text):
-        rest, sign = text[place:], text[place]
-        step = 1
+    while position < len(text):
+        rest, character = text[position:], text[position]
+        length = 1
         named = None
-        if sign == "\\":
-            step = 2
-            if len(rest) < step or (rest[1].isalnum() and rest[1] not in _ESCAPES) or not rest[1].isascii():
-                raise _other(text, rest[:2], r"\d \w \s, their opposites, \t, or a sign that is neither letter nor digit")
-        elif inside:
-            if sign == "[" or rest.startswith(("&&", "--", "~~", "||")):
-                raise _other(text, rest[: 1 if sign == "[" else 2], f"\\{sign} within a class")
-            inside = sign != "]"
-        elif sign == "[":
-            step = 2 if rest.startswith("[^") else 1
-            if rest[step : step + 1] == "]":
-                raise _other(text, rest[: step + 1], "\\] within a class")
-            inside = True
-        elif sign == "{" and not (count := _COUNT.match(rest)):
-            raise _other(text, sign, "\\{, or a number of times such as {1,3}")
-        elif sign == "{" and count:
-            step = count.end()
-        elif sign == ")" and (repeat := _MANY.match(rest)):
-            raise _other(text, repeat[0], f"{repeat[0].rstrip('?')}+, which gives nothing back, or a repeated class")
+        if character == "\\":
+            length = 2
+            if len(rest) < length or (rest[1].isalnum() and rest[1] not in _ESCAPES) or not rest[1].isascii():
+                raise _unsupported(text, rest[:2], r"\d \w \s, their opposites, \t, or a sign that is neither letter nor digit")
+        elif in_class:
+            if character == "[" or rest.startswith(("&&", "--", "~~", "||")):
+                raise _unsupported(text, rest[: 1 if character == "[" else 2], f"\\{character} within a class")
+            in_class = character != "]"
+        elif character == "[":
+            length = 2 if rest.startswith("[^") else 1
+            if rest[length : length + 1] == "]":
+                raise _unsupported(text, rest[: length + 1], "\\] within a class")
+            in_class = True
+        elif character == "{" and not (count := _COUNT.match(rest)):
+            raise _unsupported(text, character, "\\{, or a number of times such as {1,3}")
+        elif character == "{" and count:
+            length = count.end()
+        elif character == ")" and (repeat := _REPEATED_GROUP.match(rest)):
+            raise _unsupported(text, repeat[0], f"{repeat[0].rstrip('?')}+, which gives nothing back, or a repeated class")
         elif rest.startswith("(?") and not rest.startswith(_OPENINGS):
-            named = _NAMED.match(rest)
+            named = _NAMED_GROUP.match(rest)
             if named is None:
-                raise _other(text, rest[:4], "(?P<name>...), (?:...), (?=...) and (?!...)")
-            step = named.end()
-        python.append(f"(?P<{named[1]}>" if named else rest[:step])
-        java.append("(" if named else rest[:step])
-        place += step
+                raise _unsupported(text, rest[:4], "(?P<name>...), (?:...), (?=...) and (?!...)")
+            length = named.end()
+        python.append(f"(?P<{named[1]}>" if named else rest[:length])
+        java.append("(" if named else rest[:length])
+        position += length
     return "".join(python), "".join(java)
 
 
-def _other(text: str, part: str, allowed: str) -> FaultError:
+def _unsupported(text: str, part: str, allowed: str) -> FaultError:
     return FaultError(f"{as_written(part)} in the pattern {as_written(text)}", allowed)

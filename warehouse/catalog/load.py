@@ -1,4 +1,4 @@
-"""``warehouse.toml`` to a :class:`Catalog`, or to every fault it has at once."""
+"""Loads ``warehouse.toml`` as a :class:`Catalog`, or reports all of its faults at once."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from warehouse.catalog.aggregates import AggregateDraft, definition_of
 from warehouse.catalog.allowed_settings import spark_fault
-from warehouse.catalog.archives import taken_names
+from warehouse.catalog.archives import archive_name_faults
 from warehouse.catalog.checks import (
     RELATION_RULES,
     STREAM_RULES,
-    Draft,
     RelationDraft,
+    StreamDraft,
     layout_warnings,
     view_faults,
 )
@@ -33,15 +33,15 @@ from warehouse.catalog.config import (
     WarehouseSection,
     read_section,
 )
-from warehouse.catalog.declared_paths import landing_at, landing_faults, local_path, moved_faults, root_path
+from warehouse.catalog.declared_paths import landing_at, landing_faults, local_path, move_to_faults, root_path
 from warehouse.catalog.model import Aggregate, Catalog, Coalesced
-from warehouse.catalog.model_from_config import declared_relation, declared_stream, declared_view
+from warehouse.catalog.model_from_config import relation_from_section, stream_from_section, view_from_section
 from warehouse.catalog.patterns import split_landing
 from warehouse.catalog.problem_report import ProblemReport
 from warehouse.catalog.retention import DEFAULT_RETAIN, bound_faults, derived_retain, widest_block
 from warehouse.catalog.sizes import SqlBounds
 from warehouse.catalog.spelling import FaultError, as_written, nearest
-from warehouse.catalog.values import name_fault, settings
+from warehouse.catalog.values import name_fault, spark_settings
 from warehouse.catalog.verdicts import declared_keys
 from warehouse.errors import ConfigurationError, Problem
 from warehouse.health import Shares, Thresholds
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from warehouse.aggregates.definition import AggregateDefinition
-    from warehouse.catalog.view_facts import ReadView
+    from warehouse.catalog.view_facts import ViewFacts
 
 __all__ = ["FILE_NAME", "load_catalog"]
 
@@ -66,7 +66,7 @@ _LINE = re.compile(r"\s*\(at line (\d+), column (\d+)\)")
 
 
 def load_catalog(
-    directory: Path, file: Path | None = None, *, readable: Callable[[Catalog], Mapping[str, ReadView]] | None = None
+    directory: Path, file: Path | None = None, *, facts_of_views: Callable[[Catalog], Mapping[str, ViewFacts]] | None = None
 ) -> Catalog:
     """Return the declarations of a project.
 
@@ -76,7 +76,7 @@ def load_catalog(
         The project: where ``warehouse.toml`` is. Paths in the file are relative to it.
     file
         A file to read instead of the project's ``warehouse.toml``.
-    readable
+    facts_of_views
         Returns the facts about a catalog's views that aggregates need. None: an aggregate over a view is refused.
 
     Raises
@@ -93,7 +93,7 @@ def load_catalog(
     warehouse, root = _warehouse(raw.get("warehouse", {}), base, report)
     _namespace(raw, report)
     drafts = {
-        name: Draft(section, faulty, names, warehouse.update_interval)
+        name: StreamDraft(section, faulty, names, warehouse.update_interval)
         for name, section, faulty, names in _sections("streams", StreamSection, raw, report)
     }
     relations = {
@@ -104,11 +104,11 @@ def load_catalog(
     for name, draft in drafts.items():
         for rule in STREAM_RULES:
             report.add_each(f"streams.{name}", rule(draft))
-    over_views = () if readable is None else _over_views(raw)
+    over_views = () if facts_of_views is None else _aggregates_over_views(raw)
     aggregates = _aggregates(raw, drafts, warehouse, report, left_out=over_views)
     coalesced = _coalesced(raw, drafts, warehouse, report)
     archived = [name for name, draft in drafts.items() if draft.section.on_expiry == "archive"]
-    for name, fault in taken_names(archived, (*drafts, *relations, *views, *aggregates, *coalesced)):
+    for name, fault in archive_name_faults(archived, (*drafts, *relations, *views, *aggregates, *coalesced)):
         report.add(f"streams.{name}.on_expiry", fault)
     for name, changes in relations.items():
         for check in RELATION_RULES:
@@ -116,7 +116,7 @@ def load_catalog(
     for name, (section, faulty) in views.items():
         report.add_each(f"views.{name}", view_faults(section, faulty))
     landings, patterns = _landings(drafts, relations, base, root, report)
-    moved = _moved(drafts, relations, landings, base, root, report)
+    move_to = _move_to(drafts, relations, landings, base, root, report)
     retain = _retention(warehouse, drafts, views, report)
     spark = _spark(raw.get("spark", {}), report)
     sql, faults = read_section(SqlSection, _table(raw.get("sql", {}), "sql", report))
@@ -134,28 +134,28 @@ def load_catalog(
         vacuum=warehouse.vacuum,
         spark=spark,
         streams=tuple(
-            declared_stream(
+            stream_from_section(
                 name,
                 draft.section,
                 landing_at(landings[f"streams.{name}"], root, patterns[f"streams.{name}"]),
-                moved.get(f"streams.{name}"),
+                move_to.get(f"streams.{name}"),
                 widest_block(draft.section.erase_within, retain, warehouse.update_interval),
                 warehouse,
             )
             for name, draft in drafts.items()
         ),
         relations=tuple(
-            declared_relation(
+            relation_from_section(
                 name,
                 changes.section,
                 landing_at(landings[f"relations.{name}"], root, patterns[f"relations.{name}"]),
-                moved.get(f"relations.{name}"),
+                move_to.get(f"relations.{name}"),
                 warehouse,
             )
             for name, changes in relations.items()
         ),
         views=tuple(
-            declared_view(name, section, widest_block(section.erase_within, retain, warehouse.update_interval), warehouse)
+            view_from_section(name, section, widest_block(section.erase_within, retain, warehouse.update_interval), warehouse)
             for name, (section, _) in views.items()
         ),
         digest=hashlib.sha256(content).hexdigest(),
@@ -178,13 +178,15 @@ def load_catalog(
         coalesced=tuple(table for table in coalesced.values() if table is not None and table.how != "lazy"),
         lazy=tuple(table for table in coalesced.values() if table is not None and table.how == "lazy"),
     )
-    if readable is None or not over_views:
+    if facts_of_views is None or not over_views:
         return catalog
-    aggregates |= _aggregates(raw, drafts, warehouse, report, left_out=aggregates.keys() - over_views, views=readable(catalog))
+    aggregates |= _aggregates(
+        raw, drafts, warehouse, report, left_out=aggregates.keys() - over_views, views=facts_of_views(catalog)
+    )
     if report.problems:
         raise ConfigurationError(report.problems)
-    every = (Aggregate(name, definition) for name, definition in aggregates.items() if definition is not None)
-    return replace(catalog, aggregates=tuple(every))
+    all_aggregates = (Aggregate(name, definition) for name, definition in aggregates.items() if definition is not None)
+    return replace(catalog, aggregates=tuple(all_aggregates))
 
 
 def _read(file: Path) -> tuple[bytes, dict[str, object]]:
@@ -272,18 +274,21 @@ def _sections(
 
 def _aggregates(
     raw: dict[str, object],
-    drafts: dict[str, Draft],
+    drafts: dict[str, StreamDraft],
     warehouse: WarehouseSection,
     report: ProblemReport,
     *,
     left_out: Collection[str] = (),
-    views: Mapping[str, ReadView] | None = None,
+    views: Mapping[str, ViewFacts] | None = None,
 ) -> dict[str, AggregateDefinition | None]:
-    """Return what each ``[aggregates.NAME]`` asks; None where it is at fault or ``left_out``; with ``views`` only the others."""
+    """Return the definition of each aggregate; None if it has a fault or is ``left_out``.
+
+    With ``views`` those left out are not in the result.
+    """
     given = raw.get("aggregates", {})
     found: dict[str, AggregateDefinition | None] = dict.fromkeys(given) if isinstance(given, dict) and views is None else {}
     asked = {name: keys for name, keys in given.items() if name not in left_out} if isinstance(given, dict) else given
-    kinds = _kinds(raw)
+    kinds = _kinds_of_names(raw)
     for name, section, faulty, _ in _sections("aggregates", AggregateSection, {**raw, "aggregates": asked}, report):
         draft = AggregateDraft(section, faulty, drafts, kinds, warehouse.update_interval, views or {})
         found[name], faults = definition_of(draft)
@@ -291,34 +296,34 @@ def _aggregates(
     return found
 
 
-def _over_views(raw: dict[str, object]) -> tuple[str, ...]:
-    """Return the aggregates that read a view: they are judged once the views are."""
-    given, kinds = raw.get("aggregates"), _kinds(raw)
+def _aggregates_over_views(raw: dict[str, object]) -> tuple[str, ...]:
+    """Return the aggregates that read a view: they are checked after the views."""
+    given, kinds = raw.get("aggregates"), _kinds_of_names(raw)
     sections = given.items() if isinstance(given, dict) else ()
     return tuple(name for name, keys in sections if isinstance(keys, dict) and kinds.get(str(keys.get("from"))) == "view")
 
 
 def _coalesced(
-    raw: dict[str, object], drafts: dict[str, Draft], warehouse: WarehouseSection, report: ProblemReport
+    raw: dict[str, object], drafts: dict[str, StreamDraft], warehouse: WarehouseSection, report: ProblemReport
 ) -> dict[str, Coalesced | None]:
-    """Return what each ``[coalesced.NAME]`` declares; None where it is at fault."""
+    """Return each declared coalesced table; None if it has a fault."""
     found: dict[str, Coalesced | None] = {}
     for name, section, faulty, _ in _sections("coalesced", CoalescedSection, raw, report):
-        draft = CoalescedDraft(section, faulty, drafts, _kinds(raw), warehouse.update_interval)
+        draft = CoalescedDraft(section, faulty, drafts, _kinds_of_names(raw), warehouse.update_interval)
         definition, faults = coalesced_of(draft)
         found[name] = None if definition is None else Coalesced(name, definition, section.how)
         report.add_each(f"coalesced.{name}", faults)
     return found
 
 
-def _kinds(raw: dict[str, object]) -> dict[str, str]:
+def _kinds_of_names(raw: dict[str, object]) -> dict[str, str]:
     """Return the kind of each declared name."""
     sections = {kind: raw.get(kind) for kind in _TABLES}
     return {name: _KINDS[kind] for kind, section in sections.items() if isinstance(section, dict) for name in section}
 
 
 def _landings(
-    drafts: dict[str, Draft], relations: dict[str, RelationDraft], base: Path, root: Path | None, report: ProblemReport
+    drafts: dict[str, StreamDraft], relations: dict[str, RelationDraft], base: Path, root: Path | None, report: ProblemReport
 ) -> tuple[dict[str, Path], dict[str, str | None]]:
     """Return where files land, and the patterns in `landing`, by section."""
     sections: dict[str, StreamSection | RelationSection] = {
@@ -335,42 +340,42 @@ def _landings(
     return landings, patterns
 
 
-def _moved(
-    drafts: dict[str, Draft],
+def _move_to(
+    drafts: dict[str, StreamDraft],
     relations: dict[str, RelationDraft],
     landings: dict[str, Path],
     base: Path,
     root: Path | None,
     report: ProblemReport,
 ) -> dict[str, Path]:
-    """Return the directories to which loaded files are moved: as declared, else ``loaded`` next to the landing directory."""
+    """Return the directories for loaded files: the declared ones, else ``loaded`` next to the landing directory."""
     declared: list[tuple[str, StreamSection | RelationSection]] = [
         *((f"streams.{name}", draft.section) for name, draft in drafts.items()),
         *((f"relations.{name}", draft.section) for name, draft in relations.items()),
     ]
-    moved: dict[str, Path] = {}
+    move_to: dict[str, Path] = {}
     for name, section in declared:
         if section.after_load != "move" or name not in landings:
             continue
         landing = landings[name]
         if isinstance(landing, ObjectPath):
-            continue  # a rule says so
+            continue  # `STREAM_RULES` reports it
         given = section.move_to
         place = landing.parent / "loaded" / landing.name if given is None else local_path(given, base, f"{name}.move_to", report)
         if place is not None:
-            moved[name] = place
-    for name, fault in moved_faults(moved, landings, root):
+            move_to[name] = place
+    for name, fault in move_to_faults(move_to, landings, root):
         report.add(f"{name}.move_to", fault)
-    return moved
+    return move_to
 
 
 def _retention(
     warehouse: WarehouseSection,
-    drafts: dict[str, Draft],
+    drafts: dict[str, StreamDraft],
     views: dict[str, tuple[ViewSection, frozenset[str]]],
     report: ProblemReport,
 ) -> int:
-    """Return ``retain``, derived where it is left out, and report bounds that cannot be kept."""
+    """Return ``retain``, derived if it is left out, and report bounds that cannot be kept."""
     bounded = {f"streams.{name}": draft.section.erase_within for name, draft in drafts.items()}
     bounded |= {f"views.{name}": section.erase_within for name, (section, _) in views.items()}
     bounds = {name: bound for name, bound in bounded.items() if bound is not None}
@@ -391,7 +396,7 @@ def _retention(
 
 def _spark(value: object, report: ProblemReport) -> tuple[tuple[str, str], ...]:
     try:
-        given = settings(value)
+        given = spark_settings(value)
     except FaultError as fault:
         report.add("spark", fault)
         return ()
@@ -401,7 +406,7 @@ def _spark(value: object, report: ProblemReport) -> tuple[tuple[str, str], ...]:
     return given
 
 
-def _warnings(drafts: dict[str, Draft]) -> tuple[str, ...]:
+def _warnings(drafts: dict[str, StreamDraft]) -> tuple[str, ...]:
     if not drafts:
         return ("no [streams.NAME] is declared, so nothing will be loaded",)
     return tuple(f"streams.{name}.layout.{text}" for name, draft in drafts.items() for text in layout_warnings(draft))

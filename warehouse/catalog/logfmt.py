@@ -20,7 +20,7 @@ _LINE = re.compile(LINE, re.ASCII | re.DOTALL)
 _PAIR = re.compile(PAIR, re.ASCII | re.DOTALL)
 _ESCAPE = re.compile(rf"\\({ESCAPES}|)")
 _PLAIN_NAME = re.compile(r"[A-Za-z_][\w.@-]*")
-_FEWEST = 2
+_FEWEST_PAIRS = 2
 
 
 def logfmt_fields(line: str) -> dict[str, str | None] | None:
@@ -39,9 +39,9 @@ def logfmt_fields(line: str) -> dict[str, str | None] | None:
 
 
 def is_logfmt(line: str) -> bool:
-    """Whether a line is surely meant so: two pairs or more, with plain names."""
+    """Whether a line is certainly logfmt: it has two pairs or more, with plain names."""
     found = logfmt_fields(line) or {}
-    return len(found) >= _FEWEST and all(map(_PLAIN_NAME.fullmatch, found))
+    return len(found) >= _FEWEST_PAIRS and all(map(_PLAIN_NAME.fullmatch, found))
 
 
 def _value(text: str) -> str | None:

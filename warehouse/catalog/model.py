@@ -50,9 +50,9 @@ __all__ = [
 Format = Literal["csv", "json", "parquet", "orc", "avro", "zeek", "text", "logfmt", "syslog"]
 COLUMNAR = ("parquet", "orc", "avro")
 """Formats whose files name and type their columns."""
-OF_LINES = ("text", "logfmt", "syslog")
+LINE_FORMATS = ("text", "logfmt", "syslog")
 """Formats with a record on each line."""
-NAMED_IN_RECORDS = ("json", "logfmt")
+SELF_NAMING_FORMATS = ("json", "logfmt")
 """Formats whose records name their fields."""
 How = Literal["eager", "lazy", "auto"]
 """The words of ``how``."""
@@ -94,7 +94,7 @@ class Column:
 
     @property
     def source_name(self) -> str:
-        """Its name in files; meaningless for a calculated column."""
+        """Its name in files; a calculated column has none."""
         return self.name if self.source is None else self.source
 
 
@@ -125,7 +125,7 @@ class LayoutSpec:
 
     @property
     def keys(self) -> dict[str, object]:
-        """The keys with their values, `None` too."""
+        """The keys with their values, also those that are None."""
         return {**vars(self)}
 
 
@@ -187,16 +187,25 @@ class Stream:
     listing: WhichListed = "all"
 
     @property
-    def place(self) -> Path:
+    def landing_path(self) -> Path:
         """Where its files land: the store, or the local directory."""
         return self.store or self.landing
 
-    def called(self, path: str, project: Path) -> str:
-        """Return how commands call a landing file, of which ``path`` is relative to its landing: below the project if it is."""
+    def displayed_path(self, path: str, project: Path) -> str:
+        """Return the path of a landing file for messages and commands: relative to the project if the file is below it.
+
+        Parameters
+        ----------
+        path
+            The file's path below its landing.
+        project
+            The directory of the project.
+
+        """
         if self.store is not None:
             return f"{self.store}/{path}"
-        place = self.landing / path
-        return place.relative_to(project).as_posix() if place.is_relative_to(project) else str(place)
+        file = self.landing / path
+        return file.relative_to(project).as_posix() if file.is_relative_to(project) else str(file)
 
     @property
     def label(self) -> Label:

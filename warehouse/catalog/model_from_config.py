@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Column, Format
     from warehouse.catalog.source_columns import DeclaredColumn
 
-__all__ = ["declared_relation", "declared_stream", "declared_view"]
+__all__ = ["relation_from_section", "stream_from_section", "view_from_section"]
 
 
-def declared_stream(
+def stream_from_section(
     name: str, section: StreamSection, landing: Landing, move_to: Path | None, widest: int | None, whole: WarehouseSection
 ) -> Stream:
     """Return the stream of a valid ``[streams.NAME]``; paths are absolute, ``widest`` is the widest block of a new table.
@@ -28,7 +28,7 @@ def declared_stream(
     """
     return Stream(
         name=name,
-        landing=landing.near,
+        landing=landing.local,
         store=landing.store,
         listing=section.listing,
         files=landing.files or section.files,
@@ -61,13 +61,13 @@ def declared_stream(
     )
 
 
-def declared_relation(
+def relation_from_section(
     name: str, section: RelationSection, landing: Landing, move_to: Path | None, whole: WarehouseSection
 ) -> Relation:
     """Return the relation of a valid ``[relations.NAME]``; paths and ``whole`` as for a stream."""
     return Relation(
         name=name,
-        landing=landing.near,
+        landing=landing.local,
         store=landing.store,
         listing=section.listing,
         files=landing.files or section.files,
@@ -94,7 +94,7 @@ def declared_relation(
     )
 
 
-def declared_view(name: str, section: ViewSection, widest: int | None, whole: WarehouseSection) -> View:
+def view_from_section(name: str, section: ViewSection, widest: int | None, whole: WarehouseSection) -> View:
     """Return the view of a valid ``[views.NAME]``; ``widest`` and ``whole`` as of a stream."""
     length, rows = section.output_window or (None, None)
     return View(

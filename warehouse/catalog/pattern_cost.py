@@ -15,14 +15,14 @@ from itertools import product
 
 __all__ = ["costly_repeats"]
 
-_SIGNS = (*map(chr, range(128)), "\u00e9")
-"""The characters that are distinguished: those of ASCII, and one for all others."""
-_ANY = frozenset(_SIGNS)
-_MANY = 100
-"""A repeat of at least this many times counts as unbounded."""
-_SEVERAL = 10
+_CHARACTERS = (*map(chr, range(128)), "\u00e9")
+"""The characters that are distinguished: ASCII, and one that represents all others."""
+_ANY = frozenset(_CHARACTERS)
+_UNBOUNDED = 100
+"""A repeat of more times than this counts as unbounded."""
+_OFTEN = 10
 """If a group repeats at least this many times, each varying part in it counts as unbounded: 2**10 ways are a thousand."""
-_TIMES = re.compile(r"(?:[*+?]|\{(\d+)(,?)(\d*)\})([+?]?)")
+_REPETITION = re.compile(r"(?:[*+?]|\{(\d+)(,?)(\d*)\})([+?]?)")
 _OPENING = re.compile(r"\((?:\?:|\?=|\?!|\?P?<[A-Za-z_]\w*>)?")
 _CLASS = re.compile(r"\[\^?(?:\\.|[^\]\\])*\]", re.DOTALL)
 
@@ -31,16 +31,16 @@ _CLASS = re.compile(r"\[\^?(?:\\.|[^\]\\])*\]", re.DOTALL)
 class _Part:
     """A set of characters, perhaps repeated, with its text in the pattern.
 
-    ``least`` is the minimum of repetitions, ``endless`` says whether there is no small maximum, ``varies`` whether the number can
-    vary, ``gives`` whether it backtracks.
+    ``least`` is the minimum of repetitions. ``endless``: there is no small maximum. ``varies``: the number can vary.
+    ``backtracks``: the repeat is not possessive.
     """
 
-    signs: frozenset[str]
+    characters: frozenset[str]
     text: str
     least: int = 1
     endless: bool = False
     varies: bool = False
-    gives: bool = True
+    backtracks: bool = True
 
 
 _Way = tuple[_Part, ...]
@@ -61,77 +61,79 @@ def costly_repeats(pattern: str) -> tuple[str, str] | None:
     ways, _ = _alternatives(pattern, 0)
     for way in ways:
         parts = list(way)
-        while parts and parts[-1].endless and parts[-1].signs == _ANY:
+        while parts and parts[-1].endless and parts[-1].characters == _ANY:
             parts.pop()  # it matches the rest of any line at once
-        for place, first in enumerate(parts):
-            if first.endless and first.gives and (other := _divided(first, parts[place + 1 :])) is not None:
+        for position, first in enumerate(parts):
+            if first.endless and first.backtracks and (other := _sharing_repeat(first, parts[position + 1 :])) is not None:
                 return first.text, other
     return None
 
 
-def _divided(first: _Part, behind: list[_Part]) -> str | None:
-    """Return the repeat with which a part shares a line in many ways: both take each sign that must stand between them."""
-    shared = [first.signs]
+def _sharing_repeat(first: _Part, behind: list[_Part]) -> str | None:
+    """Return the repeat with which a part can divide a line in many ways: both match each character that must be between them."""
+    shared = [first.characters]
     for part in behind:
-        both = first.signs & part.signs
+        both = first.characters & part.characters
         if part.endless and both and all(both & each for each in shared):
             return part.text
         if part.least and not both:
-            return None  # here the end of the first one is certain
+            return None  # the end of the first one is certain
         if part.least:
-            shared.append(part.signs)
+            shared.append(part.characters)
     return None
 
 
-def _alternatives(pattern: str, place: int) -> tuple[list[_Way], int]:
-    """Return the ways through the alternatives that begin at a place, and where they end."""
+def _alternatives(pattern: str, position: int) -> tuple[list[_Way], int]:
+    """Return the ways through the alternatives that begin at a position, and their end."""
     found: list[_Way] = []
     ways: list[_Way] = [()]
-    while place < len(pattern) and pattern[place] != ")":
-        if pattern[place] == "|":
-            found, ways, place = [*found, *ways], [()], place + 1
+    while position < len(pattern) and pattern[position] != ")":
+        if pattern[position] == "|":
+            found, ways, position = [*found, *ways], [()], position + 1
             continue
-        pieces, place = _piece(pattern, place)
+        pieces, position = _piece(pattern, position)
         ways = list(dict.fromkeys(way + piece for way, piece in product(ways, pieces)))[:_MOST_WAYS]
-    return [*found, *ways], place
+    return [*found, *ways], position
 
 
-def _piece(pattern: str, place: int) -> tuple[list[_Way], int]:
-    """Return the ways through one sign, class or group with its repeat, and where it ends."""
-    begin = place
-    if pattern[place] == "(":
-        opening = _OPENING.match(pattern, place)
-        inner, place = _alternatives(pattern, opening.end() if opening else place + 1)
-        place += 1  # the closing parenthesis
-        least, most, possessive, place = _times(pattern, place)
-        ahead = opening is not None and opening[0] in ("(?=", "(?!")
-        ways = [tuple(_within(part, keeps=possessive, passed=ahead) for part in way) for way in inner]
-        if most >= _SEVERAL and not possessive:
-            ways = _often(ways, pattern[begin:place])
+def _piece(pattern: str, position: int) -> tuple[list[_Way], int]:
+    """Return the ways through one character, class or group with its repeat, and its end."""
+    begin = position
+    if pattern[position] == "(":
+        opening = _OPENING.match(pattern, position)
+        inner, position = _alternatives(pattern, opening.end() if opening else position + 1)
+        position += 1  # the closing parenthesis
+        least, most, possessive, position = _repetition(pattern, position)
+        is_lookahead = opening is not None and opening[0] in ("(?=", "(?!")
+        ways = [tuple(_in_group(part, possessive=possessive, lookahead=is_lookahead) for part in way) for way in inner]
+        if most >= _OFTEN and not possessive:
+            ways = _repeated_often(ways, pattern[begin:position])
         if most > 1:
             ways = [way + other for way, other in product(ways, ways)][:_MOST_WAYS]
-        return ([*ways, ()] if least == 0 or ahead else ways), place
-    step = 2 if pattern[place] == "\\" else 1
-    if pattern[place] == "[" and (found := _CLASS.match(pattern, place)):
-        step = found.end() - place
-    signs = _signs(pattern[place : place + step])
-    least, most, possessive, place = _times(pattern, place + step)
+        return ([*ways, ()] if least == 0 or is_lookahead else ways), position
+    step = 2 if pattern[position] == "\\" else 1
+    if pattern[position] == "[" and (found := _CLASS.match(pattern, position)):
+        step = found.end() - position
+    characters = _matched_characters(pattern[position : position + step])
+    least, most, possessive, position = _repetition(pattern, position + step)
     varies = most > least
-    part = _Part(signs, pattern[begin:place], min(least, 1), endless=most > _MANY, varies=varies, gives=not possessive)
-    return [(part,)], place
+    part = _Part(
+        characters, pattern[begin:position], min(least, 1), endless=most > _UNBOUNDED, varies=varies, backtracks=not possessive
+    )
+    return [(part,)], position
 
 
-def _within(part: _Part, *, keeps: bool, passed: bool) -> _Part:
-    """Return a part of a group that gives nothing back, or that is looked at ahead and passed over."""
-    return replace(part, least=0 if passed else part.least, gives=part.gives and not keeps)
+def _in_group(part: _Part, *, possessive: bool, lookahead: bool) -> _Part:
+    """Return a part of a group: a possessive group does not backtrack, and a lookahead consumes no character."""
+    return replace(part, least=0 if lookahead else part.least, backtracks=part.backtracks and not possessive)
 
 
-def _often(ways: list[_Way], group: str) -> list[_Way]:
+def _repeated_often(ways: list[_Way], group: str) -> list[_Way]:
     """Return the ways through a group that repeats often: a varying part may match many characters over all repetitions.
 
     So may each part of ways that begin with the same character, since each repetition can take another of these ways.
     """
-    begins = [way[0].signs if way else frozenset() for way in ways]
+    begins = [way[0].characters if way else frozenset() for way in ways]
     alike = [any(begin & other for number, other in enumerate(begins) if number != own) for own, begin in enumerate(begins)]
     return [
         tuple(replace(part, endless=True, text=group) if same or part.varies else part for part in way)
@@ -139,11 +141,11 @@ def _often(ways: list[_Way], group: str) -> list[_Way]:
     ]
 
 
-def _times(pattern: str, place: int) -> tuple[int, float, bool, int]:
+def _repetition(pattern: str, position: int) -> tuple[int, float, bool, int]:
     """Return the minimum, the maximum, whether it is possessive, and the end of the repeat at a position."""
-    found = _TIMES.match(pattern, place)
+    found = _REPETITION.match(pattern, position)
     if found is None:
-        return 1, 1, False, place
+        return 1, 1, False, position
     least, comma, most, kind = found.groups()
     if least is None:
         return (1 if found[0][0] == "+" else 0), (1 if found[0][0] == "?" else float("inf")), kind == "+", found.end()
@@ -152,10 +154,10 @@ def _times(pattern: str, place: int) -> tuple[int, float, bool, int]:
 
 
 @cache
-def _signs(text: str) -> frozenset[str]:
+def _matched_characters(text: str) -> frozenset[str]:
     """Return the characters that one element of a pattern matches; for ``^`` and ``$`` any result is right."""
     if text in ("^", "$"):
         return _ANY
     compiled = re.compile(text, re.ASCII | re.DOTALL)
-    found = {sign for sign in _SIGNS if compiled.fullmatch(sign)}
-    return frozenset(found if text.isascii() else {*found, _SIGNS[-1]})
+    found = {character for character in _CHARACTERS if compiled.fullmatch(character)}
+    return frozenset(found if text.isascii() else {*found, _CHARACTERS[-1]})

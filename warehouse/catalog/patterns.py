@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["matches", "may_hold", "split_landing"]
+__all__ = ["matches", "may_contain_match", "split_landing"]
 
 _ANY = "**"
 
@@ -27,7 +27,7 @@ def split_landing(text: str) -> tuple[str, str | None]:
     (('in', '/**/dns.*.log'), ('s3://bucket/in', None), ('.', '/*.csv'))
     """
     parts = text.split("/")
-    first = next((place for place, part in enumerate(parts) if "*" in part or "?" in part), None)
+    first = next((position for position, part in enumerate(parts) if "*" in part or "?" in part), None)
     if first is None:
         return text, None
     before = "/".join(parts[:first])
@@ -41,21 +41,21 @@ def matches(path: str, pattern: str) -> bool:
     [True, True, False, True, True]
     """
     if pattern.startswith("/"):
-        wanted = _parts(pattern)
-        return len(wanted) in _places(wanted, path.split("/"))
+        parts = _parts(pattern)
+        return len(parts) in _positions(parts, path.split("/"))
     return fnmatchcase(path if "/" in pattern else path.rpartition("/")[2], pattern)
 
 
-def may_hold(folder: str, pattern: str) -> bool:
-    """Whether a file below a folder can match; always where a pattern is not matched folder by folder.
+def may_contain_match(folder: str, pattern: str) -> bool:
+    """Whether a file below a folder can match; True for a pattern that is not matched folder by folder.
 
-    >>> may_hold("2025-12-31", "/2026-*/*.csv"), may_hold("2026-01-01/old", "/2026-*/*.csv"), may_hold("a", "a/*.csv")
-    (False, False, True)
+    >>> may_contain_match("2025-12-31", "/2026-*/*.csv"), may_contain_match("2026-01-01/old", "/2026-*/*.csv"),
+    may_contain_match("a", "a/*.csv") (False, False, True)
     """
     if not pattern.startswith("/"):
         return True
-    wanted = _parts(pattern)
-    return any(place < len(wanted) for place in _places(wanted, folder.split("/")))
+    parts = _parts(pattern)
+    return any(position < len(parts) for position in _positions(parts, folder.split("/")))
 
 
 @lru_cache(maxsize=64)
@@ -67,23 +67,23 @@ def _parts(pattern: str) -> tuple[re.Pattern[str] | None, ...]:
     return tuple(None if name == _ANY else re.compile(translate(name)) for name in names)
 
 
-def _places(wanted: tuple[re.Pattern[str] | None, ...], names: Iterable[str]) -> frozenset[int]:
-    """Return how far into the pattern the names may have come."""
-    places = _passing(wanted, {0})
+def _positions(parts: tuple[re.Pattern[str] | None, ...], names: Iterable[str]) -> frozenset[int]:
+    """Return the positions in a pattern that a path with these names may have reached."""
+    positions = _skipping_any(parts, {0})
     for name in names:
         reached: set[int] = set()
-        for place in places:
-            if place < len(wanted):
-                part = wanted[place]
-                reached |= {place} if part is None else {place + 1} if part.match(name) else set()
-        places = _passing(wanted, reached)
-    return places
+        for position in positions:
+            if position < len(parts):
+                part = parts[position]
+                reached |= {position} if part is None else {position + 1} if part.match(name) else set()
+        positions = _skipping_any(parts, reached)
+    return positions
 
 
-def _passing(wanted: tuple[re.Pattern[str] | None, ...], places: set[int]) -> frozenset[int]:
-    """Return the places with those behind them that need no name."""
-    for place in sorted(places):
-        while place < len(wanted) and wanted[place] is None:
-            place += 1  # noqa: PLW2901 - a walk from each
-            places.add(place)
-    return frozenset(places)
+def _skipping_any(parts: tuple[re.Pattern[str] | None, ...], positions: set[int]) -> frozenset[int]:
+    """Return the positions, and those after them that are reached without a name, since ``**`` matches no folder, too."""
+    for position in sorted(positions):
+        while position < len(parts) and parts[position] is None:
+            position += 1  # noqa: PLW2901 - a walk from each
+            positions.add(position)
+    return frozenset(positions)

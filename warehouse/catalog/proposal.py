@@ -10,9 +10,9 @@ import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from warehouse.catalog.duck_sql import is_word_of_sql
-from warehouse.catalog.first_update import FirstUpdate, first_update, lives
-from warehouse.catalog.init_options import Wishes, column_called
+from warehouse.catalog.duck_sql import is_sql_keyword
+from warehouse.catalog.first_update import FirstUpdate, first_update, lifetimes
+from warehouse.catalog.init_options import InitOptions, column_named
 from warehouse.catalog.load import FILE_NAME
 from warehouse.catalog.proposed_file import Grid, ProposalParts, listed_names, proposed_file
 from warehouse.catalog.proposed_key import ProposedKey, proposed_key
@@ -27,7 +27,7 @@ from warehouse.time import DAY, HOUR, MINUTE, SECOND
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from warehouse.catalog.sniffed_file import Found
+    from warehouse.catalog.sniffed_file import SniffedFile
 
 __all__ = ["Proposal", "proposal", "propose"]
 
@@ -44,11 +44,11 @@ _STEPS = tuple(
     )
     for count in counts
 )
-_AGE = 36_500 * DAY
-"""A longer life has an end that stands for none, such as 9999-12-31."""
+_LONGEST_LIFETIME = 36_500 * DAY
+"""A longer lifetime ends at a time that means "no end", such as 9999-12-31."""
 _PERIODS = 24
 _MOST_PERIODS = 2000
-_SEEN = 0.95
+_VISIBLE_SHARE = 0.95
 """The share of rows that an update at the proposed interval must show."""
 
 
@@ -70,41 +70,41 @@ class Proposal:
     first: FirstUpdate | None
 
 
-def propose(source: Path, wishes: Wishes | None = None) -> dict[str, bytes | Path]:
+def propose(source: Path, choices: InitOptions | None = None) -> dict[str, bytes | Path]:
     """Return the files of the project that :func:`proposal` proposes."""
-    return proposal(source, wishes).files
+    return proposal(source, choices).files
 
 
-def proposal(source: Path, wishes: Wishes | None = None) -> Proposal:
+def proposal(source: Path, choices: InitOptions | None = None) -> Proposal:
     """Return the project that is proposed for ``source``, a file or a folder of files.
 
-    ``wishes`` are values of the user that replace guesses.
+    ``choices`` are options of the user that replace guesses.
 
     Raises
     ------
     UsageError
-        When the file is not usable, no column can be an arrival time, or a wish names a column that does not exist.
+        When the file is not usable, no column can be an arrival time, or an option names a column that does not exist.
 
     """
-    wishes = wishes or Wishes()
+    choices = choices or InitOptions()
     folder = folder_of(source) if source.is_dir() else None
     name = _stream_name(source)
     source = source if folder is None else folder.sample
-    found = _chosen(sniff(source), wishes)
+    found = _chosen(sniff(source), choices)
     usable = [column for column in found.columns if column.type]
-    times = proposed_times(found, [*found.made, *usable], wishes)
+    times = proposed_times(found, [*found.combined, *usable], choices)
     if times is None:
         raise UsageError(_no_arrival(source, found))
-    if times.expires is not None and not times.lives:
-        times = replace(times, lives=lives(found, times.arrival, times.expires))
-    parts = [part for column in found.made for part in column.parts]
+    if times.expires is not None and not times.lifetimes:
+        times = replace(times, lifetimes=lifetimes(found, times.arrival, times.expires))
+    parts = [part for column in found.combined for part in column.parts]
     key = proposed_key(usable, (*times.columns, *parts), found.rows)
-    if wishes.key:
-        key = ProposedKey(tuple(column_called(each, usable, "--key").name for each in wishes.key))
-    grid = _grid(times, wishes)
+    if choices.key:
+        key = ProposedKey(tuple(column_named(each, usable, "--key").name for each in choices.key))
+    grid = _grid(times, choices)
     when = {"anchor": grid.anchor, "interval": grid.interval}
     first = first_update(found, times.arrival, times.expires, key.columns, **when, endless=times.endless)
-    text = proposed_file(ProposalParts(name, source, found, times, key, grid, first, folder), wishes)
+    text = proposed_file(ProposalParts(name, source, found, times, key, grid, first, folder), choices)
     if folder is not None:
         return Proposal({FILE_NAME: text.encode()}, name, key, times.arrival, times.expires, grid.interval, first)
     # Landing files whose names begin with these are left alone.
@@ -113,7 +113,7 @@ def proposal(source: Path, wishes: Wishes | None = None) -> Proposal:
     return Proposal(files, name, key, times.arrival, times.expires, grid.interval, first)
 
 
-def _no_arrival(source: Path, found: Found) -> str:
+def _no_arrival(source: Path, found: SniffedFile) -> str:
     inner = next((column for column in found.columns if (column.type or column.refused or "").startswith("array<struct")), None)
     if inner is not None and found.rows == 1:
         name = inner.source or inner.name
@@ -147,7 +147,7 @@ def _no_arrival(source: Path, found: Found) -> str:
     )
 
 
-def _named_zone(found: Found) -> tuple[str, str] | None:
+def _named_zone(found: SniffedFile) -> tuple[str, str] | None:
     """Return a column of times that all end with the same ambiguous zone name, and this name."""
     for column in found.columns:
         texts = found.sample[column.name].to_pylist() if column.type == "string" else []
@@ -157,13 +157,14 @@ def _named_zone(found: Found) -> tuple[str, str] | None:
     return None
 
 
-def _grid(times: ProposedTimes, wishes: Wishes) -> Grid:
+def _grid(times: ProposedTimes, choices: InitOptions) -> Grid:
     lifetime = _rounded_up(times.lifetime) if times.lifetime is not None else None
     if lifetime is None and times.expires is not None:
         lifetime = DAY
-    finest = HOUR if lifetime is None or lifetime > _AGE else max(SECOND, lifetime // _PERIODS)
-    steps = (step for step in _STEPS if step <= finest and (step == SECOND or not times.lives or times.seen(step) >= _SEEN))
-    interval = wishes.interval or max(steps)
+    finest = HOUR if lifetime is None or lifetime > _LONGEST_LIFETIME else max(SECOND, lifetime // _PERIODS)
+    fine = (step for step in _STEPS if step <= finest)
+    steps = (step for step in fine if step == SECOND or not times.lifetimes or times.visible_share(step) >= _VISIBLE_SHARE)
+    interval = choices.interval or max(steps)
     lifetime = None if lifetime is None else max(interval, min(lifetime, _MOST_PERIODS * interval))
     return Grid((times.first or 0) // DAY * DAY, interval, lifetime)
 
@@ -172,15 +173,15 @@ def _stream_name(source: Path) -> str:
     for word in (source.name.split(".", maxsplit=1)[0], source.absolute().parent.name):
         name = re.sub(r"[^a-z0-9_]+", "_", word.lower())[:63]
         if name_fault(name) is None:
-            return f"{name[:58]}_rows" if is_word_of_sql(name) else name
+            return f"{name[:58]}_rows" if is_sql_keyword(name) else name
     return "stream"
 
 
-def _chosen(found: Found, wishes: Wishes) -> Found:
-    """Return the sniffed file with only the columns that the user wishes."""
-    if not wishes.columns:
+def _chosen(found: SniffedFile, choices: InitOptions) -> SniffedFile:
+    """Return the sniffed file with only the columns that the user chose."""
+    if not choices.columns:
         return found
-    kept = {column_called(each, found.columns, "--columns").name for each in wishes.columns}
+    kept = {column_named(each, found.columns, "--columns").name for each in choices.columns}
     columns = tuple(each if each.name in kept else replace(each, type=None, refused="not wished") for each in found.columns)
     return replace(found, columns=columns)
 

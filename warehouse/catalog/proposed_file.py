@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from warehouse.catalog.init_options import NEVER, Wishes
+from warehouse.catalog.init_options import NEVER, InitOptions
 from warehouse.catalog.proposed_layout import layout_lines
 from warehouse.time import SECOND, format_duration, format_instant, rough
 from warehouse.units import counted
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from warehouse.catalog.proposed_key import ProposedKey
     from warehouse.catalog.proposed_times import ProposedTimes
     from warehouse.catalog.sample_folder import Folder
-    from warehouse.catalog.sniffed_file import Found, SniffedColumn
+    from warehouse.catalog.sniffed_file import SniffedColumn, SniffedFile
 
 __all__ = ["Grid", "ProposalParts", "listed_names", "proposed_file"]
 
@@ -42,7 +42,7 @@ class ProposalParts:
 
     name: str
     source: Path
-    found: Found
+    found: SniffedFile
     times: ProposedTimes
     key: ProposedKey
     grid: Grid
@@ -50,7 +50,7 @@ class ProposalParts:
     folder: Folder | None
 
 
-def proposed_file(parts: ProposalParts, wishes: Wishes) -> str:
+def proposed_file(parts: ProposalParts, choices: InitOptions) -> str:
     """Return the text of a proposed ``warehouse.toml``."""
     name, source, found, times, key = parts.name, parts.source, parts.found, parts.times, parts.key
     anchor, interval, lifetime = parts.grid.anchor, parts.grid.interval, parts.grid.lifetime
@@ -66,7 +66,7 @@ def proposed_file(parts: ProposalParts, wishes: Wishes) -> str:
         "[warehouse]",
         _line('root = "data"', "where the tables are; landing directories lie elsewhere"),
         _line(f"anchor = {_text(format_instant(anchor))}", "windows move at anchor + k * update_interval"),
-        _line(f"update_interval = {_text(format_duration(interval))}", f"{'' if wishes.interval else '(?) '}fixed, like anchor"),
+        _line(f"update_interval = {_text(format_duration(interval))}", f"{'' if choices.interval else '(?) '}fixed, like anchor"),
         _line('retain = "7d"', "wall-clock time for which earlier window states stay readable"),
         "",
         *_landing_lines(parts, file),
@@ -79,9 +79,9 @@ def proposed_file(parts: ProposalParts, wishes: Wishes) -> str:
         lines.append(f"options = {{ {options} }}{guessed}")
     lines += [
         *([] if found.format == "zeek" else [_line('timezone = "UTC"', "of timestamps without an offset")]),
-        *_key_lines(key, wishes),
-        _line(f"arrival = {_text(times.arrival)}", ("given" if wishes.arrival else "(?)") + _others(times)),
-        *_expiry_lines(times, lifetime, wishes),
+        *_key_lines(key, choices),
+        _line(f"arrival = {_text(times.arrival)}", ("given" if choices.arrival else "(?)") + _others(times)),
+        *_expiry_lines(times, lifetime, choices),
     ]
     if refused:
         lines.append(_line('unknown_columns = "ignore"', "some columns cannot be declared, see below"))
@@ -106,12 +106,12 @@ def _landing_lines(parts: ProposalParts, file: str) -> Iterator[str]:
     yield f"landing = {_text(landing)}"
 
 
-def _key_lines(key: ProposedKey, wishes: Wishes) -> Iterator[str]:
+def _key_lines(key: ProposedKey, choices: InitOptions) -> Iterator[str]:
     others = f" others: {listed_names(key.others)}" if key.others else ""
     if key.unsure:
         yield f"# The sample does not show the key: {key.unsure}."
     listed = key.columns[0] if len(key.columns) == 1 else list(key.columns)
-    comment = "given" if wishes.key else f"(?) what probes look for: a column, or a list{';' if others else ''}{others}"
+    comment = "given" if choices.key else f"(?) what probes look for: a column, or a list{';' if others else ''}{others}"
     yield _line(f"search_key = {_text(listed)}", comment)
 
 
@@ -143,15 +143,15 @@ def _summary(parts: ProposalParts) -> Iterator[str]:
     yield f"Proposes that rows arrive at {times.arrival}."
     if times.unsure:
         yield f"The sample does not show when rows arrive: {times.unsure}. Say it with --arrival, a column or SQL."
-    if times.lives:
-        quarter, half, most = (_life(times.lives[place]) for place in (25, 50, 95))
+    if times.lifetimes:
+        quarter, half, most = (_life(times.lifetimes[place]) for place in (25, 50, 95))
         yield f"Proposes that rows end at {times.expires}:"
         yield f"  a quarter live less than {quarter}, half less than {half}, 95 % less than {most}."
         if times.endless:
             yield f"  {times.unset:.1%} have no end: these stay for ever."
         elif times.unset:
             yield f'  {times.unset:.1%} have no end and are rejected; with null_expiry = "never" they would stay for ever.'
-        share = times.seen(interval)
+        share = times.visible_share(interval)
         yield f"Every {format_duration(interval)} an update would show {share:.0%} of the rows that live at all."
     left = [column.name for column in found.columns if column.type is None]
     if left:
@@ -164,8 +164,8 @@ def _life(duration: float) -> str:
     return rough(int(duration)) if duration >= SECOND else format_duration(int(duration))
 
 
-def _expiry_lines(times: ProposedTimes, lifetime: int | None, wishes: Wishes) -> list[str]:
-    if wishes.expires == NEVER:
+def _expiry_lines(times: ProposedTimes, lifetime: int | None, choices: InitOptions) -> list[str]:
+    if choices.expires == NEVER:
         return ["# Rows never expire."]
     if times.expires is None or lifetime is None:
         return [
@@ -173,13 +173,13 @@ def _expiry_lines(times: ProposedTimes, lifetime: int | None, wishes: Wishes) ->
             '# expires = "ts + INTERVAL 1 DAY"',
             '# max_lifetime = "1d"',
         ]
-    if not times.lives:
+    if not times.lifetimes:
         return [
             _line(f"expires = {_text(times.expires)}", "given"),
             _line(f"max_lifetime = {_text(format_duration(lifetime))}", "(?) how long nearly all rows live: not looked at"),
         ]
     return [
-        _line(f"expires = {_text(times.expires)}", "given" if wishes.expires else "(?) left out: rows never expire"),
+        _line(f"expires = {_text(times.expires)}", "given" if choices.expires else "(?) left out: rows never expire"),
         *([_line('null_expiry = "never"', "(?) rows without an end stay; left out: they are rejected")] if times.endless else []),
         _line(f"max_lifetime = {_text(format_duration(lifetime))}", "(?) 99 % of a sample end sooner; longer lives are accepted"),
     ]
@@ -193,11 +193,11 @@ def _column_line(column: SniffedColumn) -> str:
     name = column.name if re.fullmatch(r"[A-Za-z0-9_-]+", column.name) else _text(column.name)
     if column.type is None:
         return " ".join(f"# {_text(column.name)}: ignored ({column.refused})".split())
-    if column.source is None and column.unit is None:
+    if column.source is None and column.format is None:
         return f"{name} = {_text(column.type)}"
     given = [f"type = {_text(column.type)}"]
     given += [f"from = {_text(column.source)}"] if column.source is not None else []
-    given += [f"format = {_text(column.unit)}"] if column.unit is not None else []
+    given += [f"format = {_text(column.format)}"] if column.format is not None else []
     return f"{name} = {{ {', '.join(given)} }}"
 
 

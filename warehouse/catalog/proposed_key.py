@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.sniffed_file import SniffedColumn
 
-__all__ = ["ProposedKey", "proposed_key", "words_of"]
+__all__ = ["ProposedKey", "proposed_key", "snake_case"]
 
 _IDENTITY = re.compile(
     r"(^|_)(id|ids|key|uuid|guid|code|iata|icao|isin|symbol|ticker|sku|user\w*|number|no|nr|host\w*|device|account|customer|client|"
@@ -27,8 +27,8 @@ _NO_IDENTITY = re.compile(
     r"temp\w*|pressure|wind\w*|humid\w*)(_|$)"
 )
 _INTEGERS = frozenset({"int", "bigint", "smallint", "tinyint", "decimal(20,0)", "decimal(38,0)"})
-_FEW = 1.5
-"""Rows of a value from which a column is one whose values come again."""
+_REPEATED = 1.5
+"""A column has repeated values if each value has at least this many rows on average."""
 _MOST_OTHERS = 4
 
 
@@ -41,10 +41,10 @@ class ProposedKey:
     others: tuple[str, ...] = ()
 
 
-def words_of(name: str) -> str:
-    """Return a name in small letters, with underscores between its words.
+def snake_case(name: str) -> str:
+    """Return a name in lower case, with underscores between its words.
 
-    >>> words_of("customerId"), words_of("Ticket No."), words_of("id.orig_h")
+    >>> snake_case("customerId"), snake_case("Ticket No."), snake_case("id.orig_h")
     ('customer_id', 'ticket_no_', 'id_orig_h')
     """
     return re.sub(r"[^0-9a-z\u00df-\uffff]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
@@ -63,19 +63,20 @@ def proposed_key(usable: Sequence[SniffedColumn], times: Collection[str], rows: 
         How many rows the sample has.
     """
     keys = [column for column in usable if column.type and is_key_type(parse_type(column.type))]
-    plain = [column for column in keys if column.name not in times and _can_identify(column) and not _is_measured(column, rows)]
-    if not plain:
+    others = [column for column in keys if column.name not in times]
+    identifiers = [column for column in others if _may_be_identifier(column) and not _is_measurement(column, rows)]
+    if not identifiers:
         rest = [column for column in keys if column.name in times] or keys or list(usable)
         return ProposedKey((rest[0].name,), "no column is one of names or numbers that say what a row is about")
 
     def rank(column: SniffedColumn) -> tuple[bool, bool, bool, int, bool, int]:
-        named = _named(column)
-        return named == _BEST, named >= 0, _comes_again(column, rows), named, column.type == "string", column.distinct
+        named = _identity_rank(column)
+        return named == _BEST, named >= 0, _repeats(column, rows), named, column.type == "string", column.distinct
 
-    ranked = sorted(plain, key=rank, reverse=True)  # of equal ones the first
+    ranked = sorted(identifiers, key=rank, reverse=True)  # of equal ones the first
     best = ranked[0]
     unsure = None
-    if not _comes_again(best, rows) and _named(best) < _BEST:
+    if not _repeats(best, rows) and _identity_rank(best) < _BEST:
         unsure = "no column is called like a key, and none has values that come again"
         if best.distinct <= 1:
             unsure = "no column has several values"
@@ -85,22 +86,22 @@ def proposed_key(usable: Sequence[SniffedColumn], times: Collection[str], rows: 
 _BEST = 2
 
 
-def _can_identify(column: SniffedColumn) -> bool:
-    return (column.type == "string" and not column.clock) or column.type in _INTEGERS
+def _may_be_identifier(column: SniffedColumn) -> bool:
+    return (column.type == "string" and not column.is_time_of_day) or column.type in _INTEGERS
 
 
-def _is_measured(column: SniffedColumn, rows: int) -> bool:
-    """Whether a column has numbers that rarely repeat, and its name is not that of an identifier."""
-    return column.type != "string" and rows > 1 and _named(column) < 1 and not _comes_again(column, rows)
+def _is_measurement(column: SniffedColumn, rows: int) -> bool:
+    """Whether a column has numbers that rarely repeat, and its name does not name an identifier."""
+    return column.type != "string" and rows > 1 and _identity_rank(column) < 1 and not _repeats(column, rows)
 
 
-def _comes_again(column: SniffedColumn, rows: int) -> bool:
-    return 1 < column.distinct <= rows / _FEW
+def _repeats(column: SniffedColumn, rows: int) -> bool:
+    return 1 < column.distinct <= rows / _REPEATED
 
 
-def _named(column: SniffedColumn) -> int:
-    """Return how much a name says that it identifies: 2 an identity, 1 a name, 0 neither, -1 something else."""
-    words = words_of(column.source or column.name)
+def _identity_rank(column: SniffedColumn) -> int:
+    """Return how surely a name names an identifier: 2 an identity, 1 a name, 0 unknown, -1 something else."""
+    words = snake_case(column.source or column.name)
     if _NO_IDENTITY.search(words) or _PART_OF_A_NAME.search(words):
         return -1
     return 2 if _IDENTITY.search(words) else 1 if _NAME.search(words) else 0

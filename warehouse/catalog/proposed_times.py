@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from warehouse.catalog.durations import DURATION
 from warehouse.catalog.expression import expression_faults
-from warehouse.catalog.init_options import NEVER, Wishes, expression_of
-from warehouse.catalog.proposed_key import words_of
-from warehouse.catalog.sniffed_file import Found, SniffedColumn
+from warehouse.catalog.init_options import NEVER, InitOptions, column_or_expression
+from warehouse.catalog.proposed_key import snake_case
+from warehouse.catalog.sniffed_file import SniffedColumn, SniffedFile
 from warehouse.catalog.time_names import ARRIVAL_NAME, EXPIRY_NAME, LIFETIME_NAME
 from warehouse.errors import UsageError
 from warehouse.time import DAY, HOUR, MINUTE, SECOND
@@ -20,28 +20,28 @@ if TYPE_CHECKING:
 
 __all__ = ["ProposedTimes", "column_sql", "proposed_times"]
 
-_UNITS = (
+_UNIT_SUFFIXES = (
     (re.compile(r"_(ms|msec|millis\w*)$"), "MILLISECOND", 1000),
     (re.compile(r"_(us|usec|micros\w*)$"), "MICROSECOND", 1),
     (re.compile(r"_(min|mins|minutes?|minuten)$"), "MINUTE", MINUTE),
     (re.compile(r"_(h|hrs?|hours?|stunden)$"), "HOUR", HOUR),
     (re.compile(r"_(d|days?|tage)$"), "DAY", DAY),
 )
-_STEPS: dict[str, tuple[str, float]] = {
+_DURATION_UNITS: dict[str, tuple[str, float]] = {
     "s": ("SECOND", SECOND),
     "ms": ("MILLISECOND", 1000),
     "us": ("MICROSECOND", 1),
     "ns": ("NANOSECOND", 0.001),
 }
 _NEVER = -1
-"""The value for "no duration" of Redis and others."""
+"""Redis and others write this value for "no duration"."""
 _INTEGERS = frozenset({"int", "bigint"})
-_WORDS_OF_SQL = frozenset({"date", "end", "from", "interval", "null", "start", "timestamp", "to"})
+_SQL_WORDS = frozenset({"date", "end", "from", "interval", "null", "start", "timestamp", "to"})
 
 
 @dataclass(frozen=True)
 class ProposedTimes:
-    """Guessed expressions; ``first`` and ``last`` are arrivals, ``lives`` are percentiles of lives, all in microseconds.
+    """Guessed expressions; ``first`` and ``last`` are arrivals, ``lifetimes`` are percentiles of lifetimes, all in microseconds.
 
     ``unset`` is the share of rows without an end; with ``endless`` these rows stay forever. ``unsure`` says why the sample does
     not decide the arrival.
@@ -51,7 +51,7 @@ class ProposedTimes:
     columns: tuple[str, ...]
     first: int | None
     expires: str | None = None
-    lives: tuple[float, ...] = ()
+    lifetimes: tuple[float, ...] = ()
     others: tuple[str, ...] = ()
     last: int | None = None
     unset: float = 0.0
@@ -60,141 +60,145 @@ class ProposedTimes:
 
     @property
     def mean(self) -> float:
-        """The mean life."""
-        return sum(self.lives) / max(1, len(self.lives))
+        """The mean lifetime."""
+        return sum(self.lifetimes) / max(1, len(self.lifetimes))
 
     @property
     def lifetime(self) -> int | None:
-        """The life that all but a hundredth of the rows stay below."""
-        return int(self.lives[-2]) if self.lives else None
+        """The 99th percentile of the lifetimes."""
+        return int(self.lifetimes[-2]) if self.lifetimes else None
 
-    def seen(self, interval: int) -> float:
-        """Return the share of rows with a life that are live at one update at least."""
-        lives = [life for life in self.lives if life > 0]
+    def visible_share(self, interval: int) -> float:
+        """Return the share of rows with a lifetime above 0 that are live at one update or more."""
+        lives = [life for life in self.lifetimes if life > 0]
         return sum(min(1.0, life / interval) for life in lives) / max(1, len(lives))
 
 
-def proposed_times(found: Found, usable: Sequence[SniffedColumn], wishes: Wishes) -> ProposedTimes | None:
-    """Return the times as they are wished, or guessed where nothing is."""
-    arrival = None if wishes.arrival is None else expression_of(wishes.arrival, usable, "--arrival", ts=False)
+def proposed_times(found: SniffedFile, usable: Sequence[SniffedColumn], choices: InitOptions) -> ProposedTimes | None:
+    """Return the times that the options name, and guesses for the others."""
+    arrival = None if choices.arrival is None else column_or_expression(choices.arrival, usable, "--arrival", allows_ts=False)
     if isinstance(arrival, SniffedColumn) and arrival.type not in ("timestamp", "date"):
         said = f'--arrival: the column "{arrival.name}" is {arrival.type}, no time'
         raise UsageError(f"{said}; name another, or give an expression")
     if isinstance(arrival, str):
-        stamp = next((column for column in usable if column.type in ("timestamp", "date")), None)
-        times: ProposedTimes | None = ProposedTimes(arrival, (), stamp.low if stamp else None, last=stamp.high if stamp else None)
+        timestamp = next((column for column in usable if column.type in ("timestamp", "date")), None)
+        first, last = (timestamp.low, timestamp.high) if timestamp else (None, None)
+        times: ProposedTimes | None = ProposedTimes(arrival, (), first, last=last)
     else:
-        times = _times(found, usable, arrival)
-    if times is None or wishes.expires is None:
+        times = _guessed_times(found, usable, arrival)
+    if times is None or choices.expires is None:
         return times
-    bare = replace(times, expires=None, lives=(), unset=0.0, columns=times.columns[:1])
-    expires = None if wishes.expires == NEVER else expression_of(wishes.expires, usable, "--expires", ts=True)
+    without_end = replace(times, expires=None, lifetimes=(), unset=0.0, columns=times.columns[:1])
+    expires = None if choices.expires == NEVER else column_or_expression(choices.expires, usable, "--expires", allows_ts=True)
     if expires is None:
-        return bare
+        return without_end
     if isinstance(expires, str):
-        return replace(bare, expires=expires)
+        return replace(without_end, expires=expires)
     if expires.type in ("timestamp", "date"):
         lives = found.gaps.get((times.columns[0], expires.name), ()) if times.columns else ()
-        return replace(_ending(bare, expires), lives=lives, columns=(*bare.columns, expires.name))
-    lasting = _of_duration(bare, expires)
-    if lasting is None:
+        return replace(_with_end(without_end, expires), lifetimes=lives, columns=(*without_end.columns, expires.name))
+    timed = _with_lifetimes(without_end, expires)
+    if timed is None:
         said = f'--expires: the column "{expires.name}" is no time, and no amount of time from 0 on'
         raise UsageError(f"{said}; name another, or give an expression")
-    return lasting
+    return timed
 
 
-def _times(found: Found, usable: Sequence[SniffedColumn], wished: SniffedColumn | None = None) -> ProposedTimes | None:
-    parts = {part for column in found.made for part in column.parts}
-    stamps = [column for column in usable if column.type == "timestamp" and column.name not in parts]
+def _guessed_times(
+    found: SniffedFile, usable: Sequence[SniffedColumn], chosen: SniffedColumn | None = None
+) -> ProposedTimes | None:
+    parts = {part for column in found.combined for part in column.parts}
+    timestamps = [column for column in usable if column.type == "timestamp" and column.name not in parts]
     dates = [column for column in usable if column.type == "date" and column.name not in parts]
-    arrival = wished or _arrival(found, stamps) or _arrival(found, dates)
+    arrival = chosen or _arrival(found, timestamps) or _arrival(found, dates)
     if arrival is None:
         return None
-    alike = stamps if arrival.type == "timestamp" else dates
-    others = tuple(column.name for column in alike if column != arrival and not column.made)
-    later = [column for column in (*alike, *(each for each in dates if EXPIRY_NAME.search(_words(each))))
+    alike = timestamps if arrival.type == "timestamp" else dates
+    others = tuple(column.name for column in alike if column != arrival and not column.expression)
+    later = [column for column in (*alike, *(each for each in dates if EXPIRY_NAME.search(_name_in_words(each))))
              if (arrival.name, column.name) in found.gaps]  # fmt: skip
-    named = [column for column in later if EXPIRY_NAME.search(_words(column))]
-    bare = ProposedTimes(_instant(arrival), (arrival.name,), arrival.low, others=others, last=arrival.high)
+    named = [column for column in later if EXPIRY_NAME.search(_name_in_words(column))]
+    without_end = ProposedTimes(_instant(arrival), (arrival.name,), arrival.low, others=others, last=arrival.high)
     if later and (named or arrival.type == "timestamp"):
         expiry = (named or later)[0]
         unused = tuple(name for name in others if name != expiry.name)
         lives = found.gaps[arrival.name, expiry.name]
-        return replace(_ending(bare, expiry), columns=(arrival.name, expiry.name), lives=lives, others=unused)
-    if not wished and EXPIRY_NAME.search(_words(arrival)) and not ARRIVAL_NAME.search(_words(arrival)):
-        bare = replace(bare, unsure=f"{arrival.name} is called like an end, and no other column is a time before it")
-    return _with_duration(bare, usable)
+        return replace(_with_end(without_end, expiry), columns=(arrival.name, expiry.name), lifetimes=lives, others=unused)
+    if not chosen and EXPIRY_NAME.search(_name_in_words(arrival)) and not ARRIVAL_NAME.search(_name_in_words(arrival)):
+        reason = f"{arrival.name} is called like an end, and no other column is a time before it"
+        without_end = replace(without_end, unsure=reason)
+    return _with_duration(without_end, usable)
 
 
 def _instant(column: SniffedColumn) -> str:
-    """Return a time as Spark SQL, of a date its first moment."""
-    if column.made:
-        return column.made
+    """Return the Spark SQL of a time column; a date means its first moment."""
+    if column.expression:
+        return column.expression
     return f"CAST({column_sql(column.name)} AS TIMESTAMP)" if column.type == "date" else column_sql(column.name)
 
 
-def _ending(times: ProposedTimes, expiry: SniffedColumn) -> ProposedTimes:
-    """Return the times of rows that end at a column; where it is empty they have not ended."""
+def _with_end(times: ProposedTimes, expiry: SniffedColumn) -> ProposedTimes:
+    """Return the times of rows that end at a column; if the column is null, the row has no end."""
     return replace(times, expires=_end(expiry), unset=expiry.unset, endless=expiry.unset > 0)
 
 
 def _end(column: SniffedColumn) -> str:
-    """Return an end as Spark SQL; a date lasts until its day ends."""
-    if column.made:
-        return column.made
-    if column.never:
-        return f"nullif({column_sql(column.name)}, {column.never})"
+    """Return the Spark SQL of a column of ends; a date means the end of its day."""
+    if column.expression:
+        return column.expression
+    if column.no_end:
+        return f"nullif({column_sql(column.name)}, {column.no_end})"
     return f"CAST(date_add({column_sql(column.name)}, 1) AS TIMESTAMP)" if column.type == "date" else column_sql(column.name)
 
 
-def _arrival(found: Found, stamps: Sequence[SniffedColumn]) -> SniffedColumn | None:
-    """Return the time column that other times follow, else one with the name of an arrival, else the first one."""
-    own = next((column for column in stamps if column.name == "ts"), None)
-    if own or not stamps:
+def _arrival(found: SniffedFile, timestamps: Sequence[SniffedColumn]) -> SniffedColumn | None:
+    """Return the time column that is earlier than most others, else one that is named as an arrival, else the first one."""
+    own = next((column for column in timestamps if column.name == "ts"), None)
+    if own or not timestamps:
         return own
-    names = {column.name for column in stamps}
+    names = {column.name for column in timestamps}
 
     def rank(column: SniffedColumn) -> tuple[int, bool, bool]:
-        words = _words(column)
+        words = _name_in_words(column)
         followers = sum(first == column.name and second in names for first, second in found.gaps)
         return followers, bool(ARRIVAL_NAME.search(words)), not EXPIRY_NAME.search(words)
 
-    return max(stamps, key=rank)
+    return max(timestamps, key=rank)
 
 
 def _with_duration(times: ProposedTimes, usable: Sequence[SniffedColumn]) -> ProposedTimes:
     for column in usable:
-        words = _words(column)
-        if column.name not in times.columns and LIFETIME_NAME.search(words) and (lasting := _of_duration(times, column)):
-            return lasting
+        words = _name_in_words(column)
+        if column.name not in times.columns and LIFETIME_NAME.search(words) and (timed := _with_lifetimes(times, column)):
+            return timed
     return times
 
 
-def _of_duration(times: ProposedTimes, column: SniffedColumn) -> ProposedTimes | None:
-    """Return the times of rows whose lifetime is in a column, in the unit of its name; None if the column has no lifetimes."""
-    lives = [life for life in column.lives if life != _NEVER]
-    endless = len(lives) < len(column.lives)
+def _with_lifetimes(times: ProposedTimes, column: SniffedColumn) -> ProposedTimes | None:
+    """Return the times of rows whose lifetimes are in a column, in the unit of its name; None if it has no lifetimes."""
+    lives = [life for life in column.percentiles if life != _NEVER]
+    endless = len(lives) < len(column.percentiles)
     if not lives or lives[0] < 0 or lives[-1] <= 0:
         return None
-    units = ((unit, size) for ending, unit, size in _UNITS if ending.search(_words(column)))
+    units = ((unit, size) for ending, unit, size in _UNIT_SUFFIXES if ending.search(_name_in_words(column)))
     size: float
     unit, size = next(units, ("SECOND", SECOND))
-    if column.unit == DURATION:
+    if column.format == DURATION:
         unit, size = "SECOND", SECOND
-    if column.step is not None:
-        unit, size = _STEPS[column.step]
-    unset = 1 - len(lives) / len(column.lives) if endless else column.unset
-    sql = _added(column, unit, size, endless=endless)
+    if column.duration_unit is not None:
+        unit, size = _DURATION_UNITS[column.duration_unit]
+    unset = 1 - len(lives) / len(column.percentiles) if endless else column.unset
+    sql = _end_after_lifetime(column, unit, size, endless=endless)
     lengths = tuple(lives[round(part * (len(lives) - 1) / 100)] * size for part in range(101))
-    return replace(times, columns=(*times.columns, column.name), expires=sql, lives=lengths, unset=unset, endless=endless)
+    return replace(times, columns=(*times.columns, column.name), expires=sql, lifetimes=lengths, unset=unset, endless=endless)
 
 
-def _words(column: SniffedColumn) -> str:
-    return words_of(column.source or column.name).strip("_")
+def _name_in_words(column: SniffedColumn) -> str:
+    return snake_case(column.source or column.name).strip("_")
 
 
-def _added(column: SniffedColumn, unit: str, size: float, *, endless: bool) -> str:
-    """Return the end of a row whose life is a column: to the microsecond unless it is whole; of arrays the least."""
+def _end_after_lifetime(column: SniffedColumn, unit: str, size: float, *, endless: bool) -> str:
+    """Return the Spark SQL of the end of a row whose lifetime is a column; an array means its least element."""
     kind = column.type or ""
     amount = f"array_min({column_sql(column.name)})" if kind.startswith("array<") else column_sql(column.name)
     amount = f"nullif({amount}, {_NEVER})" if endless else amount
@@ -204,7 +208,7 @@ def _added(column: SniffedColumn, unit: str, size: float, *, endless: bool) -> s
 
 
 def column_sql(name: str) -> str:
-    """Return a column as an SQL identifier, in backticks if it is no plain word or also a word of SQL."""
-    plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and name.lower() not in _WORDS_OF_SQL
-    parses = plain and not list(expression_faults(name, {name: None}, ts=False))
+    """Return a column as an SQL identifier, in backticks unless it is a plain word that is no word of SQL."""
+    plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and name.lower() not in _SQL_WORDS
+    parses = plain and not list(expression_faults(name, {name: None}, allows_ts=False))
     return name if parses else f"`{name}`"

@@ -1,4 +1,4 @@
-"""``erase_within``: the consequences of a bound on how long the bytes of a dead row may exist, and when it is impossible.
+"""``erase_within``: what a bound on how long the bytes of a dead row may exist requires, and when it cannot be kept.
 
 A row that ends in slot b is dead from update b on. It may stay in the newest epoch's files until update b + L - 1. Older epochs
 name its file for ``retain`` after that, and the next update deletes the file. If every update is less than one interval late, its
@@ -16,21 +16,21 @@ from warehouse.time import format_duration
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["DEFAULT_KEEP", "DEFAULT_RETAIN", "as_duration", "bound_faults", "derived_retain", "slots_dead", "widest_block"]
+__all__ = ["DEFAULT_KEEP", "DEFAULT_RETAIN", "as_duration", "bound_faults", "dead_updates", "derived_retain", "widest_block"]
 
 DEFAULT_RETAIN = 7 * 86_400_000_000
-"""How long superseded epochs stay readable, in microseconds, where nothing says otherwise."""
+"""The default of ``retain``: how long superseded epochs stay readable, in microseconds."""
 DEFAULT_KEEP = 90 * 86_400_000_000
-"""How long rejected rows and reported short-lived results stay, in microseconds, where nothing says otherwise."""
+"""The default of ``keep``: how long rejected rows and reported short-lived results stay, in microseconds."""
 
 
-def slots_dead(bound: int, retain: int, interval: int) -> int:
+def dead_updates(bound: int, retain: int, interval: int) -> int:
     """Return L: the number of updates, beginning with that of its end, after which a dead row may still be in the newest files.
 
     All in microseconds; below 1 the bound cannot be kept.
 
     >>> HOUR = 3_600_000_000
-    >>> slots_dead(24 * HOUR, 12 * HOUR, HOUR), slots_dead(3 * HOUR, 0, HOUR), slots_dead(2 * HOUR, 0, HOUR)
+    >>> dead_updates(24 * HOUR, 12 * HOUR, HOUR), dead_updates(3 * HOUR, 0, HOUR), dead_updates(2 * HOUR, 0, HOUR)
     (10, 1, 0)
     """
     return (bound - retain) // interval - 2
@@ -38,7 +38,7 @@ def slots_dead(bound: int, retain: int, interval: int) -> int:
 
 def widest_block(bound: int | None, retain: int, interval: int) -> int | None:
     """Return the widest expiry block that lets rows leave in time, in slots; None if there is no bound."""
-    return None if bound is None else max(1, slots_dead(bound, retain, interval))
+    return None if bound is None else max(1, dead_updates(bound, retain, interval))
 
 
 def derived_retain(declared: int | None, bounds: Iterable[int], interval: int) -> int:
@@ -74,7 +74,7 @@ def bound_faults(
     """
     found = as_duration(bound)
     least = retain + 3 * interval
-    kept = slots_dead(bound, retain, interval)
+    kept = dead_updates(bound, retain, interval)
     if kept < 1:
         why = f"retain = {as_duration(retain)} and " if declared else ""
         yield FaultError(
@@ -97,5 +97,5 @@ def bound_faults(
 
 
 def as_duration(duration: int) -> str:
-    """Return a duration as it is written."""
+    """Return a duration in quotes, as ``warehouse.toml`` has it."""
     return f'"{format_duration(duration)}"'

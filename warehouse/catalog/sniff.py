@@ -1,7 +1,7 @@
 """Finds the columns of a file with DuckDB: their Spark SQL types, and properties of their values.
 
 A column whose name is not allowed in a table gets an allowed one (``id.orig_h`` becomes ``id_orig_h``); the original name is its
-source. Numbers become times since 1970, with their unit, if their range and name fit.
+source. Numbers whose range and name fit become times since 1970, in the unit that fits.
 """
 
 from __future__ import annotations
@@ -14,20 +14,34 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from warehouse.catalog.avro_files import avro_batches, avro_schema
-from warehouse.catalog.codecs import decompressed, is_compressed, plain_beginning
-from warehouse.catalog.combined_times import made_times
-from warehouse.catalog.csv_dialect import SAMPLE, CsvDialect, csv_dialect, literal_path, misfits, other_times
+from warehouse.catalog.codecs import decompress_beginning, is_compressed, open_decompressed
+from warehouse.catalog.combined_times import combined_times
+from warehouse.catalog.csv_dialect import (
+    SAMPLE,
+    CsvDialect,
+    csv_dialect,
+    literal_path,
+    misfitting_records,
+    times_that_need_a_pattern,
+)
 from warehouse.catalog.duck_sql import literal, quoted
 from warehouse.catalog.duck_types import spark_type
 from warehouse.catalog.file_format import format_of
-from warehouse.catalog.json_arrays import is_array_file, is_over_lines, line_maker, lines_of
-from warehouse.catalog.log_lines import fields_as_csv, log_of
-from warehouse.catalog.model import COLUMNAR, MAX_RECORD, OF_LINES
+from warehouse.catalog.json_arrays import has_multiline_objects, is_array_file, jq_command, jq_hint
+from warehouse.catalog.log_lines import fields_as_csv, log_format_of
+from warehouse.catalog.model import COLUMNAR, LINE_FORMATS, MAX_RECORD
 from warehouse.catalog.nested_objects import flatten_objects
-from warehouse.catalog.sniffed_file import Found, SniffedColumn
+from warehouse.catalog.sniffed_file import SniffedColumn, SniffedFile
 from warehouse.catalog.spelling import FaultError
 from warehouse.catalog.syslog import TEXTS
-from warehouse.catalog.time_detection import duration_format, is_named_as_time, is_named_as_year, never, time_format, year_format
+from warehouse.catalog.time_detection import (
+    duration_format,
+    is_named_as_time,
+    is_named_as_year,
+    no_end_value,
+    time_format,
+    year_format,
+)
 from warehouse.catalog.types import unusable_name
 from warehouse.catalog.zeek import zeek_query
 from warehouse.errors import UsageError
@@ -43,7 +57,7 @@ if TYPE_CHECKING:
 
 __all__ = ["column_name", "is_amount", "sniff"]
 
-_SHAPES = {
+_EXPECTED_CONTENT = {
     "csv": "it should have a header and records of fields",
     "json": "it should have one JSON object a line, or be one array of objects",
     "parquet": "it may be cut short",
@@ -54,23 +68,23 @@ _SHAPES = {
     "syslog": "it should be lines of text in UTF-8",
     "zeek": "it may be cut short",
 }
-_TEXTS = ("csv", "json", *OF_LINES)
+_TEXTS = ("csv", "json", *LINE_FORMATS)
 _NEARLY_ALL = 0.95
 _HUNDREDTHS = [number / 100 for number in range(101)]
 _MOST_BIGINT = 1 << 63
-_CLOCK = (
+_TIME_OF_DAY = (
     r"\d{1,2}:\d\d(:\d\d([.,]\d+)?)?( ?[AaPp]\.?[Mm]\.?)?"
     r"|-?(\d+([.]\d+)?(ns|us|\x{b5}s|\x{3bc}s|ms|s|m|h))+"
 )
 """Times of a day, and durations as programs log them, such as 12ms and 1m0.5s."""
-_WRITTEN = ", header = true, delim = ',', quote = '\"', escape = '\"'"
+_FIELDS_AS_CSV = ", header = true, delim = ',', quote = '\"', escape = '\"'"
 """How fields of lines are written for DuckDB."""
 _BREAKS = re.compile(r"[\r\n]")
 _NUMBERED = re.compile(r"(.+)_[0-9]+")
 
 
-def sniff(source: Path) -> Found:
-    """Look at a file.
+def sniff(source: Path) -> SniffedFile:
+    """Return the columns of a file, and the properties of their values in a sample.
 
     Raises
     ------
@@ -81,13 +95,13 @@ def sniff(source: Path) -> Found:
     import duckdb  # noqa: PLC0415 - only this command looks at a file
 
     kind, endings = format_of(source)
-    log = log_of(source) if kind == "csv" else None
+    log = log_format_of(source) if kind == "csv" else None
     kind = log[0] if log is not None else kind
     try:
         with duckdb.connect() as connection, TemporaryDirectory(prefix="stream-wh-") as folder:
             plain = source
             if is_compressed(source.name) and source.suffix != ".gz":  # which DuckDB does not read
-                plain = plain_beginning(source, Path(folder) / "plain")
+                plain = decompress_beginning(source, Path(folder) / "plain")
             connection.execute("SET TimeZone = 'UTC'")
             # Each record of JSON is one line to the warehouse, so it is to the sniffer.
             reader = {
@@ -101,11 +115,11 @@ def sniff(source: Path) -> Found:
                 connection.execute("CREATE TEMP TABLE sample AS FROM landed")
             elif kind == "csv":
                 dialect = _csv_sample(connection, plain, Path(folder))
-                unfit = misfits(connection, dialect)
+                unfit = misfitting_records(connection, dialect)
             elif log is not None:
                 fields = Path(folder) / "fields.csv"
                 unfit = fields_as_csv(source, log, SAMPLE, fields)
-                dialect = _csv_sample(connection, fields, Path(folder), _WRITTEN)
+                dialect = _csv_sample(connection, fields, Path(folder), _FIELDS_AS_CSV)
                 dialect = replace(dialect, options=(*log[1], *dialect.options))
             else:
                 given = {"file": literal_path(plain)}
@@ -113,31 +127,31 @@ def sniff(source: Path) -> Found:
                 if kind == "json" and _is_map(connection):  # of objects that have few fields in common
                     reader = reader.removesuffix(")") + ", map_inference_threshold = -1)"
                     connection.execute(f"CREATE OR REPLACE TEMP TABLE sample AS {reader} LIMIT {SAMPLE}", given)
-                named = _names_in_objects(connection, given, _json_form(kind, source)) if kind == "json" else {}
-                options = (("multiline", "true"),) if kind == "json" and is_over_lines(source) else ()
-                dialect = CsvDialect(options, frozenset(), plain, reader, named=named)
+                file_names = _names_that_differ_in_case(connection, given, _json_form(kind, source)) if kind == "json" else {}
+                options = (("multiline", "true"),) if kind == "json" and has_multiline_objects(source) else ()
+                dialect = CsvDialect(options, frozenset(), plain, reader, file_names=file_names)
             if kind in ("json", *COLUMNAR):
                 flatten_objects(connection)
             columns = _columns(connection, kind, dialect)
-            columns = _with_steps(columns, plain) if kind == "parquet" else columns
-            made = tuple(
-                replace(_summary(connection, SniffedColumn(name, "timestamp")), made=sql, parts=parts)
-                for name, sql, parts in (made_times(connection, columns) if kind in _TEXTS else ())
+            columns = _with_duration_units(columns, plain) if kind == "parquet" else columns
+            combined = tuple(
+                replace(_summary(connection, SniffedColumn(name, "timestamp")), expression=sql, parts=parts)
+                for name, sql, parts in (combined_times(connection, columns) if kind in _TEXTS else ())
             )
-            gaps = _gaps(connection, (*columns, *made))
+            gaps = _gaps(connection, (*columns, *combined))
             (rows,) = _row(connection, "SELECT count(*) FROM sample")
-            sample = _taken_along(connection, (*columns, *made))
-            return Found(kind, endings, dialect.options, columns, gaps, rows, dialect.guessed, sample, made, unfit)
+            sample = _sample_table(connection, (*columns, *combined))
+            return SniffedFile(kind, endings, dialect.options, columns, gaps, rows, dialect.guessed, sample, combined, unfit)
     except (duckdb.Error, OSError, EOFError, zlib.error) as error:
-        if kind == "json" and (command := line_maker(source)) is not None:
+        if kind == "json" and (command := jq_command(source)) is not None:
             said = f"{source} has records that go over several lines"
             raise UsageError(f"{said}; `{command}` makes a line of each, for --from rows.jsonl") from error
         raise UsageError(
-            f"{source} cannot be read as {kind} ({str(error).splitlines()[0].rstrip('.')}); {_SHAPES[kind]}"
+            f"{source} cannot be read as {kind} ({str(error).splitlines()[0].rstrip('.')}); {_EXPECTED_CONTENT[kind]}"
         ) from error
 
 
-def _taken_along(connection: DuckDBPyConnection, columns: tuple[SniffedColumn, ...]) -> Any:  # noqa: ANN401 - a table of Arrow
+def _sample_table(connection: DuckDBPyConnection, columns: tuple[SniffedColumn, ...]) -> Any:  # noqa: ANN401 - a table of Arrow
     names = ", ".join(quoted(column.name) for column in columns if column.type) or "NULL AS nothing"
     return connection.sql(f"SELECT {names} FROM sample").to_arrow_table()
 
@@ -149,7 +163,8 @@ def _orc_rows(source: Path) -> Any:  # noqa: ANN401 - a table of Arrow
     try:
         return _in_microseconds(ds.dataset(source, format="orc").head(SAMPLE))
     except (pa.ArrowException, OSError) as error:
-        raise UsageError(f"{source} cannot be read as orc ({str(error).splitlines()[0]}); {_SHAPES['orc']}") from error
+        reason = str(error).splitlines()[0]
+        raise UsageError(f"{source} cannot be read as orc ({reason}); {_EXPECTED_CONTENT['orc']}") from error
 
 
 def _avro_rows(source: Path) -> Any:  # noqa: ANN401 - a table of Arrow
@@ -164,24 +179,25 @@ def _avro_rows(source: Path) -> Any:  # noqa: ANN401 - a table of Arrow
                 break
         return _in_microseconds(pa.Table.from_batches(batches, None if batches else avro_schema(source)))
     except (pa.ArrowException, ValueError) as error:
-        raise UsageError(f"{source} cannot be read as avro ({str(error).splitlines()[0]}); {_SHAPES['avro']}") from error
+        reason = str(error).splitlines()[0]
+        raise UsageError(f"{source} cannot be read as avro ({reason}); {_EXPECTED_CONTENT['avro']}") from error
 
 
 def _in_microseconds(rows: Any) -> Any:  # noqa: ANN401 - a table of Arrow
-    """Return rows whose times are in the unit that tables have."""
+    """Return rows with times in microseconds, the unit of tables."""
     import pyarrow as pa  # noqa: PLC0415 - as above
 
     kinds = [pa.timestamp("us", field.type.tz) if pa.types.is_timestamp(field.type) else field.type for field in rows.schema]
     return rows.cast(pa.schema(list(zip(rows.column_names, kinds, strict=True))), safe=False)
 
 
-def _with_steps(columns: tuple[SniffedColumn, ...], plain: Path) -> tuple[SniffedColumn, ...]:
-    """Return the columns with the units of durations, which Parquet holds as numbers and Arrow and pandas know."""
+def _with_duration_units(columns: tuple[SniffedColumn, ...], plain: Path) -> tuple[SniffedColumn, ...]:
+    """Return the columns with the units of durations, which Parquet stores as numbers: Arrow's schema in the file has them."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - only Parquet files need it
     import pyarrow.types  # noqa: PLC0415 - same
 
     steps = {field.name: field.type.unit for field in pq.read_schema(plain) if pyarrow.types.is_duration(field.type)}
-    return tuple(replace(column, step=steps.get(column.source or column.name)) for column in columns)
+    return tuple(replace(column, duration_unit=steps.get(column.source or column.name)) for column in columns)
 
 
 def _zeek_query(plain: Path, source: Path) -> str:
@@ -192,14 +208,14 @@ def _zeek_query(plain: Path, source: Path) -> str:
 
 
 def _json_form(kind: Format, source: Path) -> str:
-    """Return the layout of objects in a JSON file, in DuckDB's words."""
-    if kind != "json" or not (is_array_file(source) or is_over_lines(source)):
+    """Return how objects are written in a JSON file, as DuckDB's option ``format``."""
+    if kind != "json" or not (is_array_file(source) or has_multiline_objects(source)):
         return "newline_delimited"
     with source.open("rb") as raw:
-        content = decompressed(raw, source.name).read(MAX_RECORD + 1)
+        content = open_decompressed(raw, source.name).read(MAX_RECORD + 1)
     if len(content) > MAX_RECORD:
         more = f"more than {MAX_RECORD} bytes, which no task reads whole"
-        raise UsageError(f"{source} has no object a line, and {more}; {lines_of(content)}")
+        raise UsageError(f"{source} has no object a line, and {more}; {jq_hint(content)}")
     return f"{'array' if is_array_file(source) else 'unstructured'}', maximum_object_size = '{MAX_RECORD}"
 
 
@@ -209,8 +225,8 @@ def _is_map(connection: DuckDBPyConnection) -> bool:
     return len(described) == 1 and described[0][0].startswith("MAP(")
 
 
-def _names_in_objects(connection: DuckDBPyConnection, given: dict[str, str], form: str) -> dict[int, str]:
-    """Return by position the names of fields that DuckDB calls otherwise, since they differ in case only from others."""
+def _names_that_differ_in_case(connection: DuckDBPyConnection, given: dict[str, str], form: str) -> dict[int, str]:
+    """Return by position the names of fields that DuckDB renames, since they differ from other names in case only."""
     columns = [name for (name,) in connection.execute("SELECT column_name FROM (DESCRIBE sample)").fetchall()]
     numbered = {place: found[1] for place, name in enumerate(columns) if (found := _NUMBERED.fullmatch(name))}
     if not any(base.lower() in (name.lower() for name in columns) for base in numbered.values()):
@@ -220,33 +236,33 @@ def _names_in_objects(connection: DuckDBPyConnection, given: dict[str, str], for
     return {place: base for place, base in numbered.items() if columns[place] not in keys and base in keys}
 
 
-def _csv_sample(connection: DuckDBPyConnection, source: Path, folder: Path, known_as: str = "") -> CsvDialect:
-    """Make the sample of a CSV file, and return how it is written; parameters as of :func:`.csv_dialect`."""
+def _csv_sample(connection: DuckDBPyConnection, source: Path, folder: Path, known_arguments: str = "") -> CsvDialect:
+    """Make the table ``sample`` of a CSV file, and return how the file is written; parameters as of :func:`.csv_dialect`."""
     import duckdb  # noqa: PLC0415 - only this command looks at a file
 
     try:
-        dialect = _read_as(connection, csv_dialect(connection, source, folder, known_as=known_as))
+        dialect = _make_sample(connection, csv_dialect(connection, source, folder, known_arguments=known_arguments))
     except duckdb.InvalidInputException:
-        dialect = _read_as(connection, csv_dialect(connection, source, folder, strict=False, known_as=known_as))
+        dialect = _make_sample(connection, csv_dialect(connection, source, folder, strict=False, known_arguments=known_arguments))
     given = {"file": literal_path(dialect.path)}
-    if _goes_over_lines(connection):
+    if _has_line_breaks(connection):
         dialect = replace(dialect, options=(*dialect.options, ("multiline", "true")))
-    if texts := other_times(connection, dialect):
+    if texts := times_that_need_a_pattern(connection, dialect):
         types = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in texts)
         query = dialect.query.removesuffix(")") + f", types = {{{types}}})"
         connection.execute(f"CREATE OR REPLACE TEMP TABLE sample AS {query} LIMIT {SAMPLE}", given)
     return dialect
 
 
-def _read_as(connection: DuckDBPyConnection, dialect: CsvDialect) -> CsvDialect:
+def _make_sample(connection: DuckDBPyConnection, dialect: CsvDialect) -> CsvDialect:
     """Make the table ``sample`` of a CSV file, and return its dialect."""
     query = f"CREATE OR REPLACE TEMP TABLE sample AS {dialect.query} LIMIT {SAMPLE}"
     connection.execute(query, {"file": literal_path(dialect.path)})
     return dialect
 
 
-def _goes_over_lines(connection: DuckDBPyConnection) -> bool:
-    """Whether a name or a text of the table ``sample`` goes over several lines."""
+def _has_line_breaks(connection: DuckDBPyConnection) -> bool:
+    """Whether a name or a text of the table ``sample`` has a line break."""
     described = connection.execute("SELECT column_name, column_type FROM (DESCRIBE sample)").fetchall()
     if any(_BREAKS.search(name) for name, _ in described):
         return True
@@ -269,16 +285,17 @@ def _columns(connection: DuckDBPyConnection, kind: Format, dialect: CsvDialect) 
             found.append(SniffedColumn(source, None, str(fault)))
             continue
         known = has_times or any(column.type == "timestamp" for column in found)
-        endless = never(connection, source, sql)
-        unit = time_format(connection, source, sql, digits=kind in ("csv", *OF_LINES), has_times=known)
+        no_end = no_end_value(connection, source, sql)
+        format_ = time_format(connection, source, sql, digits=kind in ("csv", *LINE_FORMATS), has_times=known)
         if kind == "zeek" and sql == "timestamp":
-            unit = "epoch_seconds"
-        lasting = duration_format(connection, source, sql) if unit is None and kind in _TEXTS else None
-        sql, unit = lasting or ("timestamp" if unit else sql, unit)
-        column = SniffedColumn(dialect.named.get(place, source), sql, unit=unit, never=endless if sql == "timestamp" else None)
-        found.append(_called(connection, column, source, described, taken))
+            format_ = "epoch_seconds"
+        duration = duration_format(connection, source, sql) if format_ is None and kind in _TEXTS else None
+        sql, format_ = duration or ("timestamp" if format_ else sql, format_)
+        name, end = dialect.file_names.get(place, source), no_end if sql == "timestamp" else None
+        column = SniffedColumn(name, sql, format=format_, no_end=end)
+        found.append(_renamed(connection, column, source, described, taken))
     if not any(column.type in ("timestamp", "date") for column in found):
-        found = [_of_years(connection, column) for column in found]
+        found = [_years_as_times(connection, column) for column in found]
     return tuple(_summary(connection, column) if column.type else column for column in found)
 
 
@@ -295,8 +312,8 @@ def _type(connection: DuckDBPyConnection, source: str, duck: str, kind: Format, 
         return "string"
     if sql == "boolean" and kind == "csv":  # F alone is more likely female, or a mark
         (both,) = _row(connection, f"SELECT count(DISTINCT {column}) FROM sample")
-        letters = f"count(*) FILTER (length(trim(text)) = 1) FROM ({dialect.texts(source)})"
-        if both == 1 and _row(connection, f"SELECT {letters}", dialect.given)[0]:
+        letters = f"count(*) FILTER (length(trim(text)) = 1) FROM ({dialect.texts_query(source)})"
+        if both == 1 and _row(connection, f"SELECT {letters}", dialect.parameters)[0]:
             letter = f"CASE {column} WHEN true THEN 'T' ELSE 'F' END"
             connection.execute(f"ALTER TABLE sample ALTER {column} TYPE VARCHAR USING {letter}")
             return "string"
@@ -310,10 +327,10 @@ def _type(connection: DuckDBPyConnection, source: str, duck: str, kind: Format, 
     return sql
 
 
-def _called(
+def _renamed(
     connection: DuckDBPyConnection, found: SniffedColumn, read: str, described: Sequence[tuple[str, str]], taken: set[str]
 ) -> SniffedColumn:
-    """Return a column by the name that it gets, which the table ``sample`` has from then on; ``read`` is DuckDB's for it."""
+    """Rename a column of the table ``sample`` to a name that a table can have; ``read`` is DuckDB's name for it."""
     source = found.name
     others = {each.lower() for each, _ in described if each != read}
     name = column_name(source, taken | others, time=found.type == "timestamp")
@@ -323,12 +340,12 @@ def _called(
     return replace(found, name=name, source=source if name != source else None)
 
 
-def _of_years(connection: DuckDBPyConnection, column: SniffedColumn) -> SniffedColumn:
+def _years_as_times(connection: DuckDBPyConnection, column: SniffedColumn) -> SniffedColumn:
     """Convert a column of years to times, for a file without other times."""
     if column.type != "bigint" or not is_named_as_year(column.source or column.name):
         return column
-    unit = year_format(connection, column.name)
-    return replace(column, type="timestamp", unit=unit) if unit else column
+    format_ = year_format(connection, column.name)
+    return replace(column, type="timestamp", format=format_) if format_ else column
 
 
 def column_name(source: str, taken: set[str], *, time: bool) -> str:
@@ -361,19 +378,19 @@ def _summary(connection: DuckDBPyConnection, found: SniffedColumn) -> SniffedCol
     query = f"SELECT min({bounds}), max({bounds}), {distinct_values}, avg({bounds}) FROM sample"
     low, high, distinct, mean = _row(connection, query)
     amount = f"list_min({column})" if kind.startswith("array<") else column
-    lives: tuple[float, ...] = ()
+    percentiles: tuple[float, ...] = ()
     unset = 0.0
     if is_amount(kind.removeprefix("array<").removesuffix(">")):
         share = f"avg(CAST({amount} IS NULL AS INTEGER))"
         listed, unset = _row(connection, f"SELECT quantile_cont({amount}::DOUBLE, {_HUNDREDTHS}), {share} FROM sample")
-        lives = tuple(listed or ())
+        percentiles = tuple(listed or ())
     elif kind in ("timestamp", "date"):
         (unset,) = _row(connection, f"SELECT avg(CAST({column} IS NULL AS INTEGER)) FROM sample")
     elif kind == "string":
-        clocks = f"count(*) FILTER (regexp_full_match(CAST({column} AS VARCHAR), {literal(_CLOCK)}))"
+        clocks = f"count(*) FILTER (regexp_full_match(CAST({column} AS VARCHAR), {literal(_TIME_OF_DAY)}))"
         some, all_ = _row(connection, f"SELECT {clocks}, count({column}) FROM sample")
-        found = replace(found, clock=bool(some) and some == all_)
-    return replace(found, low=low, high=high, distinct=distinct, mean=mean, lives=lives, unset=unset or 0.0)
+        found = replace(found, is_time_of_day=bool(some) and some == all_)
+    return replace(found, low=low, high=high, distinct=distinct, mean=mean, percentiles=percentiles, unset=unset or 0.0)
 
 
 def _in_calendar(micros: str) -> str:

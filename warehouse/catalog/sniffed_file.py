@@ -8,19 +8,40 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from warehouse.catalog.model import Format
 
-__all__ = ["Found", "SniffedColumn"]
+__all__ = ["SniffedColumn", "SniffedFile"]
 
 
 @dataclass(frozen=True)
 class SniffedColumn:
     """A column: its Spark SQL type, or why it cannot be declared, and properties of its sampled values.
 
-    ``low``, ``high`` and ``mean`` are of integers, or of timestamps in microseconds. ``distinct`` is about the number of
-    different values. ``source`` is its name in the file, if it differs; ``unit`` is the format of times in numbers. ``lives`` has
-    the percentiles of the values that are not null, of numbers or of the least elements of arrays; ``unset`` is the share of rows
-    with null. A time that is ``made`` of ``parts``, by Spark SQL, is no column to declare. ``clock`` says that its texts are
-    times of a day, or durations such as ``12ms``. ``never`` is the Spark SQL of the value for "no end", ``step`` the unit of a
-    duration in Arrow's words.
+    Attributes
+    ----------
+    name, type
+        Its name in the table, and its Spark SQL type (None if it cannot be declared).
+    refused
+        Why it cannot be declared.
+    low, high, mean
+        Bounds and mean of integers, or of timestamps in microseconds.
+    distinct
+        About the number of different values.
+    source
+        Its name in the file, if it differs.
+    format
+        How its times or durations are written, as ``format`` declares it.
+    percentiles
+        The percentiles of the values that are not null: of numbers, or of the least elements of arrays.
+    unset
+        The share of rows with null.
+    expression, parts
+        For a time that is combined from other columns: its Spark SQL, and these columns. Such a time is not declared as a column.
+    is_time_of_day
+        Whether its texts are times of a day, or durations such as ``12ms``.
+    no_end
+        The Spark SQL of the value for "no end".
+    duration_unit
+        The unit of a duration, as Arrow names it.
+
     """
 
     name: str
@@ -31,26 +52,26 @@ class SniffedColumn:
     distinct: int = 0
     mean: float | None = None
     source: str | None = None
-    unit: str | None = None
-    lives: tuple[float, ...] = ()
+    format: str | None = None
+    percentiles: tuple[float, ...] = ()
     unset: float = 0.0
-    made: str | None = None
+    expression: str | None = None
     parts: tuple[str, ...] = ()
-    clock: bool = False
-    never: str | None = None
-    step: str | None = None
+    is_time_of_day: bool = False
+    no_end: str | None = None
+    duration_unit: str | None = None
 
 
 @dataclass(frozen=True)
-class Found:
+class SniffedFile:
     """A file: its format, the reader options that it needs, its columns, and the differences between pairs of times.
 
     ``gaps`` gives for (earlier column, later column) of times the percentiles of the difference in microseconds, for pairs that
     are in this order in nearly every sampled row; a later date counts as the end of its day. ``rows`` is the number of sampled
-    rows. ``guessed`` options may be wrong. ``sample`` has the sampled rows, by the names of the columns. ``made`` are times that
-    are made of several columns. ``unfit`` records are not in the sample, since they have text where others have numbers: their
-    number, one such column, and its text. If records have another number of fields, or lines do not match a pattern, the column
-    is empty, and the text is one of these records.
+    rows. ``guessed`` options may be wrong. ``sample`` has the sampled rows, by the names of the columns. ``combined`` are times
+    that are combined from several columns. ``unfit`` records are not in the sample, since they have text where others have
+    numbers: their number, one such column, and its text. If records have another number of fields, or lines do not match a
+    pattern, the column is empty, and the text is one of these records.
     """
 
     format: Format
@@ -61,5 +82,5 @@ class Found:
     rows: int
     guessed: tuple[str, ...] = ()
     sample: Any = None
-    made: tuple[SniffedColumn, ...] = ()
+    combined: tuple[SniffedColumn, ...] = ()
     unfit: tuple[int, str, str] = (0, "", "")

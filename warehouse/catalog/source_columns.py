@@ -22,7 +22,7 @@ from warehouse.catalog.types import canonical, parse_type
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["EPOCH_FORMATS", "ColumnValue", "DeclaredColumn", "SourceValue", "format_fault", "zone"]
+__all__ = ["EPOCH_FORMATS", "ColumnValue", "DeclaredColumn", "SourceValue", "format_fault", "time_zone"]
 
 EPOCH_FORMATS = {
     "epoch_seconds": 1_000_000,
@@ -97,7 +97,7 @@ def format_fault(text: str) -> FaultError | None:
     return None
 
 
-def zone(value: object) -> str:
+def time_zone(value: object) -> str:
     """Return a time zone of the IANA database.
 
     Raises
@@ -147,7 +147,7 @@ def _of_table(given: Mapping[str, Any], keys: tuple[str, ...]) -> DeclaredColumn
     if source is not None and len(source) > _MAX_FROM:
         raise FaultError(f"a from of {len(source)} characters", f"at most {_MAX_FROM}")
     formats = _formats(given["format"]) if "format" in given else ()
-    timezone = zone(given["timezone"]) if "timezone" in given else None
+    timezone = time_zone(given["timezone"]) if "timezone" in given else None
     if DURATION in formats:
         _check_duration(kind, formats, expr)
     for key, present in (("format", formats and DURATION not in formats), ("timezone", timezone)):

@@ -19,9 +19,9 @@ class FaultError(ValueError):
     It never leaves this package: the caller that knows the file and the key turns it into a ``Problem``.
     """
 
-    def __init__(self, found: str, allowed: str, suggestion: str | None = None) -> None:
-        self.found, self.allowed, self.suggestion = found, allowed, suggestion
-        super().__init__(f"{found}; allowed: {allowed}")
+    def __init__(self, matches: str, allowed: str, suggestion: str | None = None) -> None:
+        self.found, self.allowed, self.suggestion = matches, allowed, suggestion
+        super().__init__(f"{matches}; allowed: {allowed}")
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
@@ -34,8 +34,8 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
     by_lower = {each.lower(): each for each in known}
     lower = word.lower()
-    found = [lower] if lower in by_lower else get_close_matches(lower, by_lower, n=1, cutoff=0.6)
-    return by_lower[found[0]] if found else None
+    matches = [lower] if lower in by_lower else get_close_matches(lower, by_lower, n=1, cutoff=0.6)
+    return by_lower[matches[0]] if matches else None
 
 
 def as_written(value: object) -> str:

@@ -18,7 +18,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-__all__ = ["FIELDS", "MONTHS", "NOTHING", "PATTERNS", "TEXTS", "YEARLESS", "is_syslog", "syslog_fields", "with_year", "year_of"]
+__all__ = [
+    "FIELDS",
+    "MONTHS",
+    "NOTHING",
+    "PATTERNS",
+    "TEXTS",
+    "YEARLESS",
+    "declared_year",
+    "is_syslog",
+    "syslog_fields",
+    "with_year",
+]
 
 FIELDS = ("priority", "moment", "host", "program", "pid", "message_id", "data", "message")
 MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
@@ -31,7 +42,7 @@ _VERSION_1 = (
     r"<(?P<priority>\d{1,3})>1 (?P<moment>\d\S*|-) (?P<host>\S+) (?P<program>\S+) (?P<pid>\S+) (?P<message_id>\S+) "
     r'(?P<data>-|(?:\[(?:[^\]"]|"(?:[^"\\]|\\.)*+")*+\])++)(?: ' + "\ufeff?" + r"(?P<message>.*))?"
 )
-_OTHERS = (
+_OTHER_FORMS = (
     r"(?:<(?P<priority>\d{1,3})>)?"
     rf"(?P<moment>{_MONTH} [ \d]?\d (?:\d{{4}} )?\d\d:\d\d:\d\d(?:\.\d{{1,9}})?"
     r"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\S*[^\s:])?)"
@@ -40,24 +51,24 @@ _OTHERS = (
 )
 """Lines such as "last message repeated 3 times" name no program. Devices of Cisco may name no host, and write a colon before
 their program, ``: %ASA-6-302013: ...``."""
-PATTERNS = (_VERSION_1, _OTHERS)
-"""The forms of a line: the first that it matches counts, and of that one :data:`NOTHING` is no value."""
+PATTERNS = (_VERSION_1, _OTHER_FORMS)
+"""The forms of a line: the first one that it matches counts. In a line of the first form :data:`NOTHING` means no value."""
 YEARLESS = r"([A-Z][a-z]{2}) ([ \d]?\d) (?:(\d{4}) )?([\d:.]+)"
 """The parts of a time as of RFC 3164: month, day, the year that some devices write, clock."""
 _YEARLESS = re.compile(YEARLESS, re.ASCII)
-_SURELY = (
+_CERTAIN = (
     re.compile(rf"(?:<\d{{1,3}}>)?{_MONTH} [ \d]?\d (?:\d{{4}} )?\d\d:\d\d:\d\d\S* \S+ \S", re.ASCII),
     re.compile(r"<\d{1,3}>1 (?:\d{4}-\d\d-\d\dT\S+|-) \S+ \S+ \S+ \S+ (?:-|\[)", re.ASCII),
     re.compile(r"(?:<\d{1,3}>)?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S* \S+ [^\s:\[]+(?:\[[^\]]*\])?:(?: |$)", re.ASCII),
     re.compile(r"(?:<\d{1,3}>)?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S*(?: \S+ )?: %", re.ASCII),
 )
-_LEAP = "02-29"
-_AHEAD = timedelta(days=1)
+_LEAP_DAY = "02-29"
+_ALLOWED_AHEAD = timedelta(days=1)
 
 
 def is_syslog(line: str) -> bool:
-    """Whether a line is surely meant so."""
-    return any(each.match(line) for each in _SURELY)
+    """Whether a line is certainly a line of syslog."""
+    return any(each.match(line) for each in _CERTAIN)
 
 
 def syslog_fields(line: str, changed: datetime | None = None, year: str | None = None) -> dict[str, str | None] | None:
@@ -85,8 +96,8 @@ def syslog_fields(line: str, changed: datetime | None = None, year: str | None =
             continue
         if number == 0:
             found = {name: None if value == NOTHING and name != "message" else value for name, value in found.items()}
-        whole = partial(with_year, changed=changed, year=year)
-        return {name: whole(value) if name == "moment" and value else value for name, value in found.items()}
+        add_year = partial(with_year, changed=changed, year=year)
+        return {name: add_year(value) if name == "moment" and value else value for name, value in found.items()}
     return None
 
 
@@ -101,16 +112,16 @@ def with_year(moment: str, changed: datetime | None = None, year: str | None = N
     parts = _YEARLESS.fullmatch(moment)
     if parts is None:
         return moment
-    month, day, said, clock = parts.groups()
+    month, day, written_year, clock = parts.groups()
     rest = f"{MONTHS.index(month) // 3 + 1:02}-{int(day):02} {clock}"
-    known_year = said or year
+    known_year = written_year or year
     if known_year is None and changed is not None:
-        limit = changed + _AHEAD
+        limit = changed + _ALLOWED_AHEAD
         latest = limit.year - (rest[:14] > f"{limit:%m-%d %H:%M:%S}")
-        known_year = str(latest - latest % 4 if rest.startswith(_LEAP) else latest)
+        known_year = str(latest - latest % 4 if rest.startswith(_LEAP_DAY) else latest)
     return moment if known_year is None else f"{known_year}-{rest}"
 
 
-def year_of(options: Iterable[tuple[str, str]]) -> str | None:
-    """Return the year that options of a stream declare for lines without one; None if they do not."""
+def declared_year(options: Iterable[tuple[str, str]]) -> str | None:
+    """Return the year that the options of a stream declare for lines without a year; None if they declare none."""
     return next((value for key, value in options if key.lower() == "year"), None)

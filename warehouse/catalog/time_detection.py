@@ -1,4 +1,4 @@
-"""Columns of a sample that are times or durations although DuckDB took them for something else: how each is written.
+"""Detects columns of a sample that are times or durations although DuckDB took them for something else.
 
 Each function examines one column of the table ``sample``. If it recognises the column, it converts the column in the table to
 times (durations to a number of seconds), and returns the ``format`` with which Spark reads it.
@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 from warehouse.catalog.csv_dialect import PATTERN_PARTS
 from warehouse.catalog.duck_sql import quoted
 from warehouse.catalog.durations import DURATION, FORMS, WRITTEN_WITH_UNITS, seconds_in_duckdb
-from warehouse.catalog.proposed_key import words_of
+from warehouse.catalog.proposed_key import snake_case
 from warehouse.catalog.source_columns import EPOCH_FORMATS
 from warehouse.catalog.time_names import EXPIRY_NAME, LIFETIME_NAME
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["duration_format", "is_named_as_time", "is_named_as_year", "never", "time_format", "year_format"]
+__all__ = ["duration_format", "is_named_as_time", "is_named_as_year", "no_end_value", "time_format", "year_format"]
 
 _TIME_NAME = re.compile(
     r"(^|[^a-z])(ts|time|timestamp|date|epoch|at|seen|until|exp|expir\w*|expires_\w+|iat|nbf|valid|start\w*|end\w*|created|updated|zeit\w*)([^a-z]|$)"
@@ -34,19 +34,19 @@ _EPOCHS = (
 )
 _NUMBERS = ("int", "bigint", "double")
 _DIGITS = r"^[0-9]{9,19}([.][0-9]+)?$"
-_LOOSE = {**PATTERN_PARTS, "%d": "d", "%m": "M", "%H": "H", "%I": "h"}
-"""Parts of patterns that take one digit as well as two."""
-_DAYS = (
+_ONE_DIGIT_PARTS = {**PATTERN_PARTS, "%d": "d", "%m": "M", "%H": "H", "%I": "h"}
+"""Parts of patterns that match one digit or two."""
+_DATE_SPELLINGS = (
     *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y"),  # first: patterns with four digits would read a year of antiquity
     *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y:%m:%d"),
     *("%d-%b-%y", "%d %b %Y", "%d %B %Y", "%d-%b-%Y", "%b %d %Y", "%b-%d-%Y", "%b %d, %Y", "%B %d, %Y"),
 )
-_CLOCKS = (
+_TIME_SPELLINGS = (
     *(" %H:%M:%S", " %H:%M", ", %H:%M:%S", ", %H:%M", " %I:%M:%S %p", " %I:%M %p", ", %I:%M:%S %p", ", %I:%M %p"),
     *(" %I.%M.%S %p", " %H.%M.%S", " %Hh%M", ""),
 )
 _SPELLINGS = (
-    *(day + clock for day in _DAYS for clock in _CLOCKS),
+    *(day + clock for day in _DATE_SPELLINGS for clock in _TIME_SPELLINGS),
     *("%d/%b/%Y:%H:%M:%S %z", "%Y-%m-%d %H:%M:%S,%g", "%Y-%m-%dT%H:%M:%S,%g", "%Y-%m-%d %H:%M:%S %z"),
     *("%Y-%m-%dT%H:%MZ", "%Y-%m-%dT%H:%M%z", "%Y%m%dT%H%M%SZ", "%Y%m%dT%H%M%S", "%Y-%m"),
 )
@@ -55,18 +55,18 @@ _LIKE_A_TIME = re.compile(
     r"\s*(\w{1,4}[./ -]\w{1,9}[./ -]\d{2,4}(\s*$|.*\d[:.h]\d\d)|[12]\d{3}-\d\d\s*$|\w{3,9} \d{1,2}, \d{4}|\d{8}T\d{4}"
     r"|[12]\d{3}:\d\d:\d\d )"
 )
-_IN_DIGITS = (
+_DIGIT_FORMATS = (
     ("%Y%m%d", "yyyyMMdd", 1900_01_01, 2100_12_31),
     ("%Y%m%d%H%M%S", "yyyyMMddHHmmss", 19000101_000000, 21001231_235959),
 )
 """Days and moments that are written as one number, such as 20240501, with their bounds."""
-_YEARS = (1000, 2200)
+_YEAR_BOUNDS = (1000, 2200)
 _ZONE_NAMES = {
     "CET": (1, "Europe/Paris"), "CEST": (2, "Europe/Paris"), "EET": (2, "Europe/Athens"), "EEST": (3, "Europe/Athens"),
     "WET": (0, "Europe/Lisbon"), "WEST": (1, "Europe/Lisbon"), "UTC": (0, "UTC"), "GMT": (0, "UTC"),
 }
-"""Names of zones that mean one zone everywhere: hours before UTC, and a region by whose rules Spark reads them."""
-_BEFORE_ZONES = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%d %b %Y %H:%M:%S")
+"""Zone names that mean one zone everywhere: the hours ahead of UTC, and a region whose rules Spark uses for them."""
+_SPELLINGS_BEFORE_ZONES = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%d %b %Y %H:%M:%S")
 
 
 def time_format(
@@ -83,9 +83,9 @@ def time_format(
     has_times
         Whether the file has other times; then a number is a time only if the column's name says so.
     """
-    found = _unit(connection, source, sql, has_times=has_times) or _pattern(connection, source, sql)
+    found = _epoch_unit(connection, source, sql, has_times=has_times) or _pattern(connection, source, sql)
     if found is None and digits and sql == "bigint" and is_named_as_time(source):
-        found = _in_digits(connection, source)
+        found = _digit_pattern(connection, source)
     return found
 
 
@@ -98,8 +98,8 @@ def is_named_as_time(source: str) -> bool:
     return _TIME_NAME.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", source).lower()) is not None
 
 
-def never(connection: DuckDBPyConnection, source: str, sql: str) -> str | None:
-    """Return the value for "no end" of a column of ends, as Spark SQL of the converted time: 0 for a number since 1970."""
+def no_end_value(connection: DuckDBPyConnection, source: str, sql: str) -> str | None:
+    """Return the value for "no end" in a column of ends, the number 0, as Spark SQL of the converted time; None if it has none."""
     if not _is_named_as_end(source) or (sql not in _NUMBERS and not sql.startswith("decimal")):
         return None
     (zeros,) = _row(connection, f"SELECT count(*) FROM sample WHERE {quoted(source)} = 0")
@@ -107,12 +107,12 @@ def never(connection: DuckDBPyConnection, source: str, sql: str) -> str | None:
 
 
 def _is_named_as_end(source: str) -> bool:
-    return EXPIRY_NAME.search(words_of(source).strip("_")) is not None
+    return EXPIRY_NAME.search(snake_case(source).strip("_")) is not None
 
 
 def is_named_as_year(source: str) -> bool:
     """Whether a name has a word for a year in it."""
-    return _YEAR_NAME.search(words_of(source)) is not None
+    return _YEAR_NAME.search(snake_case(source)) is not None
 
 
 def duration_format(connection: DuckDBPyConnection, source: str, sql: str) -> tuple[str, str] | None:
@@ -123,7 +123,7 @@ def duration_format(connection: DuckDBPyConnection, source: str, sql: str) -> tu
     if sql != "string":
         return None
     column = quoted(source)
-    forms = FORMS if LIFETIME_NAME.search(words_of(source).strip("_")) else WRITTEN_WITH_UNITS[1:]
+    forms = FORMS if LIFETIME_NAME.search(snake_case(source).strip("_")) else WRITTEN_WITH_UNITS[1:]
     seconds = seconds_in_duckdb(f"CAST({column} AS VARCHAR)", forms)
     counts = f"count({seconds}), count({column}) FILTER (trim(CAST({column} AS VARCHAR)) != ''), sum({seconds} % 1)"
     known, filled, parts = _row(connection, f"SELECT {counts} FROM sample")
@@ -138,15 +138,15 @@ def year_format(connection: DuckDBPyConnection, source: str) -> str | None:
     """Return the pattern of a column of whole numbers that are all years; None if one is not."""
     column = quoted(source)
     low, high = _row(connection, f"SELECT min({column}), max({column}) FROM sample")
-    if low is None or not _YEARS[0] <= low <= high <= _YEARS[1]:
+    if low is None or not _YEAR_BOUNDS[0] <= low <= high <= _YEAR_BOUNDS[1]:
         return None
     year = f"make_timestamptz({column}::BIGINT, 1, 1, 0, 0, 0)"
     connection.execute(f"ALTER TABLE sample ALTER {column} TYPE TIMESTAMPTZ USING {year}")
     return "yyyy"
 
 
-def _unit(connection: DuckDBPyConnection, source: str, sql: str, *, has_times: bool) -> str | None:
-    """Return the unit of a column of times since 1970, by its range, and by its name where the file has other times."""
+def _epoch_unit(connection: DuckDBPyConnection, source: str, sql: str, *, has_times: bool) -> str | None:
+    """Return the unit of a column of times since 1970, from its range, and from its name if the file has other times."""
     named = is_named_as_time(source)
     column = quoted(source)
     if sql == "string" and named:
@@ -167,20 +167,22 @@ def _unit(connection: DuckDBPyConnection, source: str, sql: str, *, has_times: b
 
 
 def _pattern(connection: DuckDBPyConnection, source: str, sql: str) -> str | None:
-    """Return the pattern of a text column with times of one spelling that DuckDB does not detect; None otherwise."""
+    """Return the pattern of a text column with times in one spelling that DuckDB does not detect; None for other columns."""
     if sql != "string":
         return None
     column = quoted(source)
-    (one,) = _row(connection, f"SELECT any_value({column}) FROM sample WHERE {column} IS NOT NULL")
-    if not isinstance(one, str) or not _LIKE_A_TIME.match(one):
+    (example,) = _row(connection, f"SELECT any_value({column}) FROM sample WHERE {column} IS NOT NULL")
+    if not isinstance(example, str) or not _LIKE_A_TIME.match(example):
         return None
     # The end of a day may be written 24:00, which is the beginning of the next.
     text = f"regexp_replace(trim({column}), '([T ])24:00', '\\100:00')"
     later = f"to_days(CAST(regexp_matches({column}, '[T ]24:00') AS INTEGER))"
     for spelling in _SPELLINGS:
         count = f"count(*) FILTER (try_strptime({text}, $spelling) IS NULL)"
-        (bad,) = connection.execute(f"SELECT {count} FROM sample WHERE {column} != ''", {"spelling": spelling}).fetchone() or (1,)
-        if not bad:
+        (mismatches,) = connection.execute(
+            f"SELECT {count} FROM sample WHERE {column} != ''", {"spelling": spelling}
+        ).fetchone() or (1,)
+        if not mismatches:
             stamp = f"CAST(try_strptime({text}, '{spelling}') AS TIMESTAMPTZ) + {later}"
             connection.execute(f"ALTER TABLE sample ALTER {column} TYPE TIMESTAMPTZ USING {stamp}")
             return _spark_pattern(spelling)
@@ -197,41 +199,41 @@ def _with_zone_name(connection: DuckDBPyConnection, column: str) -> str | None:
     name, local = f"regexp_extract({text}, ' ([A-Z]{{3,4}})$', 1)", f"regexp_replace({text}, ' [A-Z]{{3,4}}$', '')"
     hours = " ".join(f"WHEN '{each}' THEN {hours}" for each, (hours, _) in _ZONE_NAMES.items())
     regions = " ".join(f"WHEN '{each}' THEN '{region}'" for each, (_, region) in _ZONE_NAMES.items())
-    for spelling in _BEFORE_ZONES:
+    for spelling in _SPELLINGS_BEFORE_ZONES:
         moment = f"try_strptime({local}, '{spelling}')"
-        said = f"timezone('UTC', {moment} - to_hours(CASE {name} {hours} END))"
-        read = f"timezone(CASE {name} {regions} END, {moment})"
-        count = f"count(*) FILTER (({said} = {read}) IS NOT TRUE)"
-        (bad,) = _row(connection, f"SELECT {count} FROM sample WHERE {column} != ''") or (1,)
-        if not bad:
-            connection.execute(f"ALTER TABLE sample ALTER {column} TYPE TIMESTAMPTZ USING {said}")
+        instant = f"timezone('UTC', {moment} - to_hours(CASE {name} {hours} END))"
+        spark_instant = f"timezone(CASE {name} {regions} END, {moment})"
+        count = f"count(*) FILTER (({instant} = {spark_instant}) IS NOT TRUE)"
+        (mismatches,) = _row(connection, f"SELECT {count} FROM sample WHERE {column} != ''") or (1,)
+        if not mismatches:
+            connection.execute(f"ALTER TABLE sample ALTER {column} TYPE TIMESTAMPTZ USING {instant}")
             return f"{_spark_pattern(spelling)} z"
     return None
 
 
 def _spark_pattern(spelling: str) -> str:
-    """Return Spark's pattern for one of the spellings; a Z behind a clock says that it is UTC, whatever the stream's zone.
+    """Return Spark's pattern for one of the spellings; a Z after a time means UTC, whatever the stream's zone is.
 
     >>> _spark_pattern("%Y-%m-%dT%H:%MZ"), _spark_pattern("%d.%m.%Y %H:%M")
     ("yyyy-M-d'T'H:mmX", 'd.M.yyyy H:mm')
     """
-    parts = PATTERN_PARTS if "%Y%m" in spelling else _LOOSE  # without signs between them, both digits are needed
+    parts = PATTERN_PARTS if "%Y%m" in spelling else _ONE_DIGIT_PARTS  # without signs between them, both digits are needed
     pieces = re.split(r"(%.)", spelling)
     parts = {**parts, "%z": "Z" if "%b" in spelling else "[XXX][XX][X]"}  # web logs write offsets in one way
-    return "".join(parts[each] if each.startswith("%") else _spelt_out(each) for each in pieces)
+    return "".join(parts[each] if each.startswith("%") else _quoted_letters(each) for each in pieces)
 
 
-def _spelt_out(text: str) -> str:
+def _quoted_letters(text: str) -> str:
     return re.sub("[A-Za-z]", lambda letter: "X" if letter[0] == "Z" else f"'{letter[0]}'", text)
 
 
-def _in_digits(connection: DuckDBPyConnection, source: str) -> str | None:
-    """Return the pattern of a column of numbers that are all days, such as 20240501, or instants; None otherwise."""
+def _digit_pattern(connection: DuckDBPyConnection, source: str) -> str | None:
+    """Return the pattern of a column of numbers that are all dates, such as 20240501, or instants; None for other columns."""
     column = quoted(source)
-    for spelling, pattern, low, high in _IN_DIGITS:
+    for spelling, pattern, low, high in _DIGIT_FORMATS:
         moment = f"try_strptime(CAST({column} AS VARCHAR), '{spelling}')"
-        bad = f"count(*) FILTER ({column} NOT BETWEEN {low} AND {high} OR {moment} IS NULL)"
-        some, others = _row(connection, f"SELECT count({column}), {bad} FROM sample WHERE {column} IS NOT NULL")
+        mismatches = f"count(*) FILTER ({column} NOT BETWEEN {low} AND {high} OR {moment} IS NULL)"
+        some, others = _row(connection, f"SELECT count({column}), {mismatches} FROM sample WHERE {column} IS NOT NULL")
         if some and not others:
             connection.execute(f"ALTER TABLE sample ALTER {column} TYPE TIMESTAMPTZ USING CAST({moment} AS TIMESTAMPTZ)")
             return pattern

@@ -1,4 +1,4 @@
-"""Column types: Spark SQL text to one canonical spelling, and to the schema type that Delta's log holds.
+"""Column types: parses Spark SQL text, and writes the canonical text and the schema type of Delta's log.
 
 Only types that keep the table protocol at reader 1 / writer 2, and that Spark, delta-rs
 and DuckDB read alike, exist here.
@@ -89,8 +89,8 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Delta refuses the first nine in names without column mapping; settings and statistics name columns by dotted paths.
 _MAX_NAME = 255
 _MAX_DEPTH = 32
-_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Categories of characters that control a terminal, or that make a text look different from its content."""
+_CONTROL_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Unicode categories of characters that control a terminal, or make a text look different from its content."""
 _NAME_FAULTS = set(" ,;{}()\n\t=.`\"'\r\0")
 
 
@@ -170,7 +170,7 @@ def canonical(kind: SqlType) -> str:
 
 
 def delta_type(kind: SqlType | str) -> object:
-    """Return a type as it stands, JSON-able, in a Delta (and Spark) schema; every part may be null.
+    """Return a type as a Delta (and Spark) schema has it, in values of JSON; every part may be null.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def unusable_name(name: str) -> str | None:
         return "an empty name"
     if len(name) > _MAX_NAME:
         return f"{len(name)} characters (at most {_MAX_NAME} are kept)"
-    bad = sorted(_NAME_FAULTS.intersection(name)) + [sign for sign in name if unicodedata.category(sign) in _UNSEEN]
+    bad = sorted(_NAME_FAULTS.intersection(name)) + [sign for sign in name if unicodedata.category(sign) in _CONTROL_CATEGORIES]
     return f"the character {bad[0]!a}" if bad else None
 
 
@@ -230,7 +230,7 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self._text = text
         self._tokens = [next(part for part in match.groups() if part) for match in _TOKEN.finditer(text)]
-        self._at = 0
+        self._position = 0
         self._depth = 0
 
     def type(self) -> SqlType:
@@ -250,14 +250,14 @@ class _Parser:
             case "decimal":
                 return self._decimal()
             case "array":
-                return Array(self._one_inside())
+                return Array(self._element())
             case "struct":
                 return self._struct()
         raise self._refusal(word)
 
     def end(self) -> None:
-        if self._at < len(self._tokens):
-            raise FaultError(f'"{self._tokens[self._at]}" after the type "{self._text}"', "one type: " + ALLOWED)
+        if self._position < len(self._tokens):
+            raise FaultError(f'"{self._tokens[self._position]}" after the type "{self._text}"', "one type: " + ALLOWED)
 
     def _refusal(self, word: str) -> FaultError:
         if word in _REFUSED:
@@ -268,10 +268,10 @@ class _Parser:
     def _decimal(self) -> Decimal:
         precision, scale = 10, 0
         if self._peek() == "(":
-            self._at += 1
+            self._position += 1
             precision = self._number()
             if self._peek() == ",":
-                self._at += 1
+                self._position += 1
                 scale = self._number()
             self._expect(")")
         if not (1 <= precision <= _MAX_PRECISION and scale <= precision):
@@ -279,7 +279,7 @@ class _Parser:
             raise FaultError(f"decimal({precision},{scale})", allowed)
         return Decimal(precision, scale)
 
-    def _one_inside(self) -> SqlType:
+    def _element(self) -> SqlType:
         self._expect("<")
         inside = self.type()
         self._expect(">")
@@ -289,8 +289,8 @@ class _Parser:
         self._expect("<")
         fields = tuple(self._fields())
         lower = [field.name.lower() for field in fields]
-        if doubled := next((name for name in lower if lower.count(name) > 1), None):
-            raise FaultError(f'the field "{doubled}" twice', "field names that are unique ignoring case")
+        if repeated := next((name for name in lower if lower.count(name) > 1), None):
+            raise FaultError(f'the field "{repeated}" twice', "field names that are unique ignoring case")
         return Struct(fields)
 
     def _fields(self) -> Iterator[Field]:
@@ -303,21 +303,21 @@ class _Parser:
             if why := unusable_name(name):
                 raise FaultError(f'{why} in the field name "{name}"', "letters, digits and underscores")
             if self._peek() == ":":
-                self._at += 1
+                self._position += 1
             yield Field(name, self.type())
             if self._peek() != ",":
                 break
-            self._at += 1
+            self._position += 1
         self._expect(">")
 
     def _peek(self) -> str | None:
-        return self._tokens[self._at] if self._at < len(self._tokens) else None
+        return self._tokens[self._position] if self._position < len(self._tokens) else None
 
     def _next(self, wanted: str) -> str:
         token = self._peek()
         if token is None:
             raise FaultError(f'"{self._text}", which ends where {wanted} is due', ALLOWED)
-        self._at += 1
+        self._position += 1
         return token
 
     def _number(self) -> int:
@@ -332,7 +332,7 @@ class _Parser:
             raise FaultError(f'"{token}" in "{self._text}" where "{symbol}" is due', ALLOWED)
 
 
-# --- which types hold every value of another: what a column may become without a value being lost or changed ---
+# --- which type can represent every value of another: to these a column may change without a change of values ---
 
 _INTEGERS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 """Integer types with the decimal digits that their values have at the most."""
@@ -341,22 +341,22 @@ _FLOAT_HOLDS = ("tinyint", "smallint")
 
 
 def widens(old: str, new: str) -> bool:
-    """Whether every value of one Spark SQL type is a value of the other, exactly; both are canonical texts.
+    """Whether the type ``new`` can represent every value of the type ``old`` exactly; both are canonical texts.
 
     >>> widens("int", "bigint"), widens("bigint", "int"), widens("int", "decimal(10,0)"), widens("bigint", "double")
     (True, False, True, False)
     """
-    one, other = parse_type(old), parse_type(new)
-    if isinstance(one, Decimal) and isinstance(other, Decimal):
-        return other.scale >= one.scale and other.precision - other.scale >= one.precision - one.scale and one != other
-    if not isinstance(one, AtomicType):
+    narrow, wide = parse_type(old), parse_type(new)
+    if isinstance(narrow, Decimal) and isinstance(wide, Decimal):
+        return wide.scale >= narrow.scale and wide.precision - wide.scale >= narrow.precision - narrow.scale and narrow != wide
+    if not isinstance(narrow, AtomicType):
         return False
-    if isinstance(other, Decimal):
-        digits = _INTEGERS.get(one.name)
-        return digits is not None and other.precision - other.scale >= digits
-    if not isinstance(other, AtomicType):
+    if isinstance(wide, Decimal):
+        digits = _INTEGERS.get(narrow.name)
+        return digits is not None and wide.precision - wide.scale >= digits
+    if not isinstance(wide, AtomicType):
         return False
-    if one.name in _INTEGERS and other.name in _INTEGERS:
-        return _INTEGERS[other.name] > _INTEGERS[one.name]
+    if narrow.name in _INTEGERS and wide.name in _INTEGERS:
+        return _INTEGERS[wide.name] > _INTEGERS[narrow.name]
     held = {"double": _DOUBLE_HOLDS, "float": _FLOAT_HOLDS}
-    return one.name in held.get(other.name, ())
+    return narrow.name in held.get(wide.name, ())

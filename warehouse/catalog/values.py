@@ -9,7 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BeforeValidator
 
 from warehouse.catalog.sizes import LARGEST, parse_size
-from warehouse.catalog.source_columns import zone
+from warehouse.catalog.source_columns import time_zone
 from warehouse.catalog.spelling import FaultError, as_written, nearest
 from warehouse.time import DAY, parse_duration, parse_instant, to_micros
 
@@ -32,7 +32,7 @@ __all__ = [
     "TimeZone",
     "Windows",
     "name_fault",
-    "settings",
+    "spark_settings",
 ]
 
 FOREVER = "forever"
@@ -176,7 +176,7 @@ def _options(value: object) -> tuple[tuple[str, str], ...]:
     return tuple((name, _text_of(each, f"a value of {name}")) for name, each in value.items())
 
 
-def settings(value: object) -> tuple[tuple[str, str], ...]:
+def spark_settings(value: object) -> tuple[tuple[str, str], ...]:
     """Return the dotted names and the values of ``[spark]``.
 
     Raises
@@ -190,7 +190,7 @@ def settings(value: object) -> tuple[tuple[str, str], ...]:
         raise FaultError(as_written(value), 'a table of Spark settings such as "spark.master" = "local[2]"')
     flat: dict[str, str] = {}
     for name, each in value.items():
-        inner = settings(each) if isinstance(each, dict) else ()
+        inner = spark_settings(each) if isinstance(each, dict) else ()
         flat.update({f"{name}.{rest}": text for rest, text in inner})
         if not isinstance(each, dict):
             flat[name] = _text_of(each, f"a value of {name}")
@@ -205,7 +205,7 @@ Size: TypeAlias = Annotated[int, BeforeValidator(_size)]
 """Bytes."""
 Instant: TypeAlias = Annotated[int, BeforeValidator(_instant)]
 """Microseconds since 1970, UTC."""
-TimeZone: TypeAlias = Annotated[str, BeforeValidator(zone)]
+TimeZone: TypeAlias = Annotated[str, BeforeValidator(time_zone)]
 SearchKey: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_search_key)]
 Partitions: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_partitions)]
 SqlText: TypeAlias = Annotated[str, BeforeValidator(_sql_text)]

@@ -26,7 +26,7 @@ not at all."""
 
 _TABLES = ("streams", "relations", "views", "aggregates", "coalesced")
 _INNER = ("columns", "health", "layout", "options", "select", "sources")
-_LONG = 160
+_MOST_CHARACTERS = 160
 _FROM_NOW_ON = (
     "arrival",
     "changed_at",
@@ -46,13 +46,13 @@ _FROM_NOW_ON = (
 )
 _PUBLISHED = "the next update makes live/NAME; one that is not published any more stays as it is for `retain`, then it is deleted"
 _KEPT = 'the next update removes what is older; of rows found while it was "forever" the age counts from then on'
-_OF_VIEW = ("layout", "output_window", "search_key", "sql")
-_OF_SHEDDING = ("budget", "shed")
+_VIEW_KEYS = ("layout", "output_window", "search_key", "sql")
+_SHEDDING_KEYS = ("budget", "shed")
 _SETS_ASIDE = (
     "the next update builds it again over the live rows, since a view that has a budget and reports short-lived results sets "
     "rows aside, and others do not"
 )
-_OF_POINTS = ("from", "group_by", "of", "rows", "same", "search_key", "values", "window")
+_COALESCED_KEYS = ("from", "group_by", "of", "rows", "same", "search_key", "values", "window")
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,9 @@ class Verdict:
 
 
 def declared_keys(raw: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Return every key of a file with its value as it is written; of long ones the beginning and a digest.
+    """Return every key of a file with its value as it is written; a long value as its beginning and a digest.
 
-    Of ``[spark]``, whose values may be secrets, there is one digest of all.
+    The values of ``[spark]`` may be secrets, so there is one digest of all of them.
 
     >>> declared_keys({"warehouse": {"retain": "1d"}, "streams": {"a": {"layout": {"grid": [2, 2]}}}})
     (('streams.a.layout.grid', '[2, 2]'), ('warehouse.retain', '"1d"'))
@@ -99,7 +99,7 @@ def _flat(raw: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _text(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
-    return text if len(text) <= _LONG else f"{text[:_LONG]}... ({_digest(text)})"
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}... ({_digest(text)})"
 
 
 def _digest(text: str) -> str:
@@ -111,20 +111,20 @@ def verdicts(catalog: Catalog, epoch: RecordedEpoch, declared: Sequence[tuple[st
 
     ``declared`` are the keys that the epoch recorded; without any, only changes that tables cannot follow are reported.
     """
-    unfit = {found.place: found for found in differences(catalog, epoch)}
+    by_key = {found.dotted_key: found for found in differences(catalog, epoch)}
     before, now = dict(declared), dict(catalog.keys)
     changed = [key for key in sorted({*before, *now}) if before and before.get(key) != now.get(key)]
     tables = {_table(key) for key in (*before, *now)}
-    whole = {table for table in tables if table and (_none_of(table, before) or _none_of(table, now))}
-    found = [_of_table(table, declared=_none_of(table, before)) for table in sorted(whole) if before]
-    again = {table for table in tables if table and _sets_aside(table, before) != _sets_aside(table, now)}
+    added_or_removed = {table for table in tables if table and (_has_no_key(table, before) or _has_no_key(table, now))}
+    found = [_verdict_of_table(table, declared=_has_no_key(table, before)) for table in sorted(added_or_removed) if before]
+    rebuilt = {table for table in tables if table and _sets_aside(table, before) != _sets_aside(table, now)}
     for key in changed:
-        if (table := _table(key)) not in whole:
-            of_reports = table in again and key in (f"{table}.budget", f"{table}.short_lived")
-            verdict = _of_key(key, before.get(key), now.get(key), unfit.get(key))
-            found.append(replace(verdict, verdict="rebuild", why=_SETS_ASIDE) if of_reports else verdict)
+        if (table := _table(key)) not in added_or_removed:
+            is_about_reports = table in rebuilt and key in (f"{table}.budget", f"{table}.short_lived")
+            verdict = _verdict_of_key(key, before.get(key), now.get(key), by_key.get(key))
+            found.append(replace(verdict, verdict="rebuild", why=_SETS_ASIDE) if is_about_reports else verdict)
     reported = {verdict.key for verdict in found}
-    found += [_of_key(key, each.old, now.get(key), each) for key, each in unfit.items() if key not in reported]
+    found += [_verdict_of_key(key, each.old, now.get(key), each) for key, each in by_key.items() if key not in reported]
     return tuple(sorted(found, key=lambda verdict: verdict.key))
 
 
@@ -133,7 +133,7 @@ def _table(key: str) -> str | None:
     return ".".join(parts[:2]) if parts[0] in _TABLES else None
 
 
-def _none_of(table: str, keys: Mapping[str, str]) -> bool:
+def _has_no_key(table: str, keys: Mapping[str, str]) -> bool:
     return not any(key.startswith(f"{table}.") for key in keys)
 
 
@@ -142,16 +142,16 @@ def _sets_aside(table: str, keys: Mapping[str, str]) -> bool:
     return f"{table}.budget" in keys and keys.get(f"{table}.short_lived") == '"report"'
 
 
-def _of_table(table: str, *, declared: bool) -> Verdict:
+def _verdict_of_table(table: str, *, declared: bool) -> Verdict:
     name = table.partition(".")[2]
     if declared:
         return Verdict(table, None, "declared", "free", "the next update creates it")
     return Verdict(table, "declared", None, "free", f"it is kept, frozen, until `stream-wh drop {name}` forgets it")
 
 
-def _of_key(key: str, before: str | None, now: str | None, unfit: DeclarationDifference | None) -> Verdict:
-    if unfit is not None:
-        return Verdict(key, unfit.old, now, _word(unfit), _what_to_do(unfit), stops=True)
+def _verdict_of_key(key: str, before: str | None, now: str | None, difference: DeclarationDifference | None) -> Verdict:
+    if difference is not None:
+        return Verdict(key, difference.old, now, _verdict_word(difference), _remedy(difference), stops=True)
     section, _, rest = key.partition(".")
     if key == "warehouse.target_file_size":
         return Verdict(key, before, now, "from now on", "it is for files written from now on; those that are there stay")
@@ -163,15 +163,15 @@ def _of_key(key: str, before: str | None, now: str | None, unfit: DeclarationDif
     outer, _, inner = own.partition(".")
     if own in ("publish", "keep"):
         return Verdict(key, before, now, "free", _PUBLISHED if own == "publish" else _KEPT)
-    if section == "views" and outer in (*_OF_VIEW, "budget"):
-        return Verdict(key, before, now, *_of_view(name, outer))
-    if section == "coalesced" and outer in (*_OF_POINTS, *_OF_SHEDDING):
-        return Verdict(key, before, now, *_of_coalesced(name, outer))
+    if section == "views" and outer in (*_VIEW_KEYS, "budget"):
+        return Verdict(key, before, now, *_verdict_of_view_key(name, outer))
+    if section == "coalesced" and outer in (*_COALESCED_KEYS, *_SHEDDING_KEYS):
+        return Verdict(key, before, now, *_verdict_of_coalesced_key(name, outer))
     if outer == "columns":
         if before is None:
             return Verdict(key, before, now, "from now on", "the next update adds it; rows loaded before have null")
-        if _read_otherwise(inner, before, now):
-            return Verdict(key, before, now, "from now on", _of_rows_to_come(name))
+        if _is_read_differently(inner, before, now):
+            return Verdict(key, before, now, "from now on", _applies_to_later_rows(name))
         return Verdict(key, before, now, "free", "it means the same")
     if outer == "layout":
         why = "the table keeps the value that it has" if now is None else "the table is as it says"
@@ -180,23 +180,23 @@ def _of_key(key: str, before: str | None, now: str | None, unfit: DeclarationDif
         why = f"it judges rows to come; p stays until a migration of {name} takes it over"
         return Verdict(key, before, now, "from now on", why)
     if outer in _FROM_NOW_ON:
-        why = "it is for results that come" if section == "views" else _of_rows_to_come(name)
+        why = "it is for results that come" if section == "views" else _applies_to_later_rows(name)
         return Verdict(key, before, now, "from now on", why)
     return Verdict(key, before, now, "free", "it is in force at once" if outer != "search_key" else "it means the same")
 
 
-def _of_rows_to_come(name: str) -> str:
+def _applies_to_later_rows(name: str) -> str:
     return f"it is for rows loaded from now on; `stream-wh restate {name}` applies it to others"
 
 
-def _of_view(name: str, outer: str) -> tuple[VerdictWord, str]:
+def _verdict_of_view_key(name: str, outer: str) -> tuple[VerdictWord, str]:
     if outer == "budget":
         return "free", f"the next update of {name} goes by it; without a budget it builds {name} again if results are owed"
     return "rebuild", f"the next update builds {name} again over the live rows, unless it means the same"
 
 
-def _of_coalesced(name: str, outer: str) -> tuple[VerdictWord, str]:
-    if outer in _OF_SHEDDING:
+def _verdict_of_coalesced_key(name: str, outer: str) -> tuple[VerdictWord, str]:
+    if outer in _SHEDDING_KEYS:
         return "from now on", "the next update sheds by it; without a budget it brings all members back, which the ledger has"
     why = (
         f"the next update builds {name} again of landing files that are still there, else of the rows that its stream and "
@@ -205,8 +205,8 @@ def _of_coalesced(name: str, outer: str) -> tuple[VerdictWord, str]:
     return "rebuild", why
 
 
-def _read_otherwise(name: str, before: str, now: str | None) -> bool:
-    """Whether a declared column comes from elsewhere, or is read otherwise, than before."""
+def _is_read_differently(name: str, before: str, now: str | None) -> bool:
+    """Whether a declared column has another source than before, or is read in another way."""
 
     def reading(text: str | None) -> object:
         try:
@@ -222,14 +222,14 @@ def _read_otherwise(name: str, before: str, now: str | None) -> bool:
     return reading(before) != reading(now)
 
 
-def _word(unfit: DeclarationDifference) -> VerdictWord:
-    if unfit.command is None:
+def _verdict_word(difference: DeclarationDifference) -> VerdictWord:
+    if difference.command is None:
         return "refused"
-    return "migrate" if unfit.kind in ("layout", "how") else "rebuild"
+    return "migrate" if difference.kind in ("layout", "how") else "rebuild"
 
 
-def _what_to_do(unfit: DeclarationDifference) -> str:
-    if unfit.command is None:
-        return unfit.remedy
-    ways = ", --rebuild or --side-by-side" if unfit.kind == "layout" else ""
-    return f"`{unfit.command}`{ways}"
+def _remedy(difference: DeclarationDifference) -> str:
+    if difference.command is None:
+        return difference.remedy
+    ways = ", --rebuild or --side-by-side" if difference.kind == "layout" else ""
+    return f"`{difference.command}`{ways}"

@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.types import SqlType
 
-__all__ = ["ReadView"]
+__all__ = ["ViewFacts"]
 
 
 @dataclass(frozen=True)
-class ReadView:
+class ViewFacts:
     """The properties of a view that aggregates over it need.
 
     Parameters

@@ -11,7 +11,7 @@ import zlib
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from warehouse.catalog.codecs import decompressed
+from warehouse.catalog.codecs import open_decompressed
 from warehouse.catalog.duck_sql import literal, quoted
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ __all__ = ["EMPTY", "SEPARATOR", "UNSET", "is_zeek", "zeek_fields", "zeek_query"
 UNSET = "-"
 EMPTY = "(empty)"
 SEPARATOR = ","
-_WRITTEN = {"#set_separator": SEPARATOR, "#empty_field": EMPTY, "#unset_field": UNSET}
-_BEGINNING = 1 << 16
+_DEFAULTS = {"#set_separator": SEPARATOR, "#empty_field": EMPTY, "#unset_field": UNSET}
+_BEGINNING_BYTES = 1 << 16
 _TYPES = {"interval": "DOUBLE", "double": "DOUBLE", "count": "BIGINT", "int": "BIGINT", "port": "BIGINT", "bool": "BOOLEAN"}
 
 
@@ -38,7 +38,7 @@ def is_zeek(source: Path) -> bool:
 
 def _head(source: Path) -> list[str]:
     with source.open("rb") as raw:
-        return decompressed(raw, source.name).read(_BEGINNING).decode("utf-8-sig", errors="replace").split("\n")
+        return open_decompressed(raw, source.name).read(_BEGINNING_BYTES).decode("utf-8-sig", errors="replace").split("\n")
 
 
 def zeek_fields(lines: Iterable[str]) -> tuple[tuple[str, str], ...]:
@@ -61,8 +61,8 @@ def zeek_fields(lines: Iterable[str]) -> tuple[tuple[str, str], ...]:
         key, _, rest = line.rstrip("\r").partition("\t")
         if key.startswith("#separator") and key.split(" ", 1)[-1].lower() != "\\x09":
             raise ValueError(f"{key} is another separator than a tab: let Zeek write tabs, or JSON")
-        if key in _WRITTEN and rest != _WRITTEN[key]:
-            raise ValueError(f'{key} is "{rest}", not "{_WRITTEN[key]}": let Zeek write its defaults, or JSON')
+        if key in _DEFAULTS and rest != _DEFAULTS[key]:
+            raise ValueError(f'{key} is "{rest}", not "{_DEFAULTS[key]}": let Zeek write its defaults, or JSON')
         if key == "#fields":
             names = rest.split("\t")
         if key == "#types":

@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from warehouse.catalog.avro_files import opened_avro
-from warehouse.catalog.avro_schemas import without_meaning
+from warehouse.catalog.avro_files import open_avro
+from warehouse.catalog.avro_schemas import without_logical_types
 from warehouse.ingest.bounds import HARMLESS, expands_too_much
 from warehouse.ingest.landing import open_regular
 from warehouse.ingest.parquet_bounds import value_too_long
@@ -38,7 +38,7 @@ def beyond_avro_bounds(
 
     """
     with open_regular(path) as raw:
-        file = opened_avro(raw)
+        file = open_avro(raw)
         rows = 0
         for block in file.blocks():
             rows += block.count
@@ -46,7 +46,7 @@ def beyond_avro_bounds(
                 return "expands_too_much", bomb
         if size * _MOST.get(file.codec, size + HARMLESS) <= min(longest, HARMLESS):
             return None
-        total, schema = 0, without_meaning(file.schema)
+        total, schema = 0, without_logical_types(file.schema)
         for block in file.blocks():
             content = file.content(block)
             total += len(content)

@@ -20,7 +20,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
 from warehouse.catalog.identifiers import quoted
-from warehouse.catalog.model import COLUMNAR, NAMED_IN_RECORDS
+from warehouse.catalog.model import COLUMNAR, SELF_NAMING_FORMATS
 from warehouse.errors import FileProblem, UnreadableFilesError
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.ingest.bounds import beyond_bounds
@@ -229,7 +229,7 @@ def prepare(source: BatchSource, *, few: bool = False, asked: Wanted = NOTHING) 
             rows, persisted, counts = rows.persist(StorageLevel.MEMORY_AND_DISK), True, None
         counts = counted_by_spark(rows) if counts is None else counts
     _refuse(stream, unchanged(stream.landing, files))
-    if stream.format in NAMED_IN_RECORDS and counts.rejected:
+    if stream.format in SELF_NAMING_FORMATS and counts.rejected:
         strange = rows.where("_fate = 'unknown_columns'")
         found = strange.groupBy("_file").agg(F.first("_message").alias("message")).collect()
         _refuse(stream, [_strange(stream, file, message) for file, message in found])
@@ -261,7 +261,7 @@ def collected_batch(session: SparkSession, stream: Stream, known: pa.Table, file
 
     """
     _refuse(stream, unchanged(stream.landing, files))
-    if stream.format in NAMED_IN_RECORDS:
+    if stream.format in SELF_NAMING_FORMATS:
         strange = known.filter(pc.equal(known["_fate"], "unknown_columns"))
         messages = dict(zip(strange["_file"].to_pylist(), strange["_message"].to_pylist(), strict=True))
         _refuse(stream, [_strange(stream, file, message) for file, message in messages.items()])

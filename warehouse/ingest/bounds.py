@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from warehouse.catalog.codecs import decompressed, is_compressed, most_expansion
+from warehouse.catalog.codecs import expansion_bound, is_compressed, open_decompressed
 from warehouse.catalog.encodings import is_wide
 from warehouse.catalog.model import COLUMNAR
 from warehouse.errors import FileProblem
@@ -84,7 +84,7 @@ def expands_too_much(size: int, content: int, rows: int, most: int) -> str | Non
 
 
 def _surely_within(file: LandingFile, longest: int) -> bool:
-    return file.size * most_expansion(file.path) <= min(longest, HARMLESS)
+    return file.size * expansion_bound(file.path) <= min(longest, HARMLESS)
 
 
 @lru_cache(maxsize=_KNOWN)
@@ -148,7 +148,7 @@ def _chunks(path: Path) -> Iterator[bytes]:
         if path.name.endswith(".gz"):  # faster than the readers of other formats
             yield from _inflated(stream)
         else:
-            content = decompressed(stream, path.name)
+            content = open_decompressed(stream, path.name)
             yield from iter(lambda: content.read(_CHUNK), b"")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.encodings import java_name
-from warehouse.catalog.model import OF_LINES
+from warehouse.catalog.model import LINE_FORMATS
 from warehouse.ingest.columns import Fields, inputs_of_records, matched
 from warehouse.ingest.conversion import from_text, from_zeek, is_number, says_more, says_what
 from warehouse.ingest.dialect import delimiter_of, has_header_record, is_multiline, reader_options
@@ -45,7 +45,7 @@ def delimited_records(
     session: SparkSession, stream: Stream, header: tuple[str, ...], files: Sequence[LandingFile]
 ) -> Iterator[FileRecords]:
     """Yield the fields of files with that header as text, by how they are read."""
-    if stream.format in OF_LINES:
+    if stream.format in LINE_FORMATS:
         names = line_names(stream, header)
         yield FileRecords(line_records(session, stream, names, files), Delimited(names, None))
         return
@@ -185,7 +185,7 @@ def typed_fields(rows: DataFrame, stream: Stream, shape: Delimited) -> DataFrame
     rebuilt = F.to_csv(F.struct(*physical), _written(stamps)) if physical else F.lit(None).cast("string")
     misshapen = F.col(SHAPE).isNotNull()
     fault = F.when(misshapen, F.lit("malformed"))
-    if stream.format in OF_LINES:
+    if stream.format in LINE_FORMATS:
         rebuilt = F.col(LINE)
         fault = fault.when(F.col(STRANGE).isNotNull(), F.lit("unknown_columns"))
         message = F.when(misshapen, F.col(WHY))

@@ -9,9 +9,9 @@ from __future__ import annotations
 import codecs
 from typing import TYPE_CHECKING
 
-from warehouse.catalog.allowed_settings import names_of
+from warehouse.catalog.allowed_settings import declared_field_names
 from warehouse.catalog.encodings import is_wide, java_name, python_name
-from warehouse.catalog.model import NAMED_IN_RECORDS, OF_LINES
+from warehouse.catalog.model import LINE_FORMATS, SELF_NAMING_FORMATS
 from warehouse.catalog.zeek import UNSET
 
 if TYPE_CHECKING:
@@ -39,12 +39,12 @@ _ORDERS = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 def is_delimited(stream: Stream) -> bool:
     """Whether a stream's files are lines of fields, whose text becomes values."""
-    return stream.format in ("csv", "zeek", *OF_LINES)
+    return stream.format in ("csv", "zeek", *LINE_FORMATS)
 
 
 def has_one_header(stream: Stream) -> bool:
     """Whether all records of a file have the same names, known before they are read."""
-    return is_delimited(stream) and stream.format not in NAMED_IN_RECORDS
+    return is_delimited(stream) and stream.format not in SELF_NAMING_FORMATS
 
 
 def delimiter_of(options: Mapping[str, str]) -> str:
@@ -63,7 +63,7 @@ def is_multiline(options: Iterable[tuple[str, str]]) -> bool:
 
 def has_header_record(stream: Stream) -> bool:
     """Whether the first record of a delimited file is its header, which is not loaded."""
-    return stream.format == "csv" and not names_of(stream.options)
+    return stream.format == "csv" and not declared_field_names(stream.options)
 
 
 def reader_options(stream: Stream) -> dict[str, str]:

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from warehouse.catalog.allowed_settings import names_of
-from warehouse.catalog.codecs import decompressed
+from warehouse.catalog.allowed_settings import declared_field_names
+from warehouse.catalog.codecs import open_decompressed
 from warehouse.catalog.encodings import is_wide
 from warehouse.catalog.line_patterns import pattern_of
 from warehouse.catalog.syslog import FIELDS
@@ -67,7 +67,7 @@ def csv_header(path: Path, options: Mapping[str, str]) -> tuple[str, ...]:
         When its beginning is not a header, or its encoding is ambiguous.
 
     """
-    if given := names_of(options.items()):
+    if given := declared_field_names(options.items()):
         return given
     if (pattern := pattern_of(options.items())) is not None:
         return pattern.names
@@ -136,4 +136,4 @@ def _first_lines(path: Path, encoding: str) -> list[str]:
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
     with open_regular(path) as raw:
-        yield decompressed(raw, path.name)
+        yield open_decompressed(raw, path.name)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.codecs import CODECS
-from warehouse.catalog.patterns import matches, may_hold
+from warehouse.catalog.patterns import matches, may_contain_match
 from warehouse.errors import FileProblem, LandingError, StorageFailedError, StoreBusyError
 from warehouse.ingest.files import LandingFile, LeftOut, ListedFile
 from warehouse.ingest.loaded_files import Listing, order, ranges_of
@@ -136,7 +136,7 @@ def _walk(directory: Path, prefix: str, pattern: str, inside: str) -> Iterator[L
         try:
             facts = os.lstat(path)
             if stat.S_ISDIR(facts.st_mode):
-                if may_hold(relative, pattern):
+                if may_contain_match(relative, pattern):
                     yield from _walk(directory / own, relative + "/", pattern, inside)
                 continue
             if stat.S_ISLNK(facts.st_mode):

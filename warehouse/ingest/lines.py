@@ -85,9 +85,9 @@ def _known(stream: Stream, value: SparkColumn) -> SparkColumn:
 
 def _of_pattern(stream: Stream, names: Sequence[str]) -> _Read:
     pattern = pattern_of(stream.options)
-    if pattern is None or len(names) != len(pattern.places):
+    if pattern is None or len(names) != len(pattern.group_numbers):
         raise ValueError("a stream of text has a pattern with these names")
-    found = [_known(stream, F.regexp_extract("value", pattern.java, place)) for place in pattern.places]
+    found = [_known(stream, F.regexp_extract("value", pattern.java, place)) for place in pattern.group_numbers]
     return found, F.when(~F.col("value").rlike(pattern.java), F.lit(_NO_PATTERN)), _none()
 
 
@@ -127,15 +127,15 @@ def _of_syslog(stream: Stream, names: Sequence[str]) -> _Read:
     for name in names:
         value = _none()
         if name in other.names:
-            value = F.when(is_other, F.regexp_extract(line, other.java, other.places[other.names.index(name)]))
-        of_first = F.regexp_extract(line, first.java, first.places[first.names.index(name)])
+            value = F.when(is_other, F.regexp_extract(line, other.java, other.group_numbers[other.names.index(name)]))
+        of_first = F.regexp_extract(line, first.java, first.group_numbers[first.names.index(name)])
         if name != "message":
             of_first = F.when(of_first != syslog.NOTHING, of_first)
         value = F.when(is_first, of_first).otherwise(value)
         found.append(_known(stream, _with_year(stream, value) if name == "moment" else value))
     wrong = F.when(~is_first & ~is_other, F.lit(_NO_SYSLOG))
-    if stream.store is not None and syslog.year_of(stream.options) is None and "moment" in known_names(stream):
-        moment = F.regexp_extract(line, other.java, other.places[other.names.index("moment")])
+    if stream.store is not None and syslog.declared_year(stream.options) is None and "moment" in known_names(stream):
+        moment = F.regexp_extract(line, other.java, other.group_numbers[other.names.index("moment")])
         said = F.regexp_extract(moment, syslog.YEARLESS, 3)
         wrong = wrong.when(~is_first & moment.rlike(rf"\A{syslog.YEARLESS}\z") & (said == ""), F.lit(_NO_YEAR))
     return found, wrong, _none()
@@ -146,7 +146,7 @@ def _with_year(stream: Stream, moment: SparkColumn) -> SparkColumn:
     month, day, said, clock = (F.regexp_extract(moment, syslog.YEARLESS, place) for place in (1, 2, 3, 4))
     number = ((F.instr(F.lit(syslog.MONTHS), month) + 2) / 3).cast("int").cast("string")
     rest = F.concat(F.lpad(number, 2, "0"), F.lit("-"), F.lpad(F.trim(day), 2, "0"), F.lit(" "), clock)
-    declared = syslog.year_of(stream.options)
+    declared = syslog.declared_year(stream.options)
     limit = F.date_format(F.expr(f"_metadata.file_modification_time + {_AHEAD}"), _MOMENT)
     latest = F.substring(limit, 1, 4).cast("int") - (F.substring(rest, 1, 14) > F.substring(limit, 6, 14)).cast("int")
     latest = F.when(rest.startswith("02-29"), latest - latest % 4).otherwise(latest)

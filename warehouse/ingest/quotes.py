@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from warehouse.catalog.codecs import decompressed
+from warehouse.catalog.codecs import open_decompressed
 from warehouse.ingest.dialect import delimiter_of, reader_options, text_encoding
 from warehouse.ingest.headers import file_encoding
 from warehouse.ingest.landing import open_regular
@@ -105,7 +105,7 @@ def pieces(path: Path, syntax: FieldSyntax) -> Iterator[NDArray[np.unsignedinteg
     """
     first = True
     with open_regular(path) as raw:
-        content: IO[bytes] = decompressed(raw, path.name)
+        content: IO[bytes] = open_decompressed(raw, path.name)
         decode = codecs.getincrementaldecoder(syntax.encoding)("replace").decode
         while chunk := content.read(_CHUNK):
             if syntax.is_decoded:

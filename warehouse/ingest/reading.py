@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
-from warehouse.catalog.json_arrays import JOINED, SEAM
+from warehouse.catalog.json_arrays import ELEMENT_BOUNDARY, OBJECT_BOUNDARY
 from warehouse.catalog.model import COLUMNAR
 from warehouse.ingest.calculated_columns import with_calculated
 from warehouse.ingest.columnar import read_columnar
@@ -217,7 +217,7 @@ def _lines(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) 
     exact = [file for file in wholes if is_exact(stream, file)]
     text = F.regexp_replace("value", "^\ufeff", "")
     if is_multiline(stream.options):
-        joined = F.concat(F.lit("["), F.regexp_replace(text, SEAM, JOINED), F.lit("]"))
+        joined = F.concat(F.lit("["), F.regexp_replace(text, OBJECT_BOUNDARY, ELEMENT_BOUNDARY), F.lit("]"))
         text = F.when(text.rlike(r"^\s*\["), text).otherwise(joined)
     elements = F.try_parse_json(text).try_cast("array<variant>")
     ways = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warehouse.catalog.codecs import is_compressed, most_expansion
+from warehouse.catalog.codecs import expansion_bound, is_compressed
 from warehouse.catalog.model import COLUMNAR
 from warehouse.limits import limits
 
@@ -28,7 +28,7 @@ def surely_few(form: str, files: Sequence[LandingFile]) -> bool:
     """Whether landing files of a format surely have few enough bytes for the driver, also after decompression."""
     most = limits().driver_bytes
     plain = sum(file.size for file in files if not is_compressed(file.path))
-    packed = sum(file.size * most_expansion(file.path) for file in files if is_compressed(file.path))
+    packed = sum(file.size * expansion_bound(file.path) for file in files if is_compressed(file.path))
     return form not in COLUMNAR and plain <= most and packed <= _PACKED * most
 
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from warehouse.catalog.codecs import decompressed
+from warehouse.catalog.codecs import open_decompressed
 from warehouse.catalog.logfmt import logfmt_fields
-from warehouse.catalog.model import NAMED_IN_RECORDS, Column
+from warehouse.catalog.model import SELF_NAMING_FORMATS, Column
 from warehouse.catalog.types import unusable_name
 from warehouse.errors import FileProblem
 from warehouse.ingest.bounds import beyond_bounds
@@ -61,7 +61,7 @@ def with_unknown(
     for file, names in _columns(stream, landing, groups):
         known = {name.lower() for name in (*(column.name for column in stream.columns), *known_names(stream))}
         # A field that its record names is found by its exact name, a column of other formats whatever its case.
-        exact = stream.format in NAMED_IN_RECORDS
+        exact = stream.format in SELF_NAMING_FORMATS
         own = {name if exact else name.lower() for name in known_names(stream)}
         new = {name: kind for name, kind in names.items() if (name if exact else name.lower()) not in own}
         problem = _problem(stream, new, known)
@@ -101,7 +101,7 @@ def _columns(
         if has_one_header(stream):
             for file in files:
                 yield file, dict.fromkeys(header, "string")
-        elif stream.format in NAMED_IN_RECORDS:
+        elif stream.format in SELF_NAMING_FORMATS:
             there = replace(stream, landing=landing)
             beyond = {problem.path for problem in beyond_bounds(there, files)}
             for file in files:
@@ -124,7 +124,7 @@ def _fields(path: Path, size: int, mtime_ns: int, *, whole: bool) -> tuple[str, 
     decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
     try:
         with open_regular(path) as raw:
-            for line in elements(path) if whole else decompressed(raw, path.name):
+            for line in elements(path) if whole else open_decompressed(raw, path.name):
                 if line.strip() and len(found) <= 2 * MOST_ADDED:
                     try:
                         found.update(dict.fromkeys(decoder.decode(line)))
@@ -140,7 +140,7 @@ def _names_of_pairs(path: Path, size: int, mtime_ns: int) -> tuple[str, ...]:  #
     """Return the names in the lines of a file of logfmt, in the order in which they come."""
     found: dict[str, None] = {}
     try:
-        with open_regular(path) as raw, io.TextIOWrapper(decompressed(raw, path.name), "utf-8", "replace") as lines:
+        with open_regular(path) as raw, io.TextIOWrapper(open_decompressed(raw, path.name), "utf-8", "replace") as lines:
             for line in lines:
                 if len(found) <= 2 * MOST_ADDED:
                     found.update(dict.fromkeys(logfmt_fields(line) or ()))

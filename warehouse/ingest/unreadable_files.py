@@ -8,7 +8,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from warehouse.catalog.avro_files import avro_batches
-from warehouse.catalog.codecs import decompressed
+from warehouse.catalog.codecs import open_decompressed
 from warehouse.errors import FileProblem, NotSharedError
 from warehouse.ingest.landing import unchanged
 from warehouse.ingest.orc import orc_batches
@@ -106,7 +106,7 @@ def _file_problem(path: Path, file: LandingFile, form: str) -> FileProblem | Non
                     pass
         else:
             with path.open("rb") as stream:
-                content = decompressed(stream, path.name)
+                content = open_decompressed(stream, path.name)
                 while content.read(_CHUNK):
                     pass
     except Exception as error:  # noqa: BLE001 - whatever a damaged file makes its reader raise is the finding

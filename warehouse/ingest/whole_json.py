@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from warehouse.catalog.codecs import decompressed
-from warehouse.catalog.json_arrays import as_array, begins_array, is_array_file, lines_of
+from warehouse.catalog.codecs import open_decompressed
+from warehouse.catalog.json_arrays import as_array, begins_array, is_array_file, jq_hint
 from warehouse.ingest.dialect import is_multiline
 from warehouse.ingest.landing import open_regular
 
@@ -83,7 +83,7 @@ def whole_problem(stream: Stream, file: LandingFile) -> tuple[str, str] | None:
     identity = (stream.landing / file.path, file.size, file.mtime_ns)
     if problem is None and _shows(stream, "decimal") and _has_long_decimal(*identity) and _is_beyond_variant(*identity):
         content = _content(identity[0], -1)
-        return "unreadable", f"it is {_called(content)} with decimals of more than 38 digits; {lines_of(content)}"
+        return "unreadable", f"it is {_called(content)} with decimals of more than 38 digits; {jq_hint(content)}"
     return problem
 
 
@@ -103,7 +103,7 @@ def _problem(path: Path, size: int, mtime_ns: int, most: int) -> tuple[str, str]
         return None
     if len(content) > most:
         larger = f"it is {_called(content)} of more than max_record ({most} bytes)"
-        return "record_too_long", f"{larger}; {lines_of(content)}, or raise max_record"
+        return "record_too_long", f"{larger}; {jq_hint(content)}, or raise max_record"
     try:
         parts = msgspec.json.decode(as_array(content), type=list[msgspec.Raw])
     except (msgspec.DecodeError, RecursionError) as error:
@@ -112,7 +112,7 @@ def _problem(path: Path, size: int, mtime_ns: int, most: int) -> tuple[str, str]
     if other is not None:
         return "unreadable", f"it is {_called(content)} of which element {other} is no object"
     if _TOO_LARGE.search(content):
-        return "unreadable", f"it is {_called(content)} with numbers that do not fit in double precision; {lines_of(content)}"
+        return "unreadable", f"it is {_called(content)} with numbers that do not fit in double precision; {jq_hint(content)}"
     return None
 
 
@@ -134,4 +134,4 @@ def elements(path: Path) -> list[bytes]:
 
 def _content(path: Path, most: int) -> bytes:
     with open_regular(path) as raw:
-        return decompressed(raw, path.name).read(most).removeprefix(_MARK)
+        return open_decompressed(raw, path.name).read(most).removeprefix(_MARK)

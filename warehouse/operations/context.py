@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.model import Catalog
     from warehouse.epochs.records import Epoch
-    from warehouse.ingest.preview import ClassifiedRows
+    from warehouse.ingest.load_preview import ClassifiedRows
     from warehouse.planning.inputs import Excluded, LandingFacts
     from warehouse.planning.plan import StreamInput
 

@@ -141,7 +141,7 @@ def _lapsed(epochs: Sequence[Epoch], name: str) -> int:
 
 def _called(catalog: Catalog, stream: str, path: str) -> str:
     source = catalog.source(stream)
-    return path if source is None else source.called(path, catalog.file.parent)
+    return path if source is None else source.displayed_path(path, catalog.file.parent)
 
 
 def arrivals(chosen: Sequence[Epoch], known: Sequence[Epoch], table: str) -> Arrivals:

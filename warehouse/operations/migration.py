@@ -328,7 +328,8 @@ class Migration:
         chosen = {stream.name for stream in streams}
         other = next((each for each in found if each.table in chosen and each.kind != "layout"), None)
         if other is not None:
-            raise UsageError(f"{other.place} changed too, which old rows cannot follow where they are: migrate with --rebuild")
+            said = f"{other.dotted_key} changed too, which old rows cannot follow where they are"
+            raise UsageError(f"{said}: migrate with --rebuild")
         moved, tables = [], []
         for stream in streams:
             state = self._state(stream)

@@ -51,7 +51,7 @@ def restore_project(directory: Path, backup: Path, *, now: int, replace: bool = 
     made = verify(backup)
     configuration = directory / FILE_NAME
     given = None if configuration.exists() else backup / FILE_NAME
-    root = load_catalog(directory, given, readable=readable_views).root
+    root = load_catalog(directory, given, facts_of_views=readable_views).root
     if not store_of(root).local_paths:
         raise BackupError(f"{root} is in an object store; restore to a local root: name one in warehouse.toml")
     root = root.resolve()  # a link stays, and its target is replaced

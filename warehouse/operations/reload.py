@@ -42,8 +42,8 @@ def reload(context: WriteContext, path: str) -> Epoch:
                 f'"{relative}" was not loaded by stream "{stream.name}"; run `stream-wh update`, which loads new files, or '
                 "correct the path"
             )
-        if len({stream.place / relative for stream, relative in loaded}) > 1:
-            calls = " or ".join(stream.called(relative, context.catalog.file.parent) for stream, relative in loaded)
+        if len({stream.landing_path / relative for stream, relative in loaded}) > 1:
+            calls = " or ".join(stream.displayed_path(relative, context.catalog.file.parent) for stream, relative in loaded)
             raise UsageError(f'several landings have a file "{path}"; say which one: {calls}')
         return write_epoch(context, last, tuple(Loaded(stream.name, reload=(file,)) for stream, file in loaded), cause="reload")
 

@@ -165,8 +165,8 @@ def _reread(
 ) -> Reread:
     root = catalog.root
     known = known_of(known_files(root, last), stream.name)
-    there = list(list_landing(stream.place, stream.files))
-    archived = ArchivedFiles(stream, frozenset(list_landing(stream.place, "*")))
+    there = list(list_landing(stream.landing_path, stream.files))
+    archived = ArchivedFiles(stream, frozenset(list_landing(stream.landing_path, "*")))
     if rejected:
         return rejected_before(root, stream.name, state.rejected, known, there, archived)
     found = loaded_since(root, last, stream.name, known, there, since, archived)

@@ -102,7 +102,7 @@ def _require_declared_as(catalog: Catalog, target: Epoch) -> None:
         if any(each.kind == "time" for each in unlike)
         else "write in the file what it was then (the keys of a layout can also be left out) and go back again"
     )
-    places = "; ".join(f"{each.place} is {each.new} in {catalog.file.name}, and was {each.old}" for each in unlike)
+    places = "; ".join(f"{each.dotted_key} is {each.new} in {catalog.file.name}, and was {each.old}" for each in unlike)
     raise RollbackError(target.number, f"its tables have other columns, keys or layouts than are declared: {places}; {remedy}")
 
 

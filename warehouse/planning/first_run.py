@@ -12,7 +12,7 @@ from warehouse.ingest.classify import WindowMove
 from warehouse.ingest.dialect import session_settings
 from warehouse.ingest.expression_checks import check_expressions, needs_no_check
 from warehouse.ingest.files import LeftOut
-from warehouse.ingest.preview import first_look, sample_rows
+from warehouse.ingest.load_preview import first_look, sample_rows
 from warehouse.ingest.size_estimates import CLASSIFIED, about_rows
 from warehouse.planning.inputs import all_parts
 from warehouse.storage.session import INTERPRETED, table_session
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.model import Catalog
     from warehouse.epochs.records import Epoch
-    from warehouse.ingest.preview import ClassifiedRows, FirstLook, SampledRow
+    from warehouse.ingest.load_preview import ClassifiedRows, FirstLook, SampledRow
     from warehouse.planning.inputs import Excluded
     from warehouse.planning.plan import StreamInput
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.declaration import reading_digest, with_added
-from warehouse.catalog.declared_paths import recorded_place
+from warehouse.catalog.declared_paths import recorded_path
 from warehouse.catalog.drift import effective_layout
 from warehouse.catalog.folder_values import folder_problem
 from warehouse.epochs.known import known_files, known_of
@@ -67,7 +67,7 @@ def present(catalog: Catalog) -> dict[str, frozenset[str]]:
     found = {}
     for stream in catalog.sources:
         try:
-            found[stream.name] = frozenset(file.path for file in list_landing(stream.place, stream.files))
+            found[stream.name] = frozenset(file.path for file in list_landing(stream.landing_path, stream.files))
         except LandingError:
             found[stream.name] = frozenset()
     return found
@@ -130,7 +130,7 @@ def _arrived(stream: Stream, known: Known, last: Epoch | None, root: Path, clock
     reading = reading_digest(stream)
     behind = _listed_up_to(stream, known, last, root)
     if stream.store is None or behind is None:
-        files = listed_files(stream.place, stream.files)
+        files = listed_files(stream.landing_path, stream.files)
         found = arrived(files, known, settle=stream.landing_settle, clock=clock, reading=reading)
     else:
         asked = objects_at(stream.store, {*known.left_out, *known.reload})
@@ -147,7 +147,7 @@ def _listed_up_to(stream: Stream, known: Known, last: Epoch | None, root: Path) 
     recorded = state.declaration if state else None
     if stream.listing == "all" or recorded is None:
         return None
-    if (recorded.landing, recorded.files) != (recorded_place(stream.place, root), stream.files):
+    if (recorded.landing, recorded.files) != (recorded_path(stream.landing_path, root), stream.files):
         return None  # names that were passed over may be wanted now
     runs = (run.files() for run in reversed(ranges_of(known.loaded)))
     return next((max(files, key=order) for files in runs if files), None)

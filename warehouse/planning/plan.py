@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.declaration import declaration, with_added
-from warehouse.catalog.retention import slots_dead
+from warehouse.catalog.retention import dead_updates
 from warehouse.layout import OVERFLOW_BLOCK, expired_below, planned_cells, seals
 from warehouse.planning.aggregate_plans import Followed, aggregate_plans, over_views
 from warehouse.planning.archive_plans import archive_plan, expire_within
@@ -411,7 +411,7 @@ def _overdue(catalog: Catalog, owner: str, state: TableState | None, slot: int, 
     if bound is None or state is None or any(isinstance(step, ReplaceTable) for step in own):
         return
     interval = catalog.update_interval
-    last = slot - slots_dead(bound, catalog.retain, interval) + 1
+    last = slot - dead_updates(bound, catalog.retain, interval) + 1
     going = {cell for step in own for cell in _leaving(step, state)}
     cells = tuple(
         cell

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import msgspec
 
-from warehouse.catalog.duck_sql import is_word_of_sql
+from warehouse.catalog.duck_sql import is_sql_keyword
 from warehouse.catalog.spelling import nearest
 from warehouse.errors import QueryError, UnknownNameError
 
@@ -331,7 +331,7 @@ def _word_before(error: str) -> str | None:
 
 
 def _may_be_a_name(word: str) -> bool:
-    return is_word_of_sql(word) and word.lower() not in _OPENS
+    return is_sql_keyword(word) and word.lower() not in _OPENS
 
 
 # --- temporal functions at prompts: a query or condition of the user's with plain SQL in place of their calls ---

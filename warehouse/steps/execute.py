@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from warehouse.ingest.preview import ClassifiedRows
+    from warehouse.ingest.load_preview import ClassifiedRows
     from warehouse.planning.steps import Plan, Step
     from warehouse.storage.entries import LogEntry
     from warehouse.storage.own_commits import Expected, TableProgress

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warehouse.catalog.declared_paths import place_of
+from warehouse.catalog.declared_paths import path_from_record
 from warehouse.catalog.patterns import matches
 from warehouse.ingest.files import InputFiles, LandingFile, numbered, unnumbered
 from warehouse.ingest.landing import list_landing
@@ -111,6 +111,6 @@ def restored_files(stream: Stream, back: Mapping[str, str]) -> tuple[RestoredFil
 def restore_archived(plan: Plan, root: Path) -> None:
     """Restore the files of a plan that are not back yet; if a file is in neither place, reading it is an error."""
     for planned in plan.streams:
-        landing = place_of(planned.declaration.landing, root)
+        landing = path_from_record(planned.declaration.landing, root)
         for entry in planned.restored_files:
             restore_beneath(Path(os.path.normpath(landing / entry.source)), landing, entry.path)

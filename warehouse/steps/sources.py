@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from warehouse.epochs.records import Epoch
     from warehouse.errors import FileProblem
     from warehouse.ingest.batch_counts import BatchCounts
-    from warehouse.ingest.preview import ClassifiedRows
+    from warehouse.ingest.load_preview import ClassifiedRows
     from warehouse.planning.steps import NodePlan, Plan, StreamPlan
     from warehouse.promise.units import Ledger
     from warehouse.steps.kind import Source

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from warehouse.epochs.records import Epoch, TableState
     from warehouse.errors import FileProblem
     from warehouse.ingest.files import LandingFile, LeftOut
-    from warehouse.ingest.preview import ClassifiedRows
+    from warehouse.ingest.load_preview import ClassifiedRows
     from warehouse.layout import Layout
     from warehouse.planning.steps import Plan, StreamPlan
     from warehouse.steps.work_ahead import WorkAhead

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.types import parse_type
-from warehouse.catalog.view_facts import ReadView
+from warehouse.catalog.view_facts import ViewFacts
 from warehouse.views.algebra import Filter, Join, Project, Scan, TimeWindow, UnionAll, inputs_of, scanned, stateful_of
 from warehouse.views.arrivals import arrival_columns, part_columns
 from warehouse.views.language.dialect import parse_query
@@ -32,15 +32,15 @@ _ARRIVING = (Scan, Filter, Project, UnionAll, Join, TimeWindow)
 _INSTEAD = "a stream, or a view of selections, UNION ALL and joins of windows"
 
 
-def readable_views(catalog: Catalog) -> Mapping[str, ReadView]:
+def readable_views(catalog: Catalog) -> Mapping[str, ViewFacts]:
     """Return the properties of each declared view that aggregates need; ``catalog`` has no aggregate that reads a view."""
     plans, _ = judged_views(catalog)
-    found: dict[str, ReadView] = {}
+    found: dict[str, ViewFacts] = {}
     arrivals = {stream.name: _arrival_of(stream) for stream in catalog.streams}
     for plan in plans:
         types = {name: None if kind is None else parse_type(kind) for name, kind in plan.columns.items()}
         arrivals[plan.name] = arrival_columns(plan.tree, arrivals)
-        found[plan.name] = ReadView(
+        found[plan.name] = ViewFacts(
             types,
             _unreadable(plan, found),
             unreported=plan.label.kind != "MON" and plan.view.short_lived == "drop",
@@ -50,9 +50,10 @@ def readable_views(catalog: Catalog) -> Mapping[str, ReadView]:
         )
     for name, reason in plans.refused.items():
         faulty = f"which cannot be maintained: {reason}", "a view that can be"
-        found[name] = ReadView({}, _over_answers(catalog, name) or faulty)
+        found[name] = ViewFacts({}, _over_answers(catalog, name) or faulty)
     for view in catalog.views:
-        found.setdefault(view.name, ReadView({}, ("which reads a view with a fault, or itself", "a view that can be maintained")))
+        faulty = "which reads a view with a fault, or itself", "a view that can be maintained"
+        found.setdefault(view.name, ViewFacts({}, faulty))
     return found
 
 
@@ -83,7 +84,7 @@ def _over_answers(catalog: Catalog, view: str) -> tuple[str, str] | None:
     return (f'which reads "{over_views[read[0]]}", an aggregate over a view', "a view over streams") if read else None
 
 
-def _unreadable(plan: ViewPlan, below: Mapping[str, ReadView]) -> tuple[str, str] | None:
+def _unreadable(plan: ViewPlan, below: Mapping[str, ViewFacts]) -> tuple[str, str] | None:
     """Return why no aggregate can read a view, and what to do."""
     if plan.view.budget is not None:
         return "with a budget: what an update leaves out of it comes later or never", "a view without `budget`"

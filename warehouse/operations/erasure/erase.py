@@ -268,7 +268,7 @@ def landing_files(catalog: Catalog, state: TableState, keys: ErasedKeys) -> tupl
     if state.archive_of is not None:
         return ()
     stream = catalog.source(state.name) or stream_of(state.declaration, state.name, catalog.root)
-    directories = (stream.place, *([stream.move_to] if stream.move_to else []))
+    directories = (stream.landing_path, *([stream.move_to] if stream.move_to else []))
     return tuple(files_with_keys(stream, directories, keys))
 
 

@@ -23,8 +23,8 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from warehouse.catalog.avro_files import avro_batches, avro_schema
-from warehouse.catalog.avro_schemas import has_choice
-from warehouse.catalog.codecs import decompressed
+from warehouse.catalog.avro_schemas import has_union
+from warehouse.catalog.codecs import open_decompressed
 from warehouse.catalog.folder_values import folder_values
 from warehouse.catalog.line_formats import line_reader
 from warehouse.catalog.model import COLUMNAR
@@ -278,7 +278,7 @@ def _json_records(path: Path, *, whole: bool) -> Iterator[tuple[dict[str, Any] |
 
 @contextmanager
 def _opened(path: Path, encoding: str, newline: str = "\n") -> Iterator[io.TextIOWrapper]:
-    with path.open("rb") as raw, decompressed(raw, path.name) as content:
+    with path.open("rb") as raw, open_decompressed(raw, path.name) as content:
         yield io.TextIOWrapper(content, encoding=encoding, errors="replace", newline=newline)
 
 
@@ -301,7 +301,7 @@ def _columnar_holds(
         ways = {name: (source,) if source.lower() in there else path_of(source) or (source,) for name, source in names.items()}
         if {way[0].lower() for way in ways.values()} - there:
             return moved
-        if stream.format == "avro" and any(has_choice(avro_schema(path).field(way[0]).type) for way in ways.values()):
+        if stream.format == "avro" and any(has_union(avro_schema(path).field(way[0]).type) for way in ways.values()):
             return True  # a value of several types is not examined
         places = {name: ".".join(map(quoted, way)) for name, way in ways.items()}
         given = ((column.name, folders[column.name.lower()]) for column in keys.columns if column.name.lower() in folders)

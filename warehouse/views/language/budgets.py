@@ -146,7 +146,9 @@ def _preference_faults(text: str, nodes: Sequence[Node], tables: Mapping[str, Ta
         kind = _type_of(join.inputs[each.left], each.left_column, tables)
         columns |= {name: kind for name in names if name.lower() not in COUNTED}
     allowed = f'"desc", "asc", "weighted", or an expression over {", ".join(columns)}'
-    for fault in expression_faults(text, columns, ts=False, gives=AtomicType("double"), what="the join's key columns and counts"):
+    for fault in expression_faults(
+        text, columns, allows_ts=False, result_type=AtomicType("double"), description="the join's key columns and counts"
+    ):
         yield Fault(fault.found, allowed, nearest(text, PREFERENCES) if text.isalpha() else None)
 
 
