@@ -23,7 +23,7 @@ from warehouse.epochs.journal import record_path, write_record
 from warehouse.epochs.known import keep_ledger, known_files, write_ledger
 from warehouse.epochs.records import Epoch, Loaded
 from warehouse.ingest.files import LandingFile
-from warehouse.ingest.landing import Arrived, arrived
+from warehouse.ingest.landing import LandingStatus, landing_status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,7 +45,7 @@ class Spent:
     besides: tuple[float, ...]
     walking: tuple[float, ...]
     peak: int
-    found: Arrived
+    found: LandingStatus
 
 
 def listing(files: int) -> Iterator[ListedFile]:
@@ -77,8 +77,8 @@ def measure(root: Path, files: int, updates: int) -> Spent:
     return Spent(tuple(besides), tuple(walking), peak, result)
 
 
-def _compared(root: Path, last: Epoch, files: int) -> Arrived:
-    return arrived(listing(files), known_files(root, last)[_STREAM], settle=0, clock=0)
+def _compared(root: Path, last: Epoch, files: int) -> LandingStatus:
+    return landing_status(listing(files), known_files(root, last)[_STREAM], settle=0, clock=0)
 
 
 def _processor_time(work: Callable[[], object]) -> float:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from warehouse.catalog.declaration import ColumnRecord, Declaration, declaration, stream_of, table_declaration
+from warehouse.catalog.declaration import ColumnRecord, Declaration, declaration_of, stream_of, table_declaration
 from warehouse.catalog.drift import Drift, compare, effective_layout
 from warehouse.epochs import records
 from warehouse.epochs.following import AnswersRecord
@@ -50,7 +50,7 @@ def recorded(catalog: Catalog) -> Epoch:
     """Return the epoch that a first update with this catalog makes."""
     interval = catalog.update_interval
     tables = (
-        Table(stream.name, declaration(stream, catalog.root), effective_layout(stream, None, interval))
+        Table(stream.name, declaration_of(stream, catalog.root), effective_layout(stream, None, interval))
         for stream in catalog.streams
     )
     return Epoch(catalog.anchor, interval, tuple(tables))
@@ -235,7 +235,7 @@ def test_a_declaration_there_and_back(tmp_path: Path) -> None:
     """A recorded declaration gives back its stream under the same root, and moves with a copied one."""
     catalog = loaded(tmp_path, {f"{STREAM}.options": {"delimiter": ";"}})
     stream = catalog.streams[0]
-    kept = declaration(stream, catalog.root)
+    kept = declaration_of(stream, catalog.root)
     assert kept.landing == "../landing/flights"
     assert stream_of(kept, "flights", catalog.root, stream.layout) == stream
     assert stream_of(kept, "flights", tmp_path / "copy" / "data").landing == tmp_path / "copy" / "landing" / "flights"
@@ -245,7 +245,7 @@ def test_records_hold_declarations(tmp_path: Path) -> None:
     """Epoch records name the same type, and it survives being written."""
     assert records.Declaration is Declaration
     catalog = loaded(tmp_path)
-    kept = declaration(catalog.streams[0], catalog.root)
+    kept = declaration_of(catalog.streams[0], catalog.root)
     assert msgspec.json.decode(msgspec.json.encode(kept), type=Declaration) == kept
 
 

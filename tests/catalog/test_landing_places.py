@@ -9,7 +9,7 @@ import pytest
 
 from tests.declared import write_declarations
 from tests.operations.projects import Project, stream
-from warehouse.catalog.declaration import declaration, stream_of
+from warehouse.catalog.declaration import declaration_of, stream_of
 from warehouse.catalog.load import load_catalog
 from warehouse.errors import ConfigurationError
 from warehouse.ingest.landing import list_landing
@@ -55,7 +55,7 @@ def test_a_landing_in_a_store_is_recorded_as_it_is(tmp_path: Path) -> None:
         project = Project(tmp_path / name, None, {"a": stream(landing="s3://b/in")})
         catalog = load_catalog(project.directory)
         declared = catalog.streams[0]
-        again = stream_of(declaration(declared, catalog.root), "a", catalog.root)
+        again = stream_of(declaration_of(declared, catalog.root), "a", catalog.root)
         assert (again.store, again.landing) == (declared.store, declared.landing) == (ObjectPath("s3://b/in"), again.landing)
         places.append(again.landing)
     assert places[0] != places[1]

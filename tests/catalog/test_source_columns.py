@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.catalog.project import loaded, problems
-from warehouse.catalog.declaration import ColumnRecord, declaration, origin_of, stream_of
+from warehouse.catalog.declaration import ColumnRecord, declaration_of, origin_of, stream_of
 from warehouse.catalog.model import Column
 from warehouse.catalog.source_columns import EPOCH_FORMATS, format_fault
 from warehouse.catalog.verdicts import verdicts
 from warehouse.epochs.records import Epoch
-from warehouse.ingest.columns import header_problem, inputs_of, matched
+from warehouse.ingest.columns import header_problem, inputs_of, match_columns
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,8 +41,8 @@ def test_long_and_short_forms(tmp_path: Path) -> None:
     assert columns["tailnum"] == Column("tailnum", "string")
     assert stream.sources == (Column("TTLs", "array<double>"),)
     root = tmp_path / "data"
-    assert stream_of(declaration(stream, root), "flights", root).columns == stream.columns
-    assert stream_of(declaration(stream, root), "flights", root).sources == stream.sources
+    assert stream_of(declaration_of(stream, root), "flights", root).columns == stream.columns
+    assert stream_of(declaration_of(stream, root), "flights", root).sources == stream.sources
     assert [each.label for each in inputs_of(stream)][-2:] == ["day", "_source_0"]
 
 
@@ -123,7 +123,7 @@ def test_headers_without_a_file(tmp_path: Path) -> None:
     stream = loaded(tmp_path, {"streams/flights/columns/tailnum": {"type": "string", "from": "Tail Num"}}).streams[0]
     header = ("TAIL NUM", "departed_at", "landed_at", "ttl", "Weight")
     assert header_problem(stream, header) is None
-    found = matched(stream, header, {name: {} for name in header})
+    found = match_columns(stream, header, {name: {} for name in header})
     assert found.ignoring_case == (("Tail Num", "TAIL NUM"), ("weight", "Weight"))
     assert header_problem(stream, header[1:]) == ("header", "its header has no Tail Num, of the search key")
     reason, why = header_problem(stream, (*header, "tailnum")) or ("", "")

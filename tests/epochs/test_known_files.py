@@ -16,8 +16,8 @@ from warehouse.epochs.known import DIRECTORY, keep_ledger, known_files, prune_le
 from warehouse.epochs.records import Epoch, Loaded
 from warehouse.errors import MissingPartError, TornRecordError
 from warehouse.ingest.files import LandingFile, LeftOut
-from warehouse.ingest.landing import Arrived, Known, arrived, list_landing, listed_files
-from warehouse.ingest.loaded_files import LoadedFiles, Shard, order, paths_in, sharded, unpacked
+from warehouse.ingest.landing import KnownFiles, LandingStatus, landing_status, list_landing, listed_files
+from warehouse.ingest.loaded_files import LoadedFiles, Shard, cut_into_shards, files_of_shard, order, paths_in
 from warehouse.operations.rollback import _difference
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ ENTRIES = st.builds(
 HISTORIES = st.lists(ENTRIES, max_size=5)
 
 
-def summed(history: Iterable[Loaded]) -> Known:
+def summed(history: Iterable[Loaded]) -> KnownFiles:
     """The model: every record in turn, in plain dictionaries."""
     loaded: dict[str, LandingFile] = {}
     left_out: dict[str, LeftOut] = {}
@@ -55,10 +55,10 @@ def summed(history: Iterable[Loaded]) -> Known:
             left_out[entry.file.path] = entry
             reload.discard(entry.file.path)
         reload.update(record.reload)
-    return Known(loaded, left_out, frozenset(reload))
+    return KnownFiles(loaded, left_out, frozenset(reload))
 
 
-def modelled(files: Sequence[LandingFile], known: Known) -> Arrived:
+def modelled(files: Sequence[LandingFile], known: KnownFiles) -> LandingStatus:
     """The model: each file on its own."""
     new, changed, unreadable = [], [], []
     for file in files:
@@ -72,12 +72,12 @@ def modelled(files: Sequence[LandingFile], known: Known) -> Arrived:
         else:
             new.append(file)
     gone = sorted((known.loaded.keys() | known.left_out.keys()) - {file.path for file in files})
-    return Arrived(tuple(new), tuple(changed), tuple(unreadable), tuple(gone), 0, not files)
+    return LandingStatus(tuple(new), tuple(changed), tuple(unreadable), tuple(gone), 0, not files)
 
 
 def resting(loaded: LoadedFiles, size: int) -> LoadedFiles:
     """Write shards, and return what is read of them."""
-    shards, written = sharded(loaded, size=size)
+    shards, written = cut_into_shards(loaded, size=size)
     contents = _CONTENTS | written
     _CONTENTS.update(written)
     assert [shard.count for shard in shards] == [len(_load(shard)) for shard in shards]
@@ -94,7 +94,7 @@ _CONTENTS: dict[str, bytes] = {}
 
 
 def _load(shard: Shard) -> tuple[LandingFile, ...]:
-    files = unpacked(shard, _CONTENTS[shard.name])
+    files = files_of_shard(shard, _CONTENTS[shard.name])
     assert files is not None
     return files
 
@@ -127,7 +127,7 @@ def test_shards_say_what_plain_dictionaries_say(
         wanted = modelled(given_files, model)
         rows = [(file.path, file.size, file.mtime_ns) for file in given_files]
         for each in (known, replace(known, loaded=of_older_builds(found)), model):
-            assert arrived(rows, each, settle=0, clock=0) == wanted
+            assert landing_status(rows, each, settle=0, clock=0) == wanted
 
 
 @given(HISTORIES, HISTORIES, st.integers(1, 3))
@@ -161,13 +161,13 @@ def test_a_listing_is_in_the_order_of_shards(tmp_path: Path) -> None:
         read.append(shard.first)
         return _load(shard)
 
-    known = Known(LoadedFiles(shards, load), {})
-    assert arrived(listed_files(tmp_path, "*"), known, settle=0, clock=0) == Arrived((), (), (), (), 0)
+    known = KnownFiles(LoadedFiles(shards, load), {})
+    assert landing_status(listed_files(tmp_path, "*"), known, settle=0, clock=0) == LandingStatus((), (), (), (), 0)
     assert (len(shards) > 10, read) == (True, [])
     (tmp_path / "d15" / "4.csv").write_text("changed")
     (tmp_path / "d15" / "9.csv").write_text("new")
     (tmp_path / "d16" / "0.csv").unlink()
-    found = arrived(listed_files(tmp_path, "*"), known, settle=0, clock=0)
+    found = landing_status(listed_files(tmp_path, "*"), known, settle=0, clock=0)
     told = ([file.path for file in found.changed], [file.path for file in found.new], found.gone)
     assert told == (["d15/4.csv"], ["d15/9.csv"], ("d16/0.csv",))
     assert len(read) <= 2
@@ -180,9 +180,9 @@ def test_ledgers_of_older_builds_get_what_they_lack() -> None:
     now = resting(LoadedFiles(changes={file.path: file for file in files}), 16)
     before = of_older_builds(now)
     for rows_there, wanted in ((rows, ()), (rows[1:], ("000.csv",))):
-        assert arrived(rows_there, Known(before, {}), settle=0, clock=0).gone == wanted
-    assert sharded(before, size=16) == (now.shards, {})
-    assert sharded(replace(now, load=None), size=16) == (now.shards, {})
+        assert landing_status(rows_there, KnownFiles(before, {}), settle=0, clock=0).gone == wanted
+    assert cut_into_shards(before, size=16) == (now.shards, {})
+    assert cut_into_shards(replace(now, load=None), size=16) == (now.shards, {})
 
 
 @pytest.fixture
@@ -213,7 +213,7 @@ def test_few_records_are_read_however_many_epochs_there_are(project: Project, mo
     assert len([*(project.root / DIRECTORY).iterdir()]) == 2
     for number in (0, 1, 90, 200):
         epoch = replace(project.epoch, number=number)
-        assert len(known_files(project.root, epoch).get("a", Known({}, {})).loaded) == number
+        assert len(known_files(project.root, epoch).get("a", KnownFiles({}, {})).loaded) == number
     write_ledger(project.root, replace(project.epoch, number=90))
     for number in range(1, 91):
         record_path(project.root, number, "epoch").unlink()
@@ -250,7 +250,7 @@ def test_a_shard_that_is_gone_or_damaged_is_told(project: Project) -> None:
 def test_a_shard_tells_its_paths() -> None:
     """The proof of an erasure looks for keys in them; bytes of anything else are refused."""
     files = {path: LandingFile(path, 1, 2) for path in PATHS}
-    _, written = sharded(LoadedFiles(changes=files))
+    _, written = cut_into_shards(LoadedFiles(changes=files))
     assert sorted(path for packed in written.values() for path in paths_in(packed)) == sorted(PATHS)
     for rubbish in (b"", b"N14228", zlib.compress(b"no list")):
         with pytest.raises(ValueError, match=r"\w"):

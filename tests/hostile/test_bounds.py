@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from warehouse.catalog.codecs import expansion_bound
 from warehouse.ingest import bounds
-from warehouse.ingest.bounds import beyond_bounds, expands_too_much
+from warehouse.ingest.bounds import bounds_problems, expands_too_much
 from warehouse.ingest.files import LandingFile
-from warehouse.ingest.parquet_bounds import beyond_parquet_bounds
+from warehouse.ingest.parquet_bounds import parquet_bounds_problem
 
 from .fuzzing import fuzzed
 from .streams import stream_at
@@ -45,7 +45,7 @@ def problems(directory: Path, content: bytes, *, longest: int, name: str = "a.cs
     path.write_bytes(content)
     facts = path.stat()
     stream = stream_at(directory, max_record=longest, max_expansion=most)
-    found = beyond_bounds(stream, [LandingFile(name, facts.st_size, facts.st_mtime_ns)])
+    found = bounds_problems(stream, [LandingFile(name, facts.st_size, facts.st_mtime_ns)])
     return [(problem.reason, problem.message) for problem in found]
 
 
@@ -73,8 +73,8 @@ def test_the_longest_line(
     content = b"".join(parts)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bounds, "_CHUNK", chunk)
-        patch.setattr(bounds, "most_expansion", lambda _: 10**6)
-        bounds._found.cache_clear()
+        patch.setattr(bounds, "expansion_bound", lambda _: 10**6)
+        bounds._bounds_problem.cache_clear()
         compress = COMPRESS[packed]
         written = compress(content[:9]) + compress(content[9:])
         found = problems(tmp_path_factory.getbasetemp(), written, longest=longest, name=f"a.csv{packed}")
@@ -103,7 +103,7 @@ def test_lines_of_utf_16(tmp_path: Path) -> None:
             path.write_bytes((mark + text).encode("utf-16-le" if mark else encoding))
             facts = path.stat()
             stream = replace(stream_at(tmp_path, max_record=110), options=(("encoding", encoding),))
-            found = beyond_bounds(stream, [LandingFile(path.name, facts.st_size, facts.st_mtime_ns)])
+            found = bounds_problems(stream, [LandingFile(path.name, facts.st_size, facts.st_mtime_ns)])
             assert [problem.reason for problem in found] == (["record_too_long"] if long else []), (encoding, text)
 
 
@@ -114,7 +114,7 @@ def test_a_line_longer_than_memory_should_hold_is_never_held(tmp_path: Path) -> 
         stream.truncate(6 * 10**9)
     facts = path.stat()
     file = LandingFile("a.json", facts.st_size, facts.st_mtime_ns)
-    (problem,) = beyond_bounds(stream_at(tmp_path, max_record=16 * 10**6, form="json"), [file])
+    (problem,) = bounds_problems(stream_at(tmp_path, max_record=16 * 10**6, form="json"), [file])
     assert problem.reason == "record_too_long"
     assert int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1]) < 4_000_000  # noqa: PTH123, SIM115 - kB
 
@@ -143,7 +143,7 @@ def parquet_problem(directory: Path, column: pa.Array, **options: Any) -> tuple[
     path = directory / "a.parquet"
     pq.write_table(pa.table({"k": column}), path, **options)
     facts = path.stat()
-    return beyond_parquet_bounds(path, facts.st_size, facts.st_mtime_ns, 10**6, 200)
+    return parquet_bounds_problem(path, facts.st_size, facts.st_mtime_ns, 10**6, 200)
 
 
 def repeated(value: object, count: int) -> pa.Array:

@@ -14,7 +14,7 @@ from tests.operations.projects import Project, csv, row
 from warehouse.errors import UsageError
 from warehouse.ingest.files import LandingFile
 from warehouse.ingest.headers import csv_header, headers
-from warehouse.ingest.landing import list_landing, name_problem, open_regular, unchanged
+from warehouse.ingest.landing import changed_file_problems, list_landing, name_problem, open_regular
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,7 +86,7 @@ def test_a_file_swapped_for_a_link_after_it_was_planned(tmp_path: Path, swap: st
         (place / "a.csv").write_text("k,b,e\n")
         os.utime(place / "a.csv", ns=(10**18, 10**18))
     planned = LandingFile("sub/a.csv", 6, 10**18)
-    assert unchanged(landing, [planned]) == []
+    assert changed_file_problems(landing, [planned]) == []
     if swap == "directory":
         shutil.rmtree(landing / "sub")
         (landing / "sub").symlink_to(outside)
@@ -96,7 +96,7 @@ def test_a_file_swapped_for_a_link_after_it_was_planned(tmp_path: Path, swap: st
             (landing / "sub/a.csv").symlink_to(outside / "a.csv")
         else:
             os.mkfifo(landing / "sub/a.csv")
-    (problem,) = unchanged(landing, [planned])
+    (problem,) = changed_file_problems(landing, [planned])
     assert (problem.path, problem.reason) == ("sub/a.csv", "vanished")
     assert "out of the landing directory" in problem.message
 

@@ -20,7 +20,7 @@ from warehouse.catalog.initialise import write_project
 from warehouse.catalog.load import load_catalog
 from warehouse.catalog.proposal import propose
 from warehouse.errors import PlatformError
-from warehouse.ingest.avro_bounds import beyond_avro_bounds
+from warehouse.ingest.avro_bounds import avro_bounds_problem
 from warehouse.ingest.dialect import session_settings
 from warehouse.ingest.landing import list_landing
 from warehouse.ingest.reading import read_files
@@ -209,7 +209,7 @@ def test_records_without_bytes_count_as_rows(tmp_path: Path) -> None:
     written = content({"x": "null"}, [], "null")
     marker = written[-16:]
     path.write_bytes(written + b"\x80\xa8\xd6\xb9\x07\x00" + marker)
-    reason, message = beyond_avro_bounds(path, path.stat().st_size, 1, 16 * MB, 200) or ("", "")
+    reason, message = avro_bounds_problem(path, path.stat().st_size, 1, 16 * MB, 200) or ("", "")
     assert (reason, "rows or more" in message) == ("expands_too_much", True)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tests.ingest.records import declared
 from tests.operations.erasure.test_landing import _found
 from tests.operations.projects import Project, stream, text
-from warehouse.ingest.bounds import beyond_bounds
+from warehouse.ingest.bounds import bounds_problems
 from warehouse.ingest.dialect import session_settings
 from warehouse.ingest.landing import list_landing
 from warehouse.ingest.reading import read_files
@@ -80,7 +80,7 @@ def test_arrays_that_are_left_out(tmp_path: Path) -> None:
     }  # fmt: skip
     for name, content in objects.items():
         (given.landing / f"{name}.json").write_text(content)
-    found = {each.path.removesuffix(".json"): each for each in beyond_bounds(given, list(list_landing(given.landing, "*")))}
+    found = {each.path.removesuffix(".json"): each for each in bounds_problems(given, list(list_landing(given.landing, "*")))}
     assert {name: each.reason for name, each in found.items()} == {
         "long": "record_too_long", "mixed": "unreadable", "huge": "unreadable", "digits": "unreadable", "trailing": "unreadable",
     }  # fmt: skip
@@ -92,7 +92,7 @@ def test_a_file_over_several_lines_is_bounded(tmp_path: Path) -> None:
     """A task reads it whole, so it may have no more bytes than a record; the message says what makes lines of it."""
     given = declared(tmp_path, format="json", max_record="1KB", options={"multiline": True})
     (given.landing / "x.json").write_text('{\n"k": "a"\n}\n' * 100)
-    (found,) = beyond_bounds(given, list(list_landing(given.landing, "*")))
+    (found,) = bounds_problems(given, list(list_landing(given.landing, "*")))
     assert (found.reason, found.message) == (
         "record_too_long",
         "it is JSON over several lines of more than max_record (1000 bytes); `jq -c .` makes lines of it, or raise max_record",

@@ -43,23 +43,23 @@ def test_columns_are_kept_where_they_are_surely_small(tmp_path: Path, spark: Spa
     hours = {"k": ["live", None, "dead", "deferred", "rejected"], "b": [1, 1, 1, 3, 1], "e": [3, 4, 2, 4, 0]}
     land(project, "1", hours)
     plain, kept = batch(project, Asking()), batch(project, Asking("K"))
-    assert plain.kept is None
+    assert plain.driver_columns is None
     assert kept.counts == plain.counts
     assert (kept.counts.live, kept.counts.dead, kept.counts.deferred, kept.counts.rejected) == (2, 1, 1, 1)
-    assert kept.kept is not None
+    assert kept.driver_columns is not None
     fates = ["live", "live", "dead", "deferred", "expires_before_arrival"]
     rows = zip(hours["k"], [at(hour) for hour in hours["b"]], fates, strict=True)
-    found = kept.kept.append_column("at", kept.kept["_ts"].cast(pa.int64())).select(["K", "at", "_fate"])
+    found = kept.driver_columns.append_column("at", kept.driver_columns["_ts"].cast(pa.int64())).select(["K", "at", "_fate"])
     assert sorted(map(repr, zip(*found.to_pydict().values(), strict=True))) == sorted(map(repr, rows))
     with limited(written_rows=0):
-        assert batch(project, Asking("K")).kept == kept.kept
+        assert batch(project, Asking("K")).driver_columns == kept.driver_columns
         with limited(array_points=4):
             many = batch(project, Asking("k"))
-    assert (many.kept, many.counts) == (None, plain.counts)
+    assert (many.driver_columns, many.counts) == (None, plain.counts)
     land(project, "2", {"k": ["x" * 257], "b": [1], "e": [3]})
     with limited(written_rows=0):
         long = batch(project, Asking("k", "b"))
-    assert (long.kept, long.counts) == (None, batch(project, Asking()).counts)
+    assert (long.driver_columns, long.counts) == (None, batch(project, Asking()).counts)
 
 
 def test_rows_of_the_table_are_taken_where_they_are_surely_small(tmp_path: Path, spark: SparkSession) -> None:
@@ -69,19 +69,19 @@ def test_rows_of_the_table_are_taken_where_they_are_surely_small(tmp_path: Path,
     taken = batch(project, Asking())
     with limited(written_rows=4):
         by_spark = batch(project, Asking())
-    assert taken.stored is not None
-    assert (by_spark.stored, by_spark.counts) == (None, taken.counts)
-    names = taken.stored.column_names
+    assert taken.table_rows is not None
+    assert (by_spark.table_rows, by_spark.counts) == (None, taken.counts)
+    names = taken.table_rows.column_names
     theirs = by_spark.live(names)
     assert not isinstance(theirs, pa.Table)
-    assert sorted(map(repr, taken.stored.to_pylist())) == sorted(map(repr, theirs.toArrow().to_pylist()))
+    assert sorted(map(repr, taken.table_rows.to_pylist())) == sorted(map(repr, theirs.toArrow().to_pylist()))
     assert not isinstance(taken.live(names, by_spark=True), pa.Table), "with stored rows that only Spark reads"
     land(project, "2", {"k": ["x" * 2000] * 3 + ["y"] * 17, "b": [1] * 20, "e": [3] * 20})  # a dictionary has it once
     with limited(written_bytes=8000):
         wide = batch(project, Asking("k"))
-    assert (wide.stored, wide.kept, wide.counts) == (None, None, batch(project, Asking()).counts)
+    assert (wide.table_rows, wide.driver_columns, wide.counts) == (None, None, batch(project, Asking()).counts)
     with limited(driver_rows=0):
-        assert batch(project, Asking()).stored is None
+        assert batch(project, Asking()).table_rows is None
 
 
 def land(project: Project, name: str, hours: dict[str, list[str | None] | list[int]]) -> None:

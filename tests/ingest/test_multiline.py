@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from tests.catalog.project import problems
 from tests.ingest.records import declared, read
 from tests.ingest.test_quotes import COLUMNS, KEYS, SYNTAX
-from warehouse.ingest.bounds import beyond_bounds
+from warehouse.ingest.bounds import bounds_problems
 from warehouse.ingest.headers import csv_header
 from warehouse.ingest.landing import list_landing
-from warehouse.ingest.multiline import Look, checked_pieces
+from warehouse.ingest.multiline import MultilineCheck, check_pieces
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,10 +34,10 @@ FIELD = st.text('",x\n\r #\\', max_size=5)
 OPTIONS = {"multiline": "true"}
 
 
-def looked(content: str, *, size: int = 1 << 20, longest: int = 1000, syntax: FieldSyntax = SYNTAX) -> Look:
+def looked(content: str, *, size: int = 1 << 20, longest: int = 1000, syntax: FieldSyntax = SYNTAX) -> MultilineCheck:
     """Look through a text that comes in pieces."""
     text = np.frombuffer(content.encode(), np.uint8)
-    return checked_pieces((text[place : place + size] for place in range(0, len(text), size)), syntax, longest)
+    return check_pieces((text[place : place + size] for place in range(0, len(text), size)), syntax, longest)
 
 
 @given(
@@ -50,14 +50,14 @@ def test_what_is_written_as_csv_is_read(rows: list[list[str]], end: str, size: i
     for quoting in (csv.QUOTE_ALL, *([csv.QUOTE_MINIMAL] if end == "\r\n" else [])):  # which quotes only what ends a record
         text = io.StringIO(newline="")
         csv.writer(text, lineterminator=end, quoting=quoting).writerows(rows)
-        assert looked(text.getvalue(), size=size) == Look(end)
+        assert looked(text.getvalue(), size=size) == MultilineCheck(end)
 
 
 @pytest.mark.parametrize("size", range(1, 12))
 def test_a_delimiter_of_two_signs_may_be_cut(size: int) -> None:
     """Where one piece ends with its first character, the next one begins with its second."""
     syntax = replace(SYNTAX, delimiter="||")
-    assert looked('a||b\n"x\ny"||"z"\n"x\n"||"|\n|"\n', size=size, syntax=syntax) == Look("\n")
+    assert looked('a||b\n"x\ny"||"z"\n"x\n"||"|\n|"\n', size=size, syntax=syntax) == MultilineCheck("\n")
 
 
 @given(st.lists(st.text('"",x\n', max_size=20), min_size=1, max_size=3), st.integers(1, 7))
@@ -92,9 +92,9 @@ def test_what_looks_open_and_is_not() -> None:
     """Quotes in comment lines and in plain fields, spaces behind a quote, a backslash that escapes one."""
     syntax = replace(SYNTAX, comment="#")
     assert looked('a,b\n#,"note\n5" x,"y\n# z" \n1,"""\n', syntax=syntax).problem is not None
-    assert looked('a,b\n#,"note\n5" x,"y\n# z" \n1,"""\n"\n', syntax=syntax) == Look("\n")
-    assert looked('a,b\n1,"x\\"\n,y"\n', syntax=replace(SYNTAX, escape="\\")) == Look("\n")
-    assert looked('a,b\n1,"x"y,"z"\n') == Look("\n")
+    assert looked('a,b\n#,"note\n5" x,"y\n# z" \n1,"""\n"\n', syntax=syntax) == MultilineCheck("\n")
+    assert looked('a,b\n1,"x\\"\n,y"\n', syntax=replace(SYNTAX, escape="\\")) == MultilineCheck("\n")
+    assert looked('a,b\n1,"x"y,"z"\n') == MultilineCheck("\n")
 
 
 def test_twice_as_many_records_take_twice_as_long() -> None:
@@ -102,7 +102,7 @@ def test_twice_as_many_records_take_twice_as_long() -> None:
 
     def taken(records: int) -> float:
         content, begin = "a,b\n" + '1,"x\ny"\n' * records, time.process_time()
-        assert looked(content, size=len(content)) == Look("\n")
+        assert looked(content, size=len(content)) == MultilineCheck("\n")
         return time.process_time() - begin
 
     few, many = (min(taken(records) for _ in range(3)) for records in (10_000, 80_000))
@@ -130,7 +130,7 @@ def test_an_update_reads_what_was_written(tmp_path: Path, spark: SparkSession, e
     }
     files["4.csv.gz"] = gzip.compress((f"{note}\n" if note else "").encode() + written(rows, "\n").encode(encoding))
     found = read(spark, target, files)
-    assert beyond_bounds(target, list(list_landing(target.landing, "*"))) == []
+    assert bounds_problems(target, list(list_landing(target.landing, "*"))) == []
     assert [row.get("note") for row in found] == texts * len(files)
     assert [row["k"] for row in found[: len(texts)]] == [f"k{number}" for number in range(len(texts))]
     (tmp_path / "plain.csv").write_text(written(rows, "\n"), encoding="utf-8", newline="")

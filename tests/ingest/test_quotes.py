@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-SYNTAX = FieldSyntax('"', '"', ",", "", spaced=False, encoding="utf-8")
+SYNTAX = FieldSyntax('"', '"', ",", "", skips_spaces=False, encoding="utf-8")
 COLUMNS = {"k": "string", "b": {"type": "timestamp", "format": "epoch_seconds"}, "note": "string"}
 KEYS = {"columns": COLUMNS, "expires": None, "max_lifetime": None, "null_expiry": None}
 
@@ -55,7 +55,7 @@ def test_quotes_inside_plain_fields_are_not_doubtful() -> None:
     """As in measures; behind a space they begin no field, unless spaces are passed over."""
     text = 'a,b\n5" x, "y\n'
     assert doubtful(text) == 0
-    spaced = FieldSyntax('"', '"', ",", "", spaced=True, encoding="utf-8")
+    spaced = FieldSyntax('"', '"', ",", "", skips_spaces=True, encoding="utf-8")
     assert len(doubtful_lines(np.frombuffer(text.encode(), np.uint8), spaced)) == 1
 
 

@@ -14,7 +14,7 @@ from warehouse.checking.check import check
 from warehouse.epochs.points import Point
 from warehouse.errors import ChangedDeclarationError
 from warehouse.ingest.files import LandingFile
-from warehouse.ingest.unknown_columns import MOST_ADDED, with_unknown
+from warehouse.ingest.unknown_columns import MOST_ADDED, with_unknown_columns
 
 from .histories import counts
 from .projects import Project, StoppedError, at, csv, row, stop_at, stream, text
@@ -146,7 +146,7 @@ def test_columns_that_no_table_can_have(tmp_path: Path, name: str) -> None:
     project = Project(tmp_path / "project", None, {"a": stream(unknown_columns="add")})
     file = LandingFile("1.csv", 1, 0)
     (source,) = project.updater().catalog.sources
-    extended, problems = with_unknown(source, source.landing, [(("k", "b", "e", name), [file])])
+    extended, problems = with_unknown_columns(source, source.landing, [(("k", "b", "e", name), [file])])
     assert (extended, [(problem.path, problem.reason) for problem in problems]) == (source, [("1.csv", "unknown_columns")])
 
 
@@ -155,7 +155,7 @@ def test_a_file_of_ever_new_fields_is_left_out(tmp_path: Path) -> None:
     project = Project(tmp_path / "project", None, {"a": stream(format="json", unknown_columns="add")})
     path = project.land("1.json", "".join(f'{{"f{number}": 1}}\n' for number in range(MOST_ADDED + 1)))
     (source,) = project.updater().catalog.sources
-    _, problems = with_unknown(source, source.landing, [((), [LandingFile(path.name, path.stat().st_size, 0)])])
+    _, problems = with_unknown_columns(source, source.landing, [((), [LandingFile(path.name, path.stat().st_size, 0)])])
     assert [problem.message.split(";")[0] for problem in problems] == [f"it brings {MOST_ADDED + 1} undeclared columns"]
 
 

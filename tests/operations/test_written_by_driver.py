@@ -84,14 +84,14 @@ def test_a_file_that_changes_while_it_is_handed_over_is_left_out(tmp_path: Path,
     project = Project(tmp_path, spark, {"a": stream()})
     project.land("1.csv", csv(row("a", 0.5, 3)))
     changed = project.land("2.csv", csv(row("b", 0.5, 3)))
-    counted = batch.counted_in_driver
+    counted = batch._counted_in_driver
 
     def counting(rows: pa.Table) -> BatchCounts:
         changed.write_text(csv(row("c", 0.5, 3), row("d", 0.5, 3)))
         return counted(rows)
 
     with limited(driver_bytes=NOTHING), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(batch, "counted_in_driver", counting)
+        patch.setattr(batch, "_counted_in_driver", counting)
         project.update(1)
     assert project.keys() == "a"
 

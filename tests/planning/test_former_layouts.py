@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.operations.projects import Project
-from warehouse.catalog.declaration import declaration
+from warehouse.catalog.declaration import declaration_of
 from warehouse.epochs.records import FormerLayout, Partition, TableState
 from warehouse.layout import OVERFLOW_BLOCK, Layout, migrated, resolve
 from warehouse.planning.former_layouts import former_cells, remaining_layouts
@@ -36,7 +36,7 @@ def table(project: Project, layout: Layout, *parts: Partition, rows: int = 100, 
     (source,) = project.updater().catalog.sources
     own = part(new.first_cell, 0, 5, 5)
     former = (FormerLayout(layout, 4, rows, below),)
-    recorded = declaration(source, project.root)
+    recorded = declaration_of(source, project.root)
     return TableState("a", "stream", "tables/a", "id", 3, new, recorded, "", (*parts, own), former=former)
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ColumnRecord",
     "Declaration",
-    "declaration",
+    "declaration_of",
     "origin_of",
     "reading_digest",
     "stream_of",
@@ -84,7 +84,7 @@ class Declaration:
     partitions: tuple[str, ...] = ()
 
 
-def declaration(stream: Stream, root: Path) -> Declaration:
+def declaration_of(stream: Stream, root: Path) -> Declaration:
     """Return the record of a stream.
 
     Parameters

@@ -195,20 +195,20 @@ def compare(catalog: Catalog, epoch: RecordedEpoch) -> Drift:
 def differences(catalog: Catalog, epoch: RecordedEpoch) -> tuple[DeclarationDifference, ...]:
     """Return the differences that tables cannot follow. Added columns and rules for incoming rows are no differences."""
     recorded = {table.name: table for table in epoch.tables}
-    found = list(_grid_of_times(catalog, epoch))
+    found = list(_time_grid_differences(catalog, epoch))
     for source in catalog.sources:
         if source.name in recorded:
-            found += _table(source, recorded[source.name])
+            found += _table_differences(source, recorded[source.name])
     for name, stream in catalog.archives.items():
         if name in recorded:
-            found += _archive(stream, recorded[name])
+            found += _archive_differences(stream, recorded[name])
     for aggregate in catalog.aggregates:
         if aggregate.name in recorded:
-            found += _answers(catalog, aggregate, recorded[aggregate.name])
-    return (*found, *_stored_or_lazy(catalog, epoch))
+            found += _answer_differences(catalog, aggregate, recorded[aggregate.name])
+    return (*found, *_storage_differences(catalog, epoch))
 
 
-def _stored_or_lazy(catalog: Catalog, epoch: RecordedEpoch) -> Iterator[DeclarationDifference]:
+def _storage_differences(catalog: Catalog, epoch: RecordedEpoch) -> Iterator[DeclarationDifference]:
     """Yield the coalesced tables that are stored although they are declared lazy, and the other way round."""
     stored, lazy = {table.name for table in epoch.tables}, {table.name for table in epoch.lazy}
     for table in catalog.lazy:
@@ -264,7 +264,7 @@ def effective_layout(stream: Stream, recorded: Layout | None, interval: int) -> 
     return resolve(periods=stream.periods(interval), label=stream.label, **arguments)  # type: ignore[arg-type]
 
 
-def _grid_of_times(catalog: Catalog, epoch: RecordedEpoch) -> Iterator[DeclarationDifference]:
+def _time_grid_differences(catalog: Catalog, epoch: RecordedEpoch) -> Iterator[DeclarationDifference]:
     for key, new, old in (
         ("anchor", format_instant(catalog.anchor), format_instant(epoch.anchor)),
         ("update_interval", format_duration(catalog.update_interval), format_duration(epoch.update_interval)),
@@ -273,7 +273,7 @@ def _grid_of_times(catalog: Catalog, epoch: RecordedEpoch) -> Iterator[Declarati
             yield DeclarationDifference("time", None, "warehouse", key, as_written(new), as_written(old))
 
 
-def _table(stream: Stream, table: RecordedTable) -> Iterator[DeclarationDifference]:
+def _table_differences(stream: Stream, table: RecordedTable) -> Iterator[DeclarationDifference]:
     """Yield each difference that the table cannot follow."""
     section = "streams" if stream.changes is None else "relations"
 
@@ -295,11 +295,11 @@ def _table(stream: Stream, table: RecordedTable) -> Iterator[DeclarationDifferen
             yield replace(found("removed", key, "", old), new="nothing")
         elif new is not None and new != old:
             yield replace(found("retyped", key, new, old), fits=widens(old, new))
-    for key, new_value, old_value in _layout(stream.layout, table.layout):
+    for key, new_value, old_value in _layout_differences(stream.layout, table.layout):
         yield found("layout", f"layout.{key}", new_value, old_value)
 
 
-def _archive(stream: Stream, table: RecordedTable) -> Iterator[DeclarationDifference]:
+def _archive_differences(stream: Stream, table: RecordedTable) -> Iterator[DeclarationDifference]:
     """Yield the difference, if there is one, because of which a stream's rows do not fit its archive."""
     own = {column.name: column.type for column in table.declaration.columns if column.name != EXPIRED_AT}
     declared = {column.name: column.type for column in stream.columns}
@@ -310,7 +310,7 @@ def _archive(stream: Stream, table: RecordedTable) -> Iterator[DeclarationDiffer
         yield DeclarationDifference("archive", stream.name, "streams", "on_expiry", new, old, archive=table.name)
 
 
-def _answers(catalog: Catalog, aggregate: Aggregate, table: RecordedTable) -> Iterator[DeclarationDifference]:
+def _answer_differences(catalog: Catalog, aggregate: Aggregate, table: RecordedTable) -> Iterator[DeclarationDifference]:
     """Yield the difference, if there is one, between the declared answers of an aggregate and the stored ones."""
     stored = {column.name: column.type for column in table.declaration.columns}
     asked = dict(aggregate.definition.columns)
@@ -352,7 +352,7 @@ def _meanings(definition: AggregateDefinition) -> dict[str, tuple[str, frozenset
     }
 
 
-def _layout(spec: LayoutSpec, layout: Layout) -> Iterator[tuple[str, object, object]]:
+def _layout_differences(spec: LayoutSpec, layout: Layout) -> Iterator[tuple[str, object, object]]:
     for key, old in LayoutSpec.of(layout).keys.items():
         new = getattr(spec, key)
         if key != "seal" and new is not None and new != old:

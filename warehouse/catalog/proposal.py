@@ -14,7 +14,7 @@ from warehouse.catalog.duck_sql import is_sql_keyword
 from warehouse.catalog.first_update import FirstUpdate, first_update, lifetimes
 from warehouse.catalog.init_options import InitOptions, column_named
 from warehouse.catalog.load import FILE_NAME
-from warehouse.catalog.proposed_file import Grid, ProposalParts, listed_names, proposed_file
+from warehouse.catalog.proposed_file import ProposalParts, ProposedGrid, listed_names, proposed_file
 from warehouse.catalog.proposed_key import ProposedKey, proposed_key
 from warehouse.catalog.proposed_times import ProposedTimes, column_sql, proposed_times
 from warehouse.catalog.sample_folder import folder_of
@@ -157,7 +157,7 @@ def _named_zone(found: SniffedFile) -> tuple[str, str] | None:
     return None
 
 
-def _grid(times: ProposedTimes, choices: InitOptions) -> Grid:
+def _grid(times: ProposedTimes, choices: InitOptions) -> ProposedGrid:
     lifetime = _rounded_up(times.lifetime) if times.lifetime is not None else None
     if lifetime is None and times.expires is not None:
         lifetime = DAY
@@ -166,7 +166,7 @@ def _grid(times: ProposedTimes, choices: InitOptions) -> Grid:
     steps = (step for step in fine if step == SECOND or not times.lifetimes or times.visible_share(step) >= _VISIBLE_SHARE)
     interval = choices.interval or max(steps)
     lifetime = None if lifetime is None else max(interval, min(lifetime, _MOST_PERIODS * interval))
-    return Grid((times.first or 0) // DAY * DAY, interval, lifetime)
+    return ProposedGrid((times.first or 0) // DAY * DAY, interval, lifetime)
 
 
 def _stream_name(source: Path) -> str:

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from warehouse.catalog.sample_folder import Folder
     from warehouse.catalog.sniffed_file import SniffedColumn, SniffedFile
 
-__all__ = ["Grid", "ProposalParts", "listed_names", "proposed_file"]
+__all__ = ["ProposalParts", "ProposedGrid", "listed_names", "proposed_file"]
 
 _COMMENT_COLUMN = 36
 
 
 @dataclass(frozen=True)
-class Grid:
+class ProposedGrid:
     """When windows move, and the longest life of rows (None: forever), in microseconds."""
 
     anchor: int
@@ -45,7 +45,7 @@ class ProposalParts:
     found: SniffedFile
     times: ProposedTimes
     key: ProposedKey
-    grid: Grid
+    grid: ProposedGrid
     first: FirstUpdate | None
     folder: Folder | None
 

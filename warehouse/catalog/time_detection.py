@@ -99,7 +99,7 @@ def is_named_as_time(source: str) -> bool:
 
 
 def no_end_value(connection: DuckDBPyConnection, source: str, sql: str) -> str | None:
-    """Return the value for "no end" in a column of ends, the number 0, as Spark SQL of the converted time; None if it has none."""
+    """Return the value for "no end" in a column of ends, the number 0, as Spark SQL of the converted time; else None."""
     if not _is_named_as_end(source) or (sql not in _NUMBERS and not sql.startswith("decimal")):
         return None
     (zeros,) = _row(connection, f"SELECT count(*) FROM sample WHERE {quoted(source)} = 0")

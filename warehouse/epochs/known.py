@@ -19,8 +19,8 @@ from warehouse.epochs.journal import Kind, encode_record, numbers, read_record, 
 from warehouse.epochs.records import Loaded  # noqa: TC001 - as above
 from warehouse.errors import MissingPartError, TornRecordError
 from warehouse.ingest.files import LandingFile, LeftOut  # noqa: TC001 - records are decoded by their types
-from warehouse.ingest.landing import Known
-from warehouse.ingest.loaded_files import LoadedFiles, Shard, is_shard_name, sharded, unpacked
+from warehouse.ingest.landing import KnownFiles
+from warehouse.ingest.loaded_files import LoadedFiles, Shard, cut_into_shards, files_of_shard, is_shard_name
 from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ __all__ = [
     "write_ledger",
 ]
 
-_NOTHING = Known({}, {})
+_NOTHING = KnownFiles({}, {})
 _EPOCHS = 32
 """Epochs above the newest ledger after which an update writes another."""
 _FILES = 20_000
@@ -77,7 +77,7 @@ class _LandingPart:
     files: tuple[Loaded, ...] = ()
 
 
-def known_files(root: Path, newest: Epoch | None) -> Mapping[str, Known]:
+def known_files(root: Path, newest: Epoch | None) -> Mapping[str, KnownFiles]:
     """Return the known landing files of each stream at an epoch.
 
     Raises
@@ -127,10 +127,10 @@ class _Sum:
                 again.discard(entry.file.path)
             again.update(record.reload)
 
-    def known(self) -> dict[str, Known]:
+    def known(self) -> dict[str, KnownFiles]:
         """Return it by stream."""
         return {
-            name: Known(self.loaded(name), self._left_out.get(name, {}), frozenset(self._reload.get(name, ())))
+            name: KnownFiles(self.loaded(name), self._left_out.get(name, {}), frozenset(self._reload.get(name, ())))
             for name in {**self._shards, **self._changes}
         }
 
@@ -181,7 +181,7 @@ def _shard_path(root: Path, name: str) -> Path:
 def _read_shard(root: Path, shard: Shard) -> tuple[LandingFile, ...]:
     path = _shard_path(root, shard.name)
     try:
-        files = unpacked(shard, path.read_bytes())
+        files = files_of_shard(shard, path.read_bytes())
     except FileNotFoundError:
         raise MissingPartError(f"{path} is missing, so what was loaded is not known; restore it from a backup") from None
     if files is None:
@@ -196,7 +196,7 @@ def write_ledger(root: Path, newest: Epoch) -> None:
         return
     streams, total = [], _Sum(root, newest.number)
     for name, known in total.known().items():
-        shards, written = sharded(total.loaded(name))
+        shards, written = cut_into_shards(total.loaded(name))
         for shard, content in written.items():
             if not _shard_path(root, shard).exists():
                 store_of(_shard_path(root, shard)).write_exclusive(_shard_path(root, shard), content)
@@ -238,6 +238,6 @@ def ledger_shards(root: Path, number: int) -> Iterator[str]:
     return (shard.name for known in ledger.streams for shard in known.shards)
 
 
-def known_of(known: Mapping[str, Known], stream: str) -> Known:
+def known_of(known: Mapping[str, KnownFiles], stream: str) -> KnownFiles:
     """Return the known files of one stream; empty if it is new."""
     return known.get(stream, _NOTHING)

@@ -18,23 +18,23 @@ from warehouse.ingest.parquet_bounds import value_too_long
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["beyond_avro_bounds"]
+__all__ = ["avro_bounds_problem"]
 
-_KNOWN = 50_000
-_MOST = {"null": 1, "deflate": 1032, "snappy": 64}
-"""Bytes that a byte of a block can hold at the most; of the other codecs a byte can hold very many."""
+_CACHED_FILES = 50_000
+_EXPANSION_BOUNDS = {"null": 1, "deflate": 1032, "snappy": 64}
+"""Upper bound of the bytes to which one byte of a block expands, by codec; the other codecs have no useful bound."""
 
 
-@lru_cache(maxsize=_KNOWN)
-def beyond_avro_bounds(
+@lru_cache(maxsize=_CACHED_FILES)
+def avro_bounds_problem(
     path: Path, size: int, mtime_ns: int, longest: int, most: int  # noqa: ARG001 - the file's identity
 ) -> tuple[str, str] | None:
-    """Return why an Avro file is not read, (reason, message), or None; as :func:`.parquet_bounds.beyond_parquet_bounds`.
+    """Return why an Avro file is not read, (reason, message), or None; as :func:`.parquet_bounds.parquet_bounds_problem`.
 
     Raises
     ------
     Exception
-        Whatever is wrong with a file that is cut or damaged.
+        Whatever a truncated or damaged file makes its reader raise.
 
     """
     with open_regular(path) as raw:
@@ -42,9 +42,9 @@ def beyond_avro_bounds(
         rows = 0
         for block in file.blocks():
             rows += block.count
-            if bomb := expands_too_much(size, 0, rows, most):
-                return "expands_too_much", bomb
-        if size * _MOST.get(file.codec, size + HARMLESS) <= min(longest, HARMLESS):
+            if problem := expands_too_much(size, 0, rows, most):
+                return "expands_too_much", problem
+        if size * _EXPANSION_BOUNDS.get(file.codec, size + HARMLESS) <= min(longest, HARMLESS):
             return None
         total, schema = 0, without_logical_types(file.schema)
         for block in file.blocks():
@@ -55,12 +55,12 @@ def beyond_avro_bounds(
             if len(content) > longest:
                 for record in file.records(block, content, schema):
                     for name, value in record.items():
-                        if (length := _longest(value)) > longest:
+                        if (length := _longest_text(value)) > longest:
                             return "record_too_long", value_too_long(name, length, longest)
     return None
 
 
-def _longest(value: Any) -> int:  # noqa: ANN401 - any value of Avro
+def _longest_text(value: Any) -> int:  # noqa: ANN401 - any value of Avro
     """Return the bytes of the longest text in a value."""
     match value:
         case str():
@@ -68,7 +68,7 @@ def _longest(value: Any) -> int:  # noqa: ANN401 - any value of Avro
         case bytes():
             return len(value)
         case dict():
-            return max((_longest(each) for pair in value.items() for each in pair), default=0)
+            return max((_longest_text(each) for pair in value.items() for each in pair), default=0)
         case list():
-            return max(map(_longest, value), default=0)
+            return max(map(_longest_text, value), default=0)
     return 0

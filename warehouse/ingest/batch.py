@@ -1,7 +1,7 @@
 """A stream's batch: all rows that one update loads, read once, classified, counted.
 
-The counts by (fate, sub-index, expiry block) are one small aggregate (:mod:`.counting`). They decide which partitions an update
-seals and how the write is divided into tasks, and the epoch records them.
+The counts by (fate, sub-index, expiry block) are one small aggregate. They decide which partitions an update seals and how the
+write is divided into tasks, and the epoch records them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,23 +22,22 @@ from pyspark.sql.types import StringType, StructField, StructType
 from warehouse.catalog.identifiers import quoted
 from warehouse.catalog.model import COLUMNAR, SELF_NAMING_FORMATS
 from warehouse.errors import FileProblem, UnreadableFilesError
-from warehouse.ingest.batch_counts import BatchCounts
-from warehouse.ingest.bounds import beyond_bounds
+from warehouse.ingest.batch_counts import BatchCounts, summed_counts
+from warehouse.ingest.bounds import bounds_problems
 from warehouse.ingest.classify import ACCEPTED_FATES, WindowMove, classify
-from warehouse.ingest.collected_rows import NOTHING, Wanted, collected, writes_in_driver
-from warehouse.ingest.counting import counted_by_spark, counted_in_driver, placed_counts
-from warehouse.ingest.landing import unchanged
-from warehouse.ingest.object_copies import copied
-from warehouse.ingest.reading import SOURCE_COLUMNS, read_files, read_records, relative_path, typed, whole
-from warehouse.ingest.record_numbers import records_of, with_records
-from warehouse.ingest.unreadable_files import SPARK_FAILURES, unreadable
-from warehouse.layout.columns import WAITING_SLOT
+from warehouse.ingest.collected_rows import NO_REQUEST, CollectRequest, collect_rows, writes_in_driver
+from warehouse.ingest.landing import changed_file_problems
+from warehouse.ingest.object_copies import copy_objects
+from warehouse.ingest.reading import SOURCE_COLUMNS, declared_rows, read_files, read_records, relative_path, typed_rows
+from warehouse.ingest.record_numbers import with_record_numbers, with_record_numbers_in_driver
+from warehouse.ingest.unreadable_files import SPARK_FAILURES, unreadable_files
+from warehouse.layout.columns import CELL, WAITING_SLOT
 from warehouse.storage.arrow_types import can_be_collected, frame_of, with_names
 from warehouse.storage.prepared import prepared
 from warehouse.storage.tables import REJECTED_COLUMNS, rows_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -50,11 +49,11 @@ if TYPE_CHECKING:
 __all__ = [
     "Batch",
     "BatchSource",
-    "classified",
+    "classified_rows",
     "collected_batch",
     "empty_batch",
     "placed_batch",
-    "prepare",
+    "prepare_batch",
     "reading_rules",
 ]
 
@@ -73,7 +72,7 @@ class BatchSource:
         Landing files by their CSV header.
     taken, waiting
         The rows of the deferred table whose slot has come, and the number of its rows.
-    judge
+    change_fates
         Changes the fate of classified rows by stored rows; None: stored rows change no fate.
 
     """
@@ -84,7 +83,7 @@ class BatchSource:
     move: WindowMove
     groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]]
     taken: DataFrame | None = None
-    judge: Callable[[DataFrame], DataFrame] | None = None
+    change_fates: Callable[[DataFrame], DataFrame] | None = None
     waiting: int = 0
 
     @property
@@ -93,7 +92,7 @@ class BatchSource:
         return [file for _, members in self.groups for file in members]
 
     def require_readable(self) -> None:
-        """Look at the files before they are read.
+        """Check the files before they are read.
 
         Raises
         ------
@@ -102,15 +101,17 @@ class BatchSource:
 
         """
         stream, files = self.stream, self.files
-        _refuse(stream, copied(stream, files) or unchanged(stream.landing, files) or beyond_bounds(stream, files))
+        _raise_problems(
+            stream, copy_objects(stream, files) or changed_file_problems(stream.landing, files) or bounds_problems(stream, files)
+        )
 
     @contextmanager
-    def blamed(self) -> Iterator[None]:
-        """Raise errors of files that cannot be read in place of the failures of Spark that they caused."""
+    def naming_unreadable_files(self) -> Iterator[None]:
+        """Replace failures of Spark by errors that name the files that cannot be read."""
         try:
             yield
         except SPARK_FAILURES as error:
-            _refuse(self.stream, unreadable(self.session, self.stream, self.groups))
+            _raise_problems(self.stream, unreadable_files(self.session, self.stream, self.groups))
             raise error from None
 
 
@@ -126,84 +127,97 @@ class Batch:
         The number of rows of each kind.
     persisted
         Whether ``frame`` is cached, so that no file is read again.
-    known, opened
-        The rows, if the driver has them since they are few, and a function that returns the session for frames made from them.
-    kept
-        Some columns of all rows, with ``_ts`` and ``_fate``, which the driver has in addition to them.
-    stored
-        The rows of the table, with all of its columns, if the driver is to write them.
+    driver_rows
+        The rows, if the driver has them since they are few.
+    open_session
+        Returns the session for data frames that are made from rows in the driver.
+    driver_columns
+        Some columns of all rows, with ``_ts`` and ``_fate``, if the driver has them although Spark has the rows.
+    table_rows
+        The live rows with all columns of the table, if the driver writes them.
 
     """
 
     frame: DataFrame | None
     counts: BatchCounts
     persisted: bool = False
-    known: pa.Table | None = None
-    opened: Callable[[], SparkSession] | None = None
-    kept: pa.Table | None = None
-    stored: pa.Table | None = None
+    driver_rows: pa.Table | None = None
+    open_session: Callable[[], SparkSession] | None = None
+    driver_columns: pa.Table | None = None
+    table_rows: pa.Table | None = None
 
     @cached_property
     def rows(self) -> DataFrame:
         """All rows as a data frame."""
         if self.frame is not None:
             return self.frame
-        if self.known is None or self.opened is None:
+        if self.driver_rows is None or self.open_session is None:
             raise ValueError("a batch without rows")
-        return frame_of(self.opened(), self.known)
+        return frame_of(self.open_session(), self.driver_rows)
 
     def live(self, columns: Sequence[str], *, by_spark: bool = False) -> DataFrame | pa.Table:
-        """Return some columns of the rows that go into the table: in the driver where it is to write them.
+        """Return some columns of the rows that go into the table: an Arrow table if the driver writes them, else a data frame.
 
-        ``by_spark`` says that it cannot write them with others: many rows are then Spark's.
+        ``by_spark``: Spark writes the rows with others, so many rows are a data frame.
         """
-        if self.stored is not None and not by_spark:
-            return with_names(self.stored, columns)
-        if self.known is None:
+        if self.table_rows is not None and not by_spark:
+            return with_names(self.table_rows, columns)
+        if self.driver_rows is None:
             return self.rows.where("_fate = 'live'").select(*map(quoted, columns))
-        return with_names(self.known.filter(pc.equal(self.known["_fate"], "live")), columns)
+        return with_names(self.driver_rows.filter(pc.equal(self.driver_rows["_fate"], "live")), columns)
 
     def dead_in_driver(self) -> pa.Table | None:
-        """Return the rows that began and ended since the last epoch, where the driver has them."""
-        if self.known is None:
+        """Return the rows that began and ended since the last epoch; None if the driver does not have them."""
+        if self.driver_rows is None:
             return None
-        lived = pc.greater(self.known["_exp"], self.known["_ts"])
-        return self.known.filter(pc.and_(pc.equal(self.known["_fate"], "dead"), lived))
+        lived = pc.greater(self.driver_rows["_exp"], self.driver_rows["_ts"])
+        return self.driver_rows.filter(pc.and_(pc.equal(self.driver_rows["_fate"], "dead"), lived))
 
     def deferred(self, columns: Sequence[str], landing: Path) -> DataFrame | pa.Table:
         """Return some columns of the rows that wait for their slot, with ``_file``, ``_record`` and ``_slot``."""
-        if self.known is None:
-            rows = with_records(self.rows, self.rows.where("_fate = 'deferred'"), landing)
+        if self.driver_rows is None:
+            rows = with_record_numbers(self.rows, self.rows.where("_fate = 'deferred'"), landing)
             found = {"_file": "file", "_record": "record", WAITING_SLOT: "_arrival_slot"}
-            return rows.select(*map(quoted, columns), *[F.col(name).alias(told) for told, name in found.items()])
-        waiting, files, records = records_of(self.known, pc.equal(self.known["_fate"], "deferred"), landing)
-        kept = with_names(waiting, columns).append_column("_file", files).append_column("_record", records)
-        return kept.append_column(WAITING_SLOT, waiting["_arrival_slot"])
+            return rows.select(*map(quoted, columns), *[F.col(name).alias(new) for new, name in found.items()])
+        waiting, files, records = with_record_numbers_in_driver(
+            self.driver_rows, pc.equal(self.driver_rows["_fate"], "deferred"), landing
+        )
+        table = with_names(waiting, columns).append_column("_file", files).append_column("_record", records)
+        return table.append_column(WAITING_SLOT, waiting["_arrival_slot"])
 
     def rejected(self, landing: Path, epoch: int) -> DataFrame | pa.Table:
-        """Return the invalid rows as an epoch's update keeps them; by file and record, where the driver has them."""
+        """Return the invalid rows as the table of rejected rows has them; sorted by file and record if the driver has them."""
         sources = {"reason": "_fate", "message": "_message", "raw": "_raw"}
-        if self.known is None:
-            kept = with_records(self.rows, self.rows.where(~F.col("_fate").isin(*ACCEPTED_FATES)), landing)
-            kept = kept.withColumns({name: F.col(own) for name, own in sources.items()} | {"epoch": F.lit(epoch).cast("bigint")})
-            return kept.select(*[name for name, _ in REJECTED_COLUMNS])
-        accepted = pc.is_in(self.known["_fate"], pa.array(ACCEPTED_FATES))
-        rows, files, records = records_of(self.known, pc.invert(accepted), landing)
+        if self.driver_rows is None:
+            frame = with_record_numbers(self.rows, self.rows.where(~F.col("_fate").isin(*ACCEPTED_FATES)), landing)
+            frame = frame.withColumns(
+                {name: F.col(own) for name, own in sources.items()} | {"epoch": F.lit(epoch).cast("bigint")}
+            )
+            return frame.select(*[name for name, _ in REJECTED_COLUMNS])
+        accepted = pc.is_in(self.driver_rows["_fate"], pa.array(ACCEPTED_FATES))
+        rows, files, records = with_record_numbers_in_driver(self.driver_rows, pc.invert(accepted), landing)
         found = {"file": files, "record": records, "epoch": pa.repeat(pa.scalar(epoch, pa.int64()), rows.num_rows)}
         found |= {name: rows[own] for name, own in sources.items()}
-        kept = pa.table({name: found[name] for name, _ in REJECTED_COLUMNS})
-        return kept.sort_by([("file", "ascending"), ("record", "ascending")])
+        table = pa.table({name: found[name] for name, _ in REJECTED_COLUMNS})
+        return table.sort_by([("file", "ascending"), ("record", "ascending")])
 
     def release(self) -> None:
-        """Let the kept rows go."""
+        """Remove the cached rows."""
         if self.persisted and self.frame is not None:
             self.frame.unpersist()
 
 
-def prepare(source: BatchSource, *, few: bool = False, asked: Wanted = NOTHING) -> Batch:
-    """Return the batch of an update. The driver takes all rows when they are surely ``few``.
+def prepare_batch(source: BatchSource, *, few: bool = False, request: CollectRequest = NO_REQUEST) -> Batch:
+    """Return the batch of an update.
 
-    Else it takes what is ``asked`` for by the job that counts the rows, where that is surely not too much.
+    Parameters
+    ----------
+    source
+        The inputs.
+    few
+        Whether the rows are surely few; then the driver collects all of them.
+    request
+        The columns of many rows that the driver collects by the job that counts them, if they are surely not too large.
 
     Raises
     ------
@@ -212,106 +226,114 @@ def prepare(source: BatchSource, *, few: bool = False, asked: Wanted = NOTHING) 
 
     """
     stream, files = source.stream, source.files
-    rows = classified(source, few=few)
-    with source.blamed():
+    rows = classified_rows(source, few=few)
+    with source.naming_unreadable_files():
         if few and can_be_collected(rows.schema):
             return collected_batch(source.session, stream, rows.toArrow(), files)
         # Parsing text twice costs more than caching the rows; Parquet is read again faster than it is cached.
-        cached = stream.format not in COLUMNAR and bool(files)
-        written = bool(asked.stored) and writes_in_driver(stream, files, source.waiting)
-        persisted = cached and (asked.again or not written)
+        worth_caching = stream.format not in COLUMNAR and bool(files)
+        by_driver = bool(request.table_columns) and writes_in_driver(stream, files, source.waiting)
+        persisted = worth_caching and (request.read_again or not by_driver)
         if persisted:
             rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
-        told = collected(rows, stream, files, source.waiting, asked) if written or not persisted else None
-        counts = None if told is None else counted_in_driver(told.counted)
-        by_spark = told is None or told.live is None or (counts is not None and (counts.rejected or counts.deferred))
-        if cached and not persisted and by_spark:  # counted again: that fills the cache before the files are compared
+        collected = collect_rows(rows, stream, files, source.waiting, request) if by_driver or not persisted else None
+        counts = None if collected is None else _counted_in_driver(collected.counted)
+        by_spark = (
+            collected is None or collected.table_rows is None or (counts is not None and (counts.rejected or counts.deferred))
+        )
+        if worth_caching and not persisted and by_spark:  # counted again: that fills the cache before the files are compared
             rows, persisted, counts = rows.persist(StorageLevel.MEMORY_AND_DISK), True, None
-        counts = counted_by_spark(rows) if counts is None else counts
-    _refuse(stream, unchanged(stream.landing, files))
+        counts = _counted_by_spark(rows) if counts is None else counts
+    _raise_problems(stream, changed_file_problems(stream.landing, files))
     if stream.format in SELF_NAMING_FORMATS and counts.rejected:
-        strange = rows.where("_fate = 'unknown_columns'")
-        found = strange.groupBy("_file").agg(F.first("_message").alias("message")).collect()
-        _refuse(stream, [_strange(stream, file, message) for file, message in found])
-    if told is None:
+        with_unknown_columns = rows.where("_fate = 'unknown_columns'")
+        found = with_unknown_columns.groupBy("_file").agg(F.first("_message").alias("message")).collect()
+        _raise_problems(stream, [_unknown_columns_problem(stream, file, message) for file, message in found])
+    if collected is None:
         return Batch(rows, counts, persisted)
-    return Batch(rows, counts, persisted, kept=told.some, stored=told.live)
+    return Batch(rows, counts, persisted, driver_columns=collected.columns, table_rows=collected.table_rows)
 
 
-def classified(source: BatchSource, *, few: bool = False, most: int | None = None) -> DataFrame:
-    """Return the rows of a batch, classified, before any of them is read; parameters and errors as of :func:`prepare`.
+def classified_rows(source: BatchSource, *, few: bool = False, most_rows: int | None = None) -> DataFrame:
+    """Return the rows of a batch, classified, before any of them is read; parameters and errors as of :func:`prepare_batch`.
 
-    ``most`` is the greatest number of rows that are read from files; None: all are.
+    At most ``most_rows`` rows are read from files; None: all rows.
     """
     source.require_readable()
-    with source.blamed():
-        if few and source.files and source.judge is None:
-            return _classified_as_before(source)
-        rows = _classified(source, most)
-        return rows if source.judge is None else source.judge(rows)
+    with source.naming_unreadable_files():
+        if few and source.files and source.change_fates is None:
+            return _classified_by_cached_plan(source)
+        rows = _classified(source, most_rows)
+        return rows if source.change_fates is None else source.change_fates(rows)
 
 
-def collected_batch(session: SparkSession, stream: Stream, known: pa.Table, files: Sequence[LandingFile]) -> Batch:
+def collected_batch(session: SparkSession, stream: Stream, driver_rows: pa.Table, files: Sequence[LandingFile]) -> Batch:
     """Return the batch of few rows, which a job has read from the files, classified and handed to the driver.
 
     Raises
     ------
     UnreadableFilesError
-        With every file that changed meanwhile, or has columns that nobody knows.
+        With every file that changed meanwhile, or has undeclared columns.
 
     """
-    _refuse(stream, unchanged(stream.landing, files))
+    _raise_problems(stream, changed_file_problems(stream.landing, files))
     if stream.format in SELF_NAMING_FORMATS:
-        strange = known.filter(pc.equal(known["_fate"], "unknown_columns"))
-        messages = dict(zip(strange["_file"].to_pylist(), strange["_message"].to_pylist(), strict=True))
-        _refuse(stream, [_strange(stream, file, message) for file, message in messages.items()])
-    return Batch(None, counted_in_driver(known), known=known, opened=lambda: session)
+        with_unknown_columns = driver_rows.filter(pc.equal(driver_rows["_fate"], "unknown_columns"))
+        messages = dict(zip(with_unknown_columns["_file"].to_pylist(), with_unknown_columns["_message"].to_pylist(), strict=True))
+        _raise_problems(stream, [_unknown_columns_problem(stream, file, message) for file, message in messages.items()])
+    return Batch(None, _counted_in_driver(driver_rows), driver_rows=driver_rows, open_session=lambda: session)
 
 
-def _strange(stream: Stream, file: str, message: str) -> FileProblem:
+def _unknown_columns_problem(stream: Stream, file: str, message: str) -> FileProblem:
     return FileProblem(relative_path(file, stream.landing), "unknown_columns", message)
 
 
-def empty_batch(opened: Callable[[], SparkSession], columns: Sequence[Column | ColumnRecord]) -> Batch:
+def empty_batch(open_session: Callable[[], SparkSession], columns: Sequence[Column | ColumnRecord]) -> Batch:
     """Return a batch without rows for a table with these columns; a step with it may still remove rows.
 
-    It is in the driver, except if Arrow does not have the type of a column.
+    It is in the driver, unless Arrow lacks the type of a column.
     """
     fields = [*StructType.fromJson(rows_schema(columns)).fields, StructField("_fate", StringType())]
     schema = StructType(fields)
     if can_be_collected(schema):
         none = to_arrow_schema(schema, timezone="UTC").empty_table()
-        return Batch(None, BatchCounts(), known=none, opened=opened)
+        return Batch(None, BatchCounts(), driver_rows=none, open_session=open_session)
     nulls = [f"CAST(NULL AS {field.dataType.simpleString()}) AS {quoted(field.name)}" for field in fields]
-    return Batch(opened().range(0).selectExpr(*nulls), BatchCounts())
+    return Batch(open_session().range(0).selectExpr(*nulls), BatchCounts())
 
 
-def placed_batch(rows: DataFrame | pa.Table, opened: Callable[[], SparkSession], *, persisted: bool = False) -> Batch:
-    """Return the batch of rows that are placed: with ``_fate``, live or dead, and their cells.
+def placed_batch(rows: DataFrame | pa.Table, open_session: Callable[[], SparkSession], *, persisted: bool = False) -> Batch:
+    """Return the batch of rows that have ``_fate``, live or dead, and their cells.
 
     Parameters
     ----------
     rows
         The rows.
-    opened
-        Gives the session of frames that are made of rows in the driver.
+    open_session
+        Returns the session for data frames that are made from rows in the driver.
     persisted
         Whether a frame is cached.
 
     """
-    counts = placed_counts(rows)
+    by = ["_fate", *CELL]
     if isinstance(rows, pa.Table):
-        return Batch(None, counts, known=rows, opened=opened)
-    return Batch(rows, counts, persisted)
+        table = rows.select(by).group_by(by).aggregate([([], "count_all")]).select([*by, "count_all"])
+        counts = _placed_counts(zip(*(column.to_pylist() for column in table.columns), strict=True))
+        return Batch(None, counts, driver_rows=rows, open_session=open_session)
+    return Batch(rows, _placed_counts(rows.groupBy(*by).count().collect()), persisted)
 
 
-def _refuse(stream: Stream, problems: Sequence[FileProblem]) -> None:
+def _placed_counts(summary: Iterable[Sequence[Any]]) -> BatchCounts:
+    return summed_counts((fate, False, cell, block, None, count, 0, 0) for fate, cell, block, count in summary)
+
+
+def _raise_problems(stream: Stream, problems: Sequence[FileProblem]) -> None:
     if problems:
         raise UnreadableFilesError(stream.name, problems)
 
 
-def _classified_as_before(source: BatchSource) -> DataFrame:
-    """Return the same as :func:`_classified`, by a cached plan if a stream was read in the same way before."""
+def _classified_by_cached_plan(source: BatchSource) -> DataFrame:
+    """Return the rows of :func:`_classified`, by a cached plan if a stream was read in the same way before."""
     session, stream, layout, taken = source.session, source.stream, source.layout, source.taken
     move = replace(source.move, carried=True)
     records = read_records(session, stream, source.groups)
@@ -322,13 +344,13 @@ def _classified_as_before(source: BatchSource) -> DataFrame:
         return rows.selectExpr(*[quoted(name) for name in rows.columns if name != "_zero"], f"{move.values} AS _zero")
 
     def made(sources: Sequence[DataFrame]) -> DataFrame:
-        parts = [typed(rows, stream, shape) for rows, shape in zip(sources, shapes, strict=False)]
-        read = _untaken(whole(session, stream, parts))
+        parts = [typed_rows(rows, stream, shape) for rows, shape in zip(sources, shapes, strict=False)]
+        read = _without_deferred_rows(declared_rows(session, stream, parts))
         return classify(read if taken is None else read.unionByName(sources[-1]), stream, layout, move)
 
     sources = [with_values(each.rows) for each in records]
     if taken is not None:
-        sources.append(with_values(_as_read(taken, stream)))
+        sources.append(with_values(_deferred_as_read(taken, stream)))
     return prepared(key, sources, made) if records else classify(sources[-1], stream, layout, move)
 
 
@@ -337,22 +359,22 @@ def reading_rules(stream: Stream) -> Stream:
     return replace(stream, name="", move_to=None, landing=stream.landing if stream.partitions else Path("/"))
 
 
-def _classified(source: BatchSource, most: int | None) -> DataFrame:
+def _classified(source: BatchSource, most_rows: int | None) -> DataFrame:
     stream, taken = source.stream, source.taken
     read = read_files(source.session, stream, source.groups)
-    rows = _untaken(read if most is None else read.limit(most))
-    rows = rows if taken is None else rows.unionByName(_as_read(taken, stream))
+    rows = _without_deferred_rows(read if most_rows is None else read.limit(most_rows))
+    rows = rows if taken is None else rows.unionByName(_deferred_as_read(taken, stream))
     return classify(rows, stream, source.layout, source.move)
 
 
-def _untaken(rows: DataFrame) -> DataFrame:
+def _without_deferred_rows(rows: DataFrame) -> DataFrame:
     return rows.selectExpr(
         "*", "false AS _taken", "CAST(NULL AS string) AS _taken_file", "CAST(NULL AS bigint) AS _taken_record"
     )
 
 
-def _as_read(taken: DataFrame, stream: Stream) -> DataFrame:
-    """Rows of the deferred table, with the columns of rows that are read."""
+def _deferred_as_read(taken: DataFrame, stream: Stream) -> DataFrame:
+    """Return rows of the deferred table with the columns of rows that are read from files."""
     return taken.selectExpr(
         *[quoted(column.name) for column in stream.columns],
         *[f"CAST({'0' if name == '_zero' else 'NULL'} AS {kind}) AS {name}" for name, kind in SOURCE_COLUMNS.items()],
@@ -360,3 +382,33 @@ def _as_read(taken: DataFrame, stream: Stream) -> DataFrame:
         "_file AS _taken_file",
         "_record AS _taken_record",
     )
+
+
+def _counted_by_spark(rows: DataFrame) -> BatchCounts:
+    """Return the counts of classified rows, by one Spark job."""
+    summary = (
+        rows.selectExpr(
+            "_fate", "_taken", "sub_index", "exp_block", "_late", "_over",
+            "CASE WHEN _fate = 'deferred' THEN _arrival_slot END AS slot",
+        )
+        .groupBy("_fate", "_taken", "sub_index", "exp_block", "slot")
+        .agg(F.expr("count(*)"), F.expr("count_if(_late)"), F.expr("count_if(_over)"))
+        .collect()
+    )  # fmt: skip
+    return summed_counts(summary)
+
+
+def _counted_in_driver(rows: pa.Table) -> BatchCounts:
+    """Return the counts of classified rows in the driver."""
+    deferred = pc.equal(rows["_fate"], "deferred")
+    by = rows.select(["_fate", "_taken", "sub_index", "exp_block"]).append_column(
+        "slot", pc.if_else(deferred, rows["_arrival_slot"], None)
+    )
+    flags = {name: pc.fill_null(rows[name], False).cast(pa.int64()) for name in ("_late", "_over")}  # noqa: FBT003 - a value
+    counted = (
+        pa.table({**dict(zip(by.column_names, by.columns, strict=True)), **flags})
+        .group_by(by.column_names)
+        .aggregate([([], "count_all"), ("_late", "sum"), ("_over", "sum")])
+        .select([*by.column_names, "count_all", "_late_sum", "_over_sum"])
+    )
+    return summed_counts(zip(*(column.to_pylist() for column in counted.columns), strict=True))

@@ -20,8 +20,8 @@ from warehouse.catalog.model import COLUMNAR
 from warehouse.errors import FileProblem
 from warehouse.ingest.dialect import is_multiline, text_encoding
 from warehouse.ingest.landing import open_regular
-from warehouse.ingest.multiline import look
-from warehouse.ingest.whole_json import is_whole, whole_problem
+from warehouse.ingest.multiline import check_multiline
+from warehouse.ingest.whole_json import is_read_whole, whole_file_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -31,44 +31,46 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Stream
     from warehouse.ingest.files import LandingFile
 
-__all__ = ["HARMLESS", "beyond_bounds", "expands_too_much"]
+__all__ = ["HARMLESS", "bounds_problems", "expands_too_much"]
 
 _CHUNK = 1 << 20
 HARMLESS = 64 << 20
 """Bytes that any file may expand to."""
 _HARMLESS_ROWS = 1_000_000
-_GZIP = 31
+_GZIP_WINDOW_BITS = 31
 """zlib's window bits for a stream with gzip's header."""
-_KNOWN = 50_000
+_CACHED_FILES = 50_000
 
 
-def beyond_bounds(stream: Stream, files: Sequence[LandingFile]) -> list[FileProblem]:
+def bounds_problems(stream: Stream, files: Sequence[LandingFile]) -> list[FileProblem]:
     """Return a problem for each CSV or JSON file that exceeds a bound of its stream; :mod:`.columnar` checks other formats."""
     if stream.format in COLUMNAR:
         return []
-    wholes = {file.path: whole_problem(stream, file) for file in files if is_whole(stream, file)}
-    broken = [FileProblem(path, *problem) for path, problem in wholes.items() if problem]
+    whole_files = {file.path: whole_file_problem(stream, file) for file in files if is_read_whole(stream, file)}
+    broken = [FileProblem(path, *problem) for path, problem in whole_files.items() if problem]
     suspects = [
-        file for file in files if file.size and file.path not in wholes and not _surely_within(file, stream.max_record)
+        file for file in files if file.size and file.path not in whole_files and not _is_surely_within(file, stream.max_record)
     ]
     if suspects:
-        broken += _beyond(stream, suspects)
+        broken += _line_problems(stream, suspects)
     if stream.format == "csv" and is_multiline(stream.options):
-        sound = {file.path for file in files} - {problem.path for problem in broken}
-        found = ((file.path, look(stream, file).problem) for file in files if file.size and file.path in sound)
+        within_bounds = {file.path for file in files} - {problem.path for problem in broken}
+        found = ((file.path, check_multiline(stream, file).problem) for file in files if file.size and file.path in within_bounds)
         broken += [FileProblem(path, *problem) for path, problem in found if problem]
     return broken
 
 
-def _beyond(stream: Stream, suspects: Sequence[LandingFile]) -> list[FileProblem]:
+def _line_problems(stream: Stream, suspects: Sequence[LandingFile]) -> list[FileProblem]:
     encoding = text_encoding(dict(stream.options)) if stream.format == "csv" else "utf-8"
 
-    def bound(file: LandingFile) -> tuple[str, str] | None:
-        wide = encoding if is_wide(encoding) else None
-        return _found(stream.landing / file.path, file.size, file.mtime_ns, stream.max_record, stream.max_expansion, wide)
+    def problem_of(file: LandingFile) -> tuple[str, str] | None:
+        utf_16 = encoding if is_wide(encoding) else None
+        return _bounds_problem(
+            stream.landing / file.path, file.size, file.mtime_ns, stream.max_record, stream.max_expansion, utf_16
+        )
 
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:  # zlib lets other threads work
-        found = list(pool.map(bound, suspects))
+        found = list(pool.map(problem_of, suspects))
     return [FileProblem(file.path, *problem) for file, problem in zip(suspects, found, strict=True) if problem]
 
 
@@ -83,59 +85,62 @@ def expands_too_much(size: int, content: int, rows: int, most: int) -> str | Non
     return None
 
 
-def _surely_within(file: LandingFile, longest: int) -> bool:
+def _is_surely_within(file: LandingFile, longest: int) -> bool:
     return file.size * expansion_bound(file.path) <= min(longest, HARMLESS)
 
 
-@lru_cache(maxsize=_KNOWN)
-def _found(
-    path: Path, size: int, mtime_ns: int, longest: int, most: int, wide: str | None  # noqa: ARG001 - the file's identity
+@lru_cache(maxsize=_CACHED_FILES)
+def _bounds_problem(
+    path: Path, size: int, mtime_ns: int, longest: int, most: int, utf_16: str | None  # noqa: ARG001 - the file's identity
 ) -> tuple[str, str] | None:
-    """Check a file once; a first run reads it before it plans. ``wide`` is an encoding with two bytes for a character."""
-    lines, total = _Lines(longest // 2 if wide else longest), 0
-    narrowed = _narrowing(wide) if wide else None
+    """Return why a file with lines that may be too long is not read; a file that is the same is checked once.
+
+    ``utf_16`` is an encoding with two bytes for a character.
+    """
+    lines, total = _Lines(longest // 2 if utf_16 else longest), 0
+    to_single_bytes = _one_byte_decoder(utf_16) if utf_16 else None
     try:
         for chunk in _chunks(path):
             total += len(chunk)
             if is_compressed(path.name) and (problem := expands_too_much(size, total, 0, most)):
                 return "expands_too_much", problem
-            if number := lines.too_long(narrowed(chunk) if narrowed else chunk):
+            if number := lines.too_long(to_single_bytes(chunk) if to_single_bytes else chunk):
                 return "record_too_long", _too_long(number, longest)
     except (OSError, EOFError, zlib.error):
         return None  # the reader of the file reports the fault
     return None
 
 
-def _narrowing(encoding: str) -> Callable[[bytes], bytes]:
-    """Return a function that makes one byte from each character; in UTF-16 Spark ends lines only at line feeds."""
+def _one_byte_decoder(encoding: str) -> Callable[[bytes], bytes]:
+    """Return a function that encodes each character as one byte; in UTF-16 Spark ends lines only at line feeds."""
     decode = codecs.getincrementaldecoder(encoding)("replace").decode
     return lambda chunk: decode(chunk).replace("\r", " ").encode("latin-1", "replace")
 
 
 class _Lines:
-    """The lines of a file, seen in pieces: how long the one under way is so far, and its number."""
+    """The lines of a file that is read in pieces: the length of the current line so far, and its number."""
 
     def __init__(self, longest: int) -> None:
         self._longest = longest
-        self._begun = 0
+        self._length_so_far = 0
         self._number = 1
 
     def too_long(self, chunk: bytes) -> int | None:
-        """Return the number of a line that is too long, if the next piece shows one; a line ends with either sign."""
+        """Return the number of the first line that is too long, if the next piece shows one; either line break ends a line."""
         text = chunk.replace(b"\r", b"\n") if b"\r" in chunk else chunk
-        place = 0
-        while (window := place + self._longest - self._begun + 1) <= len(text):
-            end = text.rfind(b"\n", place, window)
+        position = 0
+        while (window := position + self._longest - self._length_so_far + 1) <= len(text):
+            end = text.rfind(b"\n", position, window)
             if end < 0:
-                return self._number + _ends(chunk[:place])
-            place, self._begun = end + 1, 0
-        last = text.rfind(b"\n", place)
-        self._begun = len(text) - 1 - last if last >= 0 else self._begun + len(text) - place
-        self._number += _ends(chunk)
+                return self._number + _line_end_count(chunk[:position])
+            position, self._length_so_far = end + 1, 0
+        last = text.rfind(b"\n", position)
+        self._length_so_far = len(text) - 1 - last if last >= 0 else self._length_so_far + len(text) - position
+        self._number += _line_end_count(chunk)
         return None
 
 
-def _ends(chunk: bytes) -> int:
+def _line_end_count(chunk: bytes) -> int:
     return chunk.count(b"\n") or chunk.count(b"\r")
 
 
@@ -156,7 +161,7 @@ def _inflated(stream: Any) -> Iterator[bytes]:  # noqa: ANN401 - a binary stream
     """Yield the contents of a gzip stream of any number of members, in pieces of bounded size."""
     rest = b""
     while rest or (rest := stream.read(_CHUNK)):
-        member = zlib.decompressobj(_GZIP)
+        member = zlib.decompressobj(_GZIP_WINDOW_BITS)
         while not member.eof:
             piece = member.decompress(rest, _CHUNK)
             rest = member.unconsumed_tail or (b"" if member.eof else stream.read(_CHUNK))

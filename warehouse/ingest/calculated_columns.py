@@ -1,4 +1,4 @@
-"""Columns with an ``expr``: calculated from the fields of a record, before its times."""
+"""Calculates columns with an ``expr`` from the fields of a record, before its times."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.ingest.columns import inputs_of
-from warehouse.ingest.try_eval import guarded
+from warehouse.ingest.try_eval import try_eval
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["calculations", "result_type", "with_calculated"]
 
 _CARRIED = "_carried_\u2028"
-"""The columns that an expression does not see; no name of a column has this character."""
+"""The column that carries the columns that an expression must not see; no column name of the user has this character."""
 
 
 def with_calculated(rows: DataFrame, stream: Stream, carried: Sequence[str]) -> DataFrame:
@@ -53,14 +53,14 @@ def with_calculated(rows: DataFrame, stream: Stream, carried: Sequence[str]) -> 
 def calculations(rows: DataFrame, stream: Stream) -> DataFrame:
     """Return the rows with the struct ``v`` of each expression's value, ``_tried_0`` and so on; null where it fails."""
     session = rows.sparkSession
-    seen = [F.col(quoted(given.label)).alias(given.source) for given in inputs_of(stream) if given.seen]
+    seen = [F.col(quoted(input_.label)).alias(input_.source) for input_ in inputs_of(stream) if input_.in_expressions]
     scope = rows.select(F.struct(*[F.col(quoted(name)) for name in rows.columns]).alias(_CARRIED), *seen)
-    tried = [guarded(session, column.expr or "").alias(f"_tried_{number}") for number, column in _calculated(stream)]
+    tried = [try_eval(session, column.expr or "").alias(f"_tried_{number}") for number, column in _calculated(stream)]
     return scope.select(f"{quoted(_CARRIED)}.*", *tried)
 
 
 def result_type(rows: DataFrame, number: int) -> str:
-    """Return the type that the expression of a number gives."""
+    """Return the type of the expression with a number."""
     kind = rows.schema[f"_tried_{number}"].dataType.simpleString()
     return kind.removeprefix("struct<v:").removesuffix(">")
 

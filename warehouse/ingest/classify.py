@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.ingest.reading import SOURCE_COLUMNS
-from warehouse.ingest.try_eval import guarded
+from warehouse.ingest.try_eval import try_eval
 from warehouse.layout import exp_block_sql, slot_sql, sub_index_sql
 from warehouse.time import FIRST_INSTANT, NEVER, at_slot
 
@@ -39,8 +39,8 @@ _TAKEN = ("_taken", "_taken_file", "_taken_record")
 class WindowMove:
     """Where an update moves a table's window: from slot ``k0`` to ``k``; instants and durations in microseconds.
 
-    ``first`` builds have nothing late; ``clock`` is the wall-clock instant of the plan; ``carried`` says that the rows have the
-    values that change from one update to the next.
+    ``first``: it is the first build, in which no row is late. ``clock`` is the wall-clock instant of the plan. ``carried``: the
+    rows have a column with the values that change from one update to the next.
     """
 
     k0: int
@@ -67,7 +67,7 @@ class WindowMove:
         return at_slot(self.k, self.anchor, self.interval)
 
     def value(self, name: Literal["k", "k0", "time", "clock"]) -> str:
-        """Return Spark SQL for one of this move's values, the same text of code at every update."""
+        """Return Spark SQL for one of this move's values, whose generated code is the same at every update."""
         position = ("k", "k0", "time", "clock").index(name) + 1
         return f"element_at(_zero, {position})" if self.carried else f"element_at({self.values}, {position} + _zero)"
 
@@ -82,7 +82,7 @@ def classify(rows: DataFrame, stream: Stream, layout: Layout, move: WindowMove) 
     """
     kept = [quoted(column.name) for column in stream.columns] + list(SOURCE_COLUMNS) + list(_TAKEN)
     if stream.changes is not None:
-        rows = rows.select("*", guarded(rows.sparkSession, stream.changes.op).alias("_change"))
+        rows = rows.select("*", try_eval(rows.sparkSession, stream.changes.op).alias("_change"))
         rows = rows.selectExpr(*kept, "_change IS NULL AS _op_failed", "CAST(_change.v AS string) AS _op")
         kept += ["_op_failed", "_op"]
     timed = _with_times(rows, stream, kept)
@@ -93,10 +93,10 @@ def classify(rows: DataFrame, stream: Stream, layout: Layout, move: WindowMove) 
 def _with_times(rows: DataFrame, stream: Stream, kept: list[str]) -> DataFrame:
     own_ts = any(column.name.lower() == "ts" for column in stream.columns)
     session = rows.sparkSession
-    arrived = rows.select("*", guarded(session, stream.arrival).alias("_arrival"))
+    arrived = rows.select("*", try_eval(session, stream.arrival).alias("_arrival"))
     scope = arrived.selectExpr(*kept, "_arrival", "_arrival.v AS _ts", *([] if own_ts else ["_arrival.v AS ts"]))
     expires = f"timestamp_micros({NEVER})" if stream.expires is None else stream.expires
-    expiring = scope.select("*", guarded(session, expires).alias("_expiry"))
+    expiring = scope.select("*", try_eval(session, expires).alias("_expiry"))
     exp = "_expiry.v"
     if stream.null_expiry == "never":
         exp = f"CASE WHEN _expiry IS NOT NULL THEN coalesce(_expiry.v, timestamp_micros({NEVER})) END"
@@ -188,7 +188,7 @@ def _placed(rows: DataFrame, stream: Stream, layout: Layout, move: WindowMove, k
 
 
 def _cut(text: str) -> str:
-    """Return text of at most 64 KiB: of a character cut in two, one sign of three bytes takes the place."""
+    """Return text of at most 64 KiB: a replacement character of three bytes takes the place of a character that is cut."""
     start = f"substring(CAST(make_valid_utf8({text}) AS binary), 1, {_MAX_RAW_BYTES - 2})"
     return f"make_valid_utf8(CAST({start} AS string))"
 

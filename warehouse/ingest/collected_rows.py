@@ -1,8 +1,8 @@
-"""What the Spark job that reads and classifies many rows of a stream hands to the driver: counts, and columns of the rows.
+"""Collects rows in the driver by the Spark job that reads and classifies many rows of a stream: the counts, and columns.
 
 If the rows are surely not too many, these are all columns of the table: the driver writes the rows, and no job reads them again.
-How many rows there are at most is known before the job: from the footers of Parquet, and from the line ends of plain text. How
-wide they are shows in the job: a row that is too wide comes without its texts, then Spark writes the rows of the batch.
+An upper bound of the rows is known before the job: from the footers of Parquet, and from the line ends of plain text. Their width
+is only known in the job: a row that is too wide comes without its texts, and then Spark writes the rows of the batch.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.catalog.model import COLUMNAR
 from warehouse.ingest.landing import open_regular
 from warehouse.ingest.unreadable_files import SPARK_FAILURES
-from warehouse.ingest.whole_json import is_whole
+from warehouse.ingest.whole_json import is_read_whole
 from warehouse.layout.columns import CELL
 from warehouse.limits import limits
 from warehouse.storage.arrow_types import can_be_collected, with_names
@@ -46,66 +46,68 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Stream
     from warehouse.ingest.files import LandingFile
 
-__all__ = ["NOTHING", "Collected", "Wanted", "collected", "writes_in_driver"]
+__all__ = ["NO_REQUEST", "CollectRequest", "CollectedRows", "collect_rows", "writes_in_driver"]
 
-_COUNTED = (*CELL, "_fate", "_taken", "_arrival_slot", "_late", "_over")
-"""What is counted of rows."""
+_COUNTED_COLUMNS = (*CELL, "_fate", "_taken", "_arrival_slot", "_late", "_over")
+"""The columns by which rows are counted."""
 _WIDE = "_wide"
 _TEXT_BYTES = 256
-"""Bytes of a text, on average, that are expected where only some columns are asked for."""
+"""Bytes that a text has on average, by assumption, if only some columns are requested."""
 _WIDTHS: dict[type[DataType], int] = {BooleanType: 1, ByteType: 1, ShortType: 2, IntegerType: 4, DecimalType: 16}
 """Bytes of values in memory; other values have 8 bytes, and texts their own bytes in addition."""
 _CHUNK = 1 << 20
-_KNOWN = 50_000
+_CACHED_FILES = 50_000
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What is asked of a batch in addition to its counts.
+class CollectRequest:
+    """What the driver needs of a batch in addition to its counts.
 
     Parameters
     ----------
-    some
-        Columns that others need of all rows, if they are surely not too many or too wide.
-    stored
+    columns
+        Columns that other steps need of all rows, if these are surely not too many or too wide.
+    table_columns
         All columns of the table, for a step that the driver may execute; empty for others.
-    again
+    read_again
         Whether other steps read the rows of the batch, too.
 
     """
 
-    some: Sequence[str] = ()
-    stored: Sequence[str] = ()
-    again: bool = True
+    columns: Sequence[str] = ()
+    table_columns: Sequence[str] = ()
+    read_again: bool = True
 
 
-NOTHING = Wanted()
+NO_REQUEST = CollectRequest()
 
 
-class Collected(NamedTuple):
-    """Rows in the driver: what is counted of them; the columns that are asked for, if no row is too wide."""
+class CollectedRows(NamedTuple):
+    """Rows in the driver: the counted columns and, if no row is too wide, the requested columns and the rows of the table."""
 
     counted: pa.Table
-    some: pa.Table | None
-    live: pa.Table | None
+    columns: pa.Table | None
+    table_rows: pa.Table | None
 
 
 class _Extent(NamedTuple):
-    """Upper bound of the rows of files, and about how many bytes their values have."""
+    """Upper bound of the rows in files, and about how many bytes their values have."""
 
     rows: int
     values: int
 
 
 def writes_in_driver(stream: Stream, files: Sequence[LandingFile], waiting: int) -> bool:
-    """Whether the driver is expected to write the rows of landing files that Spark classifies, with some that wait."""
-    size = _size_of(stream, files)
+    """Whether the driver is expected to write the rows of landing files and ``waiting`` deferred rows, which Spark classifies."""
+    extent = _extent_of(stream, files)
     kinds = [DataType.fromDDL(column.type) for column in stream.columns]
-    return size is not None and not any(map(_is_nested, kinds)) and _fits(kinds, size, waiting)
+    return extent is not None and not any(map(_is_nested, kinds)) and _fits(kinds, extent, waiting)
 
 
-def collected(rows: DataFrame, stream: Stream, files: Sequence[LandingFile], waiting: int, asked: Wanted) -> Collected | None:
-    """Run the job that classifies a batch and return what it hands to the driver; None: Spark is to count the rows.
+def collect_rows(
+    rows: DataFrame, stream: Stream, files: Sequence[LandingFile], waiting: int, request: CollectRequest
+) -> CollectedRows | None:
+    """Run the job that classifies a batch, and return the rows that it hands to the driver; None if Spark has to count the rows.
 
     Parameters
     ----------
@@ -114,64 +116,65 @@ def collected(rows: DataFrame, stream: Stream, files: Sequence[LandingFile], wai
     stream, files
         The stream and the landing files that the rows come from.
     waiting
-        How many deferred rows may be among them.
-    asked
-        What is asked for.
+        The number of deferred rows that may be among them.
+    request
+        The columns that are needed.
 
     """
-    size = _size_of(stream, files)
-    names = [*asked.stored, *asked.some]
-    if size is None or not names:
+    extent = _extent_of(stream, files)
+    requested = [*request.table_columns, *request.columns]
+    if extent is None or not requested:
         return None
     kinds = {field.name.lower(): field.dataType for field in rows.schema}
-    stored = bool(asked.stored) and not any(_is_nested(kinds[name.lower()]) for name in asked.stored)
-    stored = stored and _fits([kinds[name.lower()] for name in asked.stored], size, waiting)
-    own = {name.lower(): name for name in rows.columns}
-    columns = list(dict.fromkeys(own[name.lower()] for name in ([*names, "_ts"] if stored else [*asked.some, "_ts"])))
-    texts = [name for name in columns if isinstance(kinds[name.lower()], StringType | BinaryType)]
-    most = size.rows + waiting
-    if stored:
-        widest = 2 * limits().written_bytes // max(1, most) - _width([kinds[name.lower()] for name in columns])
-    elif asked.some and most * max(1, len(texts)) <= limits().array_points:
+    table_kinds = [kinds[name.lower()] for name in request.table_columns]
+    by_driver = bool(table_kinds) and not any(map(_is_nested, table_kinds)) and _fits(table_kinds, extent, waiting)
+    stored_names = {name.lower(): name for name in rows.columns}
+    names = list(dict.fromkeys(stored_names[name.lower()] for name in (*(requested if by_driver else request.columns), "_ts")))
+    texts = [name for name in names if isinstance(kinds[name.lower()], StringType | BinaryType)]
+    most_rows = extent.rows + waiting
+    if by_driver:
+        widest = 2 * limits().written_bytes // max(1, most_rows) - _width([kinds[name.lower()] for name in names])
+    elif request.columns and most_rows * max(1, len(texts)) <= limits().array_points:
         widest = _TEXT_BYTES * len(texts)
     else:
         return None
-    handed = _handed(rows, columns, texts, widest)
-    if not can_be_collected(handed.schema):
+    for_driver = _rows_for_driver(rows, names, texts, widest)
+    if not can_be_collected(for_driver.schema):
         return None
     try:
-        found = handed.toArrow()
+        found = for_driver.toArrow()
     except (*SPARK_FAILURES, pa.ArrowException) as error:  # damage ends the next job, too, and is reported then
         leave_to_spark(error)
         return None
-    whole = not pc.any(found[_WIDE]).as_py()
-    some = with_names(found, [*asked.some, "_ts", "_fate"]) if asked.some and whole else None
-    return Collected(found, some, _live(found, asked.stored) if stored and whole else None)
+    if pc.any(found[_WIDE]).as_py():
+        return CollectedRows(found, None, None)
+    columns = with_names(found, [*request.columns, "_ts", "_fate"]) if request.columns else None
+    return CollectedRows(found, columns, _live_rows(found, request.table_columns) if by_driver else None)
 
 
-def _handed(rows: DataFrame, columns: Sequence[str], texts: Sequence[str], widest: int) -> DataFrame:
-    """The rows that the job hands to the driver: without texts where these have more bytes than ``widest``."""
+def _rows_for_driver(rows: DataFrame, columns: Sequence[str], texts: Sequence[str], widest: int) -> DataFrame:
+    """Return the rows for the driver; a row whose texts have more than ``widest`` bytes comes without them."""
     length = " + ".join(f"coalesce(octet_length({quoted(name)}), 0)" for name in texts) or "0"
-    own = [name for name in _COUNTED if name not in columns]
-    measured = rows.selectExpr(*map(quoted, columns), *own, f"{length} > {widest}L AS {_WIDE}")
+    counted = [name for name in _COUNTED_COLUMNS if name not in columns]
+    measured = rows.selectExpr(*map(quoted, columns), *counted, f"{length} > {widest}L AS {_WIDE}")
     values = {name: f"CASE WHEN NOT {_WIDE} THEN {quoted(name)} END AS {quoted(name)}" for name in texts}
-    return measured.selectExpr(*[values.get(name, quoted(name)) for name in columns], *own, _WIDE)
+    return measured.selectExpr(*[values.get(name, quoted(name)) for name in columns], *counted, _WIDE)
 
 
-def _live(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
+def _live_rows(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
     live = pc.equal(rows["_fate"], "live")
     chosen = with_names(rows, columns)
     return chosen if pc.all(live).as_py() else chosen.filter(live)
 
 
-def _fits(kinds: Sequence[DataType], size: _Extent, waiting: int) -> bool:
-    rows = size.rows + waiting
-    return limits().writes_in_driver(rows, rows * _width(kinds) + size.values)
+def _fits(kinds: Sequence[DataType], extent: _Extent, waiting: int) -> bool:
+    rows = extent.rows + waiting
+    return limits().writes_in_driver(rows, rows * _width(kinds) + extent.values)
 
 
 def _width(kinds: Sequence[DataType]) -> int:
-    """Bytes of a row without its texts, with what is counted of it."""
-    longs = 10  # four columns of the system, the cell and what else is counted of a row
+    """Return the bytes of a row without its texts, with the columns that are counted."""
+    longs = 10  # four system columns, the cell, and the other counted columns
     return sum(_WIDTHS.get(type(kind), 8) for kind in kinds) + 8 * longs
 
 
@@ -179,17 +182,17 @@ def _is_nested(kind: DataType) -> bool:
     return isinstance(kind, ArrayType | StructType)
 
 
-def _size_of(stream: Stream, files: Sequence[LandingFile]) -> _Extent | None:
-    """How much landing files hold; None if it is not known."""
+def _extent_of(stream: Stream, files: Sequence[LandingFile]) -> _Extent | None:
+    """Return how much landing files hold; None if it is not known."""
     try:
         if stream.format == "parquet":
-            return _of_footers(stream, files)
-        return None if stream.format in COLUMNAR else _of_lines(stream, files)
-    except (pa.ArrowException, OSError):  # who reads the rows reports what is wrong with them
+            return _extent_of_footers(stream, files)
+        return None if stream.format in COLUMNAR else _extent_of_lines(stream, files)
+    except (pa.ArrowException, OSError):  # the reader of the rows reports the fault
         return None
 
 
-def _of_footers(stream: Stream, files: Sequence[LandingFile]) -> _Extent:
+def _extent_of_footers(stream: Stream, files: Sequence[LandingFile]) -> _Extent:
     import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import, and those who load text need it later
 
     footers = [pq.read_metadata(stream.landing / file.path) for file in files if file.size]
@@ -197,16 +200,16 @@ def _of_footers(stream: Stream, files: Sequence[LandingFile]) -> _Extent:
     return _Extent(sum(footer.num_rows for footer in footers), values)
 
 
-def _of_lines(stream: Stream, files: Sequence[LandingFile]) -> _Extent | None:
-    """Count line ends, of which a record has one or more; an array in JSON and a compressed file are not looked into."""
+def _extent_of_lines(stream: Stream, files: Sequence[LandingFile]) -> _Extent | None:
+    """Return the extent by counting line ends, of which a record has one or more; None for compressed files and JSON arrays."""
     values = sum(file.size for file in files)
-    if values > limits().written_bytes or any(is_compressed(file.path) or is_whole(stream, file) for file in files):
+    if values > limits().written_bytes or any(is_compressed(file.path) or is_read_whole(stream, file) for file in files):
         return None
     return _Extent(sum(_lines(stream.landing / file.path, file.size, file.mtime_ns) for file in files), values)
 
 
-@lru_cache(maxsize=_KNOWN)
-def _lines(path: Path, size: int, mtime_ns: int) -> int:  # noqa: ARG001 - the file's identity
-    """Upper bound of the lines of a file, which ends each with one or two signs."""
+@lru_cache(maxsize=_CACHED_FILES)
+def _lines(path: Path, extent: int, mtime_ns: int) -> int:  # noqa: ARG001 - the file's identity
+    """Return an upper bound of the lines of a file: each ends with one or two characters."""
     with open_regular(path) as content:
         return 1 + sum(chunk.count(b"\n") + chunk.count(b"\r") for chunk in iter(lambda: content.read(_CHUNK), b""))

@@ -1,4 +1,4 @@
-"""Files that name and type their columns, Parquet, ORC and Avro, as Spark data frames of typed rows (see :mod:`.reading`)."""
+"""Reads files that name and type their columns, Parquet, ORC and Avro, as data frames of typed rows (see :mod:`.reading`)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pyspark.sql.types import ArrayType, DataType, StringType, StructField, Stru
 from warehouse.catalog.avro_files import avro_schema
 from warehouse.catalog.identifiers import quoted
 from warehouse.errors import FileProblem, PlatformError, UnreadableFilesError
-from warehouse.ingest.avro_bounds import beyond_avro_bounds
-from warehouse.ingest.columns import Fields, header_problem, inputs_of_records, matched
-from warehouse.ingest.conversion import from_value, says_what
-from warehouse.ingest.orc import beyond_orc_bounds, is_local_time, orc_schema
-from warehouse.ingest.parquet_bounds import beyond_parquet_bounds
-from warehouse.ingest.record_parts import called_of, paths_of, place_of_record
+from warehouse.ingest.avro_bounds import avro_bounds_problem
+from warehouse.ingest.columns import Fields, header_problem, inputs_of_records, match_columns
+from warehouse.ingest.conversion import expected_value, from_value
+from warehouse.ingest.orc import is_local_time, orc_bounds_problem, orc_schema
+from warehouse.ingest.parquet_bounds import parquet_bounds_problem
+from warehouse.ingest.record_parts import name_in_messages, paths_of, record_position
 from warehouse.storage.packages import require_avro
 
 if TYPE_CHECKING:
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from warehouse.ingest.columns import Input
     from warehouse.ingest.files import LandingFile
 
-__all__ = ["beyond_columnar_bounds", "read_columnar", "schema_of"]
+__all__ = ["columnar_bounds_problem", "read_columnar", "schema_of"]
 
 _FILE, _START, _POSITION, _ZERO = (f"_stream_wh_{name}" for name in ("file_path", "start", "position", "zero"))
 """Spark's metadata of a row, under names that no file has: `file_path` and `row_index` may be columns of one."""
 
 
 def read_columnar(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -> list[DataFrame]:
-    """Return frames of the rows of files: the values that are read of each, and where it stands.
+    """Return frames of the rows of files, one for each schema: the values of each row, and its position.
 
     Raises
     ------
@@ -46,11 +46,11 @@ def read_columnar(session: SparkSession, stream: Stream, files: Sequence[Landing
         When a footer cannot be read, a bound is broken, or a column cannot become the declared type.
 
     """
-    return [_group(session, stream, schema, group) for schema, group in _by_schema(stream, files).values()]
+    return [_rows_of_schema(session, stream, schema, group) for schema, group in _by_schema(stream, files).values()]
 
 
 def schema_of(path: Path, form: str) -> Any:  # noqa: ANN401 - Arrow's
-    """Return the schema of a file, Arrow's.
+    """Return the Arrow schema of a file.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def schema_of(path: Path, form: str) -> Any:  # noqa: ANN401 - Arrow's
     return pyarrow.parquet.read_schema(path)
 
 
-def beyond_columnar_bounds(stream: Stream, file: LandingFile) -> tuple[str, str] | None:
+def columnar_bounds_problem(stream: Stream, file: LandingFile) -> tuple[str, str] | None:
     """Return why a file is beyond the bounds of its stream, (reason, message), or None.
 
     Raises
@@ -76,8 +76,8 @@ def beyond_columnar_bounds(stream: Stream, file: LandingFile) -> tuple[str, str]
         Whatever a damaged footer makes its reader raise.
 
     """
-    look = {"orc": beyond_orc_bounds, "avro": beyond_avro_bounds}.get(stream.format, beyond_parquet_bounds)
-    return look(stream.landing / file.path, file.size, file.mtime_ns, stream.max_record, stream.max_expansion)
+    check = {"orc": orc_bounds_problem, "avro": avro_bounds_problem}.get(stream.format, parquet_bounds_problem)
+    return check(stream.landing / file.path, file.size, file.mtime_ns, stream.max_record, stream.max_expansion)
 
 
 def _by_schema(stream: Stream, files: Sequence[LandingFile]) -> dict[str, tuple[Any, list[LandingFile]]]:
@@ -86,14 +86,14 @@ def _by_schema(stream: Stream, files: Sequence[LandingFile]) -> dict[str, tuple[
     for file in files:
         try:
             schema = schema_of(stream.landing / file.path, stream.format)
-            bomb = beyond_columnar_bounds(stream, file)
+            bound_problem = columnar_bounds_problem(stream, file)
         except PlatformError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a damaged footer makes its reader raise is the finding
             part = "it" if stream.format == "avro" else "its footer"
             problems.append(FileProblem(file.path, "unreadable", f"{part} cannot be read: {error}"))
             continue
-        problem = bomb or header_problem(stream, tuple(schema.names), _fields(schema))
+        problem = bound_problem or header_problem(stream, tuple(schema.names), _fields(schema))
         if problem:
             problems.append(FileProblem(file.path, *problem))
             continue
@@ -112,37 +112,37 @@ def _fields(parent: Iterable[Any]) -> Fields:
     return {field.name: _fields(field.type) if pyarrow.types.is_struct(field.type) else {} for field in parent}
 
 
-def _group(session: SparkSession, stream: Stream, schema: Any, files: Sequence[LandingFile]) -> DataFrame:  # noqa: ANN401 - Arrow's
+def _rows_of_schema(session: SparkSession, stream: Stream, schema: Any, files: Sequence[LandingFile]) -> DataFrame:  # noqa: ANN401 - Arrow's
     rows = _rows(session, stream, files, schema)
     names = tuple(name for name in schema.names if name in rows.columns)
-    places = matched(stream, names, _fields(schema)).paths
+    paths = match_columns(stream, names, _fields(schema)).paths
     inputs = inputs_of_records(stream)
-    kinds = {source: _kind(rows.schema, path) for source, path in places.items()}
-    nested = [
-        f"{called_of(given)} is {kinds[given.source]}, declared {given.type}"
-        for given in inputs
-        if given.source in kinds and _other_shape(kinds[given.source], given.type)
+    kinds = {source: _spark_type(rows.schema, path) for source, path in paths.items()}
+    mistyped = [
+        f"{name_in_messages(input_)} is {kinds[input_.source]}, declared {input_.type}"
+        for input_ in inputs
+        if input_.source in kinds and _is_nested_differently(kinds[input_.source], input_.type)
     ]
-    if nested:
-        raise UnreadableFilesError(stream.name, [FileProblem(file.path, "mistyped", ", ".join(nested)) for file in files])
+    if mistyped:
+        raise UnreadableFilesError(stream.name, [FileProblem(file.path, "mistyped", ", ".join(mistyped)) for file in files])
     jvm: Any = session._jvm  # noqa: SLF001 - its time zone has no other handle
     zone = jvm.java.util.TimeZone.getDefault().getID() if stream.format == "orc" else ""
     values, faults = [], []
-    for given in inputs:
-        path = places.get(given.source)
+    for input_ in inputs:
+        path = paths.get(input_.source)
         if path is None:
-            values.append(F.lit(None).cast(given.type).alias(given.label))
+            values.append(F.lit(None).cast(input_.type).alias(input_.label))
             continue
-        source, kind = reduce(lambda value, step: value.getField(step), path[1:], F.col(quoted(path[0]))), kinds[given.source]
+        source, kind = reduce(lambda value, step: value.getField(step), path[1:], F.col(quoted(path[0]))), kinds[input_.source]
         if stream.format == "orc" and kind == "timestamp" and is_local_time(schema, path):
             source, kind = _local_time(source, zone), "timestamp_ntz"
-        if kind == "bigint" and (local := _of_nanoseconds(schema, path)) is not None:
+        if kind == "bigint" and (local := _is_local_nanoseconds(schema, path)) is not None:
             source, kind = _instant(source, local=local), "timestamp_ntz" if local else "timestamp"
         # A timestamp without time zone is local time of the stream: the session's time zone makes it an instant.
-        value, failed = from_value(source, kind, given)
-        values.append(_with_utf8(value, given.type).alias(given.label))
+        value, failed = from_value(source, kind, input_)
+        values.append(_with_utf8(value, input_.type).alias(input_.label))
         if failed is not None:
-            faults.append((given, failed))
+            faults.append((input_, failed))
     return rows.select(
         *values,
         F.col(_FILE).alias("_file"),
@@ -155,16 +155,16 @@ def _group(session: SparkSession, stream: Stream, schema: Any, files: Sequence[L
 
 
 def _rows(session: SparkSession, stream: Stream, files: Sequence[LandingFile], schema: Any) -> DataFrame:  # noqa: ANN401 - Arrow's
-    """Return all columns of files that Spark knows, and where each row stands."""
+    """Return all columns of files that Spark can read, and the position of each row."""
     reader = session.read.options(recursiveFileLookup="true", __globPaths__="false")
     if stream.format in ("orc", "avro"):
-        where = place_of_record()
+        where = record_position()
         if stream.format == "avro":
             require_avro(session)
         return reader.format(stream.format).load(paths_of(stream, files)).select(
             "*", *[each.alias(name) for each, name in zip(where, (_FILE, _START, _POSITION, _ZERO), strict=True)]
         )
-    known = _known_to_spark(schema, stream, files)
+    known = _readable_columns(schema, stream, files)
     if known is not None:
         reader = reader.schema(known)
     return reader.parquet(*paths_of(stream, files)).select(
@@ -176,7 +176,7 @@ def _rows(session: SparkSession, stream: Stream, files: Sequence[LandingFile], s
     )
 
 
-def _known_to_spark(schema: Any, stream: Stream, files: Sequence[LandingFile]) -> StructType | None:  # noqa: ANN401 - Arrow's
+def _readable_columns(schema: Any, stream: Stream, files: Sequence[LandingFile]) -> StructType | None:  # noqa: ANN401 - Arrow's
     """Return the columns of Parquet files without those whose types Spark cannot read; None if it can read all."""
     import pyarrow as pa  # noqa: PLC0415 - as above
     import pyarrow.parquet as pq  # noqa: PLC0415 - as above
@@ -197,8 +197,8 @@ def _known_to_spark(schema: Any, stream: Stream, files: Sequence[LandingFile]) -
     return from_arrow_schema(pa.schema(kept), prefer_timestamp_ntz=True)
 
 
-def _of_nanoseconds(schema: Any, path: tuple[str, ...]) -> bool | None:  # noqa: ANN401 - Arrow's
-    """Return whether a time in nanoseconds (Spark reads a number) is local; None for columns of other types."""
+def _is_local_nanoseconds(schema: Any, path: tuple[str, ...]) -> bool | None:  # noqa: ANN401 - Arrow's
+    """Return whether a time in nanoseconds (Spark reads a number) is local time; None for columns of other types."""
     kind = schema.field(path[0]).type
     for step in path[1:]:
         kind = kind.field(step).type
@@ -218,7 +218,7 @@ def _instant(nanoseconds: SparkColumn, *, local: bool) -> SparkColumn:
 
 
 def _with_utf8(value: SparkColumn, declared: str) -> SparkColumn:
-    """Return a value whose texts are UTF-8, as in text files: Spark does not look, and other engines fail."""
+    """Return a value whose texts are valid UTF-8, as in text files: Spark does not check, and other engines fail."""
     if "string" not in declared:
         return value
     return _as_utf8(value, StringType() if declared == "string" else DataType.fromDDL(declared))
@@ -239,20 +239,20 @@ def _as_utf8(value: SparkColumn, kind: DataType) -> SparkColumn:
 
 def _fault_columns(faults: Sequence[tuple[Input, SparkColumn]]) -> tuple[SparkColumn, SparkColumn]:
     fault, message = F.lit(None).cast("string"), F.lit(None).cast("string")
-    for given, failed in reversed(faults):
+    for input_, failed in reversed(faults):
         fault = F.when(failed, F.lit("mistyped")).otherwise(fault)
-        said = f'column "{called_of(given)}": the value is no {says_what(given)}'
+        said = f'column "{name_in_messages(input_)}": the value is no {expected_value(input_)}'
         message = F.when(failed, F.lit(said)).otherwise(message)
     return fault.alias("_fault"), message.alias("_fault_message")
 
 
 def _local_time(value: SparkColumn, zone: str) -> SparkColumn:
-    """Return the local time that Spark has taken for one of the JVM's zone."""
+    """Return the local time of a value that Spark read as a time in the JVM's zone."""
     micros = F.unix_micros(F.from_utc_timestamp(value, zone))
     return F.timestamp_add("MICROSECOND", micros, F.expr("TIMESTAMP_NTZ'1970-01-01 00:00:00'"))
 
 
-def _kind(schema: StructType, path: tuple[str, ...]) -> str:
+def _spark_type(schema: StructType, path: tuple[str, ...]) -> str:
     """Return the Spark type of a column or of a field nested in it."""
     kind: Any = schema
     for step in path:
@@ -260,7 +260,7 @@ def _kind(schema: StructType, path: tuple[str, ...]) -> str:
     return str(kind.simpleString())
 
 
-def _other_shape(kind: str, declared: str) -> bool:
-    """Whether one type is nested and the other is not, or nested otherwise: no value of it can be meant."""
+def _is_nested_differently(kind: str, declared: str) -> bool:
+    """Whether only one of two types is nested, or both in different ways: then no value can be converted."""
     shapes = [text.split("<", 1)[0] if "<" in text else "" for text in (kind, declared)]
     return shapes[0] != shapes[1]

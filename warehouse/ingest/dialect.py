@@ -1,7 +1,7 @@
-"""How a text file of records is written: the facts with which Spark's reader and the others read it in the same way.
+"""How a text file of records is written, so that Spark's reader and the other readers agree.
 
-``csv`` is as its options say, ``zeek`` is as Zeek writes logs (:mod:`warehouse.catalog.zeek`), and of ``text``, ``logfmt`` and
-``syslog`` each line is a record.
+``csv`` is written as its options say, ``zeek`` as Zeek writes logs (:mod:`warehouse.catalog.zeek`). Each line of ``text``,
+``logfmt`` and ``syslog`` is a record.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def delimiter_of(options: Mapping[str, str]) -> str:
 
 
 def is_multiline(options: Iterable[tuple[str, str]]) -> bool:
-    """Whether options of a reader say that a record may go over several lines."""
+    """Whether options of a reader say that a record may have several lines."""
     return any(key.lower() == "multiline" and value.lower() == "true" for key, value in options)
 
 
@@ -67,7 +67,7 @@ def has_header_record(stream: Stream) -> bool:
 
 
 def reader_options(stream: Stream) -> dict[str, str]:
-    """Return the options of Spark's reader for a stream's delimited files, without the options of the warehouse itself."""
+    """Return the options of Spark's reader for a stream's delimited files, without options that only the warehouse has."""
     if stream.format == "zeek":
         return dict(_ZEEK)
     given = ((key, java_name(value) if key.lower() in _ENCODING else value) for key, value in stream.options)

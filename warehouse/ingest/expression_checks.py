@@ -17,7 +17,7 @@ from warehouse.catalog.types import widens
 from warehouse.errors import ConfigurationError, Problem
 from warehouse.ingest.calculated_columns import calculations, result_type
 from warehouse.ingest.columns import inputs_of
-from warehouse.ingest.try_eval import guarded
+from warehouse.ingest.try_eval import try_eval
 from warehouse.storage.arrow_types import local_frame
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check_condition", "check_expressions", "needs_no_check"]
 
-_TIME = "an expression that gives a timestamp, e.g. with CAST(... AS TIMESTAMP) or to_timestamp(...)"
+_TIMESTAMP_EXPRESSION = "an expression that gives a timestamp, e.g. with CAST(... AS TIMESTAMP) or to_timestamp(...)"
 _checked: set[tuple[object, ...]] = set()
 
 
@@ -47,7 +47,7 @@ def check_expressions(session: SparkSession, stream: Stream) -> None:
     Raises
     ------
     ConfigurationError
-        With every one that Spark refuses, or that gives another type than is due.
+        With every expression that Spark refuses, or that gives another type than the expected one.
 
     """
     identity = (stream.name, stream.columns, stream.sources, stream.arrival, stream.expires, stream.changes)
@@ -56,7 +56,7 @@ def check_expressions(session: SparkSession, stream: Stream) -> None:
     section = f"{'streams' if stream.changes is None else 'relations'}.{stream.name}"
     problems = [
         Problem("warehouse.toml", f"{section}.{key}", fault.found, fault.allowed)
-        for key, fault in (*_of_columns(session, stream), *_of_times(session, stream))
+        for key, fault in (*_column_faults(session, stream), *_time_faults(session, stream))
     ]
     if problems:
         raise ConfigurationError(problems)
@@ -66,7 +66,7 @@ def check_expressions(session: SparkSession, stream: Stream) -> None:
 def check_condition(
     session: SparkSession, name: str, columns: Sequence[Column | ColumnRecord], key: str, sql: str
 ) -> None:
-    """Check a condition over the columns of a stream or view, which the key of the configuration has.
+    """Check a condition over the columns of a stream or view; ``key`` is its key in the configuration.
 
     Raises
     ------
@@ -79,43 +79,43 @@ def check_condition(
         return
     rows = local_frame(session, [], ", ".join(f"{quoted(column.name)} {column.type}" for column in columns))
     try:
-        kind = rows.select(guarded(session, sql).alias("_tried_0")).schema["_tried_0"].dataType.simpleString()
+        result = rows.select(try_eval(session, sql).alias("_tried_0")).schema["_tried_0"].dataType.simpleString()
     except AnalysisException as error:
         found = f'"{sql}", which Spark refuses: {_first_line(error)}'
         raise ConfigurationError([Problem("warehouse.toml", key, found, f"a condition over columns of {name}")]) from error
-    kind = kind.removeprefix("struct<v:").removesuffix(">")
-    if kind not in ("boolean", "void"):
-        raise ConfigurationError([Problem("warehouse.toml", key, f'"{sql}", which gives {kind}', "a condition, true or false")])
+    result = result.removeprefix("struct<v:").removesuffix(">")
+    if result not in ("boolean", "void"):
+        raise ConfigurationError([Problem("warehouse.toml", key, f'"{sql}", which gives {result}', "a condition, true or false")])
     _checked.add(identity)
 
 
-def _of_columns(session: SparkSession, stream: Stream) -> Iterator[tuple[str, FaultError]]:
+def _column_faults(session: SparkSession, stream: Stream) -> Iterator[tuple[str, FaultError]]:
     inputs = inputs_of(stream)
-    nothing = local_frame(session, [], ", ".join(f"{quoted(given.label)} {given.type}" for given in inputs))
-    taken = tuple(column for column in stream.columns if column.expr is None)
+    no_rows = local_frame(session, [], ", ".join(f"{quoted(input_.label)} {input_.type}" for input_ in inputs))
+    plain_columns = tuple(column for column in stream.columns if column.expr is None)
     for column in stream.columns:
         if column.expr is None:
             continue
         try:
-            kind = result_type(calculations(nothing, replace(stream, columns=(*taken, column))), 0)
+            result = result_type(calculations(no_rows, replace(stream, columns=(*plain_columns, column))), 0)
         except AnalysisException as error:
             allowed = f"an expression of source columns that gives {column.type}"
             found = f'expr = "{column.expr}", which Spark refuses: {_first_line(error)}'
             yield f"columns.{column.name}", FaultError(found, allowed)
             continue
-        if not _fits(kind, column):
-            allowed = f"an expression that gives {column.type}, e.g. CAST({column.expr} AS {column.type}), or the type {kind}"
-            yield f"columns.{column.name}", FaultError(f'expr = "{column.expr}", which gives {kind}', allowed)
+        if not _is_accepted_type(result, column):
+            allowed = f"an expression that gives {column.type}, e.g. CAST({column.expr} AS {column.type}), or the type {result}"
+            yield f"columns.{column.name}", FaultError(f'expr = "{column.expr}", which gives {result}', allowed)
 
 
-def _fits(kind: str, column: Column) -> bool:
+def _is_accepted_type(result: str, column: Column) -> bool:
     try:
-        return kind in (column.type, "void") or widens(kind, column.type)
+        return result in (column.type, "void") or widens(result, column.type)
     except FaultError:  # a type that no table has
         return False
 
 
-def _of_times(session: SparkSession, stream: Stream) -> Iterator[tuple[str, FaultError]]:
+def _time_faults(session: SparkSession, stream: Stream) -> Iterator[tuple[str, FaultError]]:
     rows = local_frame(session, [], ", ".join(f"{quoted(column.name)} {column.type}" for column in stream.columns))
     own_ts = any(column.name.lower() == "ts" for column in stream.columns)
     columns = "" if own_ts else ", CAST(NULL AS timestamp) AS ts"
@@ -123,21 +123,27 @@ def _of_times(session: SparkSession, stream: Stream) -> Iterator[tuple[str, Faul
     expressions = [(clock, stream.arrival, "timestamp", False), ("expires", stream.expires, "timestamp", True)]
     if stream.changes is not None:
         expressions.append(("op", stream.changes.op, "string", False))
-    for key, sql, due, ts in expressions:
+    for key, sql, expected, sees_ts in expressions:
         if sql is None:
             continue
-        scope = rows.selectExpr("*", columns.removeprefix(", ")) if ts and columns else rows
+        scope = rows.selectExpr("*", columns.removeprefix(", ")) if sees_ts and columns else rows
         try:
-            kind = scope.select(guarded(session, sql).alias("_tried_0")).schema["_tried_0"].dataType.simpleString()
+            result = scope.select(try_eval(session, sql).alias("_tried_0")).schema["_tried_0"].dataType.simpleString()
         except AnalysisException as error:
-            yield key, FaultError(f'"{sql}", which Spark refuses: {_first_line(error)}', _TIME if due == "timestamp" else _OP)
+            yield (
+                key,
+                FaultError(
+                    f'"{sql}", which Spark refuses: {_first_line(error)}',
+                    _TIMESTAMP_EXPRESSION if expected == "timestamp" else _OPERATION_EXPRESSION,
+                ),
+            )
             continue
-        kind = kind.removeprefix("struct<v:").removesuffix(">")
-        if kind not in (due, "void") and due == "timestamp":
-            yield key, FaultError(f'"{sql}", which gives {kind}', _TIME)
+        result = result.removeprefix("struct<v:").removesuffix(">")
+        if result not in (expected, "void") and expected == "timestamp":
+            yield key, FaultError(f'"{sql}", which gives {result}', _TIMESTAMP_EXPRESSION)
 
 
-_OP = "an expression that gives 'upsert' or 'delete'"
+_OPERATION_EXPRESSION = "an expression that gives 'upsert' or 'delete'"
 
 
 def _first_line(error: AnalysisException) -> str:

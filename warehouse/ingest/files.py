@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["InputFiles", "LandingFile", "LeftOut", "ListedFile", "numbered", "unnumbered"]
+__all__ = ["InputFiles", "LandingFile", "LeftOut", "ListedFile", "name_without_number", "numbered_name"]
 
 ListedFile = tuple[str, int, int]
-"""A :class:`LandingFile` as a listing yields it: of a million files, most are known and become no object."""
+"""A :class:`LandingFile` as a listing yields it: most of a million files are known, and no object is made for them."""
 
 _NUMBERED = re.compile(r"([^.]*)~[1-9]\d*(?=\.|$)")
 
@@ -44,10 +44,10 @@ class InputFiles:
     files: tuple[LandingFile, ...]
 
 
-def numbered(path: str, number: int) -> str:
-    """Return the name that a file gets in the archive when others have its own name; 0 is its own.
+def numbered_name(path: str, number: int) -> str:
+    """Return the name of a file in the archive if ``number`` other files have its own name; 0 gives its own name.
 
-    >>> numbered("sub/a.csv.gz", 1)
+    >>> numbered_name("sub/a.csv.gz", 1)
     'sub/a~1.csv.gz'
     """
     directory, slash, name = path.rpartition("/")
@@ -55,10 +55,10 @@ def numbered(path: str, number: int) -> str:
     return f"{directory}{slash}{stem}~{number}{dot}{ending}" if number else path
 
 
-def unnumbered(path: str) -> str:
-    """Return the name that an archived file had before it was given a number.
+def name_without_number(path: str) -> str:
+    """Return the name that an archived file had before it got a number.
 
-    >>> unnumbered("sub/a~1.csv.gz")
+    >>> name_without_number("sub/a~1.csv.gz")
     'sub/a.csv.gz'
     """
     directory, slash, name = path.rpartition("/")

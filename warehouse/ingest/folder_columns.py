@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.folder_values import NULL_FOLDER
 from warehouse.ingest.columns import inputs_of
-from warehouse.ingest.conversion import from_text, says_what
+from warehouse.ingest.conversion import expected_value, from_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,39 +35,39 @@ def with_folder_columns(rows: DataFrame, stream: Stream, carried: Sequence[str])
     hive = F.exists(folders, lambda folder: reduce(_either, [folder.startswith(f"{name}=") for name in stream.partitions]))
     fault, message = F.col("_fault"), F.col("_fault_message")
     values = {}
-    for given in inputs_of(stream):
-        if not given.folder:
+    for input_ in inputs_of(stream):
+        if not input_.is_folder:
             continue
-        text = F.when(hive, _named(folders, given.label)).otherwise(
-            F.try_element_at(folders, F.lit(stream.partitions.index(given.label) + 1))
+        text = F.when(hive, _named(folders, input_.label)).otherwise(
+            F.try_element_at(folders, F.lit(stream.partitions.index(input_.label) + 1))
         )
-        value, failed = from_text(text, given, {})
-        values[given.label] = value
+        value, failed = from_text(text, input_, {})
+        values[input_.label] = value
         if failed is not None:
-            said = F.concat(F.lit(f'column "{given.label}": its folder "'), text, F.lit(f'" is no {says_what(given)}'))
+            said = F.concat(F.lit(f'column "{input_.label}": its folder "'), text, F.lit(f'" is no {expected_value(input_)}'))
             message = F.coalesce(message, F.when(fault.isNull() & failed, said))
             fault = F.coalesce(fault, F.when(failed, F.lit("mistyped")))
-    read = [values.get(given.label, F.col(f"`{given.label}`")).alias(given.label) for given in inputs_of(stream)]
+    read = [values.get(input_.label, F.col(f"`{input_.label}`")).alias(input_.label) for input_ in inputs_of(stream)]
     faults = {"_fault": fault, "_fault_message": message}
     return rows.select(*read, *[faults.get(name, F.col(name)).alias(name) for name in carried])
 
 
 def _folders(stream: Stream) -> SparkColumn:
-    """The folders between the landing directory and a file, from the file's URI."""
+    """Return the folders between the landing directory and a file, from the file's URI."""
     path = _decoded(F.regexp_replace("_file", _TO_THE_PATH, ""))
     names = F.split(F.substr(path, F.lit(len(str(stream.landing)) + 2)), "/")
     return F.slice(names, F.lit(1), F.size(names) - 1)
 
 
 def _named(folders: SparkColumn, name: str) -> SparkColumn:
-    """The value of the last folder of that name."""
+    """Return the value of the last folder of that name."""
     folder = F.try_element_at(F.filter(folders, lambda each: each.startswith(f"{name}=")), F.lit(-1))
     text = F.substr(folder, F.lit(len(name) + 2))
     return F.when(text != NULL_FOLDER, F.coalesce(_decoded(text), text))
 
 
 def _decoded(text: SparkColumn) -> SparkColumn:
-    """Text without its escapes, ``%2F``; a plus sign is one."""
+    """Return text without percent escapes such as ``%2F``; a plus sign stays."""
     return F.try_url_decode(F.replace(text, F.lit("+"), F.lit("%2B")))
 
 

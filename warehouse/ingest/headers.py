@@ -44,8 +44,8 @@ def headers(
     """
     groups: dict[tuple[str, ...], list[LandingFile]] = {}
     problems: list[LeftOut] = []
-    own: dict[str, Callable[[Path], tuple[str, ...]]] = {"zeek": zeek_header, "syslog": lambda _: FIELDS}
-    read = own.get(form, partial(csv_header, options=options))
+    readers: dict[str, Callable[[Path], tuple[str, ...]]] = {"zeek": zeek_header, "syslog": lambda _: FIELDS}
+    read = readers.get(form, partial(csv_header, options=options))
     for file in files:
         try:
             header = read(landing / file.path) if file.size else ()
@@ -67,31 +67,35 @@ def csv_header(path: Path, options: Mapping[str, str]) -> tuple[str, ...]:
         When its beginning is not a header, or its encoding is ambiguous.
 
     """
-    if given := declared_field_names(options.items()):
-        return given
+    if names_of_options := declared_field_names(options.items()):
+        return names_of_options
     if (pattern := pattern_of(options.items())) is not None:
         return pattern.names
-    chosen = {key.lower(): value for key, value in options.items()}
-    wide = file_encoding(path, options)
-    lines = _first_lines(path, wide or text_encoding(options))
+    lower_options = {key.lower(): value for key, value in options.items()}
+    utf_16 = file_encoding(path, options)
+    lines = _first_lines(path, utf_16 or text_encoding(options))
     unmarked = lines[0].removeprefix("\ufeff")
-    if wide and unmarked != lines[0] and (_comment(unmarked, chosen) or not unmarked.strip()):  # Spark would see no such line
+    if (
+        utf_16 and unmarked != lines[0] and (_is_comment(unmarked, lower_options) or not unmarked.strip())
+    ):  # Spark would see no such line
         raise ValueError("its first line, behind the byte order mark, is not the header; save the file as UTF-8")
     lines[0] = unmarked
     multiline = is_multiline(options.items())
-    before = next((number for number, line in enumerate(lines) if line.strip() and not _comment(line, chosen)), len(lines))
-    if multiline and any(line and not line.strip() for line in lines[:before]):  # Spark would take it for the header
+    comment_lines = next(
+        (number for number, line in enumerate(lines) if line.strip() and not _is_comment(line, lower_options)), len(lines)
+    )
+    if multiline and any(line and not line.strip() for line in lines[:comment_lines]):  # Spark would take it for the header
         raise ValueError("a line of spaces stands before the header; remove it")
-    first = "\n".join(lines[before:] if multiline else lines[before : before + 1])
-    quote = chosen.get("quote", '"') or None
-    delimiter = delimiter_of(chosen)
-    one = delimiter if len(delimiter) == 1 else _SEPARATOR
-    line = first.replace(delimiter, one)
-    quoting: Any = {"delimiter": one, "quotechar": quote, "quoting": csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE}
+    first = "\n".join(lines[comment_lines:] if multiline else lines[comment_lines : comment_lines + 1])
+    quote = lower_options.get("quote", '"') or None
+    delimiter = delimiter_of(lower_options)
+    separator = delimiter if len(delimiter) == 1 else _SEPARATOR
+    line = first.replace(delimiter, separator)
+    quoting: Any = {"delimiter": separator, "quotechar": quote, "quoting": csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE}
     if not multiline:
         _require_closed(line, quoting)
     names = next(csv.reader(io.StringIO(line, newline="") if multiline else [line], **quoting), [])
-    return tuple(name.replace(one, delimiter).strip().removeprefix("\ufeff") for name in names)
+    return tuple(name.replace(separator, delimiter).strip().removeprefix("\ufeff") for name in names)
 
 
 def _require_closed(header: str, quoting: Mapping[str, Any]) -> None:
@@ -115,7 +119,7 @@ def file_encoding(path: Path, options: Mapping[str, str]) -> str | None:
     """
     if not is_wide(text_encoding(options)):
         return None
-    with _opened(path) as content:
+    with _open(path) as content:
         return wide_encoding(options, content.read(2))
 
 
@@ -124,16 +128,16 @@ def zeek_header(path: Path) -> tuple[str, ...]:
     return tuple(name for name, _ in zeek_fields(_first_lines(path, "utf-8-sig")))
 
 
-def _comment(line: str, options: Mapping[str, str]) -> bool:
+def _is_comment(line: str, options: Mapping[str, str]) -> bool:
     return bool(options.get("comment")) and line.startswith(options["comment"])
 
 
 def _first_lines(path: Path, encoding: str) -> list[str]:
-    with _opened(path) as content, io.TextIOWrapper(content, encoding=encoding, errors="replace", newline="") as stream:
+    with _open(path) as content, io.TextIOWrapper(content, encoding=encoding, errors="replace", newline="") as stream:
         return _LINE_END.split(stream.read(_MAX_HEADER))
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Any]:
+def _open(path: Path) -> Iterator[Any]:
     with open_regular(path) as raw:
         yield open_decompressed(raw, path.name)

@@ -23,23 +23,26 @@ if TYPE_CHECKING:
 
     from warehouse.ingest.columns import Input
 
-__all__ = ["Parsed", "exact_text", "json_path", "parsed", "seen_text"]
+__all__ = ["ParsedFields", "exact_text", "is_parsed_as_text", "json_path", "parsed_fields"]
 
 _NOT_IN_PATHS = frozenset("'?")
-_MADE_OF_A_DOUBLE = r"^-?[0-9]+\.[0-9]+(E-?[0-9]+)?$"
+_DOUBLE_AS_TEXT = r"^-?[0-9]+\.[0-9]+(E-?[0-9]+)?$"
 
 
 @dataclass(frozen=True)
-class Parsed:
-    """Sources that one call parses, each with its path; ``name`` is the column of the struct, ``shape`` its field of misfits."""
+class ParsedFields:
+    """Sources that one call parses, each with its path.
+
+    ``name`` is the column of the struct, ``misfit`` its field with the text of a record that did not fit.
+    """
 
     name: str
     misfit: str
-    given: tuple[tuple[Input, tuple[str, ...]], ...]
+    inputs: tuple[tuple[Input, tuple[str, ...]], ...]
 
     def column(self, line: SparkColumn, options: Mapping[str, str]) -> SparkColumn:
         """Return the parsed fields of a line: a struct with a field for each path, and the text of a record that did not fit."""
-        kinds = {path: "string" if seen_text(each) else each.type for each, path in self.given}
+        kinds = {path: "string" if is_parsed_as_text(each) else each.type for each, path in self.inputs}
         tree = _tree(kinds)
         fields = [f"{quoted(name)} {_ddl(below)}" for name, below in tree.items()]
         numbered = [f"_{number} {_numbered(below)}" for number, below in enumerate(tree.values())]
@@ -47,19 +50,19 @@ class Parsed:
         struct = F.from_json(line, schema, dict(options))
         return struct.cast(f"struct<{', '.join([*numbered, f'{self.misfit} string'])}>").alias(self.name)
 
-    def holds(self, given: Input) -> bool:
-        """Whether a source is parsed here."""
-        return any(each == given for each, _ in self.given)
+    def holds(self, input_: Input) -> bool:
+        """Whether this call parses a source."""
+        return any(each == input_ for each, _ in self.inputs)
 
-    def paths(self, given: Input) -> tuple[tuple[str, ...], ...]:
-        """Return the paths by which this value parses a source; empty if it does not parse it."""
-        return tuple(path for each, path in self.given if each == given)
+    def paths(self, input_: Input) -> tuple[tuple[str, ...], ...]:
+        """Return the paths by which this call parses a source; empty if it does not parse it."""
+        return tuple(path for each, path in self.inputs if each == input_)
 
-    def value(self, given: Input) -> SparkColumn:
+    def value(self, input_: Input) -> SparkColumn:
         """Return the parsed value of a source."""
-        level = _tree({path: "" for _, path in self.given})
+        level = _tree({path: "" for _, path in self.inputs})
         value = F.col(self.name)
-        for step in next(path for each, path in self.given if each == given):
+        for step in next(path for each, path in self.inputs if each == input_):
             value = value.getField(f"_{list(level).index(step)}")
             below = level[step]
             level = below if isinstance(below, dict) else {}
@@ -73,72 +76,72 @@ class Parsed:
 _Tree = dict[str, "str | _Tree"]
 
 
-def parsed(inputs: Sequence[Input], misfit: str) -> tuple[Parsed, ...]:
+def parsed_fields(inputs: Sequence[Input], misfit: str) -> tuple[ParsedFields, ...]:
     """Return how the sources are parsed: first all by their whole names, then sources with dots by their paths.
 
     Sources with the same path and different types are parsed separately, and so are sources inside each other.
     """
     groups: list[list[tuple[Input, tuple[str, ...]]]] = [[]]
-    for given in inputs:
-        _put(groups, given, (given.source,))
+    for input_ in inputs:
+        _add_to_group(groups, input_, (input_.source,))
     flat = len(groups)
     groups.append([])
-    for given in inputs:
-        path = path_of(given.source)
+    for input_ in inputs:
+        path = path_of(input_.source)
         if path is not None:
-            _put(groups, given, path, start=flat)
+            _add_to_group(groups, input_, path, start=flat)
     kept = [group for group in groups if group]
-    return tuple(Parsed(f"_parsed_{number}", misfit, tuple(group)) for number, group in enumerate(kept))
+    return tuple(ParsedFields(f"_parsed_{number}", misfit, tuple(group)) for number, group in enumerate(kept))
 
 
-def _put(
-    groups: list[list[tuple[Input, tuple[str, ...]]]], given: Input, path: tuple[str, ...], *, start: int = 0
+def _add_to_group(
+    groups: list[list[tuple[Input, tuple[str, ...]]]], input_: Input, path: tuple[str, ...], *, start: int = 0
 ) -> None:
     for group in groups[start:]:
-        if all(_parsed_in_one_call(given, path, other, way) for other, way in group):
-            group.append((given, path))
+        if all(_fit_one_call(input_, path, other, other_path) for other, other_path in group):
+            group.append((input_, path))
             return
-    groups.append([(given, path)])
+    groups.append([(input_, path)])
 
 
-def _parsed_in_one_call(given: Input, path: tuple[str, ...], other: Input, way: tuple[str, ...]) -> bool:
-    if path == way:
-        return (given.type, seen_text(given)) == (other.type, seen_text(other))
-    shared = min(len(path), len(way))
-    return path[:shared] != way[:shared]
+def _fit_one_call(input_: Input, path: tuple[str, ...], other: Input, other_path: tuple[str, ...]) -> bool:
+    if path == other_path:
+        return (input_.type, is_parsed_as_text(input_)) == (other.type, is_parsed_as_text(other))
+    shared = min(len(path), len(other_path))
+    return path[:shared] != other_path[:shared]
 
 
-def exact_text(value: SparkColumn, given: Input, path: tuple[str, ...]) -> SparkColumn:
+def exact_text(value: SparkColumn, input_: Input, path: tuple[str, ...]) -> SparkColumn:
     """Return a parsed value, with all the digits of its numbers where it is text; the line is the column ``value``.
 
     Spark converts a JSON number with decimals to text through double precision. A line with a number of more digits is also read
     as a value of type `variant`, which has 38 digits. A number with even more digits, or with an exponent, stays as Spark
     converted it.
     """
-    kind = "string" if seen_text(given) else given.type
-    way = json_path(path)
-    if "string" not in kind or way is None:
+    kind = "string" if is_parsed_as_text(input_) else input_.type
+    variant_path = json_path(path)
+    if "string" not in kind or variant_path is None:
         return value
     line = F.col("value")
     rounded = line.rlike(LONG_DECIMAL) & ~line.rlike(BEYOND_VARIANT)
     if kind == "string":  # the rest of a line may hold such numbers for other columns
-        rounded &= value.rlike(_MADE_OF_A_DOUBLE)
-    whole = F.try_variant_get(F.try_parse_json(line), way, kind)
+        rounded &= value.rlike(_DOUBLE_AS_TEXT)
+    whole = F.try_variant_get(F.try_parse_json(line), variant_path, kind)
     return F.when(rounded, F.coalesce(whole, value)).otherwise(value)
 
 
-def seen_text(given: Input) -> bool:
+def is_parsed_as_text(input_: Input) -> bool:
     """Whether a source is parsed as text and converted like CSV: times of a declared format, and durations.
 
     This includes nested times, and times whose names a JSON path of Spark cannot express: the guard against a time without a date
     needs text.
     """
-    if given.formats == (DURATION,):
+    if input_.formats == (DURATION,):
         return True
-    if given.type not in ("timestamp", "date"):
+    if input_.type not in ("timestamp", "date"):
         return False
-    nameless = given.type == "timestamp" and (path_of(given.source) is not None or json_path((given.source,)) is None)
-    return bool(given.formats) or given.timezone is not None or nameless
+    nameless = input_.type == "timestamp" and (path_of(input_.source) is not None or json_path((input_.source,)) is None)
+    return bool(input_.formats) or input_.timezone is not None or nameless
 
 
 def json_path(path: tuple[str, ...]) -> str | None:

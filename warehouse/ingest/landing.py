@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "Arrived",
-    "Known",
-    "arrived",
-    "arrived_since",
+    "KnownFiles",
+    "LandingStatus",
+    "changed_file_problems",
+    "landing_status",
     "list_landing",
     "listed_files",
     "name_problem",
     "open_regular",
-    "unchanged",
+    "partial_landing_status",
 ]
 
 _OTHER_CODECS = (".7z", ".deflate", ".lz4", ".snappy", ".xz", ".zip")
@@ -46,7 +46,7 @@ _OTHER_CODECS = (".7z", ".deflate", ".lz4", ".snappy", ".xz", ".zip")
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownFiles:
     """The files of a landing directory that earlier epochs know: loaded and left-out files by path, and paths to load again."""
 
     loaded: Mapping[str, LandingFile]
@@ -55,8 +55,8 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Arrived:
-    """The files of a landing directory, by their handling.
+class LandingStatus:
+    """The files of a landing directory by their state.
 
     ``new`` files will be loaded; ``changed`` ones were loaded with another size or time and wait for ``reload``; ``unreadable``
     ones failed earlier and have not changed; ``gone`` ones were known and no longer exist; ``settling`` files are younger than
@@ -99,7 +99,7 @@ def listed_files(landing: Path, pattern: str, *, after: str | None = None) -> It
 def _objects(place: ObjectPath, pattern: str, after: str | None) -> Iterator[ListedFile]:
     try:
         for path, size, tag in place.tagged(after):
-            if matches(path, pattern) and not any(map(_is_passed_over, path.split("/"))):
+            if matches(path, pattern) and not any(map(_is_ignored, path.split("/"))):
                 yield path, size, object_time(tag)
     except FileNotFoundError:
         raise LandingError(f"{place} does not exist; make the bucket or correct `landing`") from None
@@ -107,7 +107,7 @@ def _objects(place: ObjectPath, pattern: str, after: str | None) -> Iterator[Lis
         raise LandingError(f"{place} cannot be listed ({error.reason}); check `landing` and the credentials") from error
 
 
-def _is_passed_over(name: str) -> bool:
+def _is_ignored(name: str) -> bool:
     return name.startswith((".", "_")) or name.endswith((".tmp", "._COPYING_"))
 
 
@@ -120,96 +120,99 @@ def name_problem(path: str) -> tuple[str, str] | None:
     return "name", "its name has a colon, a backslash, a control character, or bytes that are not UTF-8; rename it"
 
 
-def _walk(directory: Path, prefix: str, pattern: str, inside: str) -> Iterator[ListedFile]:
+def _walk(directory: Path, prefix: str, pattern: str, real_landing: str) -> Iterator[ListedFile]:
     try:
         names = os.listdir(directory)  # noqa: PTH208 - names alone: a million paths, or entries of `scandir`, take a gigabyte
     except FileNotFoundError:
         return
     except OSError as error:
         raise LandingError(f"the directory {directory} cannot be listed ({error.strerror}); check its rights") from error
-    names.sort(key=_text)
-    for own in names:
-        name = _text(own)
-        if _is_passed_over(name):
+    names.sort(key=_readable_name)
+    for listed_name in names:
+        name = _readable_name(listed_name)
+        if _is_ignored(name):
             continue
-        relative, path = prefix + name, f"{directory}/{own}"
+        relative, path = prefix + name, f"{directory}/{listed_name}"
         try:
-            facts = os.lstat(path)
-            if stat.S_ISDIR(facts.st_mode):
+            file_stat = os.lstat(path)
+            if stat.S_ISDIR(file_stat.st_mode):
                 if may_contain_match(relative, pattern):
-                    yield from _walk(directory / own, relative + "/", pattern, inside)
+                    yield from _walk(directory / listed_name, relative + "/", pattern, real_landing)
                 continue
-            if stat.S_ISLNK(facts.st_mode):
-                if not _leads_inside(path, inside):
+            if stat.S_ISLNK(file_stat.st_mode):
+                if not _leads_inside(path, real_landing):
                     continue
-                facts = os.stat(path)  # noqa: PTH116 - a path is made of none of a million names
-            if stat.S_ISREG(facts.st_mode) and matches(relative, pattern):
-                yield relative, facts.st_size, facts.st_mtime_ns
+                file_stat = os.stat(path)  # noqa: PTH116 - no `Path` is made for each of a million names
+            if stat.S_ISREG(file_stat.st_mode) and matches(relative, pattern):
+                yield relative, file_stat.st_size, file_stat.st_mtime_ns
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ELOOP):  # gone meanwhile, or a link in a circle
                 continue
             raise LandingError(f"{path} cannot be looked at ({error.strerror}); check its rights") from error
 
 
-def _text(name: str) -> str:
+def _readable_name(name: str) -> str:
     """Return a name as text, bytes of it that are not UTF-8 as escapes."""
     return name if name.isascii() else os.fsencode(name).decode(errors="backslashreplace")
 
 
-def _leads_inside(path: str, inside: str) -> bool:
-    return os.path.realpath(path).startswith(inside + os.sep)
+def _leads_inside(path: str, real_landing: str) -> bool:
+    return os.path.realpath(path).startswith(real_landing + os.sep)
 
 
-def arrived(files: Iterable[ListedFile], known: Known, *, settle: int, clock: int, reading: str = "") -> Arrived:
-    """Return the files by their handling; ``settle`` and ``clock`` are microseconds.
+def landing_status(
+    files: Iterable[ListedFile], known: KnownFiles, *, settle: int, clock: int, reading: str = ""
+) -> LandingStatus:
+    """Return the files by their state; ``settle`` and ``clock`` are microseconds.
 
     ``reading`` is the digest of the current declaration's reading keys: a file that was left out under another digest is new.
 
     ``files`` are in the order of :func:`listed_files`. A shard of known files is read only if one of its files changed or is
     missing.
     """
-    found = _Sorted(known, settle, clock, reading)
+    found = _FileSorter(known, settle, clock, reading)
     listing = Listing(files)
-    marked = sorted(map(order, known.reload))
+    reload_keys = sorted(map(order, known.reload))
     begin = ""
-    for run in ranges_of(known.loaded):
-        again = bisect_left(marked, begin) < (len(marked) if run.end is None else bisect_left(marked, run.end))
-        begin = run.end or ""
-        taken = listing.take(replace(run, shard=None) if again else run)
-        if taken is not None:
-            found.sort(taken, run.files())
+    for path_range in ranges_of(known.loaded):
+        end = len(reload_keys) if path_range.end is None else bisect_left(reload_keys, path_range.end)
+        has_reload = bisect_left(reload_keys, begin) < end
+        begin = path_range.end or ""
+        files_of_range = listing.take(replace(path_range, shard=None) if has_reload else path_range)
+        if files_of_range is not None:
+            found.sort(files_of_range, path_range.files())
     found.sort(listing.rest(), {})
     return found.result(empty=listing.empty)
 
 
-def arrived_since(files: Iterable[LandingFile], known: Known, *, clock: int, reading: str = "") -> Arrived:
-    """Return the handling of files that are only a part of the directory; nothing follows about the others."""
-    found = _Sorted(known, 0, clock, reading)
+def partial_landing_status(files: Iterable[LandingFile], known: KnownFiles, *, clock: int, reading: str = "") -> LandingStatus:
+    """Return the state of some files of the directory; it says nothing about the others."""
+    found = _FileSorter(known, 0, clock, reading)
     part = list(files)
     found.sort(part, {file.path: known.loaded[file.path] for file in part if file.path in known.loaded})
     return replace(found.result(empty=False), gone=())
 
 
-class _Sorted:
-    """Files by their handling, collected as ranges of the listing arrive."""
+class _FileSorter:
+    """Sorts files by their state, range by range of the listing."""
 
-    def __init__(self, known: Known, settle: int, clock: int, reading: str) -> None:
+    def __init__(self, known: KnownFiles, settle: int, clock: int, reading: str) -> None:
         self._known, self._settle, self._clock, self._reading = known, settle, clock, reading
         self._new: list[LandingFile] = []
         self._changed: list[LandingFile] = []
         self._unreadable: list[LeftOut] = []
         self._gone: set[str] = set()
-        self._failed_there: set[str] = set()
+        self._failed_listed: set[str] = set()
         self._settling = 0
 
     def sort(self, files: Sequence[LandingFile], loaded: Mapping[str, LandingFile]) -> None:
-        """Take a range of the listing, and all that is loaded in that range."""
+        """Take a range of the listing, and all loaded files of that range."""
         known = self._known
         for file in files:
             before = loaded.get(file.path)
             failed = known.left_out.get(file.path)
             if failed is not None:
-                self._failed_there.add(file.path)
+                self._failed_listed.add(file.path)
             if file.path in known.reload:
                 self._new.append(file)
             elif before is not None:
@@ -223,11 +226,11 @@ class _Sorted:
                 self._new.append(file)
         self._gone.update(loaded.keys() - {file.path for file in files})
 
-    def result(self, *, empty: bool) -> Arrived:
+    def result(self, *, empty: bool) -> LandingStatus:
         known = self._known
-        failed = {path for path in known.left_out.keys() - self._failed_there if path not in known.loaded}
+        failed = {path for path in known.left_out.keys() - self._failed_listed if path not in known.loaded}
         gone = tuple(sorted(self._gone | failed))
-        return Arrived(tuple(self._new), tuple(self._changed), tuple(self._unreadable), gone, self._settling, empty)
+        return LandingStatus(tuple(self._new), tuple(self._changed), tuple(self._unreadable), gone, self._settling, empty)
 
 
 def open_regular(path: Path) -> io.BufferedReader:
@@ -247,23 +250,23 @@ def open_regular(path: Path) -> io.BufferedReader:
     return stream
 
 
-def unchanged(landing: Path, files: Sequence[LandingFile]) -> list[FileProblem]:
+def changed_file_problems(landing: Path, files: Sequence[LandingFile]) -> list[FileProblem]:
     """Return a problem for every file that is deleted, or has another size or time than in the plan.
 
     A file that has become a link out of the landing directory, itself or through a directory above it, counts as deleted.
     """
     problems = []
-    inside = os.path.realpath(landing)
+    real_landing = os.path.realpath(landing)
     for file in files:
         path = landing / file.path
         try:
-            facts = path.stat()
-            outside = not _leads_inside(str(path), inside) or not stat.S_ISREG(facts.st_mode)
+            file_stat = path.stat()
+            outside = not _leads_inside(str(path), real_landing) or not stat.S_ISREG(file_stat.st_mode)
         except OSError as error:
             problems.append(FileProblem(file.path, "vanished", f"it cannot be opened any more: {error.strerror}"))
             continue
         if outside:
             problems.append(FileProblem(file.path, "vanished", "it leads out of the landing directory now"))
-        elif (facts.st_size, facts.st_mtime_ns) != (file.size, file.mtime_ns):
+        elif (file_stat.st_size, file_stat.st_mtime_ns) != (file.size, file.mtime_ns):
             problems.append(FileProblem(file.path, "changed", "it changed while it was being loaded"))
     return problems

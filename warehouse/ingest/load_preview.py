@@ -1,4 +1,4 @@
-"""Looks at waiting rows before anything is loaded: samples as an update would classify them, and the counts of a first build."""
+"""Previews a load, before anything is written: a sample of rows as an update would classify them, and counts of a first build."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
-from warehouse.ingest.batch import classified, prepare, reading_rules
+from warehouse.ingest.batch import classified_rows, prepare_batch, reading_rules
 from warehouse.ingest.classify import ACCEPTED_FATES
-from warehouse.ingest.size_estimates import surely_few
+from warehouse.ingest.size_estimates import small_enough_for_driver
 
 if TYPE_CHECKING:
     from warehouse.ingest.batch import BatchSource
     from warehouse.ingest.batch_counts import BatchCounts
 
-__all__ = ["ClassifiedRows", "FirstLook", "SampledRow", "first_look", "sample_rows"]
+__all__ = ["ClassifiedRows", "FirstBuildPreview", "SampledRow", "preview_first_build", "sample_rows"]
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ def sample_rows(source: BatchSource, most: int) -> tuple[SampledRow, ...]:
         With every file that changed, vanished or cannot be read.
 
     """
-    rows = classified(source, most=most)
-    with source.blamed():
+    rows = classified_rows(source, most_rows=most)
+    with source.naming_unreadable_files():
         key = F.array(*[F.col(quoted(name)).cast("string") for name in source.stream.search_key])
         found = rows.select(key, F.unix_micros("_ts"), F.unix_micros("_exp"), "_fate", "_message").collect()
     return tuple(SampledRow(tuple(values), ts, exp, fate, message) for values, ts, exp, fate, message in found)
@@ -64,7 +64,7 @@ class ClassifiedRows:
         A later clock lets rows in that were too far ahead of the earlier one, and changes nothing else.
         """
         own = self.source
-        if source.taken is not None or source.judge is not None or replace(source.move, clock=own.move.clock) != own.move:
+        if source.taken is not None or source.change_fates is not None or replace(source.move, clock=own.move.clock) != own.move:
             return False
         if (reading_rules(source.stream), source.layout) != (reading_rules(own.stream), own.layout):
             return False
@@ -77,7 +77,7 @@ class ClassifiedRows:
 
 
 @dataclass(frozen=True)
-class FirstLook:
+class FirstBuildPreview:
     """The counts of a first build, the earliest ``ts`` (microseconds) of a valid row, and the rows if they are few."""
 
     counts: BatchCounts
@@ -85,16 +85,16 @@ class FirstLook:
     rows: ClassifiedRows | None = None
 
 
-def first_look(source: BatchSource) -> FirstLook:
-    """Look at a batch before anything is loaded."""
-    batch = prepare(source, few=surely_few(source.stream.format, source.files))
-    if batch.known is not None:
-        accepted = pc.is_in(batch.known["_fate"], pa.array(ACCEPTED_FATES))
-        earliest = pc.min(batch.known.filter(accepted)["_ts"].cast(pa.int64())).as_py()
-        return FirstLook(batch.counts, earliest, ClassifiedRows(source, batch.known))
+def preview_first_build(source: BatchSource) -> FirstBuildPreview:
+    """Return the counts of a first build; nothing is written."""
+    batch = prepare_batch(source, few=small_enough_for_driver(source.stream.format, source.files))
+    if batch.driver_rows is not None:
+        accepted = pc.is_in(batch.driver_rows["_fate"], pa.array(ACCEPTED_FATES))
+        earliest = pc.min(batch.driver_rows.filter(accepted)["_ts"].cast(pa.int64())).as_py()
+        return FirstBuildPreview(batch.counts, earliest, ClassifiedRows(source, batch.driver_rows))
     try:
         valid = batch.rows.where(F.col("_fate").isin(*ACCEPTED_FATES))
         row = valid.agg(F.min(F.unix_micros("_ts"))).first()
-        return FirstLook(batch.counts, row[0] if row else None)
+        return FirstBuildPreview(batch.counts, row[0] if row else None)
     finally:
         batch.release()

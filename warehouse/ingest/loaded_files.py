@@ -1,10 +1,10 @@
 """The loaded landing files, in sorted shards; only shards that differ from the listing are read.
 
-Files are sorted as a listing of the landing directory yields them: by the names on their path (:func:`order`). A shard is a run
-of neighbours; its content is their JSON, and its name the SHA-256 of the content. A second sum is of its files as a listing has
-them, as JSON arrays. So a listing is compared by hashing as many files as the shard has: if the sums are equal, all these files
-are known, without reading the shard or making an object for each file. Changes since the shards were written take precedence over
-them.
+Files are sorted as a listing of the landing directory yields them: by the names on their path (:func:`order`). A shard has a run
+of neighbours; its content is their JSON, and its name the SHA-256 of the content. A second sum is computed of the files as a
+listing has them, as JSON arrays. So a listing is compared by hashing as many files as the shard has: if the sums are equal, all
+these files are known, without reading the shard or making an object for each file. Changes since the shards were written take
+precedence over them.
 
 Invariant: shards are in order, none is empty, ``first`` is the path of a shard's first file, and each file of it sorts before the
 next one's ``first``.
@@ -34,18 +34,18 @@ __all__ = [
     "LoadedFiles",
     "PathRange",
     "Shard",
+    "cut_into_shards",
     "differing_files",
+    "files_of_shard",
+    "is_intact_shard",
     "is_shard_name",
-    "is_whole_shard",
     "order",
     "paths_in",
     "ranges_of",
-    "sharded",
-    "unpacked",
 ]
 
 SHARD = 2048
-"""Files of a shard when it is cut; one that is written again may have from a quarter to twice as many."""
+"""Files of a new shard; a shard that is written again may have from a quarter to twice as many."""
 _DIGITS = 40
 _SHARD_NAME = re.compile(rf"[0-9a-f]{{{_DIGITS}}}")
 _CHUNK = 512
@@ -53,7 +53,7 @@ _CHUNK = 512
 
 @dataclass(frozen=True)
 class Shard:
-    """A run of neighbouring files: the first one's path, how many, and the name that their content gives it.
+    """A run of neighbouring files: the path of the first, their number, and the name, which is the sum of the content.
 
     ``listed`` is the sum of the files as a listing has them; ledgers of older builds do not have it.
     """
@@ -68,8 +68,8 @@ class Shard:
         if len(files) != self.count:
             return False
         if self.listed:
-            return _listed(files) == self.listed
-        return _name(_encoded([LandingFile(*each) for each in files])) == self.name
+            return _listing_sum(files) == self.listed
+        return _content_name(_encoded([LandingFile(*each) for each in files])) == self.name
 
 
 Load = Callable[[Shard], tuple[LandingFile, ...]]
@@ -97,15 +97,15 @@ def _encoded(files: Sequence[LandingFile | ListedFile]) -> bytes:
     return msgspec.json.encode(files)
 
 
-def _listed(files: Sequence[ListedFile]) -> str:
-    return _name(_encoded(files))
+def _listing_sum(files: Sequence[ListedFile]) -> str:
+    return _content_name(_encoded(files))
 
 
-def _as_listed(files: Iterable[LandingFile]) -> str:
-    return _listed([(file.path, file.size, file.mtime_ns) for file in files])
+def _listing_sum_of_files(files: Iterable[LandingFile]) -> str:
+    return _listing_sum([(file.path, file.size, file.mtime_ns) for file in files])
 
 
-def _name(content: bytes) -> str:
+def _content_name(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:_DIGITS]
 
 
@@ -114,21 +114,21 @@ def is_shard_name(name: str) -> bool:
     return _SHARD_NAME.fullmatch(name) is not None
 
 
-def is_whole_shard(name: str, packed: bytes) -> bool:
+def is_intact_shard(name: str, packed: bytes) -> bool:
     """Whether the bytes of a shard's file have the sum in its name."""
     try:
-        return _name(zlib.decompress(packed)) == name
+        return _content_name(zlib.decompress(packed)) == name
     except zlib.error:
         return False
 
 
-def unpacked(shard: Shard, packed: bytes) -> tuple[LandingFile, ...] | None:
+def files_of_shard(shard: Shard, packed: bytes) -> tuple[LandingFile, ...] | None:
     """Return the files in a shard's bytes; None if the bytes changed since they were written."""
     try:
         content = zlib.decompress(packed)
     except zlib.error:
         return None
-    return _decoder().decode(content) if _name(content) == shard.name else None
+    return _decoder().decode(content) if _content_name(content) == shard.name else None
 
 
 def paths_in(packed: bytes) -> tuple[str, ...]:
@@ -170,7 +170,7 @@ class PathRange:
 
 @dataclass(frozen=True, eq=False)
 class LoadedFiles(Mapping[str, LandingFile]):
-    """The loaded files by path: shards, and over them ``changes`` since (None: forgotten)."""
+    """The loaded files by path: shards, and ``changes`` since then (None: the file was forgotten)."""
 
     shards: tuple[Shard, ...] = ()
     load: Load | None = None
@@ -197,7 +197,7 @@ class LoadedFiles(Mapping[str, LandingFile]):
     def _last(self) -> dict[int, dict[str, LandingFile]]:
         return {}
 
-    def _at(self, index: int) -> dict[str, LandingFile]:
+    def _files_of_range(self, index: int) -> dict[str, LandingFile]:
         """Return the files of a range; the files of the last range are cached."""
         if index not in self._last:
             self._last.clear()
@@ -211,15 +211,15 @@ class LoadedFiles(Mapping[str, LandingFile]):
             if file is None:
                 raise KeyError(path)
             return file
-        return self._at(bisect_right(self._ends, order(path)))[path]
+        return self._files_of_range(bisect_right(self._ends, order(path)))[path]
 
     def __iter__(self) -> Iterator[str]:
         """Yield the paths, shard by shard."""
-        return chain.from_iterable(run.files() for run in self.ranges)
+        return chain.from_iterable(path_range.files() for path_range in self.ranges)
 
     def __len__(self) -> int:
-        """How many there are; shards with changes are read."""
-        return sum(len(run.files()) if run.changes or run.shard is None else run.shard.count for run in self.ranges)
+        """Return the number of files; only shards with changes are read."""
+        return sum(len(part.files()) if part.changes or part.shard is None else part.shard.count for part in self.ranges)
 
 
 def ranges_of(loaded: Mapping[str, LandingFile]) -> tuple[PathRange, ...]:
@@ -232,22 +232,22 @@ class Listing:
 
     def __init__(self, files: Iterable[ListedFile]) -> None:
         self._rest = iter(files)
-        self._back: list[ListedFile] = []
+        self._surplus: list[ListedFile] = []
         self.empty = True
 
     def _next(self, count: int) -> list[ListedFile]:
-        files = self._back[:count]
-        del self._back[:count]
+        files = self._surplus[:count]
+        del self._surplus[:count]
         files.extend(islice(self._rest, count - len(files)))
         self.empty = self.empty and not files
         return files
 
-    def take(self, run: PathRange) -> list[LandingFile] | None:
+    def take(self, path_range: PathRange) -> list[LandingFile] | None:
         """Return the files up to the end of a range; None if they are exactly the files of its shard, unchanged."""
-        files = self._next(run.shard.count if run.shard and not run.changes else 1)
-        if run.shard and not run.changes and run.shard.holds(files):
+        files = self._next(path_range.shard.count if path_range.shard and not path_range.changes else 1)
+        if path_range.shard and not path_range.changes and path_range.shard.holds(files):
             return None
-        end = run.end
+        end = path_range.end
         while files and (end is None or order(files[-1][0]) < end):
             more = self._next(_CHUNK)
             if not more:
@@ -255,46 +255,48 @@ class Listing:
             files.extend(more)
         if end is not None:
             past = bisect_left(files, end, key=lambda file: order(file[0]))
-            self._back = files[past:] + self._back
+            self._surplus = files[past:] + self._surplus
             del files[past:]
         return [LandingFile(*each) for each in files]
 
     def rest(self) -> list[LandingFile]:
         """Return the files after all ranges, if the last shard did not change."""
-        files = [LandingFile(*each) for each in (*self._back, *self._rest)]
-        self._back = []
+        files = [LandingFile(*each) for each in (*self._surplus, *self._rest)]
+        self._surplus = []
         self.empty = self.empty and not files
         return files
 
 
-def sharded(loaded: LoadedFiles, *, size: int = SHARD) -> tuple[tuple[Shard, ...], dict[str, bytes]]:
+def cut_into_shards(loaded: LoadedFiles, *, size: int = SHARD) -> tuple[tuple[Shard, ...], dict[str, bytes]]:
     """Return the shards of all files, and the bytes of new shards by name; unchanged shards are reused.
 
     Small neighbouring shards are joined. Shards of older builds are read once, for the sum that they lack.
     """
     shards: list[Shard] = []
     written: dict[str, bytes] = {}
-    waiting: list[LandingFile] = []
+    pending: list[LandingFile] = []
 
-    def cut(*, least: int) -> None:
-        while len(waiting) > least:
-            count = size if len(waiting) > 2 * size else len(waiting)
-            content = _encoded(waiting[:count])
-            shard = Shard(waiting[0].path, count, _name(content), _as_listed(waiting[:count]))
+    def write_shards(*, keep: int) -> None:
+        while len(pending) > keep:
+            count = size if len(pending) > 2 * size else len(pending)
+            content = _encoded(pending[:count])
+            shard = Shard(pending[0].path, count, _content_name(content), _listing_sum_of_files(pending[:count]))
             shards.append(shard)
             written[shard.name] = zlib.compress(content, 1)
-            del waiting[:count]
+            del pending[:count]
 
-    for run in loaded.ranges:
-        shard = run.shard
-        small = shard is not None and shard.count < size // 4
-        if shard is not None and not run.changes and not (waiting and (small or len(waiting) < size // 4)):
-            cut(least=0)
-            shards.append(shard if shard.listed or not run.load else replace(shard, listed=_as_listed(run.load(shard))))
+    for path_range in loaded.ranges:
+        shard = path_range.shard
+        is_small = shard is not None and shard.count < size // 4
+        if shard is not None and not path_range.changes and not (pending and (is_small or len(pending) < size // 4)):
+            write_shards(keep=0)
+            if path_range.load and not shard.listed:
+                shard = replace(shard, listed=_listing_sum_of_files(path_range.load(shard)))
+            shards.append(shard)
             continue
-        waiting.extend(sorted(run.files().values(), key=lambda file: order(file.path)))
-        cut(least=2 * size)
-    cut(least=0)
+        pending.extend(sorted(path_range.files().values(), key=lambda file: order(file.path)))
+        write_shards(keep=2 * size)
+    write_shards(keep=0)
     kept = {shard.name for shard in loaded.shards}
     return tuple(shards), {name: content for name, content in written.items() if name not in kept}
 
@@ -304,14 +306,14 @@ def differing_files(
 ) -> tuple[dict[str, LandingFile], dict[str, LandingFile]]:
     """Return the files of two states without the files of shards that both have, but always with the paths ``also``."""
     sides = (ranges_of(one), ranges_of(other))
-    plain: list[set[str]] = [{run.shard.name for run in runs if run.shard and not run.changes} for runs in sides]
-    both = plain[0] & plain[1]
+    shards = [{part.shard.name for part in ranges if part.shard and not part.changes} for ranges in sides]
+    both = shards[0] & shards[1]
     found = []
-    for mapping, runs in zip((one, other), sides, strict=True):
+    for mapping, ranges in zip((one, other), sides, strict=True):
         files: dict[str, LandingFile] = {}
-        for run in runs:
-            if run.changes or run.shard is None or run.shard.name not in both:
-                files.update(run.files())
+        for path_range in ranges:
+            if path_range.changes or path_range.shard is None or path_range.shard.name not in both:
+                files.update(path_range.files())
         files.update({path: mapping[path] for path in also if path in mapping})
         found.append(files)
     return found[0], found[1]

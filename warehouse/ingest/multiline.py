@@ -29,45 +29,45 @@ if TYPE_CHECKING:
 
     _Text = NDArray[np.unsignedinteger[Any]]
 
-__all__ = ["Look", "checked_pieces", "look"]
+__all__ = ["MultilineCheck", "check_multiline", "check_pieces"]
 
-_KNOWN = 50_000
+_CACHED_FILES = 50_000
 _FEED, _RETURN = 10, 13
 _BREAK = re.compile(r"[\r\n]")
 
 
 @dataclass(frozen=True)
-class Look:
-    """The result of checking a file: the characters that end its records, or the (reason, message) why it is not read."""
+class MultilineCheck:
+    """The result of checking a file: the line end of its records, and (reason, message) if it is not read."""
 
-    ends: str
+    line_end: str
     problem: tuple[str, str] | None = None
 
 
-def look(stream: Stream, file: LandingFile) -> Look:
+def check_multiline(stream: Stream, file: LandingFile) -> MultilineCheck:
     """Check a file; an unreadable file has no problem yet, since reading it reports the error."""
     path = stream.landing / file.path
     try:
         return _checked(path, file.size, file.mtime_ns, stream.max_record, syntax_of(stream, path))
     except (OSError, EOFError, zlib.error, ValueError):
-        return Look("\n")
+        return MultilineCheck("\n")
 
 
-@lru_cache(maxsize=_KNOWN)
-def _checked(path: Path, size: int, mtime_ns: int, longest: int, syntax: FieldSyntax) -> Look:  # noqa: ARG001 - the file's identity
-    return checked_pieces(pieces(path, syntax), syntax, longest)
+@lru_cache(maxsize=_CACHED_FILES)
+def _checked(path: Path, size: int, mtime_ns: int, longest: int, syntax: FieldSyntax) -> MultilineCheck:  # noqa: ARG001 - the file's identity
+    return check_pieces(pieces(path, syntax), syntax, longest)
 
 
-def checked_pieces(texts: Iterator[_Text], syntax: FieldSyntax, longest: int) -> Look:
+def check_pieces(texts: Iterator[_Text], syntax: FieldSyntax, longest: int) -> MultilineCheck:
     """Return the result of checking a file that is given in pieces; no record may have more than ``longest`` bytes."""
-    walk = _Walk(syntax, longest // (2 if syntax.encoding.startswith("utf-16") else 1))
+    parser = _RecordParser(syntax, longest // (2 if syntax.encoding.startswith("utf-16") else 1))
     try:
         for piece in texts:
-            walk.take(piece)
-        walk.finish()
+            parser.take(piece)
+        parser.finish()
     except _RefusedError as refused:
-        return Look("\n", (refused.reason, refused.message))
-    return Look(walk.ends.pop() if walk.ends else "\n")
+        return MultilineCheck("\n", (refused.reason, refused.message))
+    return MultilineCheck(parser.line_ends.pop() if parser.line_ends else "\n")
 
 
 class _RefusedError(Exception):
@@ -76,17 +76,17 @@ class _RefusedError(Exception):
         self.reason, self.message = reason, message
 
 
-class _Walk:
-    """The state of reading a file in pieces: the text after the last complete record, and the line ends so far."""
+class _RecordParser:
+    """Parses the records of a file in pieces; it has the text after the last complete record, and the line ends so far."""
 
     def __init__(self, syntax: FieldSyntax, longest: int) -> None:
-        self.ends: set[str] = set()
+        self.line_ends: set[str] = set()
         self._syntax, self._longest = syntax, longest
         self._rest: _Text = np.empty(0, np.uint8)
         self._lines = 1
 
     def take(self, piece: _Text) -> None:
-        """Go on with the next piece.
+        """Parse the next piece.
 
         Raises
         ------
@@ -97,26 +97,26 @@ class _Walk:
         if (piece == 0).any():
             raise _RefusedError("unreadable", "it has a byte 0, which no record over several lines may have; remove it")
         self._rest = np.concatenate((self._rest, piece)) if len(self._rest) else piece
-        self._go(last=False)
+        self._parse_records(last=False)
         if len(self._rest) > self._longest + 1:
-            said = f"the record that begins in line {self._lines} is longer than max_record ({self._longest} bytes)"
-            raise _RefusedError("record_too_long", f"{said}; close its quote, or raise max_record")
+            beginning = f"the record that begins in line {self._lines} is longer than max_record ({self._longest} bytes)"
+            raise _RefusedError("record_too_long", f"{beginning}; close its quote, or raise max_record")
 
     def finish(self) -> None:
-        """Look at the end of the file; errors as of :meth:`take`."""
-        self._go(last=True)
+        """Check the end of the file; errors as of :meth:`take`."""
+        self._parse_records(last=True)
         if len(self._rest):
-            said = f"the quote of the record that begins in line {self._lines} is open until the end of the file"
-            raise _RefusedError("unreadable", f"{said}; close it")
+            beginning = f"the quote of the record that begins in line {self._lines} is open until the end of the file"
+            raise _RefusedError("unreadable", f"{beginning}; close it")
 
-    def _go(self, *, last: bool) -> None:
+    def _parse_records(self, *, last: bool) -> None:
         text = self._rest
         breaks = np.flatnonzero((text == _FEED) | (text == _RETURN))
         if not last and len(text) and text[-1] == _RETURN:
             breaks = breaks[:-1]  # a line feed may follow the carriage return
         within, ended = np.zeros(len(breaks), bool), _line_ends(text)
-        place = int(breaks[-1]) + 1 if len(breaks) else 0
-        content, done = _Content(text, self._syntax, whole=last), 0
+        position = int(breaks[-1]) + 1 if len(breaks) else 0
+        content, done = _RecordText(text, self._syntax, whole=last), 0
         for doubtful in doubtful_lines(text, self._syntax):
             if doubtful < done:
                 continue
@@ -124,22 +124,22 @@ class _Walk:
             begin = int(breaks[before - 1]) + 1 if before else 0
             line = self._lines + int(np.searchsorted(ended, begin))
             end = content.end_of_record(begin, line)
-            if end is None or (end >= place and not last):  # it is parsed again with the next piece
-                place = begin
+            if end is None or (end >= position and not last):  # it is parsed again with the next piece
+                position = begin
                 break
             if end - begin > self._longest:
-                said = f"the record that begins in line {line} is longer than max_record"
-                raise _RefusedError("record_too_long", f"{said} ({self._longest} bytes); cut it, or raise max_record")
+                beginning = f"the record that begins in line {line} is longer than max_record"
+                raise _RefusedError("record_too_long", f"{beginning} ({self._longest} bytes); cut it, or raise max_record")
             within[before : np.searchsorted(breaks, end)] = True
             done = end
         else:
-            place = len(text) if last else place
-        outside = breaks[~within & (breaks < place)]
-        self._note(text, outside)
-        self._lines += int(np.searchsorted(ended, place))
-        self._rest = text[place:]
+            position = len(text) if last else position
+        outside = breaks[~within & (breaks < position)]
+        self._note_line_ends(text, outside)
+        self._lines += int(np.searchsorted(ended, position))
+        self._rest = text[position:]
 
-    def _note(self, text: _Text, breaks: NDArray[np.int64]) -> None:
+    def _note_line_ends(self, text: _Text, breaks: NDArray[np.int64]) -> None:
         """Note how lines end.
 
         Raises
@@ -152,16 +152,16 @@ class _Walk:
         returns = breaks[text[breaks] == _RETURN]
         paired = text[np.clip(returns + 1, 0, len(text) - 1)] == _FEED if len(returns) else np.zeros(0, bool)
         alone = len(feeds) - int(np.count_nonzero(paired))
-        self.ends |= {"\r\n"} if paired.any() else set()
-        self.ends |= {"\n"} if alone else set()
-        self.ends |= {"\r"} if not paired.all() else set()
-        if len(self.ends) > 1:
+        self.line_ends |= {"\r\n"} if paired.any() else set()
+        self.line_ends |= {"\n"} if alone else set()
+        self.line_ends |= {"\r"} if not paired.all() else set()
+        if len(self.line_ends) > 1:
             ways = "its records end in several ways, with and without a carriage return"
             raise _RefusedError("unreadable", f"{ways}; end all alike")
 
 
-class _Content:
-    """A part of a file whose records are parsed character by character; ``whole``: it is the last part."""
+class _RecordText:
+    """A part of a file whose records are parsed character by character; ``whole``: the file ends with it."""
 
     def __init__(self, text: _Text, syntax: FieldSyntax, *, whole: bool) -> None:
         self._text, self._syntax, self._whole = text, syntax, whole
@@ -169,8 +169,8 @@ class _Content:
         self._quotes = re.compile("|".join(re.escape(each) for each in {syntax.quote, syntax.escape} if each) or "(?!)")
         self._field_end = re.compile(rf"[\r\n]|{re.escape(syntax.delimiter)}")
 
-    def end_of_record(self, place: int, line: int) -> int | None:
-        """Return the position of the line end of a record that begins at a place; None if the record continues.
+    def end_of_record(self, position: int, line: int) -> int | None:
+        """Return the position of the line end of a record that begins at a position; None if the record continues.
 
         Raises
         ------
@@ -178,36 +178,36 @@ class _Content:
             When the end is not certain.
 
         """
-        if self._content is None:  # a character for each place of the array
+        if self._content is None:  # a character for each element of the array
             raw = self._text.tobytes()
             self._content = raw.decode("latin-1") if self._text.itemsize == 1 else raw.decode("utf-32-le", "surrogatepass")
         content, syntax = self._content, self._syntax
-        if syntax.comment and content.startswith(syntax.comment, place):
-            return self._ended(_BREAK.search(content, place))
+        if syntax.comment and content.startswith(syntax.comment, position):
+            return self._line_end_at(_BREAK.search(content, position))
         while True:
-            at = self._behind_spaces(place) if syntax.spaced else place
+            at = self._after_spaces(position) if syntax.skips_spaces else position
             if content.startswith(syntax.quote, at):
-                behind = self._behind_quotes(at, line)
-                if behind is None:
+                after = self._after_quotes(at, line)
+                if after is None:
                     return None
-                at = behind
+                at = after
             found = self._field_end.search(content, at)
             if found is None or found[0] in "\r\n":
-                return self._ended(found)
-            place = found.end()
+                return self._line_end_at(found)
+            position = found.end()
 
-    def _ended(self, found: re.Match[str] | None) -> int | None:
+    def _line_end_at(self, found: re.Match[str] | None) -> int | None:
         if found is not None:
             return found.start()
         return len(self._text) if self._whole else None
 
-    def _behind_spaces(self, place: int) -> int:
+    def _after_spaces(self, position: int) -> int:
         content = self._content or ""
-        while place < len(content) and content[place] <= " " and not self._field_end.match(content, place):
-            place += 1
-        return place
+        while position < len(content) and content[position] <= " " and not self._field_end.match(content, position):
+            position += 1
+        return position
 
-    def _behind_quotes(self, begin: int, line: int) -> int | None:
+    def _after_quotes(self, begin: int, line: int) -> int | None:
         """Return the position after the closing quote of a field and following spaces; None if the quote is open."""
         content, syntax, at = self._content or "", self._syntax, begin + 1
         while (found := self._quotes.search(content, at)) is not None:
@@ -216,18 +216,18 @@ class _Content:
             if content[at] == syntax.escape and (syntax.escape != syntax.quote or twice):
                 at += 2
                 continue
-            behind = self._behind_spaces(at + 1)
-            if not self._whole and len(content) - behind < len(syntax.delimiter):  # the delimiter may continue in the next piece
+            after = self._after_spaces(at + 1)
+            if not self._whole and len(content) - after < len(syntax.delimiter):  # the delimiter may continue in the next piece
                 return None
-            if behind == len(content):
-                return behind
-            if not self._field_end.match(content, behind) and _BREAK.search(content, begin, at):
+            if after == len(content):
+                return after
+            if not self._field_end.match(content, after) and _BREAK.search(content, begin, at):
                 raise _RefusedError(
                     "unreadable",
                     f"the record that begins in line {line} has a text over several lines, and something stands behind its "
                     "quote: it is ambiguous where the text ends; write each quote inside it twice, or close the quote before",
                 )
-            return behind
+            return after
         return None
 
 

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["beyond_orc_bounds", "is_local_time", "orc_batches", "orc_schema"]
+__all__ = ["is_local_time", "orc_batches", "orc_bounds_problem", "orc_schema"]
 
-_KNOWN = 50_000
-_ROWS_AT_ONCE = 128
+_CACHED_FILES = 50_000
+_ROWS_PER_BATCH = 128
 
 
 def orc_schema(path: Path) -> Any:  # noqa: ANN401 - Arrow's
@@ -49,7 +49,7 @@ def orc_batches(path: Path, columns: list[str] | None = None) -> Iterator[Any]:
     import pyarrow.dataset as ds  # noqa: PLC0415 - only ORC landings need it
 
     source = ds.dataset(path, format="orc")
-    yield from source.to_batches(columns=columns, batch_size=_ROWS_AT_ONCE, batch_readahead=0, use_threads=False)
+    yield from source.to_batches(columns=columns, batch_size=_ROWS_PER_BATCH, batch_readahead=0, use_threads=False)
 
 
 def is_local_time(schema: Any, path: tuple[str, ...]) -> bool:  # noqa: ANN401 - Arrow's
@@ -60,11 +60,11 @@ def is_local_time(schema: Any, path: tuple[str, ...]) -> bool:  # noqa: ANN401 -
     return getattr(kind, "tz", None) is None
 
 
-@lru_cache(maxsize=_KNOWN)
-def beyond_orc_bounds(
+@lru_cache(maxsize=_CACHED_FILES)
+def orc_bounds_problem(
     path: Path, size: int, mtime_ns: int, longest: int, most: int  # noqa: ARG001 - the file's identity
 ) -> tuple[str, str] | None:
-    """Return why an ORC file is not read, (reason, message), or None; as :func:`beyond_parquet_bounds`.
+    """Return why an ORC file is not read, (reason, message), or None; as :func:`.parquet_bounds.parquet_bounds_problem`.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def beyond_orc_bounds(
     file = pyarrow.orc.ORCFile(path)
     if bomb := expands_too_much(size, 0, file.nrows, most):
         return "expands_too_much", bomb
-    columns = [field.name for field in file.schema if _is_open(field.type)]
+    columns = [field.name for field in file.schema if _may_be_long(field.type)]
     total = 0
     for batch in orc_batches(path, columns) if columns else ():
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
@@ -90,8 +90,8 @@ def beyond_orc_bounds(
     return None
 
 
-def _is_open(kind: Any) -> bool:  # noqa: ANN401 - Arrow's
-    """Whether values of a type may be of any size."""
+def _may_be_long(kind: Any) -> bool:  # noqa: ANN401 - Arrow's
+    """Whether values of a type may have any number of bytes."""
     import pyarrow.types as at  # noqa: PLC0415 - as above
 
     return bool(at.is_nested(kind) or at.is_string(kind) or at.is_binary(kind))

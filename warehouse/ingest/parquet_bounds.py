@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["beyond_parquet_bounds", "text_lengths", "value_too_long"]
+__all__ = ["parquet_bounds_problem", "text_lengths", "value_too_long"]
 
-_KNOWN = 50_000
-_ROWS_AT_ONCE = 65_536
-_BYTES_AT_ONCE = 256 << 20
+_CACHED_FILES = 50_000
+_ROWS_PER_BATCH = 65_536
+_BYTES_PER_BATCH = 256 << 20
 _BUFFER = 1 << 20
 
 
-@lru_cache(maxsize=_KNOWN)
-def beyond_parquet_bounds(
+@lru_cache(maxsize=_CACHED_FILES)
+def parquet_bounds_problem(
     path: Path, size: int, mtime_ns: int, longest: int, most: int  # noqa: ARG001 - the file's identity
 ) -> tuple[str, str] | None:
     """Return why a Parquet file is not read, (reason, message), or None.
@@ -33,7 +33,7 @@ def beyond_parquet_bounds(
     Parameters
     ----------
     path, size, mtime_ns
-        The file; one that is the same is looked at once.
+        The file; a file that is the same is checked once.
     longest
         Bytes of the longest value, ``max_record``.
     most
@@ -52,16 +52,16 @@ def beyond_parquet_bounds(
     columns = range(footer.num_columns)
     # A row can have many values in a list; a footer counts each value.
     rows = max([footer.num_rows, *(sum(group.column(column).num_values for group in groups) for column in columns)])
-    bomb = expands_too_much(size, sum(group.total_byte_size for group in groups), rows, most)
-    if bomb:
-        return "expands_too_much", bomb
+    problem_of_footer = expands_too_much(size, sum(group.total_byte_size for group in groups), rows, most)
+    if problem_of_footer:
+        return "expands_too_much", problem_of_footer
     suspects = [
         (number, group.column(column))
         for number, group in enumerate(groups)
         for column in columns
         if _may_be_long(group.column(column), longest, max(HARMLESS, most * size))
     ]
-    return _checked_values(path, suspects, longest, size, most) if suspects else None
+    return _values_problem(path, suspects, longest, size, most) if suspects else None
 
 
 def _may_be_long(chunk: Any, longest: int, bound: int) -> bool:  # noqa: ANN401 - pyarrow has no types
@@ -70,7 +70,7 @@ def _may_be_long(chunk: Any, longest: int, bound: int) -> bool:  # noqa: ANN401 
     return bool(chunk.total_uncompressed_size > longest or chunk.num_values * chunk.total_uncompressed_size > bound)
 
 
-def _checked_values(
+def _values_problem(
     path: Path, suspects: list[tuple[int, Any]], longest: int, size: int, most: int
 ) -> tuple[str, str] | None:
     import pyarrow.parquet as pq  # noqa: PLC0415 - as above
@@ -82,8 +82,8 @@ def _checked_values(
     with pq.ParquetFile(path, read_dictionary=names, buffer_size=_BUFFER) as file:
         try:
             for group, chunk in suspects:
-                few = max(1, _BYTES_AT_ONCE // max(1, chunk.total_uncompressed_size))
-                rows = min(few, _ROWS_AT_ONCE) if chunk.path_in_schema in shared else _ROWS_AT_ONCE
+                few = max(1, _BYTES_PER_BATCH // max(1, chunk.total_uncompressed_size))
+                rows = min(few, _ROWS_PER_BATCH) if chunk.path_in_schema in shared else _ROWS_PER_BATCH
                 for batch in file.iter_batches(rows, row_groups=[group], columns=[chunk.path_in_schema]):
                     for content, length in text_lengths(batch.column(0)):
                         total += content
@@ -97,7 +97,7 @@ def _checked_values(
 
 
 def text_lengths(values: Any) -> Iterator[tuple[int, int]]:  # noqa: ANN401 - pyarrow has no types
-    """Yield how many bytes the texts of an array make and how long the longest is, nested ones too."""
+    """Yield the bytes of all texts in an array and of the longest one, also for nested arrays."""
     import pyarrow as pa  # noqa: PLC0415 - as above
     import pyarrow.compute as pc  # noqa: PLC0415 - as above
 

@@ -1,4 +1,4 @@
-"""Finds lines of a delimited file that leave a quote open: in whole files at once, as arrays of characters.
+"""Finds lines of a delimited file that leave a quote open, by arrays of characters.
 
 If a quote is open at the end of its line, Spark's reader uses the text after it as the value, in the last field without an error.
 Most files have no such line, and most lines are quickly recognised as correct. A line is *plain* if no quote begins a field,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["FieldSyntax", "doubtful_lines", "has_doubtful_lines", "pieces", "syntax_of"]
 
 _CHUNK = 4 << 20
-_KNOWN = 50_000
+_CACHED_FILES = 50_000
 _FEED, _RETURN, _SPACE = 10, 13, 32
 _OVERLAPPING = frozenset({"shift_jis", "cp932", "cp949", "gbk", "gb18030", "big5"})
 """Encodings in which a byte of ASCII may be the second half of another character."""
@@ -41,16 +41,16 @@ _OVERLAPPING = frozenset({"shift_jis", "cp932", "cp949", "gbk", "gb18030", "big5
 
 @dataclass(frozen=True)
 class FieldSyntax:
-    """The characters that separate and quote fields; an empty text: there is none.
+    """The characters that separate and quote fields; an empty text means that there is none.
 
-    ``spaced``: spaces before a quote are skipped.
+    ``skips_spaces``: spaces before a quote are skipped.
     """
 
     quote: str
     escape: str
     delimiter: str
     comment: str
-    spaced: bool
+    skips_spaces: bool
     encoding: str
 
     @property
@@ -71,9 +71,11 @@ def syntax_of(stream: Stream, path: Path) -> FieldSyntax:
     """
     options = {key.lower(): value for key, value in reader_options(stream).items()}
     quote = options.get("quote", '"')
-    spaced = options.get("ignoreleadingwhitespace", "false").lower() == "true"
+    skips_spaces = options.get("ignoreleadingwhitespace", "false").lower() == "true"
     encoding = file_encoding(path, dict(stream.options)) or text_encoding(dict(stream.options))
-    return FieldSyntax(quote, options.get("escape", quote), delimiter_of(options), options.get("comment", ""), spaced, encoding)
+    return FieldSyntax(
+        quote, options.get("escape", quote), delimiter_of(options), options.get("comment", ""), skips_spaces, encoding
+    )
 
 
 def has_doubtful_lines(stream: Stream, file: LandingFile) -> bool:
@@ -85,7 +87,7 @@ def has_doubtful_lines(stream: Stream, file: LandingFile) -> bool:
         return False  # the reader of the file reports the fault
 
 
-@lru_cache(maxsize=_KNOWN)
+@lru_cache(maxsize=_CACHED_FILES)
 def _has_doubtful_lines(path: Path, size: int, mtime_ns: int, syntax: FieldSyntax) -> bool:  # noqa: ARG001 - the file's identity
     rest: NDArray[np.unsignedinteger[Any]] = np.empty(0, np.uint8)
     for piece in pieces(path, syntax):
@@ -99,7 +101,7 @@ def _has_doubtful_lines(path: Path, size: int, mtime_ns: int, syntax: FieldSynta
 
 
 def pieces(path: Path, syntax: FieldSyntax) -> Iterator[NDArray[np.unsignedinteger[Any]]]:
-    """Yield a file as numbers, a piece at a time: its bytes, or its code points where it must be decoded.
+    """Yield a file in pieces of numbers: its bytes, or its code points if it must be decoded.
 
     A byte order mark is left out.
     """
@@ -118,52 +120,54 @@ def pieces(path: Path, syntax: FieldSyntax) -> Iterator[NDArray[np.unsignedinteg
 
 
 def doubtful_lines(text: NDArray[np.unsignedinteger[Any]], syntax: FieldSyntax) -> NDArray[np.int64]:
-    r"""Return the positions of the lines with quotes that are neither plain nor strict: of the first quote of each.
+    r"""Return the position of the first quote of each line with quotes that is neither plain nor strict.
 
     >>> syntax = FieldSyntax('"', '"', ",", "", False, "utf-8")
     >>> lines = '1,"a,b"\n5" x,y\n1,"open\n'
-    >>> [int(place) for place in doubtful_lines(np.frombuffer(lines.encode(), np.uint8), syntax)]
+    >>> [int(position) for position in doubtful_lines(np.frombuffer(lines.encode(), np.uint8), syntax)]
     [17]
     """
-    places = np.flatnonzero(text == ord(syntax.quote)) if len(text) else np.empty(0, np.int64)
-    if not len(places):
-        return places
+    positions = np.flatnonzero(text == ord(syntax.quote)) if len(text) else np.empty(0, np.int64)
+    if not len(positions):
+        return positions
     ends = np.flatnonzero((text == _FEED) | (text == _RETURN))
-    lines = np.searchsorted(ends, places)
+    lines = np.searchsorted(ends, positions)
     firsts = np.flatnonzero(np.concatenate(([True], lines[1:] != lines[:-1])))
-    counts = np.diff(np.concatenate((firsts, [len(places)])))
-    opens = (np.arange(len(places)) - np.repeat(firsts, counts)) % 2 == 0
-    begins = _is_end(text, places - 1) | _has_text(text, places - len(syntax.delimiter), syntax.delimiter)
-    closes = _is_end(text, places + 1) | _has_text(text, places + 1, syntax.delimiter)
+    counts = np.diff(np.concatenate((firsts, [len(positions)])))
+    opens = (np.arange(len(positions)) - np.repeat(firsts, counts)) % 2 == 0
+    begins = _is_line_end(text, positions - 1) | _has_text_at(text, positions - len(syntax.delimiter), syntax.delimiter)
+    closes = _is_line_end(text, positions + 1) | _has_text_at(text, positions + 1, syntax.delimiter)
     if syntax.escape == syntax.quote:
-        double = np.diff(places) == 1
-        sound = np.where(
+        doubled = np.diff(positions) == 1
+        is_strict = np.where(
             opens,
-            begins | np.concatenate(([False], double)),
-            closes | np.concatenate((double, [False])),
+            begins | np.concatenate(([False], doubled)),
+            closes | np.concatenate((doubled, [False])),
         )
     else:
-        escaped = _has_text(text, places - len(syntax.escape), syntax.escape) if syntax.escape else np.zeros(len(places), bool)
-        sound = np.where(opens, begins, closes & ~escaped)
-    if syntax.spaced:
-        begins |= text[np.maximum(places - 1, 0)] <= _SPACE
-    strict = np.logical_and.reduceat(sound, firsts) & (counts % 2 == 0)
+        escaped = (
+            _has_text_at(text, positions - len(syntax.escape), syntax.escape) if syntax.escape else np.zeros(len(positions), bool)
+        )
+        is_strict = np.where(opens, begins, closes & ~escaped)
+    if syntax.skips_spaces:
+        begins |= text[np.maximum(positions - 1, 0)] <= _SPACE
+    strict = np.logical_and.reduceat(is_strict, firsts) & (counts % 2 == 0)
     plain = ~np.logical_or.reduceat(begins, firsts)
-    found: NDArray[np.int64] = places[firsts[~(strict | plain)]]
+    found: NDArray[np.int64] = positions[firsts[~(strict | plain)]]
     return found
 
 
-def _is_end(text: NDArray[np.unsignedinteger[Any]], places: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether a line ends at each place; outside the text it does."""
-    inside = (places >= 0) & (places < len(text))
-    there = text[np.clip(places, 0, len(text) - 1)]
-    found: NDArray[np.bool_] = ~inside | (there == _FEED) | (there == _RETURN)
+def _is_line_end(text: NDArray[np.unsignedinteger[Any]], positions: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return for each position whether a line ends there; outside the text it does."""
+    inside = (positions >= 0) & (positions < len(text))
+    characters = text[np.clip(positions, 0, len(text) - 1)]
+    found: NDArray[np.bool_] = ~inside | (characters == _FEED) | (characters == _RETURN)
     return found
 
 
-def _has_text(text: NDArray[np.unsignedinteger[Any]], places: NDArray[np.int64], characters: str) -> NDArray[np.bool_]:
-    """Whether each place has one of the characters."""
-    found = (places >= 0) & (places + len(characters) <= len(text))
+def _has_text_at(text: NDArray[np.unsignedinteger[Any]], positions: NDArray[np.int64], characters: str) -> NDArray[np.bool_]:
+    """Return for each position whether the characters are there."""
+    found = (positions >= 0) & (positions + len(characters) <= len(text))
     for number, each in enumerate(characters):
-        found &= text[np.clip(places + number, 0, len(text) - 1)] == ord(each)
+        found &= text[np.clip(positions + number, 0, len(text) - 1)] == ord(each)
     return found

@@ -23,13 +23,13 @@ from warehouse.catalog.model import COLUMNAR
 from warehouse.ingest.calculated_columns import with_calculated
 from warehouse.ingest.columnar import read_columnar
 from warehouse.ingest.columns import inputs_of_records, known_names
-from warehouse.ingest.conversion import JUST_TIME, SEVERAL_ZONES, from_text, says_more, says_what
-from warehouse.ingest.delimited import Delimited, delimited_records, typed_fields
+from warehouse.ingest.conversion import SEVERAL_ZONES, TIME_WITHOUT_DATE, ambiguity_note, expected_value, from_text
+from warehouse.ingest.delimited import DelimitedShape, delimited_records, typed_fields
 from warehouse.ingest.dialect import is_delimited, is_multiline
 from warehouse.ingest.folder_columns import with_folder_columns
-from warehouse.ingest.json_fields import Parsed, exact_text, json_path, parsed, seen_text
-from warehouse.ingest.record_parts import PLACE_OF_RECORD, SHAPE, FileRecords, called_of, paths_of
-from warehouse.ingest.whole_json import is_exact, is_whole
+from warehouse.ingest.json_fields import ParsedFields, exact_text, is_parsed_as_text, json_path, parsed_fields
+from warehouse.ingest.record_parts import RECORD_POSITION, SHAPE, FileRecords, name_in_messages, paths_of
+from warehouse.ingest.whole_json import is_read_whole, needs_exact_decimals
 from warehouse.storage.arrow_types import local_frame
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from warehouse.ingest.columns import Input
     from warehouse.ingest.files import LandingFile
 
-__all__ = ["SOURCE_COLUMNS", "read_files", "read_records", "typed", "whole"]
+__all__ = ["SOURCE_COLUMNS", "declared_rows", "read_files", "read_records", "typed_rows"]
 
 SOURCE_COLUMNS = {
     "_file": "string",
@@ -53,7 +53,7 @@ SOURCE_COLUMNS = {
     "_fault_message": "string",
     "_zero": "int",
 }
-_ANOTHER = r'\}[^{}"]*\{'
+_OBJECT_AFTER_OBJECT = r'\}[^{}"]*\{'
 """Finds lines in which another object may follow an object."""
 
 
@@ -77,14 +77,14 @@ def read_files(
                 parts.extend(read_columnar(session, stream, readable))
     else:
         records = read_records(session, stream, groups)
-        parts = [typed(each.rows, stream, each.shape) for each in records]
-    return whole(session, stream, parts)
+        parts = [typed_rows(each.rows, stream, each.shape) for each in records]
+    return declared_rows(session, stream, parts)
 
 
 def read_records(
     session: SparkSession, stream: Stream, groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]]
 ) -> list[FileRecords]:
-    """Return the records of text files, by the way in which they are read; ``groups`` as of :func:`read_files`."""
+    """Return the records of text files, grouped by the way in which they are read; ``groups`` as of :func:`read_files`."""
     found: list[FileRecords] = []
     for header, files in groups:
         readable = [file for file in files if file.size]
@@ -95,22 +95,22 @@ def read_records(
     return found
 
 
-def typed(rows: DataFrame, stream: Stream, shape: Delimited | None) -> DataFrame:
-    """Return the values of each record, with its position; ``rows`` are as in :class:`FileRecords` of that shape."""
+def typed_rows(rows: DataFrame, stream: Stream, shape: DelimitedShape | None) -> DataFrame:
+    """Return the values of each record, with its position; ``rows`` are those of :class:`FileRecords` with that shape."""
     return _json(rows, stream) if shape is None else typed_fields(rows, stream, shape)
 
 
-def whole(session: SparkSession, stream: Stream, parts: Sequence[DataFrame]) -> DataFrame:
-    """Return the declared columns and the source columns of all that was read."""
+def declared_rows(session: SparkSession, stream: Stream, parts: Sequence[DataFrame]) -> DataFrame:
+    """Return the declared columns and the source columns of all parts."""
     if not parts:
-        return empty(session, stream)
+        return empty_rows(session, stream)
     rows = reduce(lambda left, right: left.unionByName(right), parts)
     carried = tuple(SOURCE_COLUMNS)
     return with_calculated(with_folder_columns(rows, stream, carried), stream, carried)
 
 
-def empty(session: SparkSession, stream: Stream) -> DataFrame:
-    """Return a data frame of no rows with the declared and the source columns."""
+def empty_rows(session: SparkSession, stream: Stream) -> DataFrame:
+    """Return a data frame without rows that has the declared and the source columns."""
     columns = [f"`{column.name}` {column.type}" for column in stream.columns]
     columns += [f"{name} {kind}" for name, kind in SOURCE_COLUMNS.items()]
     return local_frame(session, [], ", ".join(columns))
@@ -124,29 +124,29 @@ def _json(lines: DataFrame, stream: Stream) -> DataFrame:
         "mode": "PERMISSIVE",
         "columnNameOfCorruptRecord": SHAPE,
     }
-    parses = parsed(inputs, SHAPE)
+    groups = parsed_fields(inputs, SHAPE)
     # Spark ignores text after an object, which may be another record.
-    alone = F.json_array_length(F.concat(F.lit("["), F.col("value"), F.lit("]"))) == 1
+    is_one_object = F.json_array_length(F.concat(F.lit("["), F.col("value"), F.lit("]"))) == 1
     rows = lines.select(
         "*",
-        *[each.column(F.col("value"), options) for each in parses],
-        F.when(~F.col("value").rlike(_ANOTHER) | alone, F.json_object_keys("value")).alias("_keys"),
+        *[each.column(F.col("value"), options) for each in groups],
+        F.when(~F.col("value").rlike(_OBJECT_AFTER_OBJECT) | is_one_object, F.json_object_keys("value")).alias("_keys"),
     )
     # Spark takes a field of a JSON object by its exact name, so one that differs in case only is another field.
     unknown = F.array_except("_keys", F.array(*[F.lit(name) for name in sorted(known_names(stream))]))
-    misfits = reduce(lambda left, right: left | right, [each.shape().isNotNull() for each in parses], F.expr("false"))
+    misfits = reduce(lambda left, right: left | right, [each.shape().isNotNull() for each in groups], F.expr("false"))
     no_object = F.col("_keys").isNull()
-    found = {given.label: _json_value(given, parses) for given in inputs}
-    # Joined, not nested: an expression that holds the one before it twice doubles with every column.
+    found = {input_.label: _json_value(input_, groups) for input_ in inputs}
+    # Joined, not nested: nested expressions would double in size with every column.
     mistyped = F.concat_ws(
         "",
         *[
             F.when(
-                F.get_json_object("value", way).isNotNull() & each.value(given).isNull(),
-                F.lit(f' "{called_of(given)}"'),
+                F.get_json_object("value", path_in_json).isNotNull() & each.value(input_).isNull(),
+                F.lit(f' "{name_in_messages(input_)}"'),
             )
-            for each in parses for given, path in each.given
-            if (way := json_path(path)) is not None
+            for each in groups for input_, path in each.inputs
+            if (path_in_json := json_path(path)) is not None
         ],
     )  # fmt: skip
     fault = F.when(no_object, F.lit("malformed")).when(misfits, F.lit("mistyped"))
@@ -154,35 +154,35 @@ def _json(lines: DataFrame, stream: Stream) -> DataFrame:
         misfits,
         F.concat(F.lit("values of another type than declared in:"), mistyped),
     )
-    for given, both in _said_twice(inputs, parses):
+    for input_, both in _ambiguous_inputs(inputs, groups):
         fault = fault.when(both, F.lit("mistyped"))
-        path = given.source.partition(".")[0]
+        path = input_.source.partition(".")[0]
         message = message.when(
-            both, F.lit(f'column "{called_of(given)}": a field "{given.source}" and one within "{path}" are both there')
+            both, F.lit(f'column "{name_in_messages(input_)}": a field "{input_.source}" and one within "{path}" are both there')
         )
     values = []
-    for given in inputs:
-        value = found[given.label]
-        if seen_text(given):
-            value, failed = from_text(found[given.label], given, {})
+    for input_ in inputs:
+        value = found[input_.label]
+        if is_parsed_as_text(input_):
+            value, failed = from_text(found[input_.label], input_, {})
             if failed is not None:
-                text = F.substring(found[given.label], 1, 100)
+                text = F.substring(found[input_.label], 1, 100)
                 fault = fault.when(failed, F.lit("mistyped"))
                 said = F.concat(
-                    F.lit(f'column "{called_of(given)}": "'),
+                    F.lit(f'column "{name_in_messages(input_)}": "'),
                     text,
-                    F.lit(f'" is no {says_what(given)}'),
-                    says_more(found[given.label], given),
+                    F.lit(f'" is no {expected_value(input_)}'),
+                    ambiguity_note(found[input_.label], input_),
                 )
                 message = message.when(failed, said)
-        values.append(value.alias(given.label))
-    times = [given for given in inputs if given.type == "timestamp" and not seen_text(given)]
+        values.append(value.alias(input_.label))
+    times = [input_ for input_ in inputs if input_.type == "timestamp" and not is_parsed_as_text(input_)]
     if times and not any(key.lower() == "timestampformat" for key, _ in stream.options):
-        # Lines that hold text like a time at all are few; only these are looked at by column.
-        texts = [F.get_json_object("value", json_path((given.source,)) or "") for given in times]
-        named = ", ".join(called_of(given) for given in times)
+        # Few lines have text like a time; only their columns are checked.
+        texts = [F.get_json_object("value", json_path((input_.source,)) or "") for input_ in times]
+        named = ", ".join(name_in_messages(input_) for input_ in times)
         for line, form, what in (
-            (r'"\s*T?[0-9]{1,2}:', JUST_TIME, "a time without a date"),
+            (r'"\s*T?[0-9]{1,2}:', TIME_WITHOUT_DATE, "a time without a date"),
             (SEVERAL_ZONES.replace("$", '"'), SEVERAL_ZONES, "a time with the name of several zones"),
         ):
             timed = F.col("value").rlike(line) & reduce(
@@ -191,9 +191,9 @@ def _json(lines: DataFrame, stream: Stream) -> DataFrame:
             fault = fault.when(timed, F.lit("mistyped"))
             message = message.when(timed, F.lit(f"{what} in one of the columns {named}"))
     if stream.unknown_columns == "reject":
-        strange = F.size(unknown) > 0
-        fault = fault.when(strange, F.lit("unknown_columns"))
-        message = message.when(strange, F.concat(F.lit("undeclared columns: "), F.array_join(unknown, ", ")))
+        has_undeclared = F.size(unknown) > 0
+        fault = fault.when(has_undeclared, F.lit("unknown_columns"))
+        message = message.when(has_undeclared, F.concat(F.lit("undeclared columns: "), F.array_join(unknown, ", ")))
     return rows.select(
         *values,
         "_file",
@@ -209,46 +209,46 @@ def _json(lines: DataFrame, stream: Stream) -> DataFrame:
 def _lines(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -> DataFrame:
     """Return the text of each record: a line, or an object of a file that is read whole."""
     texts = session.read.option("recursiveFileLookup", "true").option("__globPaths__", "false")
-    wholes = [file for file in files if is_whole(stream, file)]
-    plain = [file for file in files if file not in wholes] if wholes else files
+    whole_files = [file for file in files if is_read_whole(stream, file)]
+    plain = [file for file in files if file not in whole_files] if whole_files else files
     parts = []
     if plain:  # blank lines are skipped before the rows are numbered
         parts.append(texts.text(paths_of(stream, plain)).selectExpr("value", "_metadata").where("trim(value) != ''"))
-    exact = [file for file in wholes if is_exact(stream, file)]
+    exact = [file for file in whole_files if needs_exact_decimals(stream, file)]
     text = F.regexp_replace("value", "^\ufeff", "")
     if is_multiline(stream.options):
         joined = F.concat(F.lit("["), F.regexp_replace(text, OBJECT_BOUNDARY, ELEMENT_BOUNDARY), F.lit("]"))
         text = F.when(text.rlike(r"^\s*\["), text).otherwise(joined)
     elements = F.try_parse_json(text).try_cast("array<variant>")
-    ways = (
-        ([file for file in wholes if file not in exact], F.from_json(text, "array<string>")),
+    parsers = (
+        ([file for file in whole_files if file not in exact], F.from_json(text, "array<string>")),
         (exact, F.transform(elements, _as_json)),
     )
-    for members, objects in ways:
+    for members, objects in parsers:
         if not members:
             continue
-        whole = texts.text(paths_of(stream, members), wholetext=True).select("value", "_metadata")
+        contents = texts.text(paths_of(stream, members), wholetext=True).select("value", "_metadata")
         # A file that was an array when it was checked, and that Spark cannot read as one, is a rejected record.
         inner = F.coalesce(objects, F.array("value"))
-        parts.append(whole.select(F.explode(inner).alias("value"), "_metadata"))
-    return reduce(lambda left, right: left.unionByName(right), [part.selectExpr("value", *PLACE_OF_RECORD) for part in parts])
+        parts.append(contents.select(F.explode(inner).alias("value"), "_metadata"))
+    return reduce(lambda left, right: left.unionByName(right), [part.selectExpr("value", *RECORD_POSITION) for part in parts])
 
 
 def _as_json(element: SparkColumn) -> SparkColumn:
     return F.to_json(element)
 
 
-def _json_value(given: Input, parses: Sequence[Parsed]) -> SparkColumn:
-    values = [exact_text(each.value(given), given, path) for each in parses for path in each.paths(given)]
+def _json_value(input_: Input, groups: Sequence[ParsedFields]) -> SparkColumn:
+    values = [exact_text(each.value(input_), input_, path) for each in groups for path in each.paths(input_)]
     return reduce(F.coalesce, values)
 
 
-def _said_twice(inputs: Sequence[Input], parses: Sequence[Parsed]) -> Iterator[tuple[Input, SparkColumn]]:
+def _ambiguous_inputs(inputs: Sequence[Input], groups: Sequence[ParsedFields]) -> Iterator[tuple[Input, SparkColumn]]:
     """Yield the sources that can be a name and a path, and whether a record has both."""
-    for given in inputs:
-        values = [each.value(given) for each in parses if each.holds(given)]
+    for input_ in inputs:
+        values = [each.value(input_) for each in groups if each.holds(input_)]
         if len(values) > 1:
-            yield given, values[0].isNotNull() & values[1].isNotNull()
+            yield input_, values[0].isNotNull() & values[1].isNotNull()
 
 
 def relative_path(uri: str, landing: Path) -> str:

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-__all__ = ["records_of", "with_records"]
+__all__ = ["with_record_numbers", "with_record_numbers_in_driver"]
 
 _Split = tuple[str, int]
 """The URI of a file, and where a part of it starts that one task reads."""
 
 
-def with_records(batch: DataFrame, chosen: DataFrame, landing: Path) -> DataFrame:
+def with_record_numbers(batch: DataFrame, chosen: DataFrame, landing: Path) -> DataFrame:
     """Return ``chosen`` rows of ``batch`` with ``file`` (relative) and ``record`` in place of the source columns.
 
     Rows that come from the deferred table have both already (``_taken_file``, ``_taken_record``).
@@ -51,8 +51,8 @@ def with_records(batch: DataFrame, chosen: DataFrame, landing: Path) -> DataFram
     )
 
 
-def records_of(batch: pa.Table, chosen: pa.ChunkedArray, landing: Path) -> tuple[pa.Table, pa.Array, pa.Array]:
-    """Return chosen rows of a batch in the driver, and the file (relative) and record of each, as in :func:`with_records`.
+def with_record_numbers_in_driver(batch: pa.Table, chosen: pa.ChunkedArray, landing: Path) -> tuple[pa.Table, pa.Array, pa.Array]:
+    """Return chosen rows of a batch in the driver, and the file (relative) and record of each, as :func:`with_record_numbers`.
 
     Parameters
     ----------

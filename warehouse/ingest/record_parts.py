@@ -1,4 +1,4 @@
-"""Values that each reader of landing files adds: the file's path, the place of a record, the name of a value."""
+"""What all readers of landing files share: the file's path, the position of a record, the name of a value in messages."""
 
 from __future__ import annotations
 
@@ -17,51 +17,51 @@ if TYPE_CHECKING:
     from warehouse.ingest.columns import Input
     from warehouse.ingest.files import LandingFile
 
-__all__ = ["PLACE_OF_RECORD", "SHAPE", "Delimited", "FileRecords", "called_of", "paths_of", "place_of_record"]
+__all__ = ["RECORD_POSITION", "SHAPE", "DelimitedShape", "FileRecords", "name_in_messages", "paths_of", "record_position"]
 
-PLACE_OF_RECORD = (
+RECORD_POSITION = (
     "_metadata.file_path AS _file",
     "_metadata.file_block_start AS _start",
     "monotonically_increasing_id() AS _position",
     "CAST(_metadata.file_block_start < 0 AS int) AS _zero",
 )
-"""Where a record stands, and the number 0 (see :mod:`.reading`), as Spark SQL."""
+"""The position of a record, and the number 0 (see :mod:`.reading`), as Spark SQL."""
 SHAPE = "_shape"
 """The column of a record's text when it does not have the shape that was expected."""
 
 
 @dataclass(frozen=True)
 class FileRecords:
-    """Records of files as Spark's reader gives them, each with where it stands; ``shape``: how they are read, None for JSON."""
+    """Records of files from Spark's reader, each with its position; ``shape`` says how they are read, None for JSON."""
 
     rows: DataFrame
-    shape: Delimited | None
+    shape: DelimitedShape | None
 
 
 @dataclass(frozen=True)
-class Delimited:
+class DelimitedShape:
     """How lines of fields are read: the header's names, and the UTF-16 encoding (None: the encoding extends ASCII).
 
-    ``doubtful``: a line may leave a quote open, so each line is checked. ``ends``: the line end of records over several lines, or
-    None if a record is a line.
+    ``doubtful``: a line may leave a quote open, so each line is checked. ``line_end``: the line end of records over several
+    lines, or None if a record is a line.
     """
 
     header: tuple[str, ...]
-    wide: str | None
+    utf_16: str | None
     doubtful: bool = False
-    ends: str | None = None
+    line_end: str | None = None
 
 
 def paths_of(stream: Stream, files: Sequence[LandingFile]) -> list[str]:
-    """Return the paths that Spark is given."""
+    """Return the paths of files for Spark's reader."""
     return [str(stream.landing / file.path) for file in files]
 
 
-def place_of_record() -> list[SparkColumn]:
-    """Return the columns that say where a record stands, and the number 0 (see :mod:`.reading`)."""
-    return [F.expr(sql) for sql in PLACE_OF_RECORD]
+def record_position() -> list[SparkColumn]:
+    """Return the columns with the position of a record, and the number 0 (see :mod:`.reading`)."""
+    return [F.expr(sql) for sql in RECORD_POSITION]
 
 
-def called_of(given: Input) -> str:
+def name_in_messages(input_: Input) -> str:
     """Return the name of a value in messages: its column, or for a source column the name in the file."""
-    return given.source if given.label.startswith("_source_") else given.label
+    return input_.source if input_.label.startswith("_source_") else input_.label

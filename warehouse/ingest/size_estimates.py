@@ -13,26 +13,26 @@ if TYPE_CHECKING:
 
     from warehouse.ingest.files import LandingFile
 
-__all__ = ["CLASSIFIED", "about_rows", "surely_few"]
+__all__ = ["CODE_GENERATION_ROWS", "estimated_rows", "small_enough_for_driver"]
 
-CLASSIFIED = 10_000
-"""From this many rows on Spark's code generation pays: each row is classified by some hundred expressions."""
+CODE_GENERATION_ROWS = 10_000
+"""From this number of rows on Spark's code generation saves time: each row is classified by some hundred expressions."""
 _BYTES_OF_A_LINE = 64
 _COMPRESSED_TO = 8
-"""About the bytes of a line after gzip or similar compression, or of a row in Parquet."""
+"""About the bytes of a line after compression such as gzip, or of a row in Parquet."""
 _PACKED = 4
 """Compressed files for the driver may expand to this multiple of the bound of plain files; they hardly ever do."""
 
 
-def surely_few(form: str, files: Sequence[LandingFile]) -> bool:
-    """Whether landing files of a format surely have few enough bytes for the driver, also after decompression."""
+def small_enough_for_driver(form: str, files: Sequence[LandingFile]) -> bool:
+    """Whether landing files of a format surely have few enough bytes for the driver, also when they are decompressed."""
     most = limits().driver_bytes
     plain = sum(file.size for file in files if not is_compressed(file.path))
     packed = sum(file.size * expansion_bound(file.path) for file in files if is_compressed(file.path))
     return form not in COLUMNAR and plain <= most and packed <= _PACKED * most
 
 
-def about_rows(form: str, files: Sequence[LandingFile]) -> int:
-    """Return about how many rows landing files of a format hold."""
+def estimated_rows(form: str, files: Sequence[LandingFile]) -> int:
+    """Return about how many rows landing files of a format have."""
     packed = form in COLUMNAR
     return sum(file.size // (_COMPRESSED_TO if packed or is_compressed(file.path) else _BYTES_OF_A_LINE) for file in files)

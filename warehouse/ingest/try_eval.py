@@ -8,10 +8,10 @@ if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import SparkSession
 
-__all__ = ["guarded"]
+__all__ = ["try_eval"]
 
 
-def guarded(session: SparkSession, sql: str) -> SparkColumn:
+def try_eval(session: SparkSession, sql: str) -> SparkColumn:
     """Return the struct ``v`` of an expression's value: null where it fails, ``struct(null)`` where it gives null.
 
     Spark's own ``TryEval`` does it; it has no SQL name, so it is reached through the gateway.

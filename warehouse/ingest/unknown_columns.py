@@ -20,12 +20,12 @@ from warehouse.catalog.logfmt import logfmt_fields
 from warehouse.catalog.model import SELF_NAMING_FORMATS, Column
 from warehouse.catalog.types import unusable_name
 from warehouse.errors import FileProblem
-from warehouse.ingest.bounds import beyond_bounds
+from warehouse.ingest.bounds import bounds_problems
 from warehouse.ingest.columnar import schema_of
 from warehouse.ingest.columns import known_names
 from warehouse.ingest.dialect import has_one_header
 from warehouse.ingest.landing import open_regular
-from warehouse.ingest.whole_json import elements, is_whole
+from warehouse.ingest.whole_json import is_read_whole, object_texts
 from warehouse.layout.columns import is_reserved
 
 if TYPE_CHECKING:
@@ -35,22 +35,22 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Stream
     from warehouse.ingest.files import LandingFile
 
-__all__ = ["MOST_ADDED", "with_unknown"]
+__all__ = ["MOST_ADDED", "with_unknown_columns"]
 
 MOST_ADDED = 200
 """Columns that files may add to a table in all; a file with more is left out."""
-_KNOWN = 10_000
+_CACHED_FILES = 10_000
 
 
-def with_unknown(
+def with_unknown_columns(
     stream: Stream, landing: Path, groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]]
 ) -> tuple[Stream, list[FileProblem]]:
-    """Return a stream with the further columns that files bring, and the files whose columns cannot be added.
+    """Return a stream with the undeclared columns of files added, and the files whose columns cannot be added.
 
     Parameters
     ----------
     stream
-        The stream, with the columns that files brought before.
+        The stream, with the columns that files added before.
     landing
         Where the files are.
     groups
@@ -58,12 +58,12 @@ def with_unknown(
 
     """
     problems: list[FileProblem] = []
-    for file, names in _columns(stream, landing, groups):
+    for file, names in _columns_of_files(stream, landing, groups):
         known = {name.lower() for name in (*(column.name for column in stream.columns), *known_names(stream))}
         # A field that its record names is found by its exact name, a column of other formats whatever its case.
         exact = stream.format in SELF_NAMING_FORMATS
-        own = {name if exact else name.lower() for name in known_names(stream)}
-        new = {name: kind for name, kind in names.items() if (name if exact else name.lower()) not in own}
+        declared_names = {name if exact else name.lower() for name in known_names(stream)}
+        new = {name: kind for name, kind in names.items() if (name if exact else name.lower()) not in declared_names}
         problem = _problem(stream, new, known)
         if problem is not None:
             problems.append(FileProblem(file.path, "unknown_columns", problem))
@@ -93,7 +93,7 @@ def _problem(stream: Stream, new: Mapping[str, str | None], known: set[str]) -> 
     return None
 
 
-def _columns(
+def _columns_of_files(
     stream: Stream, landing: Path, groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]]
 ) -> Iterator[tuple[LandingFile, Mapping[str, str | None]]]:
     """Yield each file with its columns and their types (None: a table cannot have the type); unreadable files are skipped."""
@@ -102,29 +102,29 @@ def _columns(
             for file in files:
                 yield file, dict.fromkeys(header, "string")
         elif stream.format in SELF_NAMING_FORMATS:
-            there = replace(stream, landing=landing)
-            beyond = {problem.path for problem in beyond_bounds(there, files)}
+            in_folder = replace(stream, landing=landing)
+            beyond = {problem.path for problem in bounds_problems(in_folder, files)}
             for file in files:
                 if file.size and file.path not in beyond:
                     path = landing / file.path
                     if stream.format == "logfmt":
                         found = _names_of_pairs(path, file.size, file.mtime_ns)
                     else:
-                        found = _fields(path, file.size, file.mtime_ns, whole=is_whole(there, file))
+                        found = _fields(path, file.size, file.mtime_ns, whole=is_read_whole(in_folder, file))
                     yield file, dict.fromkeys(found, "string")
         else:
             for file in files:
                 yield file, _footer(landing / file.path, stream.format)
 
 
-@lru_cache(maxsize=_KNOWN)
+@lru_cache(maxsize=_CACHED_FILES)
 def _fields(path: Path, size: int, mtime_ns: int, *, whole: bool) -> tuple[str, ...]:  # noqa: ARG001 - the file's identity
-    """Return the fields of the objects in a file, in the order in which they come."""
+    """Return the fields of the objects in a file, in the order of their first occurrence."""
     found: dict[str, None] = {}
     decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
     try:
         with open_regular(path) as raw:
-            for line in elements(path) if whole else open_decompressed(raw, path.name):
+            for line in object_texts(path) if whole else open_decompressed(raw, path.name):
                 if line.strip() and len(found) <= 2 * MOST_ADDED:
                     try:
                         found.update(dict.fromkeys(decoder.decode(line)))
@@ -135,9 +135,9 @@ def _fields(path: Path, size: int, mtime_ns: int, *, whole: bool) -> tuple[str, 
     return tuple(found)
 
 
-@lru_cache(maxsize=_KNOWN)
+@lru_cache(maxsize=_CACHED_FILES)
 def _names_of_pairs(path: Path, size: int, mtime_ns: int) -> tuple[str, ...]:  # noqa: ARG001 - the file's identity
-    """Return the names in the lines of a file of logfmt, in the order in which they come."""
+    """Return the names in the lines of a logfmt file, in the order of their first occurrence."""
     found: dict[str, None] = {}
     try:
         with open_regular(path) as raw, io.TextIOWrapper(open_decompressed(raw, path.name), "utf-8", "replace") as lines:

@@ -1,4 +1,4 @@
-"""Which landing files made a read fail: by their bytes, else by reading halves of them."""
+"""Finds the landing files that made a read fail: by checking their bytes, else by reading halves of the list."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from warehouse.catalog.avro_files import avro_batches
 from warehouse.catalog.codecs import open_decompressed
 from warehouse.errors import FileProblem, NotSharedError
-from warehouse.ingest.landing import unchanged
+from warehouse.ingest.landing import changed_file_problems
 from warehouse.ingest.orc import orc_batches
 from warehouse.ingest.reading import read_files
 from warehouse.storage.failures import first_line
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Stream
     from warehouse.ingest.files import LandingFile
 
-__all__ = ["SPARK_FAILURES", "unreadable"]
+__all__ = ["SPARK_FAILURES", "unreadable_files"]
 
 SPARK_FAILURES = (PySparkException, Py4JJavaError)
 """The errors of a failed Spark job: PySpark translates some of Java's exceptions, and hands on the others."""
 _CHUNK = 1 << 20
 
 
-def unreadable(
+def unreadable_files(
     session: SparkSession, stream: Stream, groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]]
 ) -> list[FileProblem]:
-    """Return the files that make a read fail: by their bytes, else by reading halves of the list until one is left."""
+    """Return the files that make a read fail: those with damaged bytes, else those that are left when the list is halved."""
     files = [file for _, members in groups for file in members]
-    return unchanged(stream.landing, files) or list(_culprits(session, stream, groups))
+    return changed_file_problems(stream.landing, files) or list(_culprits(session, stream, groups))
 
 
 def _culprits(
@@ -83,7 +83,7 @@ def _failure(
 
 
 def _is_of_no_file(error: BaseException) -> bool:
-    """Whether a job failed since a file was not there for who read it."""
+    """Whether a job failed because an executor did not find a file."""
     java: Any = error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)
     while java is not None:
         if java.getClass().getName() == "java.io.FileNotFoundException" and str(java.getMessage()).endswith(" does not exist"):
@@ -93,7 +93,7 @@ def _is_of_no_file(error: BaseException) -> bool:
 
 
 def _file_problem(path: Path, file: LandingFile, form: str) -> FileProblem | None:
-    """Return the damage of a compressed, Parquet, ORC or Avro file (truncated or changed bytes); None if there is none."""
+    """Return the damage of a compressed, Parquet, ORC or Avro file (truncated or changed bytes); None if it has none."""
     try:
         if form in ("orc", "avro"):
             for _ in orc_batches(path) if form == "orc" else avro_batches(path):

@@ -31,7 +31,7 @@ from warehouse.errors import (
     StorageFailedError,
     StoreBusyError,
 )
-from warehouse.ingest.loaded_files import is_whole_shard
+from warehouse.ingest.loaded_files import is_intact_shard
 from warehouse.storage.entries import LogEntry, entry_path, require_entry
 from warehouse.storage.fingerprint import damage
 from warehouse.storage.key_summaries import summary_path
@@ -217,7 +217,7 @@ def _problem(place: Path, into: str) -> str | None:
     if into.endswith(".parquet"):
         return damage(place)
     if into.startswith(f"root/{DIRECTORY}/"):
-        return None if is_whole_shard(place.name, place.read_bytes()) else "its bytes are not those that were written"
+        return None if is_intact_shard(place.name, place.read_bytes()) else "its bytes are not those that were written"
     if into.startswith("root/epochs/"):
         try:
             read_record(place, _Record)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.epochs.journal import epoch_numbers, newest_epoch
 from warehouse.epochs.known import known_files, known_of, loaded_after
-from warehouse.ingest.files import numbered
+from warehouse.ingest.files import numbered_name
 from warehouse.ingest.loaded_files import ranges_of
 from warehouse.storage.beneath import facts_beneath, move_beneath, remove_beneath
 
@@ -80,7 +80,7 @@ def _archive(stream: Stream, relative: str) -> None:
 def _free_name(into: Path, relative: str, source: Path) -> str:
     """The name, or with a number when another file has it: ``a.csv.gz``, ``a~1.csv.gz``."""
     number = 0
-    while (into / (target := numbered(relative, number))).exists() and not _is_copy(source, into / target):
+    while (into / (target := numbered_name(relative, number))).exists() and not _is_copy(source, into / target):
         number += 1
     return target
 

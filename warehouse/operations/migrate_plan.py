@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from warehouse.catalog.declaration import declaration
+from warehouse.catalog.declaration import declaration_of
 from warehouse.planning.following import CoalescedPlan
 from warehouse.planning.keeping import keep_by_table
 from warehouse.planning.node_plans import MIGRATED, plan_nodes, rebuilt
@@ -99,7 +99,7 @@ def migration_plan(
     for target in targets:
         planned = StreamPlan(
             name=target.stream.name,
-            declaration=declaration(target.stream, catalog.root),
+            declaration=declaration_of(target.stream, catalog.root),
             layout=target.layout,
             k0=slot - 1,
             first=False,

@@ -13,7 +13,7 @@ from warehouse.operations.execution import finish, write_epoch
 
 if TYPE_CHECKING:
     from warehouse.catalog.model import Catalog, Stream
-    from warehouse.ingest.landing import Known
+    from warehouse.ingest.landing import KnownFiles
 
 __all__ = ["reload"]
 
@@ -48,7 +48,7 @@ def reload(context: WriteContext, path: str) -> Epoch:
         return write_epoch(context, last, tuple(Loaded(stream.name, reload=(file,)) for stream, file in loaded), cause="reload")
 
 
-def _is_known(known: Known, relative: str) -> bool:
+def _is_known(known: KnownFiles, relative: str) -> bool:
     return relative in known.loaded or relative in known.left_out
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from warehouse.catalog.declaration import declaration
+from warehouse.catalog.declaration import declaration_of
 from warehouse.catalog.drift import compare, effective_layout
 from warehouse.epochs.journal import nothing_loaded
 from warehouse.epochs.known import known_files, known_of
@@ -150,7 +150,7 @@ def _changed(
     if not own:
         return None, warnings
     layout = effective_layout(stream, None, catalog.update_interval)
-    return ChangedDeclaration(declaration(stream, catalog.root), layout), warnings
+    return ChangedDeclaration(declaration_of(stream, catalog.root), layout), warnings
 
 
 def _reread(

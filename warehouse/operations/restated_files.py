@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from warehouse.epochs.records import Epoch, SideTable
     from warehouse.ingest.files import LandingFile
-    from warehouse.ingest.landing import Known
+    from warehouse.ingest.landing import KnownFiles
     from warehouse.steps.relanding import ArchivedFiles
 
 __all__ = ["Reread", "loaded_since", "rejected_before"]
@@ -45,7 +45,7 @@ def loaded_since(
     root: Path,
     newest: Epoch,
     table: str,
-    known: Known,
+    known: KnownFiles,
     there: Sequence[LandingFile],
     since: int | Literal["first"] | None,
     archived: ArchivedFiles,
@@ -98,7 +98,7 @@ def loaded_since(
 
 
 def rejected_before(
-    root: Path, table: str, rejected: SideTable | None, known: Known, there: Sequence[LandingFile], archived: ArchivedFiles
+    root: Path, table: str, rejected: SideTable | None, known: KnownFiles, there: Sequence[LandingFile], archived: ArchivedFiles
 ) -> Reread:
     """Return the files with rejected records, and the files that could not be read.
 
@@ -112,7 +112,7 @@ def rejected_before(
     return Reread((*found, *unread), lost, retried=tuple(file.path for file in found), back=archived.back)
 
 
-def _left_out(known: Known) -> dict[str, LandingFile]:
+def _left_out(known: KnownFiles) -> dict[str, LandingFile]:
     return {path: entry.file for path, entry in known.left_out.items()}
 
 

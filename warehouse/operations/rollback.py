@@ -17,7 +17,7 @@ from warehouse.epochs.journal import nothing_loaded, numbers, read_epoch
 from warehouse.epochs.known import known_files
 from warehouse.epochs.records import Epoch, Loaded
 from warehouse.errors import MissingPartError, RollbackError
-from warehouse.ingest.landing import Known
+from warehouse.ingest.landing import KnownFiles
 from warehouse.ingest.loaded_files import differing_files
 from warehouse.operations.context import WriteContext, locked
 from warehouse.operations.execution import begin, finish, require_unchanged_declarations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Forgotten", "RollbackReport", "rollback"]
 
-_NOTHING = Known({}, {})
+_NOTHING = KnownFiles({}, {})
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ def _forgotten_files(root: Path, newest: Epoch, target: Epoch) -> tuple[Loaded, 
     )
 
 
-def _difference(stream: str, now: Known, then: Known) -> Loaded:
+def _difference(stream: str, now: KnownFiles, then: KnownFiles) -> Loaded:
     """``gone`` forgets a path; the former record of a path is repeated, which also removes a mark for ``reload``."""
     marked = now.left_out.keys() | (now.reload - then.reload)
     loaded_now, loaded_then = differing_files(now.loaded, then.loaded, sorted(marked | then.left_out.keys()))

@@ -12,8 +12,8 @@ from warehouse.ingest.classify import WindowMove
 from warehouse.ingest.dialect import session_settings
 from warehouse.ingest.expression_checks import check_expressions, needs_no_check
 from warehouse.ingest.files import LeftOut
-from warehouse.ingest.load_preview import first_look, sample_rows
-from warehouse.ingest.size_estimates import CLASSIFIED, about_rows
+from warehouse.ingest.load_preview import preview_first_build, sample_rows
+from warehouse.ingest.size_estimates import CODE_GENERATION_ROWS, estimated_rows
 from warehouse.planning.inputs import all_parts
 from warehouse.storage.session import INTERPRETED, table_session
 from warehouse.storage.tables import key_types
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.model import Catalog
     from warehouse.epochs.records import Epoch
-    from warehouse.ingest.load_preview import ClassifiedRows, FirstLook, SampledRow
+    from warehouse.ingest.load_preview import ClassifiedRows, FirstBuildPreview, SampledRow
     from warehouse.planning.inputs import Excluded
     from warehouse.planning.plan import StreamInput
 
@@ -50,15 +50,15 @@ class _FirstBuild:
         """Yield all waiting files of a stream, in parts; ``given`` is the first part."""
         return all_parts(self.catalog, given, self.last, self.excluded.setdefault(given.stream.name, {}), self.clock)
 
-    def at(self, given: StreamInput, slot: int) -> FirstLook:
+    def at(self, given: StreamInput, slot: int) -> FirstBuildPreview:
         """Look at one stream's files as a first build at ``slot``; unreadable ones are noted in ``excluded``."""
-        return self.read(given, slot, first_look)
+        return self.read(given, slot, preview_first_build)
 
     def read(self, given: StreamInput, slot: int, look: Callable[[BatchSource], _Found], k0: int | None = None) -> _Found:
         """Return the result of ``look`` for one stream's files at ``slot``, for a table that was at ``k0`` or does not exist."""
         stream = given.stream
-        waiting = about_rows(stream.format, [file for group in given.groups for file in group.files])
-        evaluated = INTERPRETED if waiting < CLASSIFIED else {}
+        waiting = estimated_rows(stream.format, [file for group in given.groups for file in group.files])
+        evaluated = INTERPRETED if waiting < CODE_GENERATION_ROWS else {}
         keys = key_settings(key_types(stream.search_key, stream.columns))  # the session of its update, which finds the plan kept
         session = table_session(self.session, {**session_settings(stream), **keys, **evaluated})
         if not needs_no_check(given.stream):

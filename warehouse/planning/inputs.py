@@ -15,10 +15,17 @@ from warehouse.ingest.columns import header_problem, ignoring_case
 from warehouse.ingest.dialect import has_one_header
 from warehouse.ingest.files import InputFiles, LeftOut
 from warehouse.ingest.headers import headers
-from warehouse.ingest.landing import Arrived, arrived, arrived_since, list_landing, listed_files, name_problem
+from warehouse.ingest.landing import (
+    LandingStatus,
+    landing_status,
+    list_landing,
+    listed_files,
+    name_problem,
+    partial_landing_status,
+)
 from warehouse.ingest.loaded_files import order, ranges_of
-from warehouse.ingest.object_copies import copied, objects_at
-from warehouse.ingest.unknown_columns import with_unknown
+from warehouse.ingest.object_copies import copy_objects, objects_at
+from warehouse.ingest.unknown_columns import with_unknown_columns
 from warehouse.limits import limits
 from warehouse.planning.plan import StreamInput
 
@@ -29,7 +36,7 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Catalog, Stream
     from warehouse.epochs.records import Epoch
     from warehouse.ingest.files import LandingFile
-    from warehouse.ingest.landing import Known
+    from warehouse.ingest.landing import KnownFiles
 
 __all__ = ["Excluded", "LandingFacts", "all_parts", "grouped", "landed_before", "landing_facts", "present", "stream_inputs"]
 
@@ -126,22 +133,24 @@ def all_parts(
         yield _input(given.stream, last, catalog.update_interval, part, excluded)
 
 
-def _arrived(stream: Stream, known: Known, last: Epoch | None, root: Path, clock: int) -> Arrived:
+def _arrived(stream: Stream, known: KnownFiles, last: Epoch | None, root: Path, clock: int) -> LandingStatus:
     reading = reading_digest(stream)
     behind = _listed_up_to(stream, known, last, root)
     if stream.store is None or behind is None:
         files = listed_files(stream.landing_path, stream.files)
-        found = arrived(files, known, settle=stream.landing_settle, clock=clock, reading=reading)
+        found = landing_status(files, known, settle=stream.landing_settle, clock=clock, reading=reading)
     else:
         asked = objects_at(stream.store, {*known.left_out, *known.reload})
         later = list_landing(stream.store, stream.files, after=behind)
-        found = arrived_since({file.path: file for file in (*asked, *later)}.values(), known, clock=clock, reading=reading)
+        found = partial_landing_status(
+            {file.path: file for file in (*asked, *later)}.values(), known, clock=clock, reading=reading
+        )
     if stream.listing == "after_last":  # in the order of names, so that the files that a plan leaves are the last ones
         found = replace(found, new=tuple(sorted(found.new, key=lambda file: file.path.encode())))
     return found
 
 
-def _listed_up_to(stream: Stream, known: Known, last: Epoch | None, root: Path) -> str | None:
+def _listed_up_to(stream: Stream, known: KnownFiles, last: Epoch | None, root: Path) -> str | None:
     """Return a loaded name that sorts before all names that may be new; None if any name may be new."""
     state = last.table(stream.name) if last else None
     recorded = state.declaration if state else None
@@ -153,14 +162,14 @@ def _listed_up_to(stream: Stream, known: Known, last: Epoch | None, root: Path) 
     return next((max(files, key=order) for files in runs if files), None)
 
 
-def _facts(stream: Stream, found: Arrived) -> LandingFacts:
+def _facts(stream: Stream, found: LandingStatus) -> LandingFacts:
     emptied = found.empty and stream.after_load == "keep" and stream.store is None  # a rule of a bucket may empty it
     vanished = len(found.gone) if emptied else 0
     return LandingFacts(stream.name, found.changed, found.unreadable, len(found.new), found.settling, vanished)
 
 
 def _input(
-    stream: Stream, last: Epoch | None, interval: int, found: Arrived, excluded: Mapping[str, LeftOut]
+    stream: Stream, last: Epoch | None, interval: int, found: LandingStatus, excluded: Mapping[str, LeftOut]
 ) -> StreamInput:
     state = last.table(stream.name) if last else None
     stream = with_added(stream, state.declaration if state else None)
@@ -187,12 +196,12 @@ def grouped(
 
     The stream that comes with them has the columns that they add (``unknown_columns = "add"``).
     """
-    gone = {problem.path: problem for problem in copied(stream, files)}
+    gone = {problem.path: problem for problem in copy_objects(stream, files)}
     groups, problems = _by_header(stream, landing, [file for file in files if file.path not in gone])
     problems += [LeftOut(file, gone[file.path].reason, gone[file.path].message) for file in files if file.path in gone]
     if stream.unknown_columns != "add":
         return stream, groups, problems
-    extended, refused = with_unknown(stream, landing, [(group.header, group.files) for group in groups])
+    extended, refused = with_unknown_columns(stream, landing, [(group.header, group.files) for group in groups])
     reasons = {problem.path: problem for problem in refused}
     problems += [
         LeftOut(file, reasons[file.path].reason, reasons[file.path].message)

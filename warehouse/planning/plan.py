@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from warehouse.catalog.declaration import declaration, with_added
+from warehouse.catalog.declaration import declaration_of, with_added
 from warehouse.catalog.retention import dead_updates
 from warehouse.layout import OVERFLOW_BLOCK, expired_below, planned_cells, seals
 from warehouse.planning.aggregate_plans import Followed, aggregate_plans, over_views
@@ -234,7 +234,7 @@ def _stream_plan(
     stream = with_added(given.stream, state.declaration if state else None)
     return StreamPlan(
         name=stream.name,
-        declaration=declaration(stream, catalog.root),
+        declaration=declaration_of(stream, catalog.root),
         layout=given.layout,
         k0=k0,
         first=first,
@@ -343,8 +343,8 @@ def _following_steps(planned: StreamPlan, last: Epoch | None, slot: int, ids: _I
         yield SetProperties(name, state.path, state.version)
 
 
-def _named(declaration: Declaration) -> list[str]:
-    return [column.name for column in declaration.columns]
+def _named(declaration_of: Declaration) -> list[str]:
+    return [column.name for column in declaration_of.columns]
 
 
 def node_steps(planned: NodePlan, state: TableState | None, slot: int, *, epoch: int, clock: int) -> Iterator[Step]:

@@ -111,9 +111,9 @@ def _live_at_base(
     batch, live = source.batch, live_at(plan.slot, plan.window_time)
     held = None
     asked = (step.path, step.base_version, source.columns, lambda file: chosen(file.sub_index, file.exp_block))
-    if batch.known is not None:
+    if batch.driver_rows is not None:
         held = task.files.to_rewrite(*asked, live)
-    elif batch.stored is not None:
+    elif batch.table_rows is not None:
         held = task.files.as_many_to_rewrite(*asked, live)
     if held is not None:
         return held

@@ -17,7 +17,7 @@ from warehouse.aggregates.synopses import ARRIVED
 from warehouse.catalog.archives import archive_name
 from warehouse.catalog.identifiers import quoted
 from warehouse.errors import UnreadableFilesError
-from warehouse.ingest.batch import BatchSource, prepare
+from warehouse.ingest.batch import BatchSource, prepare_batch
 from warehouse.ingest.classify import WindowMove
 from warehouse.layout import slot_sql
 from warehouse.views.maintenance.placement import slots_of
@@ -121,7 +121,7 @@ class ArrivedRows:
         )  # fmt: skip
         groups = [(group.header, group.files) for group in self.table_plan.landed]
         try:
-            return prepare(BatchSource(source.session, source.stream, source.layout, move, groups))
+            return prepare_batch(BatchSource(source.session, source.stream, source.layout, move, groups))
         except UnreadableFilesError:
             return None
 

@@ -13,7 +13,7 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.coalescing.cells import block_sql
 from warehouse.coalescing.definition import STAMPS
 from warehouse.coalescing.islands import AT, SPARK, Edge, coalesced, within
-from warehouse.ingest.try_eval import guarded
+from warehouse.ingest.try_eval import try_eval
 from warehouse.views.maintenance.keyed import MovedCells, Replacement, changed_keys, no_stored_rows_like, replacement
 from warehouse.views.maintenance.keys import semi_joined
 
@@ -108,7 +108,7 @@ class SparkReplacement:
         if definition.same is None:
             return session.sql(query.whole(), stored=stored, arrived=arrived)
         near = session.sql(query.near, stored=stored, arrived=arrived)
-        near = near.withColumn("_tried", guarded(session, definition.same)).withColumn("_same", F.expr("_tried.v"))
+        near = near.withColumn("_tried", try_eval(session, definition.same)).withColumn("_same", F.expr("_tried.v"))
         rest = session.sql(query.rest, stored=stored, arrived=arrived)
         return session.sql(query.rows("{near}", "{rest}"), near=near, rest=rest)
 

@@ -18,7 +18,7 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.coalescing.cells import Cells
 from warehouse.coalescing.definition import HOLDS
 from warehouse.coalescing.islands import AT
-from warehouse.ingest.try_eval import guarded
+from warehouse.ingest.try_eval import try_eval
 from warehouse.layout.columns import CELL
 from warehouse.limits import limits
 from warehouse.steps.arrived_rows import LOADED, ArrivedRows, FollowingSource
@@ -147,7 +147,7 @@ class CoalescedSource(FollowingSource):
             first = F.min(LOADED).over(Window.partitionBy(*map(quoted, definition.groups), "_ts"))
             rows = rows.withColumn("_first", first).where(f"{LOADED} = _first")
         if definition.of is not None:
-            rows = rows.withColumn("_tried", guarded(self.session, definition.of)).withColumn(HOLDS, F.expr("_tried.v"))
+            rows = rows.withColumn("_tried", try_eval(self.session, definition.of)).withColumn(HOLDS, F.expr("_tried.v"))
         names = [quoted(name) for name in (*definition.groups, *definition.compared)]
         return rows.selectExpr(*names, f"unix_micros(_ts) AS {AT}")
 
@@ -212,7 +212,7 @@ class CoalescedSource(FollowingSource):
         """The driver's replacement of all rows of a table that sheds members."""
         definition, own = self.definition, self._stored_rows_in_driver
         plain = self.table_plan.arrives and not self.table_plan.history and definition.of is None
-        arrived = self.stream_source().batch.known if plain else None
+        arrived = self.stream_source().batch.driver_rows if plain else None
         points = self._points if arrived is None else None
         return DriverReplacement(
             definition, self.layout, self._table.move, exact_rows(definition, own),
@@ -227,7 +227,7 @@ class CoalescedSource(FollowingSource):
         own, definition, table = self.table_plan, self.definition, self._table
         if own.history or self._has_other_window or definition.same is not None or definition.of is not None:
             return None
-        arrived = self.stream_source().batch.known if own.arrives else None
+        arrived = self.stream_source().batch.driver_rows if own.arrives else None
         if (own.arrives and arrived is None) or (arrived is not None and arrived.num_rows > limits().driver_rows):
             return None
         held = no_stored_rows(self.columns) if table.move.first or table.base is None else table.rows_to_rewrite_in_driver()
@@ -252,7 +252,7 @@ class CoalescedSource(FollowingSource):
 
     def make_ahead(self) -> None:
         """Begin to make the rows as arrays, and files of them, if their points are in the driver."""
-        if "_read_ahead" in vars(self) and self.stream_source().batch.kept is not None:
+        if "_read_ahead" in vars(self) and self.stream_source().batch.driver_columns is not None:
             _ = self._work_ahead
 
     @cached_property
@@ -348,10 +348,12 @@ class CoalescedSource(FollowingSource):
 
     def _points_in_driver(self, held: pa.Table, batch: Batch | None) -> pa.Table:
         """The points that arrived, with the types of the stored rows."""
-        if batch is None or (batch.known is not None and self.definition.of is None):
-            return points_of(self.definition, held, None if batch is None else batch.known)
-        if batch.kept is not None and {*self.definition.groups, *self.definition.compared} <= {*batch.kept.column_names}:
-            return points_of_collected(self.definition, held, batch.kept)
+        if batch is None or (batch.driver_rows is not None and self.definition.of is None):
+            return points_of(self.definition, held, None if batch is None else batch.driver_rows)
+        if batch.driver_columns is not None and {*self.definition.groups, *self.definition.compared} <= {
+            *batch.driver_columns.column_names
+        }:
+            return points_of_collected(self.definition, held, batch.driver_columns)
         stored = self._stored_points(held, batch)
         if stored is not None:
             return stored

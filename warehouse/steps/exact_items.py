@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from warehouse.aggregates.synopses import ARRIVED, PARTS, UNTIL
 from warehouse.catalog.duck_sql import quoted
 from warehouse.catalog.identifiers import quoted as spark_quoted
-from warehouse.ingest.try_eval import guarded
+from warehouse.ingest.try_eval import try_eval
 from warehouse.steps.merging import FIRSTS
 from warehouse.storage.duckdb_sql import in_memory
 
@@ -53,9 +53,9 @@ def exact_items(definition: AggregateDefinition, candidates: pa.Table, due: pa.T
     wanted = session.createDataFrame(named).join(windows.withColumnRenamed("_end", "_last"), ["_text", "_last"])
     for name, sql in definition.computed:
         kind = dict(definition.group_by)[name]
-        tried = rows.withColumn("_group", guarded(session, f"CAST(({sql}) AS {kind})"))
+        tried = rows.withColumn("_group", try_eval(session, f"CAST(({sql}) AS {kind})"))
         rows = tried.where("_group IS NOT NULL").withColumn(name, F.expr("_group.v"))  # a failed one counts in no group
-    kept = rows if definition.where is None else rows.where(guarded(session, definition.where).getField("v"))
+    kept = rows if definition.where is None else rows.where(try_eval(session, definition.where).getField("v"))
     same = [f"{spark_quoted(name)} <=> _g{place}" for place, name in enumerate(groups)]
     same += [f"{spark_quoted(asked.column)} <=> _item", f"{ARRIVED} BETWEEN _first AND _last"]
     same += [f"{UNTIL} > _last"] if definition.over == "live" else []

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse.catalog.declaration import stream_of
 from warehouse.ingest.collected_rows import writes_in_driver
-from warehouse.ingest.size_estimates import surely_few
+from warehouse.ingest.size_estimates import small_enough_for_driver
 from warehouse.limits import limits
 from warehouse.planning.steps import MoveWindow, RewriteBuckets, RewriteCells
 from warehouse.views.algebra import scanned, tables_read
@@ -87,7 +87,9 @@ def _few_arrive(planned: StreamPlan, plan: Plan, last: Epoch | None) -> bool:
     waiting = state.deferred.waiting if state is not None and state.deferred is not None else ()
     taken = sum(slot.rows for slot in waiting if slot.slot <= plan.slot)
     files = [file for group in planned.inputs for file in group.files]
-    return (not files and not taken) or (taken <= limits().driver_rows and surely_few(planned.declaration.format, files))
+    return (not files and not taken) or (
+        taken <= limits().driver_rows and small_enough_for_driver(planned.declaration.format, files)
+    )
 
 
 def _few_follow(planned: StreamPlan, last: Epoch | None, few: dict[str, bool]) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warehouse.ingest.size_estimates import CLASSIFIED, about_rows
+from warehouse.ingest.size_estimates import CODE_GENERATION_ROWS, estimated_rows
 from warehouse.steps.registry import kind_of
 from warehouse.storage.session import INTERPRETED
 from warehouse.views.algebra import scanned
@@ -29,12 +29,12 @@ _MAINTAINED = 1_000_000
 def stream_settings(plan: Plan, planned: StreamPlan, last: Epoch | None) -> Mapping[str, str]:
     """Return session settings for the batch of a stream, relation or archive, and for stored rows that are rewritten with it."""
     files = [file for group in planned.inputs for file in group.files]
-    rows = about_rows(planned.declaration.format, files) + _stored_rows(last, planned.archive_of)
+    rows = estimated_rows(planned.declaration.format, files) + _stored_rows(last, planned.archive_of)
     state = last.table(planned.name) if last else None
     if state is not None:
         rows += sum(slot.rows for slot in state.deferred.waiting) if state.deferred else 0
         rows += sum(kind_of(step).rewritten_rows(step, state) for step in plan.steps if step.stream == planned.name)
-    return INTERPRETED if rows < CLASSIFIED else {}
+    return INTERPRETED if rows < CODE_GENERATION_ROWS else {}
 
 
 def node_settings(planned: NodePlan, last: Epoch | None, counted: Mapping[str, BatchCounts]) -> Mapping[str, str]:

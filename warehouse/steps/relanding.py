@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.catalog.declared_paths import path_from_record
 from warehouse.catalog.patterns import matches
-from warehouse.ingest.files import InputFiles, LandingFile, numbered, unnumbered
+from warehouse.ingest.files import InputFiles, LandingFile, name_without_number, numbered_name
 from warehouse.ingest.landing import list_landing
 from warehouse.planning.inputs import grouped
 from warehouse.planning.steps import RestoredFile
@@ -50,7 +50,7 @@ class ArchivedFiles:
         every = list_landing(place, "*") if place is not None and place.is_dir() else ()
         self._places = {}
         for file in every:
-            if not self.here & {file, replace(file, path=unnumbered(file.path))}:
+            if not self.here & {file, replace(file, path=name_without_number(file.path))}:
                 self._places.setdefault((file.size, file.mtime_ns), []).append(file)
         self._occupied = {file.path for file in self.here}
 
@@ -60,21 +60,21 @@ class ArchivedFiles:
         If another file has its path by now, it gets a number, provided that it may be ``renamed``.
         """
         for place in self._places.get((file.size, file.mtime_ns), ()):
-            if path in (place.path, unnumbered(place.path)):
+            if path in (place.path, name_without_number(place.path)):
                 return self._taken(place, path, renamed=renamed)
         return None
 
     def others(self) -> list[LandingFile]:
         """Return all other files that may be this stream's, as they will be when they are restored."""
         places = sorted((place for alike in self._places.values() for place in alike), key=lambda place: place.path)
-        found = (self._taken(place, unnumbered(place.path), renamed=True) for place in places)
+        found = (self._taken(place, name_without_number(place.path), renamed=True) for place in places)
         return [file for file in found if file is not None]
 
     def _taken(self, place: LandingFile, path: str, *, renamed: bool) -> LandingFile | None:
         target, number = path, 0
         while target in self._occupied and renamed:
             number += 1
-            target = numbered(path, number)
+            target = numbered_name(path, number)
         if target in self._occupied or not matches(target, self.stream.files):
             return None
         self._places[place.size, place.mtime_ns].remove(place)

@@ -327,7 +327,7 @@ class Sources:
         if followed.answers is not None or (gains is not None and not gains.arrives):
             return False
         name = followed.followed or name
-        problems = self.stream(name).unreadable()
+        problems = self.stream(name).unreadable_files()
         self.read_without(name, problems)
         return bool(problems)
 

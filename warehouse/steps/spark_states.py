@@ -8,7 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.aggregates.synopses import AFTER, BATCH, DELTA, FAILED, RANK, ROWS, VALUE, WIDE
 from warehouse.catalog.identifiers import quoted
-from warehouse.ingest.try_eval import guarded
+from warehouse.ingest.try_eval import try_eval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,7 @@ def states_of(rows: DataFrame, synopsis: Synopsis, batch: int) -> DataFrame:
     groups = [*synopsis.slots, *(quoted(name) for name, _ in synopsis.group_by)]
     rows, failed = _grouped(rows, synopsis)
     if synopsis.where is not None:
-        tried = rows.withColumn("_tried", guarded(rows.sparkSession, synopsis.where))
+        tried = rows.withColumn("_tried", try_eval(rows.sparkSession, synopsis.where))
         rows, failed = tried.where("_tried IS NULL OR _tried.v"), f"{failed} OR _tried IS NULL"
     if synopsis.counted is not None:
         column, kind = synopsis.counted
@@ -59,7 +59,7 @@ def _grouped(rows: DataFrame, synopsis: Synopsis) -> tuple[DataFrame, str]:
     kinds = dict(synopsis.group_by)
     tried = [f"_group_{place}" for place in range(len(synopsis.computed))]
     for name, (group, sql) in zip(tried, synopsis.computed, strict=True):
-        rows = rows.withColumn(name, guarded(rows.sparkSession, f"CAST(({sql}) AS {kinds[group]})"))
+        rows = rows.withColumn(name, try_eval(rows.sparkSession, f"CAST(({sql}) AS {kinds[group]})"))
     for name, (group, _) in zip(tried, synopsis.computed, strict=True):
         rows = rows.withColumn(group, F.expr(f"{name}.v"))
     return rows, " OR ".join(["false", *(f"{name} IS NULL" for name in tried)])

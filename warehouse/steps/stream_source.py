@@ -13,14 +13,14 @@ from warehouse.catalog.archives import EXPIRED_AT
 from warehouse.catalog.declaration import stream_of
 from warehouse.catalog.identifiers import quoted
 from warehouse.errors import MissingPartError, UnreadableFilesError
-from warehouse.ingest.batch import Batch, BatchSource, classified, collected_batch, empty_batch, placed_batch, prepare
+from warehouse.ingest.batch import Batch, BatchSource, classified_rows, collected_batch, empty_batch, placed_batch, prepare_batch
 from warehouse.ingest.classify import WindowMove
-from warehouse.ingest.collected_rows import Wanted
+from warehouse.ingest.collected_rows import CollectRequest
 from warehouse.ingest.dialect import session_settings
-from warehouse.ingest.landing import unchanged
-from warehouse.ingest.record_numbers import with_records
-from warehouse.ingest.size_estimates import surely_few
-from warehouse.ingest.unreadable_files import SPARK_FAILURES, unreadable
+from warehouse.ingest.landing import changed_file_problems
+from warehouse.ingest.record_numbers import with_record_numbers
+from warehouse.ingest.size_estimates import small_enough_for_driver
+from warehouse.ingest.unreadable_files import SPARK_FAILURES, unreadable_files
 from warehouse.layout import exp_block_sql, sub_index_sql
 from warehouse.layout.columns import SLOTS, is_system
 from warehouse.objects.path import path_of
@@ -178,7 +178,7 @@ class StreamSource:
             return empty_batch(self.opened, self.columns)
         if self.classified_before is not None:
             return collected_batch(self.session, self.stream, self.classified_before, self._batch_source.files)
-        return prepare(self._batch_source, few=self.is_few, asked=self._wanted)
+        return prepare_batch(self._batch_source, few=self.is_few, request=self._collect_request)
 
     @property
     def classified_before(self) -> pa.Table | None:
@@ -187,18 +187,20 @@ class StreamSource:
         return found.rows if found is not None and self.is_few and found.are_of(self._batch_source) else None
 
     @property
-    def _wanted(self) -> Wanted:
-        """What the driver asks of a large batch: the rows of the table, if it may write them; columns for a coalesced table."""
+    def _collect_request(self) -> CollectRequest:
+        """What the driver collects of a large batch: rows of the table if it may write them, columns for a coalesced table."""
         own = [step for step in self.plan.steps if step.stream == self.stream.name]
         writes = any(isinstance(step, MoveWindow | RewriteCells) and not (step.former.aged or step.former.moved) for step in own)
         stored = [*(column.name for column in self.columns), *(name for name, _ in SYSTEM_COLUMNS)]
         again = any(each.followed == self.stream.name for each in self.plan.streams)
-        return Wanted(self.ahead.read(self.stream.name), stored if writes else (), again)
+        return CollectRequest(self.ahead.read(self.stream.name), stored if writes else (), again)
 
     @property
     def is_few(self) -> bool:
         """Whether the update surely loads few enough rows for the driver."""
-        return _few_deferred(self) and surely_few(self.stream.format, [file for _, files in self.groups() for file in files])
+        return _few_deferred(self) and small_enough_for_driver(
+            self.stream.format, [file for _, files in self.groups() for file in files]
+        )
 
     @property
     def _batch_source(self) -> BatchSource:
@@ -206,9 +208,11 @@ class StreamSource:
         move = WindowMove(
             k0=planned.k0, k=plan.slot, first=planned.first, anchor=plan.anchor, interval=plan.update_interval, clock=plan.clock
         )  # fmt: skip
-        judge = partial(_with_stored_fates, source=self) if self._needs_stored_fates else None
+        change_fates = partial(_with_stored_fates, source=self) if self._needs_stored_fates else None
         waiting = sum(slot.rows for slot in self.state.deferred.waiting) if self.state and self.state.deferred else 0
-        return BatchSource(self.session, self.stream, planned.layout, move, self.groups(), _deferred_rows(self), judge, waiting)
+        return BatchSource(
+            self.session, self.stream, planned.layout, move, self.groups(), _deferred_rows(self), change_fates, waiting
+        )
 
     def few_rows(self) -> DataFrame | None:
         """Return the classified rows of the update as a frame, before any row is read; None if they are not for the driver.
@@ -219,7 +223,7 @@ class StreamSource:
             As of :attr:`batch`.
 
         """
-        rows = classified(self._batch_source, few=True) if self.is_few else None
+        rows = classified_rows(self._batch_source, few=True) if self.is_few else None
         return rows if rows is not None and can_be_collected(rows.schema) else None
 
     def take_collected(self, known: pa.Table) -> None:
@@ -247,9 +251,9 @@ class StreamSource:
             (group.header, [file for file in group.files if file.path not in skipped]) for group in self.planned.inputs
         ]
 
-    def unreadable(self) -> list[FileProblem]:
+    def unreadable_files(self) -> list[FileProblem]:
         """Return the files that make a read fail."""
-        return unreadable(self.session, self.stream, self.groups())
+        return unreadable_files(self.session, self.stream, self.groups())
 
     def require_unchanged(self) -> None:
         """Check the files again if the batch may have been read more than once: not cached, or cached by executors.
@@ -261,9 +265,9 @@ class StreamSource:
 
         """
         batch = self._read
-        if batch is None or batch.known is not None or (batch.persisted and not on_cluster(self.session)):
+        if batch is None or batch.driver_rows is not None or (batch.persisted and not on_cluster(self.session)):
             return
-        problems = unchanged(self.stream.landing, [file for _, files in self.groups() for file in files])
+        problems = changed_file_problems(self.stream.landing, [file for _, files in self.groups() for file in files])
         if problems:
             raise UnreadableFilesError(self.stream.name, problems)
 
@@ -358,7 +362,7 @@ def _rejected_before(rows: DataFrame, source: StreamSource) -> DataFrame:
     places = [F.col(name) for name in ("_file", "_start", "_position", "_taken_file", "_taken_record")]
     # The row is one column meanwhile, since a column of the user may have the name of a column of rejected rows.
     packed = rows.select(*places, F.struct(*[quoted(name) for name in rows.columns]).alias("_row"))
-    numbered = with_records(rows, packed, source.stream.landing).join(before, ["file", "record"], "left")
+    numbered = with_record_numbers(rows, packed, source.stream.landing).join(before, ["file", "record"], "left")
     marked = numbered.join(F.broadcast(again.withColumn("_retried", F.expr("true"))), "file", "left")
     # Record numbers need all rows of a file, and some rows are missing from here on.
     places_known = {"_taken_file": F.col("file"), "_taken_record": F.col("record")}

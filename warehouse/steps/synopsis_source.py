@@ -168,7 +168,7 @@ class SynopsisSource(FollowingSource):
     @property
     def commit_metadata(self) -> Mapping[str, object]:
         """The commit's metadata in addition to the counts: the first slot of its rows, if the synopsis had no rows before."""
-        known = self.batch.known
+        known = self.batch.driver_rows
         first = pc.min(known[ARRIVED]).as_py() if self.table_plan.opening and known is not None else None
         lacking = {LACKING: True} if self.table_plan.view and self.lacking() else {}
         return lacking if first is None else {EARLIEST: first}
@@ -182,7 +182,7 @@ class SynopsisSource(FollowingSource):
         if not same_in_both_engines(own.synopsis):
             return None
         arrived = self._arrived
-        known = arrived.known() if isinstance(arrived, ArrivedResults) else self.stream_source().batch.known
+        known = arrived.known() if isinstance(arrived, ArrivedResults) else self.stream_source().batch.driver_rows
         if known is None:
             return None
         until = slot_of("epoch_us(_exp)", plan.anchor, plan.update_interval)

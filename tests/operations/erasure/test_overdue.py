@@ -8,7 +8,7 @@ from deltalake import DeltaTable
 
 from tests.operations.projects import LATER, Project, at, csv, row, stream
 from tests.views.warehouses import view
-from warehouse.catalog.declaration import declaration
+from warehouse.catalog.declaration import declaration_of
 from warehouse.catalog.load import load_catalog
 from warehouse.epochs.records import Epoch, Partition, TableState
 from warehouse.layout import OVERFLOW_BLOCK, planned_cells, resolve
@@ -57,7 +57,7 @@ def _planned(directory: Path, partitions: tuple[Partition, ...], *, technique: s
         table_id="id",
         version=7,
         layout=resolve(periods=8, label="WK", **layout),  # type: ignore[arg-type]
-        declaration=declaration(source, catalog.root),
+        declaration=declaration_of(source, catalog.root),
         schema_file="",
         partitions=partitions,
     )

@@ -30,15 +30,15 @@ from warehouse.catalog.line_formats import line_reader
 from warehouse.catalog.model import COLUMNAR
 from warehouse.catalog.patterns import matches
 from warehouse.errors import UsageError
-from warehouse.ingest.bounds import beyond_bounds
-from warehouse.ingest.columnar import beyond_columnar_bounds
+from warehouse.ingest.bounds import bounds_problems
+from warehouse.ingest.columnar import columnar_bounds_problem
 from warehouse.ingest.columns import path_of
 from warehouse.ingest.dialect import delimiter_of, has_header_record, is_delimited, is_multiline, reader_options, text_encoding
-from warehouse.ingest.files import unnumbered
+from warehouse.ingest.files import name_without_number
 from warehouse.ingest.headers import csv_header, file_encoding, zeek_header
 from warehouse.ingest.landing import list_landing
-from warehouse.ingest.object_copies import copied
-from warehouse.ingest.whole_json import elements, is_whole
+from warehouse.ingest.object_copies import copy_objects
+from warehouse.ingest.whole_json import is_read_whole, object_texts
 from warehouse.operations.erasure.key_matcher import text_matcher
 from warehouse.serving.engine import Resources, connect
 from warehouse.serving.keys import keys_of, parse_key
@@ -78,7 +78,7 @@ def files_with_keys(stream: Stream, directories: tuple[Path, ...], keys: ErasedK
         if not directory.is_dir():
             continue
         for file in list_landing(directory, "*"):
-            if not (matches(file.path, stream.files) or matches(unnumbered(file.path), stream.files)):
+            if not (matches(file.path, stream.files) or matches(name_without_number(file.path), stream.files)):
                 continue
             try:
                 with _local_landing(stream, directory, file) as near:
@@ -97,14 +97,14 @@ def _local_landing(stream: Stream, directory: Path, file: LandingFile) -> Iterat
         return
     with TemporaryDirectory(prefix="stream-wh-") as place:
         near = replace(stream, landing=Path(place))
-        yield None if copied(near, [file]) else near
+        yield None if copy_objects(near, [file]) else near
 
 
 def _is_beyond(stream: Stream, file: LandingFile) -> bool:
     """Whether a file exceeds a bound of its stream, so that neither an update nor an erasure may read it."""
     if stream.format not in COLUMNAR:
-        return bool(beyond_bounds(stream, [file]))
-    return beyond_columnar_bounds(stream, file) is not None
+        return bool(bounds_problems(stream, [file]))
+    return columnar_bounds_problem(stream, file) is not None
 
 
 def _holds(stream: Stream, file: LandingFile, keys: ErasedKeys) -> bool:
@@ -128,7 +128,7 @@ def _holds(stream: Stream, file: LandingFile, keys: ErasedKeys) -> bool:
     if stream.format in COLUMNAR:
         return _columnar_holds(stream, path, keys, sources, folders, moved=moved)
     test = text_matcher(keys)
-    records = _csv_records(stream, path) if is_delimited(stream) else _json_records(path, whole=is_whole(stream, file))
+    records = _csv_records(stream, path) if is_delimited(stream) else _json_records(path, whole=is_read_whole(stream, file))
     on_path = " ".join(filter(None, folders.values()))
     for values, record in records:
         text = f"{on_path} {record}" if folders else record
@@ -266,7 +266,7 @@ def _fields(line: str, delimiter: str, quote: str | None, escape: str | None) ->
 
 def _json_records(path: Path, *, whole: bool) -> Iterator[tuple[dict[str, Any] | None, str]]:
     with _opened(path, "utf-8-sig") as file:
-        lines = (each.decode(errors="replace") for each in elements(path)) if whole else iter(file)
+        lines = (each.decode(errors="replace") for each in object_texts(path)) if whole else iter(file)
         for line in lines:
             try:
                 record = json.loads(line)

@@ -212,7 +212,7 @@ def test_a_life_of_more_than_a_thousand_years(tmp_path: Path) -> None:
     """What is proposed can be loaded, whatever interval is wished."""
     source = tmp_path / "prices.csv"
     source.write_text("sku,since,ttl_days\n" + "".join(f"a{i % 4},2024-05-{i + 1:02} 08:00:00,{10**7}\n" for i in range(20)))
-    assert proposed(source, Wishes(interval=3650 * DAY)).streams[0].max_lifetime == 400_000 * DAY
+    assert proposed(source, InitOptions(interval=3650 * DAY)).streams[0].max_lifetime == 400_000 * DAY
 
 
 def test_times_that_no_calendar_has(tmp_path: Path) -> None:
