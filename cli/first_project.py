@@ -42,7 +42,7 @@ def from_file(directory: Path, source: Path, choices: InitOptions, now: int) -> 
     from warehouse.catalog.initialise import write_files
     from warehouse.catalog.proposal import proposal
 
-    proposed = proposal(source, choices)
+    proposed = proposal(source, choices, now)
     written = write_files(directory, proposed.files)
     first = proposed.first
     # Rows that end are mostly gone by now; others stay, so that now is when most are seen.

@@ -272,3 +272,20 @@ def test_a_name_that_is_no_text(tmp_path: Path) -> None:
     source.write_text("id,at\na,2024-05-01 08:00:00\n")
     with pytest.raises(UsageError, match="no UTF-8"):
         propose(source)
+
+
+def test_a_wished_arrival_beside_a_column_ts(tmp_path: Path) -> None:
+    """`ts` is the arrival time, so the column gets another name; it can be the key, or the end."""
+    source = tmp_path / "orders.csv"
+    source.write_text("id,ts,paid\n" + "".join(f"o{i},2024-05-02 08:00:{i:02},2024-05-01 08:00:{i:02}\n" for i in range(20)))
+    stream = proposed(source, InitOptions(arrival="paid", expires="ts")).streams[0]
+    assert (stream.arrival, stream.expires, stream.max_lifetime) == ("paid", "ts_value", DAY)
+    assert [(column.name, column.source) for column in stream.columns] == [("id", None), ("ts_value", "ts"), ("paid", None)]
+
+
+def test_rows_that_all_arrive_later(tmp_path: Path) -> None:
+    """Windows move from today on: an update before the first of them would be before the anchor."""
+    source = tmp_path / "bookings.csv"
+    source.write_text("id,at\n" + "".join(f"b{i},2090-05-02 08:00:{i:02}\n" for i in range(20)))
+    lines = proposal(source, now=1_704_103_200_000_000).files["warehouse.toml"]
+    assert b'anchor = "2024-01-01T00:00:00Z"' in lines

@@ -75,10 +75,11 @@ def propose(source: Path, choices: InitOptions | None = None) -> dict[str, bytes
     return proposal(source, choices).files
 
 
-def proposal(source: Path, choices: InitOptions | None = None) -> Proposal:
+def proposal(source: Path, choices: InitOptions | None = None, now: int | None = None) -> Proposal:
     """Return the project that is proposed for ``source``, a file or a folder of files.
 
-    ``choices`` are options of the user that replace guesses.
+    ``choices`` are options of the user that replace guesses. Windows move from ``now`` (microseconds) on if all rows arrive
+    later.
 
     Raises
     ------
@@ -90,7 +91,10 @@ def proposal(source: Path, choices: InitOptions | None = None) -> Proposal:
     folder = folder_of(source) if source.is_dir() else None
     name = _stream_name(source)
     source = source if folder is None else folder.sample
-    found = _chosen(sniff(source), choices)
+    found = sniff(source)
+    if choices.arrival is not None and choices.arrival.strip("`") != "ts":
+        found = found.with_column_renamed("ts", "ts_value")  # ts is the arrival time
+    found = _chosen(found, choices)
     usable = [column for column in found.columns if column.type]
     times = proposed_times(found, [*found.combined, *usable], choices)
     if times is None:
@@ -101,7 +105,7 @@ def proposal(source: Path, choices: InitOptions | None = None) -> Proposal:
     key = proposed_key(usable, (*times.columns, *parts), found.rows)
     if choices.key:
         key = ProposedKey(tuple(column_named(each, usable, "--key").name for each in choices.key))
-    grid = _grid(times, choices)
+    grid = _grid(times, choices, now)
     when = {"anchor": grid.anchor, "interval": grid.interval}
     first = first_update(found, times.arrival, times.expires, key.columns, **when, endless=times.endless)
     text = proposed_file(ProposalParts(name, source, found, times, key, grid, first, folder), choices)
@@ -157,7 +161,7 @@ def _named_zone(found: SniffedFile) -> tuple[str, str] | None:
     return None
 
 
-def _grid(times: ProposedTimes, choices: InitOptions) -> ProposedGrid:
+def _grid(times: ProposedTimes, choices: InitOptions, now: int | None) -> ProposedGrid:
     lifetime = _rounded_up(times.lifetime) if times.lifetime is not None else None
     if lifetime is None and times.expires is not None:
         lifetime = DAY
@@ -166,7 +170,8 @@ def _grid(times: ProposedTimes, choices: InitOptions) -> ProposedGrid:
     steps = (step for step in fine if step == SECOND or not times.lifetimes or times.visible_share(step) >= _VISIBLE_SHARE)
     interval = choices.interval or max(steps)
     lifetime = None if lifetime is None else max(interval, min(lifetime, _MOST_PERIODS * interval))
-    return ProposedGrid((times.first or 0) // DAY * DAY, interval, lifetime)
+    begins = times.first or 0
+    return ProposedGrid((begins if now is None else min(begins, now)) // DAY * DAY, interval, lifetime)
 
 
 def _stream_name(source: Path) -> str:
