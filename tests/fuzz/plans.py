@@ -23,7 +23,8 @@ from warehouse.storage.session import INTERPRETED, table_session
 from warehouse.time import parse_instant
 from warehouse.views.language.own_text import without_windows
 from warehouse.views.plans import judged_views
-from warehouse.views.verification.references import UnknownPlanError, agree, differing, references
+from warehouse.views.verification.plan_references import UnknownPlanError, references
+from warehouse.views.verification.references import agree, differing
 from warehouse.views.verification.written import outer_lookups, query_of
 
 from .answers import Answer, answer, differences

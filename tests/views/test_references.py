@@ -20,7 +20,8 @@ from warehouse.views.language.temporal_text import for_spark
 from warehouse.views.maintenance.analysis import Shape
 from warehouse.views.plans import judged_views
 from warehouse.views.verification.analyser import Analyser
-from warehouse.views.verification.references import ColumnSource, References, UnknownPlanError, agree, references
+from warehouse.views.verification.plan_references import UnknownPlanError, references
+from warehouse.views.verification.references import ColumnSource, References, agree
 from warehouse.views.verification.written import outer_lookups, query_of
 
 from .named_cases import CASES, STRUCTURES, VALUES

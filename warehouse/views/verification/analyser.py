@@ -21,7 +21,8 @@ from warehouse.catalog.types import canonical, parse_type
 from warehouse.errors import ConfigurationError, Problem
 from warehouse.views.language.own_text import without_windows
 from warehouse.views.language.temporal_text import for_spark
-from warehouse.views.verification.references import UnknownPlanError, agree, differing, references
+from warehouse.views.verification.plan_references import UnknownPlanError, references
+from warehouse.views.verification.references import agree, differing
 from warehouse.views.verification.written import outer_lookups, query_of
 
 if TYPE_CHECKING:

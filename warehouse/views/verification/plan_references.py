@@ -1,0 +1,365 @@
+"""Finds the references of a query, node by node, in Spark's analysed plan (as JSON). Pure.
+
+Every attribute is followed by its id to its source: a column of a scanned table, or fields of one. The result does not depend on
+how the query is written: it has the sources of each output column, of each condition of a conjunction (also of sub-queries), of
+each group key, partition column and term of an order.
+
+A lookup of a relation by LEFT JOIN keeps every row, so the other conditions of its ON only decide whether its columns are null.
+They count as sources of these columns and not as conditions, both in the text and in the nodes, which compute the nulls by CASE.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from warehouse.views.verification.references import ColumnSource, Fact, References, Sources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+__all__ = ["UnknownPlanError", "references"]
+
+
+def references(plan: str, lookups: Mapping[str, Sequence[str]] | None = None) -> References:
+    """Return the references of a query.
+
+    Parameters
+    ----------
+    plan
+        Its analysed plan, as ``toJSON`` of Spark gives it.
+    lookups
+        Relations that the nodes look up and keep rows without a version of, with the columns of their keys.
+
+    Raises
+    ------
+    UnknownPlanError
+        When it has a node of an unknown kind.
+
+    """
+    keys = {name.lower(): [each.lower() for each in columns] for name, columns in (lookups or {}).items()}
+    reading = _Reading(lookups=keys)
+    try:
+        columns = reading.columns(_tree(json.loads(plan)), {})
+    except (AttributeError, IndexError, KeyError, StopIteration, TypeError) as error:
+        raise UnknownPlanError(f"a plan of another form ({type(error).__name__}: {error})") from error
+    for _, _, value in columns:
+        reading.others |= value.owing
+    named = tuple((name, None if value.ranked else value.sources) for _, name, value in columns)
+    return References(named, frozenset(reading.others))
+
+
+@dataclass
+class _Tree:
+    """A node of a plan or an expression: its class, its fields and its children."""
+
+    kind: str
+    fields: Mapping[str, Any]
+    children: list[_Tree] = field(default_factory=list)
+
+    def expression(self, name: str) -> _Tree | None:
+        found = self.fields.get(name)
+        return _tree(found) if found else None
+
+    def expressions(self, name: str) -> list[_Tree]:
+        return [_tree(each) for each in self.fields.get(name) or ()]
+
+    @property
+    def id(self) -> int:
+        try:
+            return int(self.fields["exprId"]["id"])
+        except (KeyError, TypeError):
+            raise UnknownPlanError(f"{self.kind} without an id") from None
+
+    @property
+    def name(self) -> str:
+        return str(self.fields.get("name", ""))
+
+
+def _tree(nodes: Sequence[Mapping[str, Any]]) -> _Tree:
+    rest = iter(nodes)
+
+    def made() -> _Tree:
+        node = next(rest)
+        tree = _Tree(str(node["class"]).rpartition(".")[2], node)
+        tree.children = [made() for _ in range(int(node["num-children"]))]
+        return tree
+
+    return made()
+
+
+@dataclass(frozen=True)
+class _Value:
+    """The sources of a column.
+
+    ``plain``: it is one source, so its fields can be followed. ``owing`` are references that count once the column is used: group
+    keys of an aggregate, since DISTINCT is kept with counts that nobody reads, and the order of a rank, which makes it
+    ``ranked``.
+    """
+
+    sources: Sources
+    plain: bool = False
+    ranked: bool = False
+    owing: frozenset[Fact] = frozenset()
+
+
+_Columns = list[tuple[int, str, _Value]]
+"""The columns of a plan: id, name, value."""
+_Known = dict[int, _Value]
+_Scan = tuple[str, int]
+_NOTHING = _Value(frozenset())
+_PASSING = frozenset({
+    "Filter", "Sort", "GlobalLimit", "LocalLimit", "Limit", "Offset", "SubqueryAlias", "Distinct", "Deduplicate", "ResolvedHint",
+    "Repartition", "LocalLimitAndOffset", "UnresolvedHint",
+})  # fmt: skip
+_RANKS = frozenset({"RowNumber", "Rank", "DenseRank"})
+_LIMITS = frozenset({"GlobalLimit", "LocalLimit", "Limit", "Offset", "Tail"})
+
+
+@dataclass
+class _Reading:
+    """One plan that is read."""
+
+    others: set[tuple[str, Sources]] = field(default_factory=set)
+    scans: Counter[str] = field(default_factory=Counter)
+    queries: dict[int, _Tree] = field(default_factory=dict)
+    lookups: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def columns(self, plan: _Tree, outer: _Known, *, limited: bool = False) -> _Columns:
+        """Return the columns of a plan, and note its other references; ``outer`` has the names outside of a sub-query."""
+        if plan.kind == "View":
+            return self._table(plan)
+        if plan.kind == "WithCTE":
+            *named, last = plan.children
+            self.queries |= {int(each.fields["id"]): each for each in named}
+            return self.columns(last, outer)
+        if plan.kind == "CTERelationRef":
+            inner = self.columns(self.queries[int(plan.fields["cteId"])].children[0], {})
+            return [(own.id, own.name, value) for own, (_, _, value) in zip(plan.expressions("output"), inner, strict=True)]
+        sorts = plan.kind in _LIMITS or (limited and plan.kind == "Project")
+        below = [self.columns(each, outer, limited=sorts) for each in plan.children]
+        known = outer | {number: value for each in below for number, _, value in each}
+        return self._node(plan, below, known, limited=limited)
+
+    def _node(self, plan: _Tree, below: list[_Columns], known: _Known, *, limited: bool) -> _Columns:
+        match plan.kind:
+            case "Project":
+                return self._named(plan.expressions("projectList"), known)
+            case "Aggregate":
+                keys = self._facts("group", plan.expressions("groupingExpressions"), known)
+                made = plan.expressions("aggregateExpressions")
+                return [
+                    (number, name, _owing(value, keys) if _has(each, "AggregateExpression") else value)
+                    for each, (number, name, value) in zip(made, self._named(made, known), strict=True)
+                ]
+            case "Window":
+                terms = self._facts("partition", plan.expressions("partitionSpec"), known)
+                terms |= self._facts("order", plan.expressions("orderSpec"), known)
+                ranks = self._named(plan.expressions("windowExpressions"), known)
+                return [*below[0], *((number, name, _owing(value, terms)) for number, name, value in ranks)]
+            case "Join":
+                return self._joined(plan, below, known)
+            case "Union" | "Intersect":
+                return _united(below)
+            case "Except":
+                for (_, _, one), (_, _, other) in zip(*below, strict=True):
+                    self.others.add(("without", one.sources | other.sources))
+                return below[0]
+            case "Expand":
+                sides = [self._named_as(plan, each, known) for each in plan.fields["projections"]]
+                return _united(sides)
+            case "Range" | "LocalRelation" | "OneRowRelation" | "LogicalRDD":
+                return [(each.id, each.name, _NOTHING) for each in plan.expressions("output")]
+            case kind if kind in _PASSING:
+                if kind == "Filter":
+                    self._conditions(plan.expression("condition"), known)
+                if kind == "Sort" and limited:
+                    self._note("order", plan.expressions("order"), known)
+                return below[0]
+            case _:
+                raise UnknownPlanError(plan.kind)
+
+    def _joined(self, join: _Tree, below: list[_Columns], known: _Known) -> _Columns:
+        kind = str(join.fields["joinType"])
+        condition = join.expression("condition")
+        nullable = 1 if "LeftOuter" in kind else 0 if "RightOuter" in kind else None
+        scan = None if nullable is None else self._looked_up(below[nullable])
+        if nullable is None or scan is None:
+            self._conditions(condition, known)
+            return below[0] if "Semi" in kind or "Anti" in kind else [*below[0], *below[1]]
+        parts = list(_conjuncts(condition))
+        keys = self._key_equalities(parts, scan, known)
+        self._note("condition", keys, known)
+        rest = [self._value(each, known) for each in parts if all(each is not key for key in keys)]
+        if rest:
+            below[nullable] = [(number, name, _together([value, *rest])) for number, name, value in below[nullable]]
+        return [*below[0], *below[1]]
+
+    def _looked_up(self, columns: _Columns) -> _Scan | None:
+        """The scan that these columns are of, and of nothing else, if it is of a relation that is looked up."""
+        scans = {(each.table, each.scan) for _, _, value in columns for each in value.sources}
+        scan = next(iter(scans)) if len(scans) == 1 else ("", 0)
+        return scan if scan[0] in self.lookups else None
+
+    def _key_equalities(self, parts: Sequence[_Tree], scan: _Scan, known: _Known) -> list[_Tree]:
+        """Return for each column of a relation's key its first equality with other inputs in an ON; they find its version.
+
+        An equality with a constant does not count. The first of several equalities may have a conversion, which the text may or
+        may not write.
+        """
+        found: dict[str, list[tuple[_Tree, bool]]] = {}
+        for part in parts:
+            if part.kind != "EqualTo":
+                continue
+            sides = [self._value(each, known) for each in part.children]
+            own = [any((each.table, each.scan) == scan for each in side.sources) for side in sides]
+            if own.count(True) != 1 or not all(side.sources for side in sides):
+                continue
+            side = part.children[own.index(True)]
+            column = _column_of(side, known)
+            if column in self.lookups[scan[0]]:
+                found.setdefault(column, []).append((part, side.kind == "Cast"))
+        if len(found) < len(self.lookups[scan[0]]):
+            raise UnknownPlanError(f"{scan[0]} is looked up by something else than its key")
+        if any(len(each) > 1 and each[0][1] for each in found.values()):
+            raise UnknownPlanError(f"{scan[0]} is looked up by one of several equalities")
+        return [each[0][0] for each in found.values()]
+
+    def _table(self, view: _Tree) -> _Columns:
+        table = str(view.fields["desc"]["identifier"]["table"]).lower()
+        scan = self.scans[table]
+        self.scans[table] += 1
+        inner = _Reading().columns(view.children[0], {})
+        return [
+            (number, name, _Value(frozenset({ColumnSource(table, scan, name.lower())}), plain=True)) for number, name, _ in inner
+        ]
+
+    def _named(self, expressions: Iterable[_Tree], known: _Known) -> _Columns:
+        return [(each.id, each.name, self._value(each, known)) for each in expressions]
+
+    def _named_as(self, plan: _Tree, projection: Sequence[Any], known: _Known) -> _Columns:
+        values = [self._value(_tree(each), known) for each in projection]
+        return [(own.id, own.name, value) for own, value in zip(plan.expressions("output"), values, strict=True)]
+
+    def _note(self, kind: str, expressions: Iterable[_Tree], known: _Known) -> None:
+        self.others |= self._facts(kind, expressions, known)
+
+    def _facts(self, kind: str, expressions: Iterable[_Tree], known: _Known) -> frozenset[Fact]:
+        """Return the references of expressions of a kind; for an expression of a rank only its order."""
+        values = [self._value(each, known) for each in expressions]
+        own = frozenset((kind, each.sources) for each in values if each.sources and not each.ranked)
+        return own.union(*(each.owing for each in values))
+
+    def _conditions(self, condition: _Tree | None, known: _Known) -> None:
+        for each in _conjuncts(condition):
+            self._condition(each, known)
+
+    def _condition(self, condition: _Tree, known: _Known) -> None:
+        query = next((each for each in _every(condition) if each.kind in {"Exists", "InSubquery"}), None)
+        if query is None:
+            self._note("condition", [condition], known)
+        elif query.kind == "Exists":
+            self.columns(_inside(query), known)
+        else:
+            self._membership(query, known)
+
+    def _membership(self, query: _Tree, known: _Known) -> None:
+        """Note that each value of IN is compared with the column of the sub-query at its place."""
+        found = next((each for each in query.children if each.kind == "ListQuery"), None)
+        values = [each for each in query.children if each.kind != "ListQuery"]
+        if found is None:
+            raise UnknownPlanError(query.kind)
+        inner = self.columns(_inside(found), known)
+        for each, (_, _, value) in zip(values, inner, strict=False):
+            own = self._value(each, known)
+            self.others |= {("condition", own.sources | value.sources)} | own.owing | value.owing
+
+    def _value(self, tree: _Tree, known: _Known) -> _Value:
+        match tree.kind:
+            case "AttributeReference":
+                return known.get(tree.id, _NOTHING)
+            case "OuterReference":
+                inner = tree.expression("e") or next(iter(tree.children), None)
+                return _NOTHING if inner is None else self._value(inner, known)
+            case "Alias":
+                return self._value(tree.children[0], known)
+            case "GetStructField" | "GetArrayStructFields":
+                return _with_field(self._value(tree.children[0], known), _field_of(tree))
+            case "ScalarSubquery" | "LateralSubquery":
+                raise UnknownPlanError(tree.kind)
+        values = [self._value(each, known) for each in tree.children]
+        return _together(values, ranked=tree.kind in _RANKS)
+
+
+def _conjuncts(condition: _Tree | None) -> Iterator[_Tree]:
+    if condition is None:
+        return
+    if condition.kind != "And":
+        yield condition
+        return
+    for each in condition.children:
+        yield from _conjuncts(each)
+
+
+def _column_of(tree: _Tree, known: _Known) -> str:
+    """The column that an expression is, perhaps converted to another type; an empty text for other expressions."""
+    if tree.kind == "Cast":
+        return _column_of(tree.children[0], known)
+    value = known.get(tree.id, _NOTHING) if tree.kind == "AttributeReference" else _NOTHING
+    return next(iter(value.sources)).column if value.plain else ""
+
+
+def _together(values: Sequence[_Value], *, ranked: bool = False) -> _Value:
+    return _Value(
+        frozenset[ColumnSource]().union(*(each.sources for each in values)),
+        ranked=ranked or any(each.ranked for each in values),
+        owing=frozenset[Fact]().union(*(each.owing for each in values)),
+    )
+
+
+def _owing(value: _Value, facts: frozenset[Fact]) -> _Value:
+    return replace(value, owing=value.owing | facts)
+
+
+def _united(sides: Sequence[_Columns]) -> _Columns:
+    """Columns that come from one of several plans, each under the first one's id and name."""
+    made = []
+    for places in zip(*sides, strict=True):
+        number, name, value = places[0]
+        values = [each for _, _, each in places]
+        made.append((number, name, value if len(set(values)) == 1 else _together(values)))
+    return made
+
+
+def _with_field(value: _Value, name: str) -> _Value:
+    if not value.plain:
+        return value
+    return replace(value, sources=frozenset(each._replace(fields=(*each.fields, name.lower())) for each in value.sources))
+
+
+def _field_of(tree: _Tree) -> str:
+    name = tree.fields.get("name")
+    return str(name if isinstance(name, str) else tree.fields["field"]["name"])
+
+
+def _every(tree: _Tree) -> Iterator[_Tree]:
+    yield tree
+    for each in tree.children:
+        yield from _every(each)
+
+
+def _has(tree: _Tree, kind: str) -> bool:
+    return any(each.kind == kind for each in _every(tree))
+
+
+def _inside(query: _Tree) -> _Tree:
+    plan = query.expression("plan")
+    if plan is None:
+        raise UnknownPlanError(query.kind)
+    return plan
+
+
+class UnknownPlanError(ValueError):
+    """A plan has a node of an unknown kind, so its columns cannot be compared."""
