@@ -13,7 +13,7 @@ import pytest
 from tests.views.test_driver_sql import _ALIKE, _lines, _rows
 from warehouse.layout import keyed_layout
 from warehouse.storage.arrow_keys import equal_rows
-from warehouse.views.language.driver_sql import LeftToSparkError
+from warehouse.views.language.driver_types import LeftToSparkError
 from warehouse.views.maintenance import driver_buckets
 from warehouse.views.maintenance.driver_rows import DriverRows
 from warehouse.views.maintenance.keys import anti_joined, semi_joined

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from warehouse.storage.arrow_types import frame_of
-from warehouse.views.language.driver_sql import LeftToSparkError
+from warehouse.views.language.driver_types import LeftToSparkError
 from warehouse.views.maintenance.driver_rows import DriverRows
 from warehouse.views.maintenance.keys import grouped
 

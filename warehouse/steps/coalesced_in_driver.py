@@ -21,7 +21,7 @@ from warehouse.coalescing.islands import AT, DUCKDB, Edge, coalesced, within
 from warehouse.steps.arrived_rows import ARRIVED_FATES, ARRIVED_ROWS
 from warehouse.storage.lookup import query_in_driver
 from warehouse.storage.tables import rows_schema
-from warehouse.views.language.driver_sql import LeftToSparkError
+from warehouse.views.language.driver_types import LeftToSparkError
 from warehouse.views.maintenance.driver_buckets import matched_rows
 from warehouse.views.maintenance.keyed import Replacement, replacing
 from warehouse.views.maintenance.local_buckets import entered, touched_buckets

@@ -32,7 +32,7 @@ from warehouse.storage.lookup import FAILURES, leave_to_spark
 from warehouse.storage.side_by_side import begun, ended
 from warehouse.storage.tables import SYSTEM_COLUMNS, key_types
 from warehouse.storage.writer import encoded_runs
-from warehouse.views.language.driver_sql import LeftToSparkError
+from warehouse.views.language.driver_types import LeftToSparkError
 from warehouse.views.maintenance.cache import Cache
 from warehouse.views.maintenance.driver_buckets import buckets_of
 from warehouse.views.maintenance.inputs import NodeTable

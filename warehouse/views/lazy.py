@@ -17,7 +17,8 @@ from warehouse.catalog.spelling import FaultError, as_written
 from warehouse.coalescing.definition import PREVIOUS, neighbour_column
 from warehouse.errors import ConfigurationError, Problem
 from warehouse.views.language.dialect import expression_of
-from warehouse.views.language.driver_sql import LeftToSparkError, translated
+from warehouse.views.language.driver_sql import translated
+from warehouse.views.language.driver_types import LeftToSparkError
 from warehouse.views.language.faults import RefusedError
 from warehouse.views.language.scope import stream_label
 

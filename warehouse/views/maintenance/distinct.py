@@ -24,7 +24,7 @@ from warehouse.limits import limits
 from warehouse.storage.arrow_types import can_be_collected, frame_of
 from warehouse.storage.lookup import FAILURES, leave_to_spark, query_in_driver
 from warehouse.views.algebra import Distinct
-from warehouse.views.language.driver_sql import LeftToSparkError, exactly_grouped
+from warehouse.views.language.driver_types import LeftToSparkError, exactly_grouped
 from warehouse.views.maintenance.cache import FEW, collected
 from warehouse.views.maintenance.driver_buckets import rewritten
 from warehouse.views.maintenance.driver_rows import DriverRows

@@ -14,7 +14,7 @@ from warehouse.catalog.types import parse_type
 from warehouse.storage.arrow_keys import group_numbers, is_exact
 from warehouse.storage.hashing import buckets
 from warehouse.storage.lookup import query_in_driver
-from warehouse.views.language.driver_sql import LeftToSparkError
+from warehouse.views.language.driver_types import LeftToSparkError
 from warehouse.views.maintenance.driver_rows import DriverRows
 from warehouse.views.maintenance.keyed import Replacement, replacing
 from warehouse.views.maintenance.keys import semi_joined

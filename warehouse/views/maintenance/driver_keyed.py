@@ -17,7 +17,7 @@ from warehouse.catalog.duck_sql import quoted
 from warehouse.limits import limits
 from warehouse.storage.lookup import FAILURES, MATCHES, leave_to_spark, query_in_driver
 from warehouse.views.algebra import AntiJoin, Filter, Group, OutputWindow, Project, Scan, Top, UnionAll, inputs_of, scanned
-from warehouse.views.language.driver_sql import LeftToSparkError
+from warehouse.views.language.driver_types import LeftToSparkError
 from warehouse.views.maintenance.answers import answer, for_ever
 from warehouse.views.maintenance.cache import FEW
 from warehouse.views.maintenance.driver_buckets import exact_terms, rewritten

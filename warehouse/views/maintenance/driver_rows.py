@@ -1,8 +1,8 @@
 """Rows in the driver, with the methods of Spark's frames that pipelines use: one definition of a pipeline is run by either.
 
 Nothing is computed before :meth:`DriverRows.toArrow`. It runs one DuckDB query, or none if Arrow can compute everything. An
-expression that the driver would not compute like Spark raises :class:`~warehouse.views.language.driver_sql.LeftToSparkError`; the
-caller then runs the same pipeline over Spark's frames.
+expression that the driver would not compute like Spark raises :class:`~warehouse.views.language.driver_types.LeftToSparkError`;
+the caller then runs the same pipeline over Spark's frames.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from warehouse.catalog.duck_sql import quoted
 from warehouse.storage.arrow_keys import have_key, is_exact
 from warehouse.storage.lookup import FAILURES, query_in_driver
 from warehouse.views.language.dialect import expression_of
-from warehouse.views.language.driver_sql import LeftToSparkError, exactly_grouped, plain_type, translated
+from warehouse.views.language.driver_sql import translated
+from warehouse.views.language.driver_types import LeftToSparkError, exactly_grouped, plain_type
 from warehouse.views.language.faults import RefusedError
 from warehouse.views.maintenance.arrow_terms import restored, term_of, without_instants
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from warehouse.views.language.driver_sql import Translated
+    from warehouse.views.language.driver_types import Translated
     from warehouse.views.maintenance.arrow_terms import ArrowTerm, Kinds
 
 __all__ = ["DriverRows", "Frame"]

@@ -32,7 +32,7 @@ from warehouse.storage.lookup import FAILURES, MATCHES, WIDE, leave_to_spark
 from warehouse.time import NEVER
 from warehouse.views.algebra import scanned
 from warehouse.views.costs.chosen_order import InputStatistics, chosen_order, connecting, equality_classes, probes
-from warehouse.views.language.driver_sql import LeftToSparkError
+from warehouse.views.language.driver_types import LeftToSparkError
 from warehouse.views.maintenance.cache import FEW, collected
 from warehouse.views.maintenance.counted_keys import counted_keys
 from warehouse.views.maintenance.inputs import NodeTable

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
-from warehouse.views.language.driver_sql import LeftToSparkError, exactly_grouped
+from warehouse.views.language.driver_types import LeftToSparkError, exactly_grouped
 from warehouse.views.maintenance.driver_rows import DriverRows
 from warehouse.views.maintenance.keys import grouped, numbered, paired
 from warehouse.views.maintenance.pipelines import CARRIED

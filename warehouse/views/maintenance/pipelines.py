@@ -21,7 +21,7 @@ from warehouse.layout.columns import TIMES
 from warehouse.time import NEVER
 from warehouse.views.algebra import AsOf, Filter, InternalRows, Operator, Project, Scan, TimeWindow, UnionAll, inputs_of, scanned
 from warehouse.views.language.dialect import column_of, names_in
-from warehouse.views.language.driver_sql import LeftToSparkError
+from warehouse.views.language.driver_types import LeftToSparkError
 from warehouse.views.maintenance.driver_rows import DriverRows
 from warehouse.views.maintenance.inputs import NodeTable, user_columns
 from warehouse.views.maintenance.keys import grouped_exactly, paired
