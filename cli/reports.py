@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from warehouse.operations.unneeded_files import VacuumReport
     from warehouse.operations.update import UpdateReport
     from warehouse.planning.inputs import LandingFacts
-    from warehouse.planning.steps import Plan
+    from warehouse.planning.plan_record import Plan
     from warehouse.steps.kind import StepExplanation
 
 __all__ = [

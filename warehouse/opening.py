@@ -126,7 +126,7 @@ class OpenProject:
     def _migrating(self, last: Epoch) -> bool:
         """Whether a migration to this very file is running; until it ends readers have the epoch before it."""
         from warehouse.epochs.journal import plan_path, read_record  # noqa: PLC0415 - only when the file is another
-        from warehouse.planning.steps import Plan  # noqa: PLC0415 - same
+        from warehouse.planning.plan_record import Plan  # noqa: PLC0415 - same
 
         try:
             plan = read_record(plan_path(self.root, last.number + 1), Plan)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from warehouse.operations.verification import ViewVerdict
     from warehouse.planning.first_run import Sample
     from warehouse.planning.inputs import LandingFacts
-    from warehouse.planning.steps import Plan
+    from warehouse.planning.plan_record import Plan
     from warehouse.serving.keys import KeyColumn
     from warehouse.steps.kind import StepExplanation
 

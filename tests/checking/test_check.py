@@ -19,7 +19,7 @@ from warehouse.checking.check import check
 from warehouse.cli.main import run
 from warehouse.epochs.journal import epoch_path, plan_path, read_epoch, read_record, record_path, write_record
 from warehouse.errors import WarehouseError
-from warehouse.planning.steps import Plan
+from warehouse.planning.plan_record import Plan
 from warehouse.storage.entries import entry_path
 from warehouse.storage.fingerprint import summed_name
 

@@ -12,7 +12,7 @@ from warehouse.ingest.files import LandingFile, LeftOut
 from warehouse.operations.unneeded_files import VacuumReport
 from warehouse.operations.update import UpdateReport
 from warehouse.planning.inputs import LandingFacts
-from warehouse.planning.steps import Plan
+from warehouse.planning.plan_record import Plan
 from warehouse.steps.kind import StepExplanation
 from warehouse.time import parse_instant
 

@@ -30,7 +30,7 @@ from warehouse.epochs.known import write_ledger
 from warehouse.epochs.points import Point
 from warehouse.epochs.records import Epoch
 from warehouse.errors import NewerFormatError, NoEpochError, RecordDamagedError, TornRecordError
-from warehouse.planning.steps import Plan
+from warehouse.planning.plan_record import Plan
 from warehouse.serving import Reader
 
 from .fuzzing import fuzzed

@@ -20,7 +20,8 @@ from warehouse.epochs.journal import plan_path, read_record
 from warehouse.epochs.points import Point
 from warehouse.errors import StoreBusyError, UsageError
 from warehouse.operations.erasure.overdue import dead_since
-from warehouse.planning.steps import EraseRows, Plan
+from warehouse.planning.plan_record import Plan
+from warehouse.planning.steps import EraseRows
 from warehouse.serving import Reader
 from warehouse.storage import bucket as buckets
 from warehouse.storage.copies import copies_of

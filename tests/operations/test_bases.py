@@ -20,7 +20,7 @@ from warehouse.epochs.journal import plan_path, read_record
 from warehouse.epochs.points import Moment, Point
 from warehouse.errors import ForeignChangeError
 from warehouse.operations.execution import finish
-from warehouse.planning.steps import Plan
+from warehouse.planning.plan_record import Plan
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.entries import append_entry, entry_at, entry_path
 from warehouse.storage.replay import replay

@@ -17,7 +17,8 @@ from deltalake import DeltaTable
 from warehouse.epochs.journal import plan_path, read_record
 from warehouse.epochs.points import Moment, Point
 from warehouse.errors import ForeignChangeError, NoEpochError
-from warehouse.planning.steps import MoveWindow, Plan
+from warehouse.planning.plan_record import Plan
+from warehouse.planning.steps import MoveWindow
 from warehouse.storage.entries import entry_path
 from warehouse.storage.reversal import reverse
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from warehouse.catalog.declaration import table_declaration
 from warehouse.epochs.records import TableState, ViewRecord
 from warehouse.layout import keyed_layout
-from warehouse.planning.steps import NodePlan, Plan
+from warehouse.planning.plan_record import NodePlan, Plan
 from warehouse.steps.table_states import forgotten_state
 from warehouse.views.algebra import Distinct, Group, Join, Node, Operator, Scan
 

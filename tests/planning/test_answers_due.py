@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.model import Catalog
     from warehouse.planning.following import AnswersPlan
-    from warehouse.planning.steps import StreamPlan
+    from warehouse.planning.plan_record import StreamPlan
 
 LAST = 5
 """The slot of the last epoch."""

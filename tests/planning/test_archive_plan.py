@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from warehouse.catalog.model import Catalog
-    from warehouse.planning.steps import Plan
+    from warehouse.planning.plan_record import Plan
 
 LAST = 5
 """The slot of the last epoch."""

@@ -23,7 +23,8 @@ from tests.operations.projects import Project, StoppedError, row, stop_at, strea
 from tests.operations.test_processes import started
 from warehouse.epochs.journal import plan_path, read_record
 from warehouse.epochs.points import Moment, Point
-from warehouse.planning.steps import CreateTable, Plan, RewriteBuckets
+from warehouse.planning.plan_record import Plan
+from warehouse.planning.steps import CreateTable, RewriteBuckets
 
 from .warehouses import asked, land, restored, stored, view
 

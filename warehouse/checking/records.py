@@ -16,7 +16,7 @@ from warehouse.epochs.journal import numbers, read_record, record_path
 from warehouse.epochs.known import LandingLedger, known_files
 from warehouse.epochs.records import Epoch
 from warehouse.errors import NewerFormatError, RecordDamagedError, WarehouseError
-from warehouse.planning.steps import Plan
+from warehouse.planning.plan_record import Plan
 from warehouse.storage.store import store_of
 from warehouse.time import at_slot, format_instant
 

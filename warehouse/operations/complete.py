@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from warehouse.epochs.records import Epoch, TableState
     from warehouse.planning.node_plans import NodeInput
-    from warehouse.planning.steps import NodePlan, Plan
+    from warehouse.planning.plan_record import NodePlan, Plan
     from warehouse.promise.units import Ledger
 
 __all__ = ["CHUNK", "CompletionReport", "complete", "owed_results"]

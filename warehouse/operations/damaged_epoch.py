@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.epochs.journal import epoch_numbers, epoch_path, plan_path, read_epoch, read_record
 from warehouse.errors import TornRecordError
-from warehouse.planning.steps import Plan
+from warehouse.planning.plan_record import Plan
 from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from warehouse.operations.damaged_epoch import set_aside_damaged
 from warehouse.operations.giving_up import give_up
 from warehouse.operations.publication import publish, publish_if_behind
 from warehouse.operations.standing_still import stopped_of
-from warehouse.planning.steps import CreateTable, MoveDeferred, MoveRelation, Plan, ReplaceTable
+from warehouse.planning.plan_record import Plan
+from warehouse.planning.steps import CreateTable, MoveDeferred, MoveRelation, ReplaceTable
 from warehouse.steps.foreign import settle
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.tables import FOLDERS

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from warehouse.epochs.records import Epoch
-    from warehouse.planning.steps import Plan
+    from warehouse.planning.plan_record import Plan
     from warehouse.storage.own_commits import TableProgress
 
 __all__ = ["give_up"]

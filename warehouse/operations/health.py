@@ -16,7 +16,7 @@ from warehouse.health import Arrivals, Facts, TableFacts
 from warehouse.operations.decided_catalog import decided_catalog
 from warehouse.operations.erasure.overdue import overdue
 from warehouse.operations.standing_still import foreign_notes, stopped_of
-from warehouse.planning.steps import Plan
+from warehouse.planning.plan_record import Plan
 from warehouse.serving.staleness import stale_tables
 from warehouse.serving.visible_tables import visible
 from warehouse.storage.store import store_of

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from warehouse.epochs.records import Epoch, TableState
     from warehouse.layout import Layout
     from warehouse.planning.node_plans import NodeInput
-    from warehouse.planning.steps import Plan
+    from warehouse.planning.plan_record import Plan
 
 __all__ = ["MigratedTable", "Migration", "MigrationReport", "MigrationRequest", "MigrationWork"]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from warehouse.operations.context import WriteContext
     from warehouse.operations.window_times import UpdateOptions
     from warehouse.planning.first_run import Sample
-    from warehouse.planning.steps import Plan
+    from warehouse.planning.plan_record import Plan
 
 __all__ = ["landing", "plan", "sample"]
 

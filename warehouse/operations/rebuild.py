@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Catalog
     from warehouse.epochs.records import Epoch
     from warehouse.planning.node_plans import NodeInput
-    from warehouse.planning.steps import Plan
+    from warehouse.planning.plan_record import Plan
 
 __all__ = ["RebuildReport", "rebuild"]
 

@@ -21,7 +21,7 @@ from warehouse.operations.context import WriteContext, locked
 from warehouse.operations.execution import finish
 from warehouse.operations.publication import free_live_tables, publish, publish_live_tables
 from warehouse.operations.unneeded_files import sweep
-from warehouse.planning.steps import Plan
+from warehouse.planning.plan_record import Plan
 from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from warehouse.layout import Layout
     from warehouse.operations.restated_files import Reread
     from warehouse.planning.node_plans import NodeInput
-    from warehouse.planning.steps import Plan
+    from warehouse.planning.plan_record import Plan
 
 __all__ = ["Base", "ChangedDeclaration", "restate_base", "restate_plan"]
 

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.model import Catalog
     from warehouse.planning.node_plans import NodeInput
-    from warehouse.planning.steps import Plan, ReplaceTable, RestoreTable
+    from warehouse.planning.plan_record import Plan
+    from warehouse.planning.steps import ReplaceTable, RestoreTable
 
 __all__ = ["Forgotten", "RollbackReport", "rollback"]
 

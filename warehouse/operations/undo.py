@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from warehouse.epochs.records import Epoch
-    from warehouse.planning.steps import Plan
+    from warehouse.planning.plan_record import Plan
     from warehouse.steps.foreign import NamedDirectory
     from warehouse.storage.deltalog import Commit
     from warehouse.storage.foreign import Change

@@ -21,7 +21,7 @@ from warehouse.aggregates.synopses import ARRIVED, assigned, lengthened, missing
 from warehouse.catalog.declaration import ColumnRecord, table_declaration
 from warehouse.layout import resolve
 from warehouse.planning.following import AnswersPlan, SynopsisPlan, SynopsisRead
-from warehouse.planning.steps import StreamPlan
+from warehouse.planning.plan_record import StreamPlan
 from warehouse.time import NEVER, at_slot
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from warehouse.epochs.following import AnswersRecord, SynopsisRecord
     from warehouse.epochs.records import Epoch, TableState
     from warehouse.ingest.files import InputFiles
-    from warehouse.planning.steps import NodePlan
+    from warehouse.planning.plan_record import NodePlan
 
 __all__ = ["Followed", "aggregate_plans", "compared", "histories", "over_views", "unneeded_synopses", "without_history"]
 

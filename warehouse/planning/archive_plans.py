@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from warehouse.catalog.archives import EXPIRED_AT, archive_name
 from warehouse.catalog.declaration import ColumnRecord, table_declaration
 from warehouse.layout import resolve
-from warehouse.planning.steps import StreamPlan
+from warehouse.planning.plan_record import StreamPlan
 
 if TYPE_CHECKING:
     from warehouse.epochs.records import Epoch, Stopped, TableState

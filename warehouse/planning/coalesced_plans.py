@@ -13,7 +13,8 @@ from warehouse.catalog.declaration import ColumnRecord, table_declaration
 from warehouse.catalog.model import DEFAULT_PERIODS
 from warehouse.layout import keyed_layout
 from warehouse.planning.following import CoalescedPlan
-from warehouse.planning.steps import AddColumns, CreateTable, ReplaceTable, RewriteBuckets, StreamPlan
+from warehouse.planning.plan_record import StreamPlan
+from warehouse.planning.steps import AddColumns, CreateTable, ReplaceTable, RewriteBuckets
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

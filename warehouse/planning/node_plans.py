@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 from warehouse.catalog.model import LayoutSpec
 from warehouse.layout import BUCKETS, Layout, keyed_layout, resolve
+from warehouse.planning.plan_record import NodePlan
 from warehouse.planning.restoring import REBUILT
-from warehouse.planning.steps import NodePlan
 from warehouse.promise.allotment import allowed_in
 from warehouse.promise.units import BudgetPlan, Ledger, ViewBudget
 from warehouse.storage.tables import schema_file

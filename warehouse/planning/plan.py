@@ -19,6 +19,7 @@ from warehouse.planning.coalesced_plans import coalesced_plans, coalesced_steps,
 from warehouse.planning.former_layouts import former_cells
 from warehouse.planning.keeping import keep_by_table, overdue_steps
 from warehouse.planning.node_plans import NodeInput, overtaken, plan_nodes, rebuilt
+from warehouse.planning.plan_record import NodePlan, Plan, StreamPlan
 from warehouse.planning.steps import (
     AddColumns,
     CreateTable,
@@ -26,8 +27,6 @@ from warehouse.planning.steps import (
     MoveDeferred,
     MoveRelation,
     MoveWindow,
-    NodePlan,
-    Plan,
     ReplaceTable,
     RewriteBuckets,
     RewriteCells,
@@ -36,7 +35,6 @@ from warehouse.planning.steps import (
     Step,
     StoreRejected,
     StoreRestored,
-    StreamPlan,
 )
 from warehouse.storage.tables import PROPERTIES
 from warehouse.time import at_slot

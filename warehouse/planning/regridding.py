@@ -19,7 +19,8 @@ from msgspec import structs
 from warehouse.aggregates.definition import Due
 from warehouse.layout import resolve
 from warehouse.planning.following import AnswersPlan, SynopsisPlan
-from warehouse.planning.steps import MigrateTable, StreamPlan
+from warehouse.planning.plan_record import StreamPlan
+from warehouse.planning.steps import MigrateTable
 from warehouse.time import at_slot, grid_slot
 from warehouse.time import slot as slot_of
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from warehouse.catalog.declaration import Declaration
     from warehouse.epochs.records import Epoch, SideTable, TableState
     from warehouse.layout import Layout
-    from warehouse.planning.steps import Plan
+    from warehouse.planning.plan_record import Plan
 
 __all__ = ["REBUILT", "Restoring", "missing_files_of", "with_restored_versions"]
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from warehouse.ingest.files import LeftOut
     from warehouse.layout import Layout
     from warehouse.planning.following import AnswersPlan, SynopsisRead
-    from warehouse.planning.steps import Plan, StreamPlan
+    from warehouse.planning.plan_record import Plan, StreamPlan
     from warehouse.storage.scan import TableFiles
 
 __all__ = ["ANSWERED", "AnswersSource", "Given"]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from warehouse.ingest.files import LeftOut
     from warehouse.layout import Layout
     from warehouse.planning.following import CoalescedPlan, SynopsisPlan
-    from warehouse.planning.steps import Plan, StreamPlan
+    from warehouse.planning.plan_record import Plan, StreamPlan
     from warehouse.steps.stream_source import StreamSource
     from warehouse.storage.scan import TableFiles
     from warehouse.views.maintenance.inputs import NodeTable

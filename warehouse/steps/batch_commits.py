@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from warehouse.planning.steps import Plan, Step, StreamPlan
+    from warehouse.planning.plan_record import Plan, StreamPlan
+    from warehouse.planning.steps import Step
     from warehouse.storage.deltalog import Commit
     from warehouse.storage.own_commits import TableProgress
 

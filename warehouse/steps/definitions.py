@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from warehouse.catalog.declaration import ColumnRecord
     from warehouse.catalog.model import Column
     from warehouse.epochs.records import TableState
-    from warehouse.planning.steps import Plan, Role
+    from warehouse.planning.plan_record import Plan
+    from warehouse.planning.steps import Role
 
 __all__ = [
     "ADD_COLUMNS",

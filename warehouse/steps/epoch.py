@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from warehouse.catalog.declaration import reading_digest
 from warehouse.epochs.records import Counts, Epoch, Loaded, Removed
 from warehouse.ingest.batch_counts import BatchCounts
-from warehouse.planning.steps import NodePlan
+from warehouse.planning.plan_record import NodePlan
 from warehouse.steps.batch_commits import left_out_of
 from warehouse.steps.following import stopped_followers
 from warehouse.steps.progress import moved_partitions, removed_files
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from warehouse.epochs.following import LazyTable
     from warehouse.epochs.records import Partition, StepSeconds, TableState
     from warehouse.ingest.files import LeftOut
-    from warehouse.planning.steps import StreamPlan
+    from warehouse.planning.plan_record import StreamPlan
     from warehouse.steps.outcome import Outcome
 
 __all__ = ["epoch_of"]

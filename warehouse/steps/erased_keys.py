@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.declaration import ColumnRecord
     from warehouse.epochs.records import TableState
-    from warehouse.planning.steps import Erasure
+    from warehouse.planning.plan_record import Erasure
 
 __all__ = ["ErasedKeys", "Key", "erased_keys", "held_in", "key_columns", "keys_of_erasure"]
 

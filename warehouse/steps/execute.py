@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from warehouse.ingest.load_preview import ClassifiedRows
-    from warehouse.planning.steps import Plan, Step
+    from warehouse.planning.plan_record import Plan
+    from warehouse.planning.steps import Step
     from warehouse.storage.entries import LogEntry
     from warehouse.storage.own_commits import Expected, TableProgress
 

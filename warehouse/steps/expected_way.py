@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from warehouse.epochs.records import Epoch, TableState
-    from warehouse.planning.steps import NodePlan, Plan, Step, StreamPlan
+    from warehouse.planning.plan_record import NodePlan, Plan, StreamPlan
+    from warehouse.planning.steps import Step
     from warehouse.steps.kind import Kind, Way
 
 __all__ = ["expected_ways"]

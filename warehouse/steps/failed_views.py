@@ -9,7 +9,7 @@ from warehouse.storage.failures import first_line
 from warehouse.views.algebra import scanned
 
 if TYPE_CHECKING:
-    from warehouse.planning.steps import Plan
+    from warehouse.planning.plan_record import Plan
 
 __all__ = ["FailedViews"]
 

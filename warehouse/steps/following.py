@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from warehouse.epochs.records import Epoch, TableState
     from warehouse.ingest.files import LeftOut
-    from warehouse.planning.steps import NodePlan, Plan, StreamPlan
+    from warehouse.planning.plan_record import NodePlan, Plan, StreamPlan
     from warehouse.storage.deltalog import Commit
 
 __all__ = ["answers_record", "coalesced_record", "owed_record", "stopped_followers", "synopsis_record"]

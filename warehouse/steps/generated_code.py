@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from warehouse.epochs.records import Epoch
     from warehouse.ingest.batch_counts import BatchCounts
-    from warehouse.planning.steps import NodePlan, Plan, StreamPlan
+    from warehouse.planning.plan_record import NodePlan, Plan, StreamPlan
 
 __all__ = ["node_settings", "stream_settings"]
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from warehouse.aggregates.definition import Due
     from warehouse.aggregates.intervals import Piece
     from warehouse.planning.following import SynopsisPlan
-    from warehouse.planning.steps import Plan
+    from warehouse.planning.plan_record import Plan
     from warehouse.steps.answers_source import AnswersSource, Given
 
 __all__ = ["JointAnswers"]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from warehouse.epochs.records import LandingFile, Partition, TableState
     from warehouse.ingest.batch import Batch
     from warehouse.ingest.batch_counts import BatchCounts
-    from warehouse.planning.steps import Plan
+    from warehouse.planning.plan_record import Plan
     from warehouse.storage.entries import LogEntry
     from warehouse.storage.scan import TableFiles
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from warehouse.ingest.batch import Batch
     from warehouse.ingest.files import LeftOut
     from warehouse.layout import Layout
-    from warehouse.planning.steps import NodePlan, Plan, StreamPlan
+    from warehouse.planning.plan_record import NodePlan, Plan, StreamPlan
     from warehouse.storage.scan import TableFiles
     from warehouse.views.maintenance.inputs import NodeInputs
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from warehouse.epochs.records import Epoch, TableState
     from warehouse.ingest.batch_counts import BatchCounts
     from warehouse.ingest.files import LeftOut
-    from warehouse.planning.steps import Plan
+    from warehouse.planning.plan_record import Plan
     from warehouse.storage.deltalog import Commit
     from warehouse.storage.own_commits import TableProgress
 

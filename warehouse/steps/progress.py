@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from warehouse.epochs.records import Epoch
-    from warehouse.planning.steps import Plan
+    from warehouse.planning.plan_record import Plan
     from warehouse.storage.deltalog import Commit
 
 __all__ = ["after_restoring", "expected_commits", "moved_partitions", "moved_side", "progress", "removed_files"]

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from warehouse.epochs.records import Epoch
-    from warehouse.planning.steps import Plan, Step
+    from warehouse.planning.plan_record import Plan
+    from warehouse.planning.steps import Step
     from warehouse.steps.kind import Kind, StepExplanation
 
 __all__ = ["KINDS", "explain", "kind_of"]

@@ -18,7 +18,7 @@ from warehouse.catalog.patterns import matches
 from warehouse.ingest.files import InputFiles, LandingFile, name_without_number, numbered_name
 from warehouse.ingest.landing import list_landing
 from warehouse.planning.inputs import grouped
-from warehouse.planning.steps import RestoredFile
+from warehouse.planning.plan_record import RestoredFile
 from warehouse.storage.beneath import restore_beneath
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.model import Stream
     from warehouse.ingest.files import LeftOut
-    from warehouse.planning.steps import Plan
+    from warehouse.planning.plan_record import Plan
 
 __all__ = ["ArchivedFiles", "grouped_with", "restore_archived", "restored_files"]
 

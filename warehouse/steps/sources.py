@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from warehouse.errors import FileProblem
     from warehouse.ingest.batch_counts import BatchCounts
     from warehouse.ingest.load_preview import ClassifiedRows
-    from warehouse.planning.steps import NodePlan, Plan, StreamPlan
+    from warehouse.planning.plan_record import NodePlan, Plan, StreamPlan
     from warehouse.promise.units import Ledger
     from warehouse.steps.kind import Source
     from warehouse.steps.stream_source import StreamSource

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from warehouse.ingest.files import LandingFile, LeftOut
     from warehouse.ingest.load_preview import ClassifiedRows
     from warehouse.layout import Layout
-    from warehouse.planning.steps import Plan, StreamPlan
+    from warehouse.planning.plan_record import Plan, StreamPlan
     from warehouse.steps.work_ahead import WorkAhead
     from warehouse.storage.scan import TableFiles
     from warehouse.storage.snapshot import DataFile

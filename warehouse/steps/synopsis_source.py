@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from warehouse.catalog.declaration import ColumnRecord
     from warehouse.epochs.records import Epoch
     from warehouse.planning.following import SynopsisPlan
-    from warehouse.planning.steps import Plan, StreamPlan
+    from warehouse.planning.plan_record import Plan, StreamPlan
     from warehouse.storage.deltalog import Commit
     from warehouse.views.maintenance.inputs import NodeTable
 

@@ -13,7 +13,6 @@ from warehouse.planning.steps import (
     CreateTable,
     DropOverdue,
     MoveDeferred,
-    NodePlan,
     ReplaceTable,
     SetProperties,
     StoreRejected,
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from warehouse.epochs.records import SideTable
-    from warehouse.planning.steps import Plan, StreamPlan
+    from warehouse.planning.plan_record import NodePlan, Plan, StreamPlan
     from warehouse.steps.outcome import Outcome
     from warehouse.storage.own_commits import TableProgress
 

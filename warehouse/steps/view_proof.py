@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from warehouse.epochs.records import Epoch
-    from warehouse.planning.steps import NodePlan, Plan
+    from warehouse.planning.plan_record import NodePlan, Plan
     from warehouse.steps.sources import Sources
     from warehouse.views.algebra import Node
     from warehouse.views.maintenance.inputs import NodeTable

@@ -10,7 +10,7 @@ import pytest
 from warehouse.catalog.declaration import ColumnRecord
 from warehouse.errors import UsageError
 from warehouse.operations.erasure.key_matcher import text_matcher
-from warehouse.planning.steps import Erasure
+from warehouse.planning.plan_record import Erasure
 from warehouse.steps.erased_keys import ErasedKeys, erased_keys, key_columns, keys_of_erasure
 
 VALUES: dict[str, list[object]] = {

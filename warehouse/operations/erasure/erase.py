@@ -26,7 +26,8 @@ from warehouse.operations.unneeded_files import merge_ledgers, named_files, reti
 from warehouse.planning.aggregate_plans import unneeded_synopses
 from warehouse.planning.node_plans import rows_set_aside
 from warehouse.planning.plan import history_of
-from warehouse.planning.steps import CutLog, EraseRows, Erasure, Plan
+from warehouse.planning.plan_record import Erasure, Plan
+from warehouse.planning.steps import CutLog, EraseRows
 from warehouse.publishing.live.publish import live_files, live_rules, purge
 from warehouse.serving.visible_tables import read_by
 from warehouse.steps.erased_keys import erased_keys, held_in, key_columns, keys_of_erasure

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from warehouse.errors import UsageError
 from warehouse.planning.node_plans import layout_of, plan_nodes
 from warehouse.planning.plan import node_steps
-from warehouse.planning.steps import CreateTable, CutLog, EraseRows, Plan, StoreRestored
+from warehouse.planning.plan_record import Plan
+from warehouse.planning.steps import CreateTable, CutLog, EraseRows, StoreRestored
 from warehouse.views.algebra import scanned
 from warehouse.views.language.recorded import same_plan
 
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from warehouse.epochs.records import Epoch, TableState
     from warehouse.operations.erasure.finding import RowsToErase
     from warehouse.planning.node_plans import NodeInput
-    from warehouse.planning.steps import Erasure, NodePlan, Step
+    from warehouse.planning.plan_record import Erasure, NodePlan
+    from warehouse.planning.steps import Step
 
 __all__ = ["FoundRows", "erasure_plan", "nodes_to_build"]
 
