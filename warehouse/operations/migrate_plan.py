@@ -9,9 +9,9 @@ from warehouse.catalog.declaration import declaration_of
 from warehouse.planning.following import CoalescedPlan
 from warehouse.planning.keeping import keep_by_table
 from warehouse.planning.node_plans import MIGRATED, plan_nodes, rebuilt
-from warehouse.planning.plan import node_steps, waiting_steps
 from warehouse.planning.plan_record import Plan, StreamPlan
 from warehouse.planning.steps import AddColumns, MigrateTable
+from warehouse.planning.table_steps import node_steps, waiting_steps
 from warehouse.time import grid_slot
 
 if TYPE_CHECKING:

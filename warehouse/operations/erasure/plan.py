@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from warehouse.errors import UsageError
 from warehouse.planning.node_plans import layout_of, plan_nodes
-from warehouse.planning.plan import node_steps
 from warehouse.planning.plan_record import Plan
 from warehouse.planning.steps import CreateTable, CutLog, EraseRows, StoreRestored
+from warehouse.planning.table_steps import node_steps
 from warehouse.views.algebra import scanned
 from warehouse.views.language.recorded import same_plan
 
