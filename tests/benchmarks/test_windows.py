@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from benchmarks.windows import Traffic, instant, twenty
-from warehouse.aggregates.synopses import missing, needs
+from warehouse.aggregates.sharing import missing
+from warehouse.aggregates.synopses import needs
 from warehouse.catalog.load import load_catalog
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warehouse.aggregates.definition import AggregateDefinition, Value, Window
-from warehouse.aggregates.synopses import WIDE, Synopsis, assigned, counts_values, missing, needs
+from warehouse.aggregates.sharing import assigned, missing
+from warehouse.aggregates.synopses import WIDE, Synopsis, counts_values, needs
 from warehouse.steps.local_states import local_states, same_in_both_engines
 from warehouse.steps.merging import merged
 

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warehouse.aggregates.definition import AggregateDefinition, FrequentItems, Value, Window
-from warehouse.aggregates.synopses import missing, needs
+from warehouse.aggregates.sharing import missing
+from warehouse.aggregates.synopses import needs
 from warehouse.steps.local_states import local_states
 from warehouse.steps.merging import merged
 from warehouse.steps.merging_items import merged_items

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from warehouse.aggregates.definition import ITEM_COLUMNS, OWN_COLUMNS, AggregateDefinition, FrequentItems, Value, Window
-from warehouse.aggregates.synopses import missing, needs
+from warehouse.aggregates.sharing import missing
+from warehouse.aggregates.synopses import needs
 from warehouse.steps.local_states import local_states
 from warehouse.steps.merging import merged, windowed
 from warehouse.steps.merging_items import merged_items

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from warehouse.aggregates.synopses import Synopsis, assigned, needs
+from warehouse.aggregates.sharing import assigned
+from warehouse.aggregates.synopses import Synopsis, needs
 from warehouse.planning.following import SynopsisRead
 from warehouse.steps.merging import FIRSTS, PLACE
 from warehouse.steps.window_run import WindowBounds, WindowRun

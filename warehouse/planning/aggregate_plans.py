@@ -17,7 +17,8 @@ from warehouse.aggregates import intervals
 from warehouse.aggregates.definition import Due
 from warehouse.aggregates.intervals import longest_levels, upkeep
 from warehouse.aggregates.predicates import kinds_of
-from warehouse.aggregates.synopses import ARRIVED, assigned, lengthened, missing, needs
+from warehouse.aggregates.sharing import assigned, lengthened, missing
+from warehouse.aggregates.synopses import ARRIVED, needs
 from warehouse.catalog.declaration import ColumnRecord, table_declaration
 from warehouse.layout import resolve
 from warehouse.planning.following import AnswersPlan, SynopsisPlan, SynopsisRead

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warehouse.aggregates.intervals import cover, upkeep
-from warehouse.aggregates.synopses import assigned, missing, needs
+from warehouse.aggregates.sharing import assigned, missing
+from warehouse.aggregates.synopses import needs
 from warehouse.planning.aggregate_plans import compared, histories
 from warehouse.time import at_slot
 
