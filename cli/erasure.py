@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from warehouse.operations.erasure.erase import Outlook
+    from warehouse.operations.erasure.outlook import Outlook
     from warehouse.operations.erasure.receipt import Receipt
     from warehouse.operations.erasure.store import StoreReceipt
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from warehouse.layout import Expiration, Insertion, Technique
     from warehouse.operations.backup import Backup
     from warehouse.operations.complete import CompletionReport
-    from warehouse.operations.erasure.erase import Outlook
+    from warehouse.operations.erasure.outlook import Outlook
     from warehouse.operations.erasure.receipt import Receipt
     from warehouse.operations.migrate import MigrationReport
     from warehouse.operations.rebuild import RebuildReport

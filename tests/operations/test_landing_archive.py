@@ -22,7 +22,7 @@ from warehouse.epochs.journal import epoch_path, newest_epoch, write_record
 from warehouse.epochs.records import Epoch, Loaded
 from warehouse.ingest.files import LandingFile
 from warehouse.ingest.landing import list_landing
-from warehouse.operations.erasure.erase import landing_files
+from warehouse.operations.erasure.landing import landing_files
 from warehouse.operations.landing_archive import archive_loaded
 from warehouse.serving.keys import KeyColumn
 from warehouse.steps.erased_keys import erased_keys

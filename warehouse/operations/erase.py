@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from warehouse.epochs.journal import newest_epoch
 from warehouse.errors import NoEpochError
 from warehouse.operations.context import WriteContext, locked
-from warehouse.operations.erasure.erase import Outlook, outlook
+from warehouse.operations.erasure.outlook import Outlook, outlook
 from warehouse.operations.erasure.store import require_no_versions
 from warehouse.operations.execution import begin, carry_out_erasure, finish
 from warehouse.planning.declared_nodes import declared_nodes

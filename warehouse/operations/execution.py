@@ -207,7 +207,7 @@ def carry_out_erasure(context: WriteContext, newest: Epoch | None) -> Receipt | 
     """Finish an erasure that made the newest epoch, and return its receipt; None: there is no such erasure."""
     if newest is None or newest.erased is None:
         return None
-    from warehouse.operations.erasure.erase import complete, is_open  # noqa: PLC0415 - now and then
+    from warehouse.operations.erasure.completion import complete, is_open  # noqa: PLC0415 - now and then
 
     if not is_open(context.root, newest):
         return None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.serving.house import ANCHOR, House, build
-from warehouse.operations.erasure.erase import tables_above
+from warehouse.operations.erasure.derived_tables import tables_above
 from warehouse.operations.erasure.finding import dead_rows, rows_of_keys
 from warehouse.operations.erasure.overdue import dead_since
 from warehouse.operations.erasure.proof import Proof, prove

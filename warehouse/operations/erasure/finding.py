@@ -1,4 +1,4 @@
-"""Finds the rows to erase at an epoch, without a JVM: their tables, partitions and numbers."""
+"""Finds the rows to erase at an epoch, without a JVM: their tables and partitions, and how many they are."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warehouse.operations.erasure.key_matcher import text_matcher
+from warehouse.planning.plan import history_of
 from warehouse.serving.engine import Resources, connect
 from warehouse.serving.pruning import may_hold
 from warehouse.serving.statement import Statement, instant
@@ -21,12 +22,13 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from warehouse.epochs.records import SideTable, TableState
+    from warehouse.catalog.model import Catalog
+    from warehouse.epochs.records import Epoch, SideTable, TableState
     from warehouse.planning.steps import Role
     from warehouse.steps.erased_keys import ErasedKeys
     from warehouse.storage.snapshot import DataFile
 
-__all__ = ["FILES_COPIED", "PLACE", "RowsToErase", "dead_rows", "rejected_texts", "rows_of_keys"]
+__all__ = ["FILES_COPIED", "PLACE", "RowsToErase", "dead_instant", "dead_rows", "rejected_texts", "rows_of_keys"]
 
 PLACE = "_erased_from"
 """The column that names the file of a row: no table has one of this name."""
@@ -82,6 +84,17 @@ def dead_rows(root: Path, state: TableState, dead_by: int, slot: int) -> RowsToE
     finally:
         connection.close()
     return RowsToErase(state.name, "rows", state.path, sum(counts.values()), len(counts), _cells(candidates, counts))
+
+
+def dead_instant(catalog: Catalog, last: Epoch, state: TableState) -> int | None:
+    """Return the instant by which rows must have ended to be useless; None: no row is.
+
+    Versions of a relation may still be looked up for a while after their end.
+    """
+    if state.kind != "relation":
+        return last.window_time
+    history = history_of(catalog)
+    return None if history is None else last.window_time - history
 
 
 def rejected_texts(root: Path, side: SideTable, connection: duckdb.DuckDBPyConnection) -> Iterator[str]:

@@ -25,6 +25,7 @@ import pyarrow.dataset as ds
 from warehouse.catalog.avro_files import avro_batches, avro_schema
 from warehouse.catalog.avro_schemas import has_union
 from warehouse.catalog.codecs import open_decompressed
+from warehouse.catalog.declaration import stream_of
 from warehouse.catalog.folder_values import folder_values
 from warehouse.catalog.line_formats import line_reader
 from warehouse.catalog.model import COLUMNAR
@@ -48,14 +49,24 @@ from warehouse.storage.store import store_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from warehouse.catalog.model import Stream
+    from warehouse.catalog.model import Catalog, Stream
+    from warehouse.epochs.records import TableState
     from warehouse.ingest.files import LandingFile
     from warehouse.steps.erased_keys import ErasedKeys
 
-__all__ = ["files_with_keys"]
+__all__ = ["files_with_keys", "landing_files"]
 
 _FIELD_LIMIT = 1 << 30
 _NO_NUMBERS = ("string", "boolean", "binary", "date", "timestamp")
+
+
+def landing_files(catalog: Catalog, state: TableState, keys: ErasedKeys) -> tuple[Path, ...]:
+    """Return the files of a table's landing directories that hold one of the keys, declared or as recorded."""
+    if state.archive_of is not None:
+        return ()
+    stream = catalog.source(state.name) or stream_of(state.declaration, state.name, catalog.root)
+    directories = (stream.landing_path, *([stream.move_to] if stream.move_to else []))
+    return tuple(files_with_keys(stream, directories, keys))
 
 
 def files_with_keys(stream: Stream, directories: tuple[Path, ...], keys: ErasedKeys) -> Iterator[Path]:

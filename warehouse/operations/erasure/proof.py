@@ -22,9 +22,11 @@ from warehouse.ingest.loaded_files import paths_in
 from warehouse.objects.path import parquet_source
 from warehouse.operations.erasure.finding import FILES_COPIED, PLACE
 from warehouse.operations.erasure.key_matcher import text_matcher
+from warehouse.operations.unneeded_files import named_files
 from warehouse.promise.summaries import stored_part
 from warehouse.publishing.database import DATABASE
 from warehouse.publishing.difference import difference
+from warehouse.publishing.live.publish import live_files
 from warehouse.serving.engine import Resources, connect
 from warehouse.serving.keys import KeyColumn
 from warehouse.serving.pruning import Keys
@@ -41,9 +43,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
+    from warehouse.epochs.records import Epoch
     from warehouse.steps.erased_keys import ErasedKeys
 
-__all__ = ["Proof", "Trace", "prove"]
+__all__ = ["Proof", "Trace", "files_of_epoch", "prove"]
 
 _FILES_AT_ONCE = 200
 _ROWS_AT_ONCE = 20_000
@@ -73,6 +76,11 @@ class Proof:
         return Proof(
             self.files + other.files, self.bytes + other.bytes, self.traces + other.traces, self.elsewhere + other.elsewhere
         )
+
+
+def files_of_epoch(root: Path, epoch: Epoch) -> dict[str, set[str]]:
+    """Return the files below the root that an epoch or ``live/`` names, by directory."""
+    return named_files(root, [epoch]) | live_files(root)
 
 
 def prove(
