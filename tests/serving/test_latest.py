@@ -21,7 +21,7 @@ from warehouse.limits import limited
 from warehouse.serving import Reader
 from warehouse.serving import answer as answers
 from warehouse.serving.aggregation import aggregation_of
-from warehouse.serving.pin import EMPTY
+from warehouse.serving.pinned_sandboxes import EMPTY
 
 from .house import build, same_tables_later
 

@@ -12,6 +12,7 @@ import pytest
 from warehouse.errors import QueryError, UnknownNameError, UsageError
 from warehouse.serving import Reader
 from warehouse.serving.guard import CATALOG_MACROS, CheckedQuery, query_error
+from warehouse.serving.pinned_sandboxes import sandbox_of
 from warehouse.time import MINUTE
 
 if TYPE_CHECKING:
@@ -257,7 +258,7 @@ def test_ways_to_name_a_table(house: House, reader: Reader, before: str) -> None
 def test_the_sandbox_holds_without_the_guard(house: House, reader: Reader, tmp_path: Path) -> None:
     """What the syntax check refuses, the connection refuses as well."""
     query = CheckedQuery("", frozenset({"names"}), frozenset(), lists=False, in_system=False)
-    sandbox = reader.pin.sandbox(reader.connection, reader._resources, query, house.epochs[-1].window_time)
+    sandbox = sandbox_of(reader.pin, reader.connection, reader._resources, query, house.epochs[-1].window_time)
     (file, *_) = reader.pin.snapshot(reader.pin.state("pairs")).files
     (mine, *_) = reader.pin.snapshot(reader.pin.state("names")).files
     size = Path(mine.path).stat().st_size

@@ -20,6 +20,7 @@ from warehouse.limits import limits
 from warehouse.serving.aggregation import EXP_SLOT, FILE, Aggregation, aggregation_of
 from warehouse.serving.engine import Resources, connect, sandbox_settings
 from warehouse.serving.pin import require
+from warehouse.serving.pinned_sandboxes import empty_sandbox_of
 from warehouse.serving.watch import Watch
 from warehouse.storage.duckdb_sql import listed, literal, quoted
 
@@ -139,7 +140,7 @@ class Partials:
         if self._kept.get(identity, identity) is None:
             return None
         try:
-            sandbox = pin.empty_sandbox(connection, self._resources, state)
+            sandbox = empty_sandbox_of(pin, connection, self._resources, state)
             with Watch(self._resources).over(sandbox):
                 columns = _remembered(self._columns, (query.sql, typed), lambda: _columns(sandbox, query.sql))
                 names = [name for name, _ in columns]

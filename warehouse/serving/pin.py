@@ -1,4 +1,4 @@
-"""A pinned epoch: its tables' files, columns and closed-off connections, each read when it is first needed."""
+"""A pinned epoch: the files, columns and rows in memory of its tables, each read when it is first needed."""
 
 from __future__ import annotations
 
@@ -19,13 +19,11 @@ from warehouse.errors import (
     WarehouseError,
 )
 from warehouse.layout.columns import SLOTS, TIMES
-from warehouse.serving.engine import connect
 from warehouse.serving.history import EpochRow, FileRow, epoch_row, history
 from warehouse.serving.keys import KeyColumn
 from warehouse.serving.lazy import lazy_states
 from warehouse.serving.lost import replaced_table
 from warehouse.serving.pruning import All, Selection, all_live, any_live
-from warehouse.serving.sandbox import RecordTable, Rejected, TableView, open_sandbox
 from warehouse.serving.statement import Source, select
 from warehouse.serving.visible_tables import is_user_column, readable, visible
 from warehouse.storage.copies import Copies, copies_of
@@ -38,19 +36,16 @@ if TYPE_CHECKING:
 
     from warehouse.epochs.following import LazyTable
     from warehouse.epochs.records import Epoch, SideTable, TableState
-    from warehouse.serving.engine import Resources
-    from warehouse.serving.guard import CheckedQuery
     from warehouse.serving.hot import HotTables
     from warehouse.storage.snapshot import DataFile
 
-__all__ = ["EMPTY", "Pin", "require", "until_now"]
+__all__ = ["Pin", "Sandbox", "require", "until_now"]
 
-EMPTY = "empty"
-"""How the identities of sandboxes without rows begin: they serve later epochs, too."""
-_MAX_SANDBOXES = 8
 _DESCRIBED = 4_096
 _columns_of: dict[tuple[str, int, int, int] | None, tuple[tuple[str, str], ...]] = {}
 """The columns of zero-row files that were read as they are now: the next epoch, and another pin, have mostly the same ones."""
+Sandbox = tuple[duckdb.DuckDBPyConnection, tuple[str, ...]]
+"""A connection that may read some tables only, and their files."""
 
 
 @dataclass
@@ -61,7 +56,7 @@ class Pin:
     epoch: Epoch
     snapshots: dict[tuple[str, int], Snapshot] = field(default_factory=dict)
     columns: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
-    sandboxes: dict[tuple[object, ...], tuple[duckdb.DuckDBPyConnection, tuple[str, ...]]] = field(default_factory=dict)
+    sandboxes: dict[tuple[object, ...], Sandbox] = field(default_factory=dict)
     copies: Copies | None = None
     schema_files: dict[str, str] = field(default_factory=dict)
     hot: HotTables | None = None
@@ -301,91 +296,6 @@ class Pin:
             if state is not None and (state.view is None or state.view.failed is None):
                 yield state
 
-    def sandbox(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        resources: Resources,
-        query: CheckedQuery,
-        tau: int,
-        *,
-        open_until_now: bool = False,
-    ) -> duckdb.DuckDBPyConnection:
-        """Return a sandboxed connection in which a checked query's tables are views of the live rows at an instant.
-
-        A query that lists tables finds all of them; tables that it does not read have no files in the sandbox.
-        """
-        identity = (query.tables, query.meta, query.lists, query.in_system, tau, open_until_now)
-        held = self.sandboxes.pop(identity, None)
-        if held is None:
-            views = self._views(connection, query, tau, open_until_now=open_until_now)
-            records, rejected = self._records(query), self._rejected(query)
-            opened = connect(resources) if self.hot is None else self.hot.connection()
-            open_sandbox(opened, views, records, rejected, in_system=query.lists or query.in_system)
-            held = opened, tuple(path for view in views for path in view.source.files)
-        else:
-            require(held[1])
-        return self._last(identity, held)
-
-    def empty_sandbox(
-        self, connection: duckdb.DuckDBPyConnection, resources: Resources, state: TableState
-    ) -> duckdb.DuckDBPyConnection:
-        """Return a closed-off connection in which a table is a view without rows, and its data files may be read.
-
-        Under a local root that is any file below the table's directory, so that later epochs use the same connection: opening one
-        takes longer (*measured*: 13 ms) than reading the files of an update. It remembers no footers.
-        """
-        path = self.schema_file(state)
-        typed = self.table_columns(connection, state)
-        files = [] if self.copies is None else self.live_files(state, self.epoch.window_time)
-        allowed = tuple(self.local([file.path for file in files]))
-        identity = (EMPTY, state.name, state.path, path, typed, allowed)
-        held = self.sandboxes.pop(identity, None)
-        if held is None:
-            opened = connect(resources)
-            opened.execute("SET GLOBAL parquet_metadata_cache = false")
-            view = TableView(state.name, self.source(state, (), self.epoch.window_time), tuple(name for name, _ in typed))
-            below = (f"{self.root / state.path}/",) if self.copies is None else ()
-            open_sandbox(opened, [view], in_system=False, allowed=allowed, below=below)
-            held = opened, ()
-        return self._last(identity, held)
-
-    def _last(
-        self, identity: tuple[object, ...], held: tuple[duckdb.DuckDBPyConnection, tuple[str, ...]]
-    ) -> duckdb.DuckDBPyConnection:
-        self.sandboxes[identity] = held  # the one used last is at the end
-        while len(self.sandboxes) > _MAX_SANDBOXES:
-            self.sandboxes.pop(next(iter(self.sandboxes)))  # an answer may still hold it
-        return held[0]
-
-    def _views(
-        self, connection: duckdb.DuckDBPyConnection, query: CheckedQuery, tau: int, *, open_until_now: bool
-    ) -> list[TableView]:
-        views = []
-        for state in (*self.epoch.tables, *lazy_states(self.epoch)):
-            if state.name in query.tables:
-                files = self.live_files(self.state(state.name), tau)
-                # rows in memory have relations that lists of tables must not show
-                source = self.read_source(connection, state, files, tau, hot=not query.lists)
-                source = until_now(source, state, open_until_now=open_until_now)
-            elif query.lists and state.kind != "state":
-                source = self.source(state, (), tau)
-            else:
-                continue
-            names = tuple(name for name, _ in self.table_columns(connection, state))
-            views.append(TableView(state.name, source, names))
-        return views
-
-    def _records(self, query: CheckedQuery) -> list[RecordTable]:
-        """Return the tables of epochs and files that a query reads; one that it only lists is empty."""
-        tables: list[RecordTable] = []
-        if query.lists or "_epochs" in query.meta:
-            epochs = self.epoch_rows() if "_epochs" in query.meta else []
-            tables.append(RecordTable("_epochs", EpochRow, tuple(epochs)))
-        if query.lists or "_files" in query.meta:
-            files = self.file_rows(self.epoch.window_time) if "_files" in query.meta else []
-            tables.append(RecordTable("_files", FileRow, tuple(files)))
-        return tables
-
     def epoch_rows(self) -> list[EpochRow]:
         """Return the epochs up to the pinned one, newest first."""
         return [epoch_row(self.epoch), *(row for row in history(self.root) if row.number < self.epoch.number)]
@@ -409,11 +319,6 @@ class Pin:
                     min_exp_slot=file.min_exp_slot,
                     max_exp_slot=file.max_exp_slot,
                 )
-
-    def _rejected(self, query: CheckedQuery) -> list[Rejected] | None:
-        if "_rejected" not in query.meta:
-            return [] if query.lists else None
-        return [Rejected(state.name, self.side_files(state.rejected)) for state in visible(self.epoch)]
 
 
 def until_now(source: Source, state: TableState, *, open_until_now: bool) -> Source:

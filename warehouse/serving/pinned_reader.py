@@ -15,7 +15,8 @@ from warehouse.serving.footers import Footers
 from warehouse.serving.hot import HotTables
 from warehouse.serving.lost import lost_part
 from warehouse.serving.partials import Partials
-from warehouse.serving.pin import EMPTY, Pin
+from warehouse.serving.pin import Pin
+from warehouse.serving.pinned_sandboxes import EMPTY
 from warehouse.serving.read_log import ReadLog, log_file
 from warehouse.serving.statement import SYSTEM_COLUMNS
 

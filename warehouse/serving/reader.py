@@ -27,6 +27,7 @@ from warehouse.serving.latest import Isolation, latest
 from warehouse.serving.owed import owed_by
 from warehouse.serving.pin import Pin, require, until_now
 from warehouse.serving.pinned_reader import PinnedReader
+from warehouse.serving.pinned_sandboxes import sandbox_of
 from warehouse.serving.pruning import All, KeyRange, Keys, NullKey, Selection
 from warehouse.serving.request import OpenUntil, Request, check_open_until, instant_of
 from warehouse.serving.statement import SYSTEM_COLUMNS, Statement, probe_order, restored_query, select, where_key
@@ -248,7 +249,7 @@ class Reader(PinnedReader):
                 put = self._partials.combined(pin, self.connection, checked, tau, between)
                 if put is not None:
                     return self._combined_answer(pin, put, checked.tables)
-            sandbox = pin.sandbox(self.connection, self._resources, checked, tau, open_until_now=open_until is not None)
+            sandbox = sandbox_of(pin, self.connection, self._resources, checked, tau, open_until_now=open_until is not None)
             cursor = sandbox.cursor()
             try:
                 with Watch(self._resources).over(cursor):  # constants are computed when it is planned
@@ -386,7 +387,7 @@ class Reader(PinnedReader):
         where = without_temporal_functions(where)
         named = checked_condition(self.connection, where)
         query = CheckedQuery("", frozenset({state.name}), frozenset(), lists=False, in_system=False)
-        sandbox = pin.sandbox(self.connection, self._resources, query, tau)
+        sandbox = sandbox_of(pin, self.connection, self._resources, query, tau)
         columns = [name for name, _ in (*own, *SYSTEM_COLUMNS)]
         wanted = named | {name for name, _ in shown}
         held = [name for name in columns if name not in CELL or name in wanted]
