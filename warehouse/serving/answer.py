@@ -13,13 +13,12 @@ import duckdb
 from warehouse.errors import LowAccuracyError, PlatformError, UsageError
 from warehouse.serving.engine import FAILURES
 from warehouse.serving.owed import facts_of
-from warehouse.serving.statement import Statement
+from warehouse.serving.statement import Statement, in_memory_rows
 from warehouse.serving.watch import Watch
-from warehouse.storage.duckdb_sql import quoted
 from warehouse.time import format_instant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
     from types import ModuleType
 
     import pandas as pd
@@ -31,14 +30,13 @@ if TYPE_CHECKING:
     from warehouse.serving.engine import Resources
     from warehouse.serving.owed import Owed
 
-__all__ = ["Answer", "Explain", "ReadPlan", "in_memory_rows"]
+__all__ = ["Answer", "Explain", "ReadPlan"]
 
 ROWS = 10_000
 _SHOWN = 20
 """Rows that a notebook shows."""
 _ROUNDS = 3
 """How often an answer is computed again, at most, because a newer epoch appeared."""
-_HELD = "held_rows"
 _Found = TypeVar("_Found")
 
 
@@ -437,16 +435,6 @@ class Answer:
             raise self._failed(error) from error
         finally:
             self._seconds += time.perf_counter() - start
-
-
-def in_memory_rows(rows: pa.Table, columns: Sequence[tuple[str, str]]) -> Statement:
-    """Return the statement that gives rows in memory, in their order, as columns of these types.
-
-    Two columns may have the same name, as in a query.
-    """
-    named = rows.rename_columns([f"c{place}" for place in range(len(columns))])
-    shown = ", ".join(f"CAST(c{place} AS {kind}) AS {quoted(name)}" for place, (name, kind) in enumerate(columns))
-    return Statement(f"SELECT {shown} FROM {_HELD}", tables={_HELD: named})
 
 
 def require_module(name: str, needed_for: str) -> ModuleType:

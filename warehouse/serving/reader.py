@@ -16,12 +16,13 @@ import duckdb
 from warehouse.errors import UnknownNameError, UsageError, WarehouseError
 from warehouse.layout.columns import CELL
 from warehouse.serving.accuracy import shed_below, shed_share
-from warehouse.serving.answer import Answer, Explain, ReadPlan, in_memory_rows
+from warehouse.serving.answer import Answer, Explain, ReadPlan
 from warehouse.serving.changes import changes_of, newest_asked
 from warehouse.serving.clock import clock_of
 from warehouse.serving.condition import Condition, check_boolean, checked_condition
 from warehouse.serving.engine import damaged_error, read_error
 from warehouse.serving.guard import CheckedQuery, checked_query, query_error, without_temporal_functions
+from warehouse.serving.key_conditions import probe_order, where_key
 from warehouse.serving.keys import key_range, keys_of
 from warehouse.serving.latest import Isolation, latest
 from warehouse.serving.owed import owed_by
@@ -30,7 +31,7 @@ from warehouse.serving.pinned_reader import PinnedReader
 from warehouse.serving.pinned_sandboxes import sandbox_of
 from warehouse.serving.pruning import All, KeyRange, Keys, NullKey, Selection
 from warehouse.serving.request import OpenUntil, Request, check_open_until, instant_of
-from warehouse.serving.statement import SYSTEM_COLUMNS, Statement, probe_order, restored_query, select, where_key
+from warehouse.serving.statement import SYSTEM_COLUMNS, Statement, in_memory_rows, restored_query, select
 from warehouse.serving.visible_tables import readable
 from warehouse.serving.watch import Watch
 from warehouse.storage.duckdb_sql import quoted

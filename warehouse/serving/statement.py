@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any
 
 from warehouse.layout.columns import CELL, OWED_RESULT, TIMES
 from warehouse.layout.columns import SYSTEM_COLUMNS as STORED
-from warehouse.serving.keys import KeyColumn, to_parameter
 from warehouse.serving.lazy import lazy_rows, points_read
-from warehouse.serving.pruning import All, KeyRange, Keys, NullKey, Selection
 from warehouse.storage.duckdb_sql import listed, literal, quoted
 from warehouse.time import NEVER, format_instant
 
@@ -25,18 +23,7 @@ if TYPE_CHECKING:
 
     from warehouse.epochs.following import LazyTable
 
-__all__ = [
-    "RESTORED_COLUMNS",
-    "SYSTEM_COLUMNS",
-    "Memory",
-    "Source",
-    "Statement",
-    "instant",
-    "probe_order",
-    "restored_query",
-    "select",
-    "where_key",
-]
+__all__ = ["RESTORED_COLUMNS", "SYSTEM_COLUMNS", "Memory", "Source", "Statement", "instant", "restored_query", "select"]
 
 
 _DUCK_TYPES = {"timestamp": "TIMESTAMP WITH TIME ZONE", "bigint": "BIGINT", "int": "INTEGER"}
@@ -44,6 +31,7 @@ SYSTEM_COLUMNS = tuple((name, _DUCK_TYPES[kind]) for name, kind in STORED)
 """The columns that every table has in addition to the user's, with DuckDB's types, in the order in which they are shown."""
 
 _FILE = "_file"
+_IN_MEMORY = "held_rows"
 _PLACE = r"sub_index=(-?\d+)/exp_block=(-?\d+)/[^/]*$"
 
 
@@ -59,6 +47,16 @@ class Statement:
     def bound(self) -> list[Any] | dict[str, Any]:
         """The values as DuckDB takes them: by position, or by name."""
         return dict(self.parameters) if isinstance(self.parameters, Mapping) else list(self.parameters)
+
+
+def in_memory_rows(rows: pa.Table, columns: Sequence[tuple[str, str]]) -> Statement:
+    """Return the statement that gives rows in memory, in their order, as columns of these types.
+
+    Two columns may have the same name, as in a query.
+    """
+    named = rows.rename_columns([f"c{place}" for place in range(len(columns))])
+    shown = ", ".join(f"CAST(c{place} AS {kind}) AS {quoted(name)}" for place, (name, kind) in enumerate(columns))
+    return Statement(f"SELECT {shown} FROM {_IN_MEMORY}", tables={_IN_MEMORY: named})
 
 
 @dataclass(frozen=True)
@@ -207,94 +205,6 @@ def _shown(column: str, open_until: int | None) -> str:
             return f'CASE WHEN "open" THEN greatest(valid_to, {instant(open_until)}) ELSE valid_to END AS valid_to'
         case _:
             return quoted(column)
-
-
-def probe_order(columns: Sequence[KeyColumn]) -> str:
-    """Return the order of a probe: key with nulls first, ``_exp``, ``_ts``."""
-    keys = [f"{quoted(column.name)} NULLS FIRST" for column in columns]
-    return ", ".join((*keys, "_exp", "_ts"))
-
-
-def where_key(selection: Selection, columns: Sequence[KeyColumn]) -> Statement:
-    """Return the condition of a selection, with its values; empty when every row is selected."""
-    match selection:
-        case All():
-            return Statement("")
-        case NullKey():
-            return Statement("(" + " OR ".join(f"{quoted(column.name)} IS NULL" for column in columns) + ")")
-        case KeyRange(low, high):
-            return _range(low, high, columns)
-        case Keys(keys):
-            return _keys(keys, columns)
-        case _:
-            assert_never(selection)
-
-
-def _keys(keys: Sequence[tuple[Any, ...]], columns: Sequence[KeyColumn]) -> Statement:
-    """Group keys by which parts they give: one key is a comparison, many are one semi-join with bound lists."""
-    groups: dict[tuple[bool, ...], list[tuple[Any, ...]]] = {}
-    for key in keys:
-        groups.setdefault(tuple(part is not None for part in key), []).append(key)
-    conditions = [_group(given, members, columns) for given, members in groups.items()]
-    if not conditions:
-        return Statement("false")
-    text = " OR ".join(condition.sql for condition in conditions)
-    parameters = tuple(value for condition in conditions for value in condition.parameters)
-    return Statement(f"({text})" if len(conditions) > 1 else text, parameters)
-
-
-def _group(given: tuple[bool, ...], keys: Sequence[tuple[Any, ...]], columns: Sequence[KeyColumn]) -> Statement:
-    named = [(index, columns[index]) for index, has_value in enumerate(given) if has_value]
-    terms = [f"{quoted(columns[index].name)} IS NULL" for index, has_value in enumerate(given) if not has_value]
-    parameters: list[Any] = []
-    if len(keys) == 1 or not named:
-        terms += [f"{quoted(column.name)} = {_bound(column)}" for _, column in named]
-        parameters = [to_parameter(keys[0][index], column) for index, column in named]
-    else:
-        left = ", ".join(quoted(column.name) for _, column in named)
-        lists = ", ".join(f"unnest({_bound(column, '[]')})" for _, column in named)
-        terms.append(f"({left}) IN (SELECT {lists})" if len(named) > 1 else f"{left} IN (SELECT {lists})")
-        parameters = [[to_parameter(key[index], column) for key in keys] for index, column in named]
-    return Statement("(" + " AND ".join(terms) + ")", tuple(parameters))
-
-
-def _bound(column: KeyColumn, suffix: str = "") -> str:
-    through = f"VARCHAR{suffix}::" if column.type.startswith("DECIMAL") else ""
-    return f"?::{through}{column.type}{suffix}"
-
-
-def _range(low: tuple[Any, ...] | None, high: tuple[Any, ...] | None, columns: Sequence[KeyColumn]) -> Statement:
-    terms: list[str] = [f"{quoted(columns[0].name)} IS NOT NULL"]
-    parameters: list[Any] = []
-    for bound, sign, null_is_below in ((low, ">", False), (high, "<", True)):
-        if bound is not None:
-            text, values = _beyond(bound, columns, sign, null_is_below=null_is_below)
-            terms.append(text)
-            parameters += values
-    return Statement(" AND ".join(terms), tuple(parameters))
-
-
-def _beyond(
-    bound: Sequence[Any], columns: Sequence[KeyColumn], sign: str, *, null_is_below: bool
-) -> tuple[str, list[Any]]:
-    """Compare with a bound part by part, nulls first below the first part; `>` includes the bound, `<` does not.
-
-    The first part alone is compared too, which DuckDB can hold against statistics.
-    """
-    first = f"{quoted(columns[0].name)} {sign}= {_bound(columns[0])}"
-    if len(bound) == 1:
-        return (first if sign == ">" else first.replace("<=", "<", 1)), [to_parameter(bound[0], columns[0])]
-    alternatives: list[str] = []
-    values = [to_parameter(bound[0], columns[0])]
-    for depth in range(len(bound)):
-        equal = [f"{quoted(column.name)} = {_bound(column)}" for column in columns[:depth]]
-        column, last = columns[depth], depth == len(bound) - 1
-        own = f"{quoted(column.name)} {sign}{'=' if last and sign == '>' else ''} {_bound(column)}"
-        if null_is_below and depth:
-            own = f"({own} OR {quoted(column.name)} IS NULL)"
-        alternatives.append(" AND ".join((*equal, own)))
-        values += [to_parameter(part, each) for part, each in zip(bound[: depth + 1], columns, strict=False)]
-    return f"{first} AND (" + " OR ".join(alternatives) + ")", values
 
 
 # --- the query of short-lived results: rows of a view that began and ended between two updates ---

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from warehouse.errors import QueryError
 from warehouse.serving.asked import asked_of
 from warehouse.serving.clock import Coverage
+from warehouse.serving.key_conditions import probe_order, where_key
 from warehouse.serving.keys import keys_of
 from warehouse.serving.lazy import lazy_error
 from warehouse.serving.request import instant_of
-from warehouse.serving.statement import Statement, probe_order, select, where_key
+from warehouse.serving.statement import Statement, select
 from warehouse.serving.within import Within
 from warehouse.storage.duckdb_sql import quoted
 

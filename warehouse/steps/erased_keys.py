@@ -15,9 +15,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from warehouse.aggregates.synopses import VALUE
+from warehouse.serving.key_conditions import where_key
 from warehouse.serving.keys import KeyColumn, keys_of, parse_key
 from warehouse.serving.pruning import Keys
-from warehouse.serving.statement import Statement, where_key
 from warehouse.time import format_instant, to_datetime
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from warehouse.catalog.declaration import ColumnRecord
     from warehouse.epochs.records import TableState
     from warehouse.planning.plan_record import Erasure
+    from warehouse.serving.statement import Statement
 
 __all__ = ["ErasedKeys", "Key", "erased_keys", "held_in", "key_columns", "keys_of_erasure"]
 

@@ -28,9 +28,9 @@ from warehouse.publishing.database import DATABASE
 from warehouse.publishing.difference import difference
 from warehouse.publishing.live.publish import live_files
 from warehouse.serving.engine import Resources, connect
+from warehouse.serving.key_conditions import where_key
 from warehouse.serving.keys import KeyColumn
 from warehouse.serving.pruning import Keys
-from warehouse.serving.statement import where_key
 from warehouse.storage.companion_files import SUMMARY, data_file_of
 from warehouse.storage.copies import copied_again
 from warehouse.storage.duckdb_sql import literal
