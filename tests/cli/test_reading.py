@@ -346,7 +346,7 @@ def test_an_answer_within_a_time_loads_no_pandas(
         env=environment,
     )
     loaded = done.stdout.splitlines()[-1].split()
-    assert "warehouse.serving.within" in loaded
+    assert "warehouse.serving.timed_aggregates" in loaded
     assert not {"pandas", "pyspark"} & set(loaded)
 
 

@@ -1,4 +1,4 @@
-"""Reads with a time limit: aggregates with bounds (:mod:`warehouse.serving.within`), and rows of keys found so far."""
+"""Reads with a time limit: aggregates with bounds (:mod:`warehouse.serving.timed_aggregates`), and rows of keys found so far."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warehouse.errors import QueryError
-from warehouse.serving.asked import asked_of
 from warehouse.serving.clock import Coverage
 from warehouse.serving.key_conditions import probe_order, where_key
 from warehouse.serving.keys import keys_of
 from warehouse.serving.lazy import lazy_error
 from warehouse.serving.request import instant_of
 from warehouse.serving.statement import Statement, select
-from warehouse.serving.within import Within
+from warehouse.serving.timed_aggregates import TimedAggregates
+from warehouse.serving.timed_query import parts_of_query
 from warehouse.storage.duckdb_sql import quoted
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from warehouse.serving.key_summaries import Summaries
     from warehouse.serving.pin import Pin
     from warehouse.serving.request import Request
-    from warehouse.serving.within import WithinAnswer
+    from warehouse.serving.timed_aggregates import TimedAnswer
 
 __all__ = ["RowsFound", "aggregates_within", "rows_within"]
 
@@ -46,7 +46,7 @@ def aggregates_within(
     now: int | None,
     clock: Clock,
     known: tuple[Summaries, Footers],
-) -> WithinAnswer:
+) -> TimedAnswer:
     """Return the answer of a checked query of aggregates, as far as it is known when the time is over.
 
     Raises
@@ -62,9 +62,9 @@ def aggregates_within(
         raise lazy_error(state.name, _AT_ONCE)
     own = pin.table_columns(connection, state)
     stable = frozenset(name for (name,) in connection.execute(_STABLE).fetchall())
-    asked = asked_of(connection, query.sql, [name for name, _ in own], stable)
+    asked = parts_of_query(connection, query.sql, [name for name, _ in own], stable)
     tau = instant_of(pin, now)
-    return Within(pin, state, connection, sandbox, asked, columns, tau, *known).answer(clock)
+    return TimedAggregates(pin, state, connection, sandbox, asked, columns, tau, *known).answer(clock)
 
 
 _AT_ONCE = "an answer within a time is put together file by file"

@@ -1,4 +1,4 @@
-"""Answers with a time limit: files are read until the time is up; estimates and certain bounds cover the unread files.
+"""Aggregates with a time limit: files are read until the time is up; estimates and certain bounds cover the unread files.
 
 The time for the next files is predicted from the files before, and a read that does not fit is not begun; no read is interrupted.
 So there is always an answer. It is exact if all files were read, or if no file must be read (numbers of rows by key, from key
@@ -15,17 +15,14 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import numpy as np
 
 from warehouse.errors import QueryError
 from warehouse.promise.bounds import BoundedEstimate, Unread, average, count, median, total
-from warehouse.promise.summaries import stored_part
 from warehouse.serving.clock import Coverage
-from warehouse.serving.keys import keys_of
-from warehouse.serving.pruning import all_live
+from warehouse.serving.row_counts import RowCounts
 from warehouse.serving.statement import select
-from warehouse.serving.within_values import (
+from warehouse.serving.timed_values import (
     FLOATS,
     exact_bound,
     exact_number,
@@ -40,23 +37,23 @@ from warehouse.serving.within_values import (
     widened_by_rounding,
 )
 from warehouse.storage.duckdb_sql import quoted
-from warehouse.time import slot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import duckdb
     import pyarrow as pa
 
     from warehouse.epochs.records import TableState
-    from warehouse.promise.summaries import KeySummary
-    from warehouse.serving.asked import AskedColumn, AskedQuery
     from warehouse.serving.clock import Clock
     from warehouse.serving.footers import Footers
     from warehouse.serving.key_summaries import Summaries
     from warehouse.serving.pin import Pin
+    from warehouse.serving.row_counts import Group
+    from warehouse.serving.timed_query import QueryColumn, QueryParts
     from warehouse.storage.snapshot import DataFile
 
-__all__ = ["Within", "WithinAnswer"]
+__all__ = ["TimedAggregates", "TimedAnswer"]
 
 _ORDER_SEED = 20
 """Files are read in a random order, always the same one, so that the files that were read are a fair sample."""
@@ -72,11 +69,10 @@ _SLOWER = 1.5
 """How many times as long a value may take where there are more."""
 _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT")
 _GROUPS = (*_WHOLE[:4], *FLOATS, "VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE")
-Group = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
-class WithinAnswer:
+class TimedAnswer:
     """The rows, the names and types of their columns, and how much is known."""
 
     rows: pa.Table
@@ -92,8 +88,8 @@ class _State:
     values: dict[str, tuple[int, Any]] = field(default_factory=dict)
 
 
-class Within:
-    """Reads the files of one query until its time is up.
+class TimedAggregates:
+    """Answers one query from the files that it can read until its time is up.
 
     Parameters
     ----------
@@ -120,17 +116,17 @@ class Within:
         state: TableState,
         connection: duckdb.DuckDBPyConnection,
         sandbox: duckdb.DuckDBPyConnection,
-        asked: AskedQuery,
+        asked: QueryParts,
         columns: Sequence[tuple[str, str]],
         tau: int,
         summaries: Summaries,
         footers: Footers,
     ) -> None:
         self._pin, self._table, self._sandbox, self._asked, self._columns = pin, state, sandbox, asked, tuple(columns)
-        self._tau, self._summaries, self._footers, self._connection = tau, summaries, footers, connection
+        self._tau, self._footers, self._connection = tau, footers, connection
         self._own = pin.table_columns(sandbox, state)
         self._names = {name.lower(): name for name, _ in self._own}
-        self._own_slot = slot(tau, pin.epoch.anchor, pin.epoch.update_interval)
+        self._counts = RowCounts(pin, state, sandbox, asked, tau, summaries)
         self._groups: dict[Group, _State] = defaultdict(_State)
         self._medians: dict[str, list[pa.Table]] = {}
         self._seconds_a_value, self._is_rehearsed = _SECONDS_A_VALUE, False
@@ -138,11 +134,10 @@ class Within:
         types = {name: kind for name, kind in self._own if _is_plain(kind)}
         named = {item.argument: self._names[item.column] for item in asked.items if item.argument and item.column}
         self._keys = {argument: name for argument, name in named.items() if name in types}
-        self._prefix = self._equal_key()
 
-    def answer(self, clock: Clock) -> WithinAnswer:
+    def answer(self, clock: Clock) -> TimedAnswer:
         """Read until all is known or the time is up."""
-        every = [file for file in self._pin.live_files(self._table, self._tau) if self._number(file, None)[1]]
+        every = [file for file in self._pin.live_files(self._table, self._tau) if self._counts.between(file)[1]]
         files = [file for file in every if not self._known(file)]
         Random(_ORDER_SEED).shuffle(files)  # noqa: S311 - nothing is secret here
         read: list[DataFile] = []
@@ -186,72 +181,14 @@ class Within:
         self._seconds_a_value = _SLOWER * (clock.now() - begun) / self._values
         self._is_rehearsed = True
 
-    # --- facts without reading ---
-
     def _known(self, file: DataFile) -> bool:
-        """Take the numbers of rows of a file from its summary, or from the log, where nothing else is asked; False: read it."""
+        """Take the numbers of rows of a file from its summary or the log, if the query needs nothing else; False: read it."""
         if any(item.kind not in ("group", "count") or item.argument for item in self._asked.items):
             return False
-        least, most = self._number(file, None)
-        if not self._asked.groups:
-            if least == most:
-                self._groups[()].rows += least
-            return least == most
-        summary = self._summary_by_group(file)
-        if summary is None or not summary.exact or not self._counts_all(file):
-            return False
-        for key, rows in summary.counts.items():
-            self._groups[key].rows += rows
-        return True
-
-    def _counts_all(self, file: DataFile) -> bool:
-        """Whether every stored row of a file counts."""
-        return self._asked.where is None and file.rows is not None and all_live(file, self._own_slot)
-
-    def _is_of_key_alone(self) -> bool:
-        """Whether the condition demands a whole search key, and nothing of other columns."""
-        key = {name.lower() for name in self._table.declaration.search_key}
-        return self._asked.nothing_more and self._asked.equal.keys() == key
-
-    def _number(self, file: DataFile, group: Group | None) -> tuple[int, int]:
-        """The least and the most rows of a file that count, of one group if one is given."""
-        stored = file.rows if file.rows is not None else 1 << 40
-        if self._prefix is not None and (summary := self._summaries.of(file)) is not None:
-            low, high = summary.between(self._prefix)
-            return (low if self._is_of_key_alone() and all_live(file, self._own_slot) and not group else 0), high
-        if not group:
-            return (stored if self._counts_all(file) else 0), stored
-        found = self._summary_by_group(file)
-        if found is None:
-            return 0, stored
-        low, high = found.between(group)
-        return (low if self._counts_all(file) else 0), high
-
-    def _summary_by_group(self, file: DataFile) -> KeySummary | None:
-        """The summary of a file where its keys are the query's groups."""
-        key = tuple(name.lower() for name in self._table.declaration.search_key)
-        return self._summaries.of(file) if key == self._asked.group_columns else None
-
-    def _equal_key(self) -> Group | None:
-        """The whole search key that the condition demands, as summaries have it."""
-        key = self._pin.key_columns(self._sandbox, self._table)
-        constants = [self._asked.equal.get(column.name.lower()) for column in key]
-        parts = []
-        for column, constant in zip(key, constants, strict=True):
-            if constant is None:
-                return None
-            cast = f"TRY_CAST({constant} AS {column.type})"
-            try:
-                text = f"SELECT {cast}, {cast} = {constant}, typeof({constant})"
-                part, same, kind = self._sandbox.cursor().execute(text).fetchall()[0]
-            except duckdb.Error:
-                return None
-            if part is None or not same or not _compared_as_it_is(column.type, kind):
-                return None
-            parts.append(part)
-        return tuple(stored_part(part) for part in keys_of([tuple(parts)], key).keys[0])
-
-    # --- reading ---
+        known = self._counts.exact(file)
+        for group, rows in (known or {}).items():
+            self._groups[group].rows += rows
+        return known is not None
 
     def _types(self) -> tuple[dict[str, str], pa.Schema]:
         """The types of arguments, and the Arrow types of groups."""
@@ -307,9 +244,7 @@ class Within:
             return f"sum({argument})"
         return f"CAST(sum({argument}) AS VARCHAR)" if kind in _WHOLE or kind.startswith("DECIMAL") else "NULL"
 
-    # --- the answer ---
-
-    def _made(self, every: Sequence[DataFile], read: Sequence[DataFile], unread: Sequence[DataFile]) -> WithinAnswer:
+    def _made(self, every: Sequence[DataFile], read: Sequence[DataFile], unread: Sequence[DataFile]) -> TimedAnswer:
         import pyarrow as pa  # noqa: PLC0415 - slow to import, needed only here
 
         if not self._asked.groups:
@@ -346,11 +281,11 @@ class Within:
             rows_read=stored,
             groups_complete=not unread or not self._asked.groups,
         )
-        return WithinAnswer(rows, tuple(columns), coverage)
+        return TimedAnswer(rows, tuple(columns), coverage)
 
     def _estimate(
         self,
-        item: AskedColumn,
+        item: QueryColumn,
         key: Group,
         unread: Sequence[DataFile],
         stored: int,
@@ -371,8 +306,8 @@ class Within:
             return found
         return widened_by_rounding(found, read, facts)
 
-    def _unread(self, item: AskedColumn, file: DataFile, key: Group) -> Unread:
-        least, most = self._number(file, key)
+    def _unread(self, item: QueryColumn, file: DataFile, key: Group) -> Unread:
+        least, most = self._counts.between(file, key)
         if item.argument is None:
             return Unread(least, most)
         name = self._keys.get(item.argument)
@@ -410,14 +345,6 @@ class Within:
             group = tuple(part[place] for part in parts)
             found[group] = middle, np.sort(flat[ends[place - 1] if place else 0 : ends[place]])
         return found
-
-
-def _compared_as_it_is(column: str, constant: str) -> bool:
-    """Whether a column's values are compared with a constant without a cast; texts are cast to numbers, numbers to doubles.
-
-    One key alone equals the constant then; of cast ones several may, such as the texts 1 and 01.
-    """
-    return constant == "VARCHAR" if column == "VARCHAR" else constant not in FLOATS
 
 
 def _is_plain(kind: str) -> bool:

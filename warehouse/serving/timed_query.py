@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-__all__ = ["AskedColumn", "AskedQuery", "asked_of"]
+__all__ = ["QueryColumn", "QueryParts", "parts_of_query"]
 
 Node = dict[str, Any]
 _ALLOWED = (
@@ -31,7 +31,7 @@ _KINDS: Mapping[str, Literal["count", "sum", "avg", "median"]] = {
 
 
 @dataclass(frozen=True)
-class AskedColumn:
+class QueryColumn:
     """A column of the answer: a group (of that place) or an aggregate of an argument, whose column is given if it is one."""
 
     kind: Literal["group", "count", "sum", "avg", "median"]
@@ -41,7 +41,7 @@ class AskedColumn:
 
 
 @dataclass(frozen=True)
-class AskedQuery:
+class QueryParts:
     """The parts of a query.
 
     Attributes
@@ -67,7 +67,7 @@ class AskedQuery:
     alias: str
     groups: tuple[str, ...]
     group_columns: tuple[str | None, ...]
-    items: tuple[AskedColumn, ...]
+    items: tuple[QueryColumn, ...]
     where: str | None
     equal: Mapping[str, str]
     nothing_more: bool
@@ -78,9 +78,9 @@ class AskedQuery:
         return {item.argument: item.column for item in self.items if item.argument is not None}
 
 
-def asked_of(
+def parts_of_query(
     connection: duckdb.DuckDBPyConnection, query: str, columns: Collection[str], stable: Collection[str]
-) -> AskedQuery:
+) -> QueryParts:
     """Return the parts of a checked query of one table.
 
     Parameters
@@ -101,14 +101,14 @@ def asked_of(
 
     """
     try:
-        return _AskedTerms(connection, syntax_tree(connection, query), frozenset(map(str.lower, columns)), stable).asked()
+        return _PartsOfQuery(connection, syntax_tree(connection, query), frozenset(map(str.lower, columns)), stable).parts()
     except NeedsRowsError:
         raise QueryError(_ALLOWED) from None
 
 
 @dataclass
-class _AskedTerms(Halves):
-    def asked(self) -> AskedQuery:
+class _PartsOfQuery(Halves):
+    def parts(self) -> QueryParts:
         """Take the query apart."""
         node = self.tree["statements"][0]["node"]
         table, alias = self._named(node)
@@ -127,7 +127,7 @@ class _AskedTerms(Halves):
         if where is not None:
             self._plain(where)
         equal, nothing_more = self._equalities(where)
-        return AskedQuery(
+        return QueryParts(
             table,
             alias,
             tuple(self.states[name] for name in self.groups.values()),
@@ -154,18 +154,18 @@ class _AskedTerms(Halves):
         is_column = node["class"] == "COLUMN_REF" and self._column(node) in self.columns
         return self._column(node) if is_column and self._column(node) == node["column_names"][-1].lower() else None
 
-    def _item(self, node: Node) -> AskedColumn:
+    def _item(self, node: Node) -> QueryColumn:
         if not self._is_aggregate(node):
-            return AskedColumn("group", int(self.groups[self._folded(node)][2:]))
+            return QueryColumn("group", int(self.groups[self._folded(node)][2:]))
         arguments = [each["expression"] for each in node["arguments"]]
         odd = node["distinct"] or node["order_bys"]["orders"] or node["schema"] or node["filter"]
         if odd or len(arguments) != (node["function_name"] != "count_star"):
             raise NeedsRowsError
         kind = _KINDS[node["function_name"]]
         if not arguments:
-            return AskedColumn(kind)
+            return QueryColumn(kind)
         self._plain(arguments[0])
-        return AskedColumn(kind, argument=self._sql(arguments[0]), column=self._plain_column(arguments[0]))
+        return QueryColumn(kind, argument=self._sql(arguments[0]), column=self._plain_column(arguments[0]))
 
     def _equalities(self, where: Node | None) -> tuple[dict[str, str], bool]:
         """The columns that a condition demands to be equal to constants, and whether it demands nothing else."""
