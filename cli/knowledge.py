@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from warehouse.serving import Reader
-    from warehouse.serving.catalogue import TableDescription
     from warehouse.serving.history import EpochRow
+    from warehouse.serving.metadata import TableDescription
 
 __all__ = ["describe", "files", "history", "rejected", "restored", "tables"]
 
@@ -84,7 +84,7 @@ def tables(directory: Path) -> Rows:
 
 def describe(directory: Path, table: str) -> Rows:
     """Return a table's declaration, columns and layout."""
-    from warehouse.serving.catalogue import describe as described
+    from warehouse.serving.metadata import describe as described
 
     reader = opened(directory).reader()
     found = described(reader, table)
@@ -95,7 +95,7 @@ def describe(directory: Path, table: str) -> Rows:
 def files(directory: Path, table: str) -> Rows:
     """Return the files of a table that may hold live rows."""
     from warehouse.publishing.live.log import live_place
-    from warehouse.serving.catalogue import files as held
+    from warehouse.serving.metadata import files as held
 
     reader = opened(directory).reader()
     found = held(reader, table)
@@ -125,7 +125,7 @@ def history(directory: Path, limit: int | None) -> Rows:
 
 def rejected(directory: Path, table: str, limit: int | None) -> Rows:
     """Return the invalid rows of a table."""
-    from warehouse.serving.catalogue import rejected as invalid
+    from warehouse.serving.metadata import rejected as invalid
 
     reader = opened(directory).reader()
     answer = invalid(reader, table, limit)

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from warehouse.planning.inputs import LandingFacts
     from warehouse.project import Warehouse
     from warehouse.serving import Reader
-    from warehouse.serving.catalogue import TableStatus
-    from warehouse.serving.ending import Ending
+    from warehouse.serving.expiring_rows import ExpiringRows
+    from warehouse.serving.metadata import TableStatus
 
 __all__ = ["health", "status"]
 
@@ -131,8 +131,8 @@ def status(
     every fact. With ``check`` the exit code is 4 if something needs a person, or if shedding has lowered a table's accuracy below
     a given minimum.
     """
-    from warehouse.serving.catalogue import accuracies
-    from warehouse.serving.catalogue import status as stand
+    from warehouse.serving.metadata import accuracies
+    from warehouse.serving.metadata import status as stand
 
     warehouse = opened(directory)
     reader, now = warehouse.reader(), _clock()
@@ -196,7 +196,7 @@ def _listed(warehouse: Warehouse) -> tuple[LandingFacts, ...] | None:
 def _unbuilt(warehouse: Warehouse, reader: Reader) -> Iterator[TableStatus]:
     """Yield the declared views that no update has built yet, and the views that cannot be built."""
     from warehouse.operations.health import unbuilt_views
-    from warehouse.serving.catalogue import refused_status
+    from warehouse.serving.metadata import refused_status
 
     known = dict(reader.epoch.refused)
     for view, why in unbuilt_views(warehouse.catalog, reader.epoch).items():
@@ -297,10 +297,10 @@ def _brief(found: TableStatus, landing: LandingFacts | None, judged: Health, now
 
 
 def _ending(reader: Reader, found: tuple[TableStatus, ...]) -> Iterator[EndingRow]:
-    from warehouse.serving.ending import HORIZONS, ending
+    from warehouse.serving.expiring_rows import HORIZONS, expiring_rows
 
     horizons = (reader.epoch.update_interval, *HORIZONS)
-    ends = {(each.table, each.within): each for each in ending(reader, horizons)}
+    ends = {(each.table, each.within): each for each in expiring_rows(reader, horizons)}
     for table in found:
         following, six_hours, day = (_ended(ends.get((table.table, horizon))) for horizon in horizons)
         yield EndingRow(
@@ -313,7 +313,7 @@ def _ending(reader: Reader, found: tuple[TableStatus, ...]) -> Iterator[EndingRo
         )
 
 
-def _ended(each: Ending | None) -> str:
+def _ended(each: ExpiringRows | None) -> str:
     if each is None:
         return ""
     return f"{count_text(each.rows)} ({size_text(each.bytes)})" if each.rows else "0"

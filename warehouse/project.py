@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from warehouse.planning.inputs import LandingFacts
     from warehouse.serving import Answer, Reader
     from warehouse.serving.aggregate_explanation import AggregateExplanation
-    from warehouse.serving.catalogue import LiveFiles, TableDescription, TableStatus
     from warehouse.serving.coalesced_explanation import CoalescedExplanation
     from warehouse.serving.explanation import Explanation
     from warehouse.serving.history import EpochRow
     from warehouse.serving.latest import Isolation
+    from warehouse.serving.metadata import LiveFiles, TableDescription, TableStatus
     from warehouse.serving.request import OpenUntil
 
 __all__ = ["Instant", "Warehouse"]
@@ -297,25 +297,25 @@ class Warehouse(WritingProject):
 
     def status(self) -> tuple[TableStatus, ...]:
         """Return the state of each table of the newest epoch: live rows, files, bytes, waiting files and rejected rows."""
-        from warehouse.serving.catalogue import status  # noqa: PLC0415 - nothing else needs it
+        from warehouse.serving.metadata import status  # noqa: PLC0415 - nothing else needs it
 
         return status(self._newest(None), retain=self.catalog.retain)
 
     def tables(self) -> tuple[str, ...]:
         """Return the names of the newest epoch's tables."""
-        from warehouse.serving.catalogue import tables  # noqa: PLC0415 - nothing else needs it
+        from warehouse.serving.metadata import tables  # noqa: PLC0415 - nothing else needs it
 
         return tables(self._newest(None).epoch)
 
     def describe(self, table: str) -> TableDescription:
-        """Return the columns, the search key and the layout of a table; see :func:`warehouse.serving.catalogue.describe`."""
-        from warehouse.serving.catalogue import describe  # noqa: PLC0415 - nothing else needs it
+        """Return the columns, the search key and the layout of a table; see :func:`warehouse.serving.metadata.describe`."""
+        from warehouse.serving.metadata import describe  # noqa: PLC0415 - nothing else needs it
 
         return describe(self._newest(None), table)
 
     def files(self, table: str) -> LiveFiles:
         """Return the files that may hold live rows of a table, and the filter that keeps these in any engine."""
-        from warehouse.serving.catalogue import files  # noqa: PLC0415 - nothing else needs it
+        from warehouse.serving.metadata import files  # noqa: PLC0415 - nothing else needs it
 
         return files(self._newest(None), table)
 
@@ -328,7 +328,7 @@ class Warehouse(WritingProject):
 
     def rejected(self, table: str, *, limit: int | None = None) -> Answer:
         """Return the invalid rows of a table with their file, record number and reason."""
-        from warehouse.serving.catalogue import rejected  # noqa: PLC0415 - nothing else needs it
+        from warehouse.serving.metadata import rejected  # noqa: PLC0415 - nothing else needs it
 
         return rejected(self._newest(None), table, limit)
 

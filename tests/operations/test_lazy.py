@@ -21,8 +21,8 @@ from warehouse.picturing.figures import figures_of
 from warehouse.project import Warehouse
 from warehouse.publishing.connect import written_snippet
 from warehouse.serving import Reader
-from warehouse.serving.catalogue import describe, files, status
 from warehouse.serving.coalesced_explanation import explained_coalesced
+from warehouse.serving.metadata import describe, files, status
 
 from .projects import Project, at, csv, stream, text
 

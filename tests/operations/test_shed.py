@@ -22,7 +22,7 @@ from warehouse.limits import limited, limits
 from warehouse.operations.migrate import MigrationRequest
 from warehouse.operations.update import UpdateOptions
 from warehouse.serving import Reader
-from warehouse.serving.catalogue import accuracies
+from warehouse.serving.metadata import accuracies
 from warehouse.serving.statement import select
 from warehouse.time import HOUR
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from warehouse.epochs.journal import epoch_path
 from warehouse.errors import CursorLostError, UnknownNameError, UsageError
 from warehouse.serving import Reader
-from warehouse.serving.change_plan import Held, changes_between
+from warehouse.serving.change_plan import TableAtEpoch, changes_between
 from warehouse.storage.snapshot import Bounds, DataFile
 from warehouse.time import HOUR, NEVER, at_slot, to_micros
 
@@ -123,31 +123,33 @@ def test_only_files_that_can_tell_something_are_read() -> None:
     """A file that both epochs have is read for what expires in it alone, once, however many epochs it was there."""
     a, b, c, d = _file("a", 1, (6, 9)), _file("b", 1, (20, 20)), _file("c", 2, (5, 6)), _file("d", 2, (8, 9))
     e, f, g = _file("e", 2, (8, 9)), _file("f", 3, (7, 9)), _file("g", 3, (5, 5))
-    held = [Held(0, 50, 5, (a, b, c, d, g)), Held(1, 60, 6, (a, b, e, f, g)), Held(2, 70, 7, (a, b, e, f))]
-    plan = changes_between(held)
+    first_epoch, second_epoch = TableAtEpoch(0, 50, 5, (a, b, c, d, g)), TableAtEpoch(1, 60, 6, (a, b, e, f, g))
+    plan = changes_between([first_epoch, second_epoch, TableAtEpoch(2, 70, 7, (a, b, e, f))])
     assert {(each.after, each.until): _names(each.files) for each in plan.expiring} == {
         (50, 70): "a", (50, 60): "c", (60, 70): "f",
     }  # fmt: skip
     first, second = plan.moved
-    assert [_names(files) for files in (first.came, first.went, first.both_came, first.both_went)] == ["f", "", "e", "d"]
-    assert not any((second.came, second.went, second.both_came, second.both_went))
+    assert (_names(first.added), _names(first.removed)) == ("f", "")
+    assert (_names(first.compared_added), _names(first.compared_removed)) == ("e", "d")
+    assert not any((second.added, second.removed, second.compared_added, second.compared_removed))
     assert plan.files == {"a", "c", "d", "e", "f"}
 
 
 def test_rows_that_may_lie_elsewhere_are_compared_wherever_they_lie() -> None:
     """After anything but an update a row that is still there may be in another partition."""
     old, new = _file("old", 1, (9, 9)), _file("new", 2, (9, 9))
-    settled, moved = (changes_between([Held(0, 50, 5, (old,)), Held(1, 50, 5, (new,), settled=same)]) for same in (True, False))
-    assert (_names(settled.moved[0].came), _names(settled.moved[0].went)) == ("new", "old")
-    assert (_names(moved.moved[0].both_came), _names(moved.moved[0].both_went)) == ("new", "old")
+    before = TableAtEpoch(0, 50, 5, (old,))
+    settled, moved = (changes_between([before, TableAtEpoch(1, 50, 5, (new,), settled=same)]) for same in (True, False))
+    assert (_names(settled.moved[0].added), _names(settled.moved[0].removed)) == ("new", "old")
+    assert (_names(moved.moved[0].compared_added), _names(moved.moved[0].compared_removed)) == ("new", "old")
 
 
 def test_a_file_without_bounds_is_read_for_everything() -> None:
     """What is not known of a file is never taken as an answer."""
     dim = _file("dim", 1, None)
-    plan = changes_between([Held(0, 50, 5, (dim,)), Held(1, 60, 6, (dim,)), Held(2, 60, 6)])
+    plan = changes_between([TableAtEpoch(0, 50, 5, (dim,)), TableAtEpoch(1, 60, 6, (dim,)), TableAtEpoch(2, 60, 6)])
     assert [(each.after, each.until, _names(each.files)) for each in plan.expiring] == [(50, 60, "dim")]
-    assert [_names(each.went) for each in plan.moved] == ["", "dim"]
+    assert [_names(each.removed) for each in plan.moved] == ["", "dim"]
 
 
 @given(st.data())

@@ -13,7 +13,7 @@ from warehouse.epochs.records import Counts
 from warehouse.errors import UnknownNameError, UsageError
 from warehouse.serving import Reader
 from warehouse.serving.explanation import explained
-from warehouse.serving.measured import ShortLived, retained
+from warehouse.serving.view_figures import ShortLived, retained
 from warehouse.time import HOUR, MINUTE, NEVER, format_instant
 from warehouse.views.costs.join_order import JoinInput, batch_cost
 from warehouse.views.costs.losses import lost_share

@@ -227,11 +227,11 @@ def test_other_columns_are_read_anew(own: House) -> None:
         files = reader.pin.live_files(state, reader.epoch.window_time)
         columns = reader.columns("names")
         schema = own.root / state.schema_file
-        hot.hold("names", columns, ("name",), str(schema), files, list)
+        hot.load("names", columns, ("name",), str(schema), files, list)
         wider = own.root / "wider.parquet"
         rows = pq.read_table(schema).append_column("more", pa.array([], pa.int64()))
         pq.write_table(rows, wider)
-        hot.hold("names", (*columns, ("more", "BIGINT")), ("name",), str(wider), files, list)
+        hot.load("names", (*columns, ("more", "BIGINT")), ("name",), str(wider), files, list)
         memory = hot.memory("names", files, NullKey(), 0)
         assert memory.mixed.num_rows == sum(file.rows or 0 for file in files)
         assert memory.mixed.column("more").null_count == memory.mixed.num_rows

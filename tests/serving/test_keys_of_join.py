@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from warehouse.promise.summaries import KeySummary
-from warehouse.serving import measured
+from warehouse.serving import view_figures
 from warehouse.serving.join_sizes import JoinedKeys
-from warehouse.serving.measured import keys_of_join
+from warehouse.serving.view_figures import keys_of_join
 from warehouse.views.algebra import Equality, Filter, Join, Named, Project, Scan, TimeWindow
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def _known_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     def known(*_: Any) -> JoinedKeys:  # noqa: ANN401
         return JoinedKeys(ROWS, ROWS, every=True)
 
-    monkeypatch.setattr(measured, "joined_keys", known)
+    monkeypatch.setattr(view_figures, "joined_keys", known)
 
 
 def pairs(left: Operator, where: str | None = None) -> tuple[int, int]:

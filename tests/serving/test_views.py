@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from warehouse.errors import UnknownNameError, UsageError, ViewFailedError
-from warehouse.serving import Reader, catalogue
+from warehouse.serving import Reader, metadata
 from warehouse.serving.history import epoch_row
 from warehouse.serving.visible_tables import inputs_of_view, state_of, visible
 from warehouse.time import DAY, MINUTE, to_datetime
@@ -40,8 +40,8 @@ def opened(request: pytest.FixtureRequest, viewed: House) -> Iterator[Reader]:
 
 def test_state_is_listed_nowhere(opened: Reader) -> None:
     """Names, SHOW TABLES, `_files` and suggestions know streams, views and relations only."""
-    assert "results.1" not in catalogue.tables(opened.epoch)
-    assert {"results", "planes"} < set(catalogue.tables(opened.epoch))
+    assert "results.1" not in metadata.tables(opened.epoch)
+    assert {"results", "planes"} < set(metadata.tables(opened.epoch))
     assert [state.name for state in state_of(opened.epoch, "results")] == ["results.1"]
     assert not [row for row in opened.sql("SHOW TABLES").all() if row[0].startswith("results.")]
     files = {name for (name,) in opened.sql("SELECT DISTINCT table_name FROM _files").all()}
@@ -56,17 +56,17 @@ def test_state_is_listed_nowhere(opened: Reader) -> None:
 
 def test_state_is_found_by_its_exact_name(opened: Reader) -> None:
     """`describe`, `files` and a scan of an operator's state work; its columns of state are not the user's."""
-    described = catalogue.describe(opened, "results.1")
+    described = metadata.describe(opened, "results.1")
     assert (described.kind, [column.name for column in described.columns]) == ("state", ["name"])
-    assert len(catalogue.files(opened, "results.1").files) == 2
+    assert len(metadata.files(opened, "results.1").files) == 2
     assert sorted(opened.scan("results.1").all()) == [("a",), ("b",)]
     assert opened.scan("results.1", where="name = 'a'").all() == [("a",)]
 
 
 def test_a_view_is_described_by_its_query(opened: Reader) -> None:
     """Query, inputs through its state (relations included), what becomes of short-lived results; no arrival."""
-    described = catalogue.describe(opened, "results")
-    assert described.view == catalogue.ViewDescription(VIEW_SQL, ("names", "planes"), "report", 3, ("results.1",))
+    described = metadata.describe(opened, "results")
+    assert described.view == metadata.ViewDescription(VIEW_SQL, ("names", "planes"), "report", 3, ("results.1",))
     assert (described.kind, described.arrival, described.relation) == ("view", None, None)
     assert inputs_of_view(opened.epoch, "names") == ()
 
@@ -75,9 +75,9 @@ def test_a_relation_shows_its_current_versions(opened: Reader) -> None:
     """A version that has ended is in the files, and in no answer."""
     assert sorted(opened.scan("planes").all()) == [("x",), ("y",)]
     assert opened.probe("planes", ["x"]).all() == [("x",)]
-    described = catalogue.describe(opened, "planes")
-    assert described.relation == catalogue.RelationDescription("op", retroactive=True, current_versions=2)
-    assert catalogue.describe(opened, "names").relation is None
+    described = metadata.describe(opened, "planes")
+    assert described.relation == metadata.RelationDescription("op", retroactive=True, current_versions=2)
+    assert metadata.describe(opened, "names").relation is None
 
 
 def test_short_lived_results(opened: Reader) -> None:
@@ -121,7 +121,7 @@ def test_state_does_not_inflate_an_epochs_counts(viewed: House) -> None:
 
 def test_status_tells_what_each_table_is(opened: Reader) -> None:
     """State is there with its kind, for those who ask for all; a relation's live rows are its current versions."""
-    found = {each.table: each for each in catalogue.status(opened, retain=DAY)}
+    found = {each.table: each for each in metadata.status(opened, retain=DAY)}
     kinds = {name: found[name].kind for name in ("names", "results", "results.1", "planes")}
     assert kinds == {"names": "stream", "results": "view", "results.1": "state", "planes": "relation"}
     assert (found["planes"].live_rows, found["planes"].rows) == (2, 3)
@@ -142,10 +142,10 @@ def test_a_view_that_failed_is_told_and_not_read(viewed: House) -> None:
             reader.probe("results", ["a"])
         with pytest.raises(ViewFailedError):
             reader.sql("SELECT * FROM results")
-        described = catalogue.describe(reader, "results").view
+        described = metadata.describe(reader, "results").view
         assert described is not None
         assert described.failed == "division by zero"
-        status = {each.table: each.failed for each in catalogue.status(reader, retain=DAY)}
+        status = {each.table: each.failed for each in metadata.status(reader, retain=DAY)}
         assert {name for name, why in status.items() if why} == {"results"}
         assert len(reader.restored("results").all()) == 3
         assert reader.sql("SELECT count(*) FROM planes").all() == [(2,)]

@@ -63,7 +63,7 @@ def only(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
             del unread[: len(taken)]
             return taken
 
-        monkeypatch.setattr(Clock, "some", some)
+        monkeypatch.setattr(Clock, "next_files", some)
 
     return limit
 
@@ -196,15 +196,15 @@ def test_a_clock_begins_nothing_that_does_not_fit() -> None:
     files = [DataFile(str(size), size, size, 1, 0, {}) for size in sizes]
     now = [0.0]
     clock = Clock(10.0, 0.0, lambda: now[0])
-    assert [file.size for file in clock.some(files, 0.0)] == [10]
+    assert [file.size for file in clock.next_files(files, 0.0)] == [10]
     clock.measured(10, 0.1)
     now[0] = 1.0
-    assert [file.size for file in clock.some(files, 0.0)] == [50, 400]
+    assert [file.size for file in clock.next_files(files, 0.0)] == [50, 400]
     now[0] = 9.0
-    assert clock.some([DataFile("x", 90, 90, 1, 0, {})], 0.0) == []
-    assert [file.size for file in clock.some(files, 0.0)] == []
-    assert [file.size for file in Clock(10.0, 0.0, lambda: 0.0, 0.01).some(files, 8.0)] == [90]
-    assert Clock(1.0, 0.0, lambda: 2.0).some(files, 0.0) == []
+    assert clock.next_files([DataFile("x", 90, 90, 1, 0, {})], 0.0) == []
+    assert [file.size for file in clock.next_files(files, 0.0)] == []
+    assert [file.size for file in Clock(10.0, 0.0, lambda: 0.0, 0.01).next_files(files, 8.0)] == [90]
+    assert Clock(1.0, 0.0, lambda: 2.0).next_files(files, 0.0) == []
 
 
 ODD = (

@@ -23,8 +23,8 @@ from warehouse.layout.advice import (
     evaluate,
 )
 from warehouse.promise.allotment import densest_share
-from warehouse.serving.measured import keys_of_join
 from warehouse.serving.owed import owed_of
+from warehouse.serving.view_figures import keys_of_join
 from warehouse.views.algebra import Join, stateful_of
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal
 from warehouse.coalescing.choosing import Choice, PointCounts, choose
 from warehouse.errors import UsageError
 from warehouse.planning.lazy_tables import lazy_table
-from warehouse.serving.measured import retained
 from warehouse.serving.pin import require
 from warehouse.serving.statement import select
+from warehouse.serving.view_figures import retained
 from warehouse.views.language.dialect import parse_query
 from warehouse.views.language.faults import RefusedError
 from warehouse.views.lazy import lazy_fault

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, cast
 
 from warehouse.layout.columns import TIMES
 from warehouse.picturing.latencies import Latencies, logged_probes, probed
-from warehouse.serving.catalogue import lazy_count
-from warehouse.serving.ending import HORIZONS, ending
-from warehouse.serving.measured import retained
+from warehouse.serving.expiring_rows import HORIZONS, expiring_rows
+from warehouse.serving.metadata import lazy_count
 from warehouse.serving.owed import owed_of
 from warehouse.serving.pin import require
 from warehouse.serving.pruning import all_live, any_live
 from warehouse.serving.statement import instant, select
+from warehouse.serving.view_figures import retained
 from warehouse.serving.visible_tables import inputs_of_view, readable, visible
 from warehouse.storage.duckdb_sql import listed
 from warehouse.time import NEVER
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from warehouse.epochs.records import Epoch, TableState
     from warehouse.layout.layout import Label
-    from warehouse.serving.ending import Ending
+    from warehouse.serving.expiring_rows import ExpiringRows
     from warehouse.serving.owed import Owed
     from warehouse.serving.pin import Pin
     from warehouse.serving.reader import Reader
@@ -150,7 +150,7 @@ class Figures:
     tables: tuple[TableFigures, ...]
     epochs: tuple[EpochFigures, ...]
     edges: tuple[ReadEdge, ...]
-    endings: tuple[Ending, ...] = ()
+    endings: tuple[ExpiringRows, ...] = ()
 
 
 def figures_of(reader: Reader) -> Figures:
@@ -173,7 +173,7 @@ def figures_of(reader: Reader) -> Figures:
                 if state.view is not None
                 for read in inputs_of_view(pin.epoch, state.name)
             ),
-            endings=ending(reader, (pin.epoch.update_interval, *HORIZONS)),
+            endings=expiring_rows(reader, (pin.epoch.update_interval, *HORIZONS)),
         )
 
     return reader.retrying(build)

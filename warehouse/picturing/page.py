@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from warehouse.health import Concern, Health
     from warehouse.picturing.figures import EpochFigures, Figures, TableFigures
-    from warehouse.serving.ending import Ending
+    from warehouse.serving.expiring_rows import ExpiringRows
 
 __all__ = ["html_page"]
 
@@ -156,7 +156,7 @@ def _summary(tables: Sequence[TableFigures]) -> str:
     return rows_table(head, rows, texts=3) + f'<p class="note">{note}</p>'
 
 
-def _endings(endings: Sequence[Ending]) -> Iterator[str]:
+def _endings(endings: Sequence[ExpiringRows]) -> Iterator[str]:
     """Return the rows and bytes that leave with the next update, within six hours and within a day, drawn and as numbers."""
     horizons = tuple(dict.fromkeys(each.within for each in endings))
     labels = tuple("next update" if place == 0 else f"within {format_duration(each)}" for place, each in enumerate(horizons))

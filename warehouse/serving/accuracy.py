@@ -101,7 +101,7 @@ def shed_figures(pin: Pin, connection: duckdb.DuckDBPyConnection, state: TableSt
 
 
 def _run(entry: Mapping[str, Any], edge: int) -> Run | None:
-    """The run of an entry, without the members that have left the window; one that is open ends at its last member."""
+    """Return the run of an entry, without the members that have left the window; an open run ends at its last member."""
     stamps, gone, until = tuple(entry["stamps"]), set(entry["shed"]), int(entry["until"])
     numbers = frozenset(number for number, stamp in enumerate(stamps) if stamp in gone)
     return Run(None, None, stamps, until, numbers, open=until == stamps[-1]).within(edge)

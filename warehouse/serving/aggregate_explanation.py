@@ -127,7 +127,7 @@ def explained_aggregate(catalog: Catalog, name: str, epoch: Epoch | None) -> Agg
 def _read(
     definition: AggregateDefinition, every: Sequence[Synopsis], kinds: Mapping[str, Kind] | None, begun: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[int, tuple[ColumnState, ...], bool]]:
-    """The synopses that are read, with their states, and whether they are taken away from the others."""
+    """Yield the synopses that are read, with their states, and whether they are subtracted from the others."""
     for need in needs(definition):
         for served in assigned(need, every, kinds, begun):
             yield from ((number, served.states, number in served.less) for number in served.numbers)
@@ -139,7 +139,7 @@ def _readers(
     kinds: Mapping[str, Kind] | None,
     begun: Sequence[tuple[int, int]],
 ) -> dict[int, list[str]]:
-    """The aggregates that read each synopsis."""
+    """Return the aggregates that read each synopsis."""
     readers: dict[int, list[str]] = {}
     for name, definition in same_source.items():
         for number in dict.fromkeys(number for number, *_ in _read(definition, every, kinds, begun)):
@@ -170,12 +170,12 @@ def _windows(
 
 
 def _rows_of(window: Window, end: int | None, synopsis: ExplainedSynopsis) -> float:
-    """About how many rows of a synopsis a window reads: an interval has as many as a slot."""
+    """Return about how many rows of a synopsis a window reads: an interval has as many as a slot."""
     kept = synopsis.slots * (1 + upkeep(synopsis.levels))
     return (synopsis.rows or 0) * min(_pieces(window, end, synopsis.levels), synopsis.slots) / kept
 
 
 def _pieces(window: Window, end: int | None, levels: int) -> int:
-    """How many intervals a window is made of that ends with a slot."""
+    """Return the number of intervals of a window that ends with a slot."""
     last = end or window.every
     return sum(1 for _ in cover(last - window.slots + 1, last, levels))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-__all__ = ["EXP_SLOT", "FILE", "Aggregation", "Halves", "NeedsRowsError", "aggregation_of"]
+__all__ = ["EXP_SLOT", "FILE", "Aggregation", "NeedsRowsError", "QuerySplitter", "aggregation_of"]
 
 Node = dict[str, Any]
 
@@ -104,14 +104,14 @@ def aggregation_of(
     """
     tree = syntax_tree(connection, query)
     try:
-        return Halves(connection, tree, frozenset(map(str.lower, columns)), stable).made()
+        return QuerySplitter(connection, tree, frozenset(map(str.lower, columns)), stable).aggregation()
     except NeedsRowsError:
         return None
 
 
 @dataclass
-class Halves:
-    """Takes a query apart: groups, states, conditions."""
+class QuerySplitter:
+    """Splits a query into its groups, states and conditions."""
 
     connection: duckdb.DuckDBPyConnection
     tree: Node
@@ -122,7 +122,7 @@ class Halves:
     averaged: list[str] = field(default_factory=list)
     names: dict[bytes, Node] = field(default_factory=dict)
 
-    def made(self) -> Aggregation:
+    def aggregation(self) -> Aggregation:
         """Return the halves."""
         node = self.tree["statements"][0]["node"]
         table, alias = self._named(node)
@@ -263,7 +263,7 @@ class Halves:
         return any(each.get("class") == "FUNCTION" and each["function_name"] in _AGGREGATES for each in nodes(node))
 
     def _column(self, node: Node) -> str:
-        """The column that a reference begins with, without the table's name before it."""
+        """Return the column that a reference begins with, without the table's name before it."""
         names: list[str] = [name.lower() for name in node["column_names"]]
         return names[1] if len(names) > 1 and names[0] == self._qualifier and names[0] not in self.columns else names[0]
 

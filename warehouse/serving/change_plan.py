@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
     from warehouse.storage.snapshot import DataFile
 
-__all__ = ["ChangePlan", "Expiring", "Held", "MovedFiles", "changes_between"]
+__all__ = ["ChangePlan", "Expiring", "MovedFiles", "TableAtEpoch", "changes_between"]
 
 
 @dataclass(frozen=True)
-class Held:
+class TableAtEpoch:
     """A table at one epoch: its files, the window time (microseconds) and the slot that ends with it.
 
-    ``settled`` means that rows which the epoch before had too are in the same partitions.
+    ``settled``: rows that the epoch before also had are in the same partitions.
     """
 
     epoch: int
@@ -52,15 +52,15 @@ class Expiring:
 class MovedFiles:
     """Files that only one of two neighbouring epochs has, with rows that outlive the later window time.
 
-    All such rows of ``came`` were inserted, all of ``went`` removed; rows of ``both_came`` and ``both_went`` are compared.
+    All such rows of ``added`` files were inserted, all of ``removed`` files left; rows of the other files are compared.
     """
 
     epoch: int
     window_time: int
-    came: tuple[DataFile, ...] = ()
-    went: tuple[DataFile, ...] = ()
-    both_came: tuple[DataFile, ...] = ()
-    both_went: tuple[DataFile, ...] = ()
+    added: tuple[DataFile, ...] = ()
+    removed: tuple[DataFile, ...] = ()
+    compared_added: tuple[DataFile, ...] = ()
+    compared_removed: tuple[DataFile, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,8 @@ class ChangePlan:
     def files(self) -> frozenset[str]:
         """The paths of all files that are read."""
         groups = [each.files for each in self.expiring]
-        groups += [files for each in self.moved for files in (each.came, each.went, each.both_came, each.both_went)]
+        for each in self.moved:
+            groups += [each.added, each.removed, each.compared_added, each.compared_removed]
         return frozenset(file.path for group in groups for file in group)
 
     def at(self, places: Mapping[str, str]) -> ChangePlan:
@@ -88,36 +89,36 @@ class ChangePlan:
             tuple(
                 replace(
                     each,
-                    came=placed(each.came),
-                    went=placed(each.went),
-                    both_came=placed(each.both_came),
-                    both_went=placed(each.both_went),
+                    added=placed(each.added),
+                    removed=placed(each.removed),
+                    compared_added=placed(each.compared_added),
+                    compared_removed=placed(each.compared_removed),
                 )
                 for each in self.moved
             ),
         )
 
 
-def changes_between(held: Sequence[Held]) -> ChangePlan:
+def changes_between(tables: Sequence[TableAtEpoch]) -> ChangePlan:
     """Return the files to read for the changes from the first of consecutive epochs to the last."""
-    return ChangePlan(tuple(_expiring(held)), tuple(_moved(before, after) for before, after in pairwise(held)))
+    return ChangePlan(tuple(_expiring(tables)), tuple(_moved(before, after) for before, after in pairwise(tables)))
 
 
-def _expiring(held: Sequence[Held]) -> Iterator[Expiring]:
+def _expiring(tables: Sequence[TableAtEpoch]) -> Iterator[Expiring]:
     """Yield, for each span of epochs, the files that existed in exactly this span and whose rows expired in it."""
     spans: dict[tuple[int, int], list[DataFile]] = {}
-    for file, first, last in _spans(held):
-        until = held[min(last + 1, len(held) - 1)]  # the epoch that removed the file reported its expired rows
-        if _ends_within(file, held[first].slot, until.slot):
-            spans.setdefault((held[first].window_time, until.window_time), []).append(file)
+    for file, first, last in _spans(tables):
+        until = tables[min(last + 1, len(tables) - 1)]  # the epoch that removed the file reported its expired rows
+        if _ends_within(file, tables[first].slot, until.slot):
+            spans.setdefault((tables[first].window_time, until.window_time), []).append(file)
     for (after, until_time), files in spans.items():
         yield Expiring(after, until_time, tuple(files))
 
 
-def _spans(held: Sequence[Held]) -> Iterator[tuple[DataFile, int, int]]:
+def _spans(tables: Sequence[TableAtEpoch]) -> Iterator[tuple[DataFile, int, int]]:
     """Yield each file with the first and the last position of a span without gap in which it is there."""
     began: dict[str, tuple[DataFile, int]] = {}
-    for position, each in enumerate(held):
+    for position, each in enumerate(tables):
         here = {file.path: file for file in each.files}
         for path in [path for path in began if path not in here]:
             file, first = began.pop(path)
@@ -125,26 +126,26 @@ def _spans(held: Sequence[Held]) -> Iterator[tuple[DataFile, int, int]]:
         for path, file in here.items():
             began.setdefault(path, (file, position))
     for file, first in began.values():
-        yield file, first, len(held) - 1
+        yield file, first, len(tables) - 1
 
 
-def _moved(before: Held, after: Held) -> MovedFiles:
+def _moved(before: TableAtEpoch, after: TableAtEpoch) -> MovedFiles:
     old, new = ({file.path for file in each.files} for each in (before, after))
-    came = [file for file in after.files if file.path not in old and _outlives(file, after.slot)]
-    went = [file for file in before.files if file.path not in new and _outlives(file, after.slot)]
-    place: Callable[[DataFile], object] = _partition if after.settled else _anywhere
-    shared = {place(file) for file in came} & {place(file) for file in went}
+    added = [file for file in after.files if file.path not in old and _outlives(file, after.slot)]
+    removed = [file for file in before.files if file.path not in new and _outlives(file, after.slot)]
+    place: Callable[[DataFile], object] = _partition if after.settled else _whole_table
+    shared = {place(file) for file in added} & {place(file) for file in removed}
     return MovedFiles(
         after.epoch,
         after.window_time,
-        came=_those(came, lambda file: place(file) not in shared),
-        went=_those(went, lambda file: place(file) not in shared),
-        both_came=_those(came, lambda file: place(file) in shared),
-        both_went=_those(went, lambda file: place(file) in shared),
+        added=_matching(added, lambda file: place(file) not in shared),
+        removed=_matching(removed, lambda file: place(file) not in shared),
+        compared_added=_matching(added, lambda file: place(file) in shared),
+        compared_removed=_matching(removed, lambda file: place(file) in shared),
     )
 
 
-def _those(files: Iterable[DataFile], wanted: Callable[[DataFile], bool]) -> tuple[DataFile, ...]:
+def _matching(files: Iterable[DataFile], wanted: Callable[[DataFile], bool]) -> tuple[DataFile, ...]:
     return tuple(file for file in files if wanted(file))
 
 
@@ -152,7 +153,7 @@ def _partition(file: DataFile) -> object:
     return file.sub_index, file.exp_block
 
 
-def _anywhere(_: DataFile) -> object:
+def _whole_table(_: DataFile) -> object:
     return None
 
 

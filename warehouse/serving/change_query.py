@@ -1,7 +1,7 @@
 """The SQL of changes: each row with its kind of change, the epoch and the window time at which it shows.
 
 A row is its user's columns with `_ts` and `_exp`, without its file and the slot that loaded it, since sealing and rollback change
-these. Rows are compared as bags: summed up with +1 for each that came and -1 for each that left.
+these. Rows are compared as bags: summed up with +1 for each new row and -1 for each row that left.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def change_query(
         epoch = _step("_exp", [(instant(time), str(first_of_time[time])) for time in sorted(first_of_time)])
         parts += [f"SELECT {row}, 'expire', {epoch} FROM ({' UNION ALL '.join(expired)})"]
     parts += [part for each in plan.moved for part in _plain(schema_file, each, row)]
-    compared = [_compared(schema_file, each, row) for each in plan.moved if each.both_came]
+    compared = [_compared(schema_file, each, row) for each in plan.moved if each.compared_added]
     if compared:
         parts.append(_change_rows_query(" UNION ALL ".join(compared), row, key))
     time = _step("_change_epoch", [(str(number), instant(at)) for number, at in times]) if times else "NULL::TIMESTAMPTZ"
@@ -100,7 +100,7 @@ def _plain(schema_file: str, moved: MovedFiles, row: str) -> list[str]:
     live = f"_exp > {instant(moved.window_time)}"
     return [
         _read(schema_file, files, f"{row}, {literal(kind)}, {moved.epoch}", live)
-        for kind, files in (("insert", moved.came), ("delete", moved.went))
+        for kind, files in (("insert", moved.added), ("delete", moved.removed))
         if files
     ]
 
@@ -110,13 +110,13 @@ def _compared(schema_file: str, moved: MovedFiles, row: str) -> str:
     live = f"_exp > {instant(moved.window_time)}"
     both = " UNION ALL ".join(
         _read(schema_file, files, f"{row}, {sign} AS _one", live)
-        for sign, files in ((1, moved.both_came), (-1, moved.both_went))
+        for sign, files in ((1, moved.compared_added), (-1, moved.compared_removed))
     )
     return f"SELECT {row}, {moved.epoch} AS _epoch, sum(_one) AS _sum FROM ({both}) GROUP BY {row} HAVING sum(_one) <> 0"
 
 
 def _change_rows_query(compared: str, row: str, key: Sequence[str] | None) -> str:
-    """Return the query that gives each row as often as it came or left, in pairs where a key has both."""
+    """Return the query that gives each row as often as it was added or left, in pairs if a key has both."""
     each = f"SELECT {row}, _epoch, _sum > 0 AS _came, unnest(range(abs(_sum)::BIGINT)) AS _copy FROM ({compared})"
     plain = "CASE WHEN _came THEN 'insert' ELSE 'delete' END"
     if not key:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.epochs.journal import epoch_numbers, read_epoch
 from warehouse.errors import CursorLostError, UsageError
-from warehouse.serving.change_plan import Held, changes_between
+from warehouse.serving.change_plan import TableAtEpoch, changes_between
 from warehouse.serving.change_query import CHANGE_COLUMNS, LIFE_COLUMNS, change_query
 from warehouse.serving.lazy import lazy_error
 from warehouse.serving.pin import Pin, require
@@ -68,15 +68,15 @@ def changes_of(
         raise lazy_error(state.name, "its changes are not recorded")
     own = last.table_columns(connection, state)
     epochs = (*_epochs(pin, table, since, last.epoch.number - 1), last.epoch)
-    held = _held_between(pin, epochs, state)
-    plan = changes_between(held)
+    tables = _table_at_epochs(pin, epochs, state)
+    plan = changes_between(tables)
     files = sorted(plan.files)
     places = dict(zip(files, pin.local(files), strict=True))
     require((last.schema_file(state), *places.values()))
     shown = request.shown(own, LIFE_COLUMNS)
     text = change_query(
         plan.at(places),
-        [(each.epoch, each.window_time) for each in held[1:]],
+        [(each.epoch, each.window_time) for each in tables[1:]],
         [name for name, _ in own],
         schema_file=last.schema_file(state),
         key=state.declaration.search_key if state.keyed else None,
@@ -110,10 +110,10 @@ def _epochs(pin: Pin, table: str, first: int, last: int) -> tuple[Epoch, ...]:
     return tuple(read_epoch(pin.root, number) for number in range(first, last + 1))
 
 
-def _held_between(pin: Pin, epochs: Sequence[Epoch], state: TableState) -> list[Held]:
-    """Return the table at each epoch; before it was there it has no file."""
+def _table_at_epochs(pin: Pin, epochs: Sequence[Epoch], state: TableState) -> list[TableAtEpoch]:
+    """Return the table at each epoch; before it existed it has no file."""
     columns = {column.name: column.type for column in state.declaration.columns}
-    held: list[Held] = []
+    tables: list[TableAtEpoch] = []
     before: TableState | None = None
     for epoch in epochs:
         now = epoch.table(state.name)
@@ -124,15 +124,15 @@ def _held_between(pin: Pin, epochs: Sequence[Epoch], state: TableState) -> list[
             reason = f"anchor or update_interval of epoch {epoch.number} are not those of today"
             raise CursorLostError(state.name, epochs[0].number, pin.epoch.number, reason)
         files = () if now is None else Pin(pin.root, epoch, pin.snapshots).snapshot(now).files
-        held.append(Held(epoch.number, epoch.window_time, epoch.slot, files, _settled(epoch, before, now)))
+        tables.append(TableAtEpoch(epoch.number, epoch.window_time, epoch.slot, files, _settled(epoch, before, now)))
         before = now
-    return held
+    return tables
 
 
 def _settled(epoch: Epoch, before: TableState | None, now: TableState | None) -> bool:
-    """Whether rows are in the partitions of the epoch before: an update moves them that rebuilds tables, or closes rows."""
+    """Whether rows are in the partitions of the epoch before: an update that rebuilds tables, or closes rows, moves them."""
     if before is None or now is None:
-        return True  # all rows came, or all went
+        return True  # all rows are new, or all have left
     if now.coalesced is not None:
         return False
     rebuilt = before.view != now.view or before.schema_file != now.schema_file

@@ -1,7 +1,6 @@
 """The time that an answer may take: how much is left, and which files can be read in it.
 
-Nothing is interrupted. The time for the next files is predicted from the files before, and a reading that does not fit is not
-begun.
+Nothing is interrupted. The time for the next files is predicted from the files before, and a read that does not fit is not begun.
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ class Clock:
         """Whether all files can probably be read in the time that is left."""
         return self.rate is not None and sum(file.size for file in files) * self.rate * _MARGIN <= self.left
 
-    def some(self, files: list[DataFile], reserve: float) -> list[DataFile]:
+    def next_files(self, files: list[DataFile], reserve: float) -> list[DataFile]:
         """Remove the files to read next from a list, and return them; empty if no file fits in the remaining time."""
         left = self.left - reserve
         if not files or left <= 0:

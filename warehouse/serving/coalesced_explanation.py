@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from warehouse.serving.accuracy import shed_figures
-from warehouse.serving.catalogue import lazy_count
+from warehouse.serving.metadata import lazy_count
 
 if TYPE_CHECKING:
     from warehouse.catalog.model import Catalog, Coalesced
@@ -88,5 +88,5 @@ def _shed(reader: Reader, pin: Pin, name: str) -> ShedFigures:
 
 
 def _choice(epoch: Epoch, table: Coalesced) -> Choice | None:
-    """The decision about a table, if its declaration leaves it open."""
+    """Return the decision about a table, if its declaration leaves it open."""
     return next((each for each in epoch.choices if each.table == table.name), None) if table.how == "auto" else None

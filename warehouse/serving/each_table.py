@@ -1,11 +1,11 @@
-"""Reading every table of an epoch, where one that cannot be read hides no other."""
+"""Reads every table of an epoch; a table that cannot be read does not hide the others."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
 from warehouse.errors import EpochVacuumedError, MissingPartError
-from warehouse.serving.lost import lost_part
+from warehouse.serving.missing_parts import lost_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

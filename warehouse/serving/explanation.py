@@ -1,7 +1,7 @@
 """The explanation of a view: its plan, and figures of the newest epoch if there is one.
 
-The plan only needs the declarations. The figures come from :mod:`warehouse.serving.measured`; with them the cost models choose
-the cheapest join order, and decide whether to move a negation (window-joins sheet, 8; update-patterns sheet, 6.3).
+The plan only needs the declarations. The figures come from :mod:`warehouse.serving.view_figures`; with them the cost models
+choose the cheapest join order, and decide whether to move a negation (window-joins sheet, 8; update-patterns sheet, 6.3).
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from warehouse.catalog.spelling import nearest
 from warehouse.errors import ConfigurationError, UnknownNameError, UsageError
 from warehouse.serving.accuracy import shed_below
-from warehouse.serving.catalogue import accuracies
-from warehouse.serving.measured import JoinFigures, ShortLived, join_figures, measured_input, retained, short_lived
+from warehouse.serving.metadata import accuracies
 from warehouse.serving.owed import owed_by, owed_of
+from warehouse.serving.view_figures import JoinFigures, ShortLived, join_figures, measured_input, retained, short_lived
 from warehouse.views.algebra import AntiJoin, Filter, Join, Project, inputs_of, scanned, stateful_of
 from warehouse.views.costs.losses import lost_share
 from warehouse.views.costs.negation_cost import Placement, negation_placement

@@ -52,7 +52,7 @@ class _Values:
         return int(self.column.null_count)
 
     def in_values(self, wanted: Iterable[object]) -> pa.ChunkedArray:
-        """Return for each value whether it is one of those; a null is if they have one."""
+        """Return for each value whether it is one of the wanted values; a null is if one of them is null."""
         import pyarrow as pa  # noqa: PLC0415 - slow to import, needed only here
         import pyarrow.compute as pc  # noqa: PLC0415 - same
 
@@ -66,7 +66,7 @@ class _Values:
 
 
 def _number(value: Any) -> Any:  # noqa: ANN401 - any key value
-    """Return a date as its days since 1970, which Arrow has of years that Python has not; other values as they are."""
+    """Return a date as its days since 1970, since Arrow has years that Python does not; other values unchanged."""
     return (value - _DAY_0).days if isinstance(value, date) else value
 
 
@@ -113,15 +113,15 @@ def _is_nested(kind: pa.DataType) -> bool:
 
 @dataclass
 class HotTables:
-    """The rows of some tables, as the newest epoch that was asked for has them."""
+    """The rows of some tables, as of the newest epoch that was loaded."""
 
     names: frozenset[str]
     resources: Resources
-    _held: dict[str, tuple[Columns, dict[str, FileRows]]] = field(default_factory=dict)
+    _rows_of: dict[str, tuple[Columns, dict[str, FileRows]]] = field(default_factory=dict)
     _connection: duckdb.DuckDBPyConnection | None = None
     _spare: duckdb.DuckDBPyConnection | None = None
 
-    def hold(
+    def load(
         self,
         table: str,
         columns: Columns,
@@ -151,7 +151,7 @@ class HotTables:
             When a file is gone.
 
         """
-        of_before, before = self._held.get(table, (columns, {}))
+        of_before, before = self._rows_of.get(table, (columns, {}))
         if of_before != columns:
             before = {}
         wanted = {file.path: file for file in files}
@@ -160,13 +160,13 @@ class HotTables:
             path: self.read(columns, search_key[0], schema_file, place, wanted[path])
             for path, place in zip(absent, local(absent), strict=True)
         }
-        self._held[table] = (columns, {path: read[path] if path in read else before[path] for path in wanted})
+        self._rows_of[table] = (columns, {path: read[path] if path in read else before[path] for path in wanted})
 
-    def keep(self, files: Mapping[str, Collection[str]]) -> None:
+    def keep_only(self, files: Mapping[str, Collection[str]]) -> None:
         """Free everything but these files of these tables."""
-        self._held = {
+        self._rows_of = {
             table: (columns, {path: found for path, found in rows.items() if path in files[table]})
-            for table, (columns, rows) in self._held.items()
+            for table, (columns, rows) in self._rows_of.items()
             if table in files
         }
 
@@ -178,7 +178,7 @@ class HotTables:
         """
         import pyarrow as pa  # noqa: PLC0415 - slow to import, needed only here
 
-        rows = self._held[table][1]
+        rows = self._rows_of[table][1]
         live: list[pa.Table] = []
         mixed: list[pa.Table] = []
         for file in files:
@@ -188,9 +188,9 @@ class HotTables:
         return Memory(table, pa.concat_tables([nothing, *live]), pa.concat_tables([nothing, *mixed]))
 
     @property
-    def held(self) -> Collection[str]:
+    def loaded(self) -> Collection[str]:
         """The tables with rows in memory."""
-        return self._held.keys()
+        return self._rows_of.keys()
 
     def read(self, columns: Columns, key: str, schema_file: str, place: str, file: DataFile) -> FileRows:
         """Return the rows of a file on this machine, in its order."""
@@ -229,7 +229,7 @@ class HotTables:
 
     def close(self) -> None:
         """Free everything that no answer reads."""
-        self._held.clear()
+        self._rows_of.clear()
         for connection in (self._connection, self._spare):
             if connection is not None:
                 connection.close()
@@ -245,7 +245,7 @@ def _end_of_equal_values(values: _Values, value: object, start: int) -> int:
 
 
 def _ascending(column: pa.ChunkedArray) -> _Values | None:
-    """Return the values of a key column, in Python's order, if they ascend after its nulls; None otherwise."""
+    """Return the values of a key column, if they ascend in Python's order after its nulls; None otherwise."""
     import pyarrow as pa  # noqa: PLC0415 - slow to import, needed only here
     import pyarrow.compute as pc  # noqa: PLC0415 - same
 

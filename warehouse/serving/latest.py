@@ -1,7 +1,7 @@
 """Answers of the newest epoch at the moment they are given (window-concurrency sheet: latest-window-serializable).
 
-A pinned answer is of the epoch that was newest when it was asked. If a newer epoch exists when the answer is ready, it is made
-again, a bounded number of times; the last answer is returned with its staleness.
+A pinned answer is of the epoch that was newest when it was asked. If a newer epoch exists when the answer is ready, the answer is
+computed again, a bounded number of times; the last answer is returned with its staleness.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def unless_moved(reader: Refreshed) -> None:
 
 
 def latest(reader: Refreshed, isolation: Isolation, make: Callable[[Callable[[], None] | None], Answer]) -> Answer:
-    """Return the answer that ``make`` gives of a reader's epoch, made again when it is not the newest any more.
+    """Return the answer that ``make`` gives of a reader's epoch; it is computed again if that epoch is no longer the newest.
 
     Parameters
     ----------

@@ -113,7 +113,7 @@ WHERE {_NTH} = 1{newest}"""
 
 
 def _newest(groups: Sequence[str]) -> str:
-    """The order of members, the newest first: a null group is the least."""
+    """Return the order of members, the newest first: a null group is the least."""
     return _listed(f"{AT} DESC", *(f"{name} DESC NULLS LAST" for name in groups))
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from warehouse.health import LEVELS
-from warehouse.serving.catalogue import status
+from warehouse.serving.metadata import status
 from warehouse.serving.staleness import stale_tables
 from warehouse.serving.visible_tables import counts_of
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from warehouse.epochs.records import Counts, Epoch
     from warehouse.health import Health
     from warehouse.planning.inputs import LandingFacts
-    from warehouse.serving.catalogue import TableStatus
+    from warehouse.serving.metadata import TableStatus
     from warehouse.serving.reader import Reader
 
 __all__ = ["prometheus_text"]

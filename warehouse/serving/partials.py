@@ -39,7 +39,7 @@ __all__ = ["CombinedRows", "Partials"]
 _Known = TypeVar("_Known")
 
 _FEWER = 4
-"""Partial results that are more than this part of the rows are not worth keeping."""
+"""Partial results that are more than the rows divided by this number are not cached."""
 _FEW = 1_000
 _LIVE = "live"
 """The view of the partial results that count at an instant."""
@@ -66,7 +66,7 @@ class CombinedRows:
 
 
 @dataclass
-class _Kept:
+class _CachedQuery:
     """The partial results of one query: the relation that holds them, the number and the bytes of each file in it."""
 
     relation: str
@@ -86,7 +86,7 @@ class Partials:
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
-        self._kept: dict[object, _Kept | None] = {}
+        self._kept: dict[object, _CachedQuery | None] = {}
         self._held: duckdb.DuckDBPyConnection | None = None
         self._stable: frozenset[str] = frozenset()
         self._numbers = count()
@@ -126,7 +126,7 @@ class Partials:
         """
         if len(query.tables) != 1 or query.meta or query.lists or query.in_system:
             return None
-        if (tau - pin.epoch.anchor) % pin.epoch.update_interval:  # rows of a slot are kept together, and some of them are dead
+        if (tau - pin.epoch.anchor) % pin.epoch.update_interval:  # results of a slot are cached together
             return None
         state = pin.state(next(iter(query.tables)))
         if pin.is_hot(state) or pin.lazy(state) is not None:
@@ -193,7 +193,7 @@ class Partials:
         self._bound(identity)
         return None if found is None else CombinedRows(found, columns, len(files), len(wanted))
 
-    def _begun(self, sandbox: duckdb.DuckDBPyConnection, halves: Aggregation, schema: str) -> _Kept | None:
+    def _begun(self, sandbox: duckdb.DuckDBPyConnection, halves: Aggregation, schema: str) -> _CachedQuery | None:
         """Make the relation of a query's partial results; None: it has averages that partial results do not give exactly."""
         nothing = _rows((schema,), 0)
         cursor = sandbox.cursor()
@@ -209,9 +209,9 @@ class Partials:
         relation = f"_p{next(self._numbers)}"
         columns = ", ".join(f"{name} {kind}" for name, kind in {**types, FILE: "BIGINT"}.items())
         self._engine.execute(f"CREATE TABLE {relation} ({columns})")
-        return _Kept(relation)
+        return _CachedQuery(relation)
 
-    def _keep(self, kept: _Kept, rows: pa.Table, places: dict[str, str]) -> None:
+    def _keep(self, kept: _CachedQuery, rows: pa.Table, places: dict[str, str]) -> None:
         """Add the partial results of some files, which are named by their places on this machine."""
         import pyarrow as pa  # noqa: PLC0415 - slow to import, needed only here
         import pyarrow.compute as pc  # noqa: PLC0415 - same
@@ -228,7 +228,7 @@ class Partials:
         kept.numbers |= numbers
         kept.sizes |= dict.fromkeys(numbers, rows.nbytes // len(numbers))
 
-    def _forget(self, kept: _Kept, paths: set[str]) -> None:
+    def _forget(self, kept: _CachedQuery, paths: set[str]) -> None:
         """Remove the partial results of deleted files."""
         if paths:
             gone = [kept.numbers.pop(path) for path in paths]
@@ -236,7 +236,7 @@ class Partials:
             for path in paths:
                 del kept.sizes[path]
 
-    def _whole(self, kept: _Kept, text: str, columns: Sequence[tuple[str, str]], last: int) -> pa.Table | None:
+    def _whole(self, kept: _CachedQuery, text: str, columns: Sequence[tuple[str, str]], last: int) -> pa.Table | None:
         """Combine the partial results by a query; None if this gives other types than the user's."""
         cursor = self._engine.cursor()
         try:
@@ -278,14 +278,14 @@ def _columns(sandbox: duckdb.DuckDBPyConnection, text: str) -> tuple[tuple[str, 
 
 
 def _youngest_first(files: Sequence[DataFile]) -> Iterator[Sequence[DataFile]]:
-    """Yield files in pieces, those first whose rows live longest (time-to-update order)."""
+    """Yield files in groups, first the files whose rows live longest (time-to-update order)."""
     ordered = sorted(files, key=lambda file: (-(file.max_exp_slot or 0), file.path))
     for first in range(0, len(ordered), _AT_ONCE):
         yield ordered[first : first + _AT_ONCE]
 
 
 def _rows(paths: Sequence[str], last: int) -> str:
-    """The rows of files that live beyond a slot, with their files."""
+    """Return the query of the rows of files that live beyond a slot, with their files."""
     scan = f"read_parquet({listed(paths)}, union_by_name = true, hive_partitioning = false, filename = {literal(FILE)})"
     return f"SELECT * FROM {scan} WHERE {EXP_SLOT} > {int(last)}"
 

@@ -22,7 +22,7 @@ from warehouse.layout.columns import SLOTS, TIMES
 from warehouse.serving.history import EpochRow, FileRow, epoch_row, history
 from warehouse.serving.keys import KeyColumn
 from warehouse.serving.lazy import lazy_states
-from warehouse.serving.lost import replaced_table
+from warehouse.serving.missing_parts import replaced_table
 from warehouse.serving.pruning import All, Selection, all_live, any_live
 from warehouse.serving.statement import Source, select
 from warehouse.serving.visible_tables import is_user_column, readable, visible
@@ -43,7 +43,7 @@ __all__ = ["Pin", "Sandbox", "require", "until_now"]
 
 _DESCRIBED = 4_096
 _columns_of: dict[tuple[str, int, int, int] | None, tuple[tuple[str, str], ...]] = {}
-"""The columns of zero-row files that were read as they are now: the next epoch, and another pin, have mostly the same ones."""
+"""The columns of zero-row files, by the identity of the file: other epochs and other pins mostly have the same files."""
 Sandbox = tuple[duckdb.DuckDBPyConnection, tuple[str, ...]]
 """A connection that may read some tables only, and their files."""
 
@@ -67,7 +67,7 @@ class Pin:
             self.copies = copies_of(self.root)
 
     def local(self, paths: Sequence[str]) -> list[str]:
-        """Return where files are on this machine: under a local root there, else copies of them, made if need be."""
+        """Return the local paths of files: under a local root their own, else the paths of copies, which are made if missing."""
         return list(paths) if self.copies is None else self.copies.whole(paths)
 
     def close(self) -> None:
@@ -93,7 +93,7 @@ class Pin:
         return state
 
     def recorded(self, name: str) -> TableState:
-        """Return a table's state, of a view that failed too.
+        """Return a table's state, also of a view that failed.
 
         Raises
         ------
@@ -130,7 +130,7 @@ class Pin:
         return self.epoch.lazy_table(state.name)
 
     def stored(self, state: TableState) -> TableState:
-        """Return the table whose files are read for a table: of one without files that is its stream."""
+        """Return the table whose files are read: the table itself, or the stream of a table without files."""
         lazy = self.lazy(state)
         return state if lazy is None else self.state(lazy.definition.source)
 
@@ -171,7 +171,7 @@ class Pin:
     def _described(self, connection: duckdb.DuckDBPyConnection, state: TableState) -> tuple[tuple[str, str], ...]:
         path = self.schema_file(state)
         rows_of = f"SELECT * FROM read_parquet([{literal(path)}], hive_partitioning = false)"
-        file = _as_it_is(path)
+        file = _identity_of(path)
         if self.lazy(state) is not None:
             names = [column.name for column in state.declaration.columns]
             rows_of, file = select(self.source(state, (), self.epoch.window_time), names), None
@@ -202,7 +202,7 @@ class Pin:
         return grid_slot(tau, self.epoch.anchor, self.epoch.update_interval)
 
     def source(self, state: TableState, files: Iterable[DataFile], tau: int) -> Source:
-        """Return the files of a read at an instant, the ones without a dead row apart."""
+        """Return the files of a read at an instant, separated into files without dead rows and others."""
         lazy = self.lazy(state)
         if lazy is not None:
             points = self.source(self.stored(state), files, self.epoch.window_time)
@@ -220,11 +220,11 @@ class Pin:
         return tuple(file for file in self.snapshot(state).files if any_live(file, last))
 
     def live_source(self, state: TableState, tau: int) -> Source:
-        """Return all of them as the files of a read."""
+        """Return the files with rows that may be live at an instant, as the files of a read."""
         return self.source(state, self.live_files(state, tau), tau)
 
     def is_hot(self, state: TableState) -> bool:
-        """Whether rows of a table are kept in memory."""
+        """Whether rows of a table are cached in memory."""
         return self.hot is not None and state.name in self.hot.names and self.lazy(state) is None
 
     def read_source(
@@ -237,7 +237,7 @@ class Pin:
         *,
         hot: bool = True,
     ) -> Source:
-        """Return the files of a read; for a hot table with rows in memory, a superset of a selection's rows (None: all rows).
+        """Return the files of a read; for a hot table, rows in memory: a superset of a selection's rows (None: all rows).
 
         Under a local root the files must exist nevertheless: erased rows are not served from memory.
 
@@ -271,7 +271,7 @@ class Pin:
             return
         files = self.live_files(state, self.epoch.window_time)
         columns, key = self.table_columns(connection, state), state.declaration.search_key
-        self.hot.hold(state.name, columns, key, self.schema_file(state), files, self.local)
+        self.hot.load(state.name, columns, key, self.schema_file(state), files, self.local)
         self.in_memory.add(state.name)
 
     def warm_all(self, connection: duckdb.DuckDBPyConnection) -> None:
@@ -285,10 +285,10 @@ class Pin:
             return
         tau = self.epoch.window_time
         try:
-            states = self._hot_states(self.hot.held)
-            self.hot.keep({state.name: {file.path for file in self.live_files(state, tau)} for state in states})
+            states = self._hot_states(self.hot.loaded)
+            self.hot.keep_only({state.name: {file.path for file in self.live_files(state, tau)} for state in states})
         except WarehouseError:  # a read of it raises
-            self.hot.keep({})
+            self.hot.keep_only({})
 
     def _hot_states(self, names: Iterable[str]) -> Iterator[TableState]:
         for name in sorted(names):
@@ -340,8 +340,8 @@ def require(paths: Iterable[str]) -> None:
             raise EpochVacuumedError(f"{path}: a file of the epoch is gone; run again to read the newest epoch")
 
 
-def _as_it_is(path: str) -> tuple[str, int, int, int] | None:
-    """Return a file's path and facts that change when it is written again; None if it does not exist."""
+def _identity_of(path: str) -> tuple[str, int, int, int] | None:
+    """Return a file's path, and facts that change when it is written again; None if it does not exist."""
     try:
         found = os.stat(path)  # noqa: PTH116 - a path object costs more than the call
     except OSError:

@@ -13,7 +13,7 @@ from warehouse.serving.choice import Chooser
 from warehouse.serving.engine import FAILURES, Resources, connect, damaged_error, read_error
 from warehouse.serving.footers import Footers
 from warehouse.serving.hot import HotTables
-from warehouse.serving.lost import lost_part
+from warehouse.serving.missing_parts import missing_part_error
 from warehouse.serving.partials import Partials
 from warehouse.serving.pin import Pin
 from warehouse.serving.pinned_sandboxes import EMPTY
@@ -195,7 +195,7 @@ class PinnedReader:
     def _as_lost(self, error: EpochVacuumedError) -> WarehouseError:
         """Return the error, or, if the epoch is still the newest one, the error that says why a part of it is missing."""
         newest = self._as_of is None and epoch_at(self.root, None).number == self.epoch.number
-        return lost_part(self.root, self.epoch, error) if newest else error
+        return missing_part_error(self.root, self.epoch, error) if newest else error
 
     def _built(self, build: Callable[[Pin], _Result]) -> _Result:
         """Return an answer from the pinned epoch; the engine's errors about damaged files become errors of the warehouse."""

@@ -54,9 +54,9 @@ def sandbox_of(
 def empty_sandbox_of(
     pin: Pin, connection: duckdb.DuckDBPyConnection, resources: Resources, state: TableState
 ) -> duckdb.DuckDBPyConnection:
-    """Return a closed-off connection in which a table is a view without rows, and its data files may be read.
+    """Return a sandboxed connection in which a table is a view without rows, and which may read the table's data files.
 
-    Under a local root that is any file below the table's directory, so that later epochs use the same connection: opening one
+    Under a local root it may read any file below the table's directory, so later epochs use the same connection: opening one
     takes longer (*measured*: 13 ms) than reading the files of an update. It remembers no footers.
     """
     path = pin.schema_file(state)

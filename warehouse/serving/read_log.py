@@ -71,7 +71,7 @@ class ReadLog:
         weakref.finalize(self, _append, file, self._lines)
 
     def add(self, kind: str, keys: int, explained: Explain) -> None:
-        """Note a read that came to its end."""
+        """Add a read that has ended."""
         plan = explained.plan
         entry = Read(
             at=time.time_ns() // 1000,

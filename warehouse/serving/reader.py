@@ -247,9 +247,9 @@ class Reader(PinnedReader):
                 pin.check_refused(error.name)
                 raise
             if between is not None and not bound.parameters and open_until is None:
-                put = self._partials.combined(pin, self.connection, checked, tau, between)
-                if put is not None:
-                    return self._combined_answer(pin, put, checked.tables)
+                combined = self._partials.combined(pin, self.connection, checked, tau, between)
+                if combined is not None:
+                    return self._combined_answer(pin, combined, checked.tables)
             sandbox = sandbox_of(pin, self.connection, self._resources, checked, tau, open_until_now=open_until is not None)
             cursor = sandbox.cursor()
             try:
@@ -275,10 +275,10 @@ class Reader(PinnedReader):
 
         return latest(self, isolation, lambda between: self.retrying(lambda pin: build(pin, between)))
 
-    def _combined_answer(self, pin: Pin, put: CombinedRows, tables: Iterable[str]) -> Answer:
+    def _combined_answer(self, pin: Pin, combined: CombinedRows, tables: Iterable[str]) -> Answer:
         """Return the answer that is combined from partial results."""
-        statement = in_memory_rows(put.rows, put.columns)
-        return self.answer(pin, self.connection, statement, put.columns, put=(put.files, put.files_read), tables=tables)
+        statement, files = in_memory_rows(combined.rows, combined.columns), (combined.files, combined.files_read)
+        return self.answer(pin, self.connection, statement, combined.columns, put=files, tables=tables)
 
     def restored(self, view: str, *, limit: int | None = None) -> Answer:
         """Return a view's short-lived results: its columns, ``_ts``, ``_exp``, and the ``_epoch`` that reported them.
@@ -422,8 +422,7 @@ class Reader(PinnedReader):
     ) -> Answer:
         """Return the answer of a statement.
 
-        ``users`` means that its SQL has text of the user. ``ended`` is called when it ends. ``tables`` are the tables that it
-        reads.
+        ``users``: its SQL has text of the user. ``ended`` is called when it ends. ``tables`` are the tables that it reads.
         """
         return Answer(
             connection,
@@ -445,14 +444,14 @@ class Reader(PinnedReader):
 
 
 def _with_open_rows(state: TableState, request: Request) -> TableState:
-    """Return a table; it must have open rows if these should end now."""
+    """Return a table; refuse it if open rows should end now and it has none."""
     if request.open_until is not None and state.coalesced is None:
         raise UsageError(f'"{state.name}" is no coalesced table, so it has no open rows; leave open_until out')
     return state
 
 
 def _require_stored_ends(table: str, selection: Selection, key: Sequence[KeyColumn]) -> None:
-    """Refuse a selection by ``valid_to`` where open rows end otherwise than they are stored."""
+    """Refuse a selection by ``valid_to``: open rows end at another instant than the stored one."""
     match selection:
         case Keys(keys):
             parts = max(map(len, keys), default=0)

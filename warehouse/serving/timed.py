@@ -103,7 +103,7 @@ def rows_within(
     names = [name for name, _ in shown]
     left, read, found = list(choice.files), [], list[pa.Table]()
     count = 0
-    while (request.limit is None or count < request.limit) and (some := clock.some(left, 0.0)):
+    while (request.limit is None or count < request.limit) and (some := clock.next_files(left, 0.0)):
         begun = clock.now()
         source = pin.read_source(connection, state, some, tau, selection)
         text = select(source, [*names, *hidden], condition.sql, order, request.limit)

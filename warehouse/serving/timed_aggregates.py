@@ -141,7 +141,7 @@ class TimedAggregates:
         files = [file for file in every if not self._known(file)]
         Random(_ORDER_SEED).shuffle(files)  # noqa: S311 - nothing is secret here
         read: list[DataFile] = []
-        while some := clock.some(files, self._reserve()):
+        while some := clock.next_files(files, self._reserve()):
             begun = clock.now()
             values = self._values
             self._read(some)
@@ -177,7 +177,7 @@ class TimedAggregates:
             return
         begun = clock.now()
         for argument in self._medians:
-            self._middles(argument)
+            self._medians_of(argument)
         self._seconds_a_value = _SLOWER * (clock.now() - begun) / self._values
         self._is_rehearsed = True
 
@@ -191,7 +191,7 @@ class TimedAggregates:
         return known is not None
 
     def _types(self) -> tuple[dict[str, str], pa.Schema]:
-        """The types of arguments, and the Arrow types of groups."""
+        """Return the types of arguments, and the Arrow types of groups."""
         nothing = select(self._pin.source(self._table, (), self._tau), [name for name, _ in self._own])
         kinds = {}
         for item in self._asked.items:
@@ -238,7 +238,7 @@ class TimedAggregates:
             self._medians.setdefault(median_of, []).append(self._sandbox.cursor().sql(text).to_arrow_table())
 
     def _summed(self, argument: str) -> str:
-        """Sums of exact numbers as texts, which have all digits; columns that are only counted have no sum."""
+        """Return the sum of an argument: of exact numbers as text, with all digits; of columns that are only counted, NULL."""
         kind = self._kinds[argument]
         if kind in FLOATS:
             return f"sum({argument})"
@@ -255,7 +255,7 @@ class TimedAggregates:
             return [(part is not None, sort_value(part, kind)) for part, kind in zip(key, kinds, strict=False)]
 
         keys = sorted(self._groups, key=order)
-        medians = {argument: self._middles(argument) for argument in self._medians}
+        medians = {argument: self._medians_of(argument) for argument in self._medians}
         stored = sum(file.rows or 0 for file in read)
         columns: list[tuple[str, str]] = []
         arrays: list[pa.Array] = []
@@ -325,8 +325,8 @@ class TimedAggregates:
             return Unread(least, most, known.low, known.high)
         return Unread(least, most, exact_bound(known.low), exact_bound(known.high))
 
-    def _middles(self, argument: str) -> dict[Group, tuple[Any, np.ndarray]]:
-        """The median of the values that were read of each group, and the values as ascending doubles."""
+    def _medians_of(self, argument: str) -> dict[Group, tuple[Any, np.ndarray]]:
+        """Return, for each group, the median of the values that were read, and these values as ascending doubles."""
         import pyarrow as pa  # noqa: PLC0415 - as above
 
         groups = [f"_g{place}" for place in range(len(self._asked.groups))]

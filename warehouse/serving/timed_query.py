@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from warehouse.errors import QueryError
-from warehouse.serving.aggregation import Halves, NeedsRowsError
+from warehouse.serving.aggregation import NeedsRowsError, QuerySplitter
 from warehouse.serving.guard import syntax_tree
 
 if TYPE_CHECKING:
@@ -107,9 +107,9 @@ def parts_of_query(
 
 
 @dataclass
-class _PartsOfQuery(Halves):
+class _PartsOfQuery(QuerySplitter):
     def parts(self) -> QueryParts:
-        """Take the query apart."""
+        """Return the parts of the query."""
         node = self.tree["statements"][0]["node"]
         table, alias = self._named(node)
         items = node["select_list"]
@@ -150,7 +150,7 @@ class _PartsOfQuery(Halves):
         return self._is_aggregate(node) or super()._aggregates(node)
 
     def _plain_column(self, node: Node) -> str | None:
-        """The column that an expression is; None where its first name may be the table's or a column's, or it is a field."""
+        """Return the column that an expression is; None if its first name may mean the table, or if it is a field."""
         is_column = node["class"] == "COLUMN_REF" and self._column(node) in self.columns
         return self._column(node) if is_column and self._column(node) == node["column_names"][-1].lower() else None
 
@@ -168,7 +168,7 @@ class _PartsOfQuery(Halves):
         return QueryColumn(kind, argument=self._sql(arguments[0]), column=self._plain_column(arguments[0]))
 
     def _equalities(self, where: Node | None) -> tuple[dict[str, str], bool]:
-        """The columns that a condition demands to be equal to constants, and whether it demands nothing else."""
+        """Return the columns that a condition demands to be equal to constants, and whether it demands nothing else."""
         if where is None:
             return {}, True
         parts = where["children"] if where.get("type") == "CONJUNCTION_AND" else [where]

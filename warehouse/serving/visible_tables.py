@@ -26,12 +26,12 @@ def visible(epoch: Epoch) -> tuple[TableState, ...]:
 
 
 def readable(epoch: Epoch) -> tuple[TableState, ...]:
-    """Return these, and coalesced tables without files."""
+    """Return the visible tables, and coalesced tables without files."""
     return (*visible(epoch), *lazy_states(epoch))
 
 
 def state_of(epoch: Epoch, view: str) -> tuple[TableState, ...]:
-    """Return the tables in which the operators of a view keep their state."""
+    """Return the tables with the state of a view's operators."""
     return tuple(state for state in epoch.tables if state.kind == "state" and state.owner == view)
 
 
@@ -70,7 +70,7 @@ def with_tables_below(epoch: Epoch, tables: Iterable[str]) -> set[str]:
 
 
 def read_by(operator: Operator) -> Iterator[str]:
-    """Yield the tables that an operator reads, relations that it looks versions up in included."""
+    """Yield the tables that an operator reads, also the relations in which it looks versions up."""
     if isinstance(operator, Scan):
         yield operator.table
     for each in inputs_of(operator):

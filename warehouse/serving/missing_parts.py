@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from warehouse.epochs.records import Epoch, TableState
 
-__all__ = ["lost_part", "replaced_table"]
+__all__ = ["missing_part_error", "replaced_table"]
 
-def lost_part(root: Path, epoch: Epoch, error: WarehouseError) -> WarehouseError:
-    """Return the error of a part that the newest epoch names and that could not be read.
+def missing_part_error(root: Path, epoch: Epoch, error: WarehouseError) -> WarehouseError:
+    """Return the error about a part that the newest epoch names and that could not be read.
 
     If the table's log is the epoch's, the error stays one that is worth a retry: a disk that several hosts share may show a new
     epoch later than the deletion of the former one's files.

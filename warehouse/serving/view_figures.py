@@ -47,7 +47,7 @@ _ALL_ORDERS_UP_TO = 5
 
 @dataclass(frozen=True)
 class ShortLived:
-    """Results of a view over some epochs: how many came into its table, how many began and ended between two updates.
+    """Results of a view over some epochs: how many were inserted into its table, how many began and ended between two updates.
 
     The latter are None if they are not counted: a view whose changed keys are recomputed does not see them.
     """
@@ -85,7 +85,7 @@ class JoinFigures:
     """A join's inputs as measured, and the orders that the cost model compares (window-joins sheet, section 8).
 
     ``order`` is the cheapest, as the inputs' names; costs are intermediate rows and results of one update. ``pairs`` are the
-    least and the most pairs of live rows with equal keys; None where key summaries do not tell.
+    least and the most pairs of live rows with equal keys; None if key summaries do not have them.
     """
 
     inputs: tuple[InputFigures, ...]
@@ -134,7 +134,7 @@ def join_figures(reader: Reader, epochs: Sequence[Epoch], join: Join) -> JoinFig
 def keys_of_join(reader: Reader, join: Join) -> JoinedKeys | None:
     """Return the rows by key of a join of two tables by their search keys; None if key summaries do not have it.
 
-    They are counted of the tables: if the join takes only some of the rows, they are the most.
+    They count all rows of the tables: if the join reads only some of the rows, they are an upper bound.
     """
     read = [tuple(dict.fromkeys(scanned(each))) for each in join.inputs]
     if join.null_safe or [len(each) for each in read] != [1, 1]:  # pairs of nulls are not counted
@@ -183,7 +183,7 @@ def measured_input(
 
 
 def _rate(epochs: Sequence[Epoch], table: str) -> Fraction:
-    """Rows that came into a table for each slot."""
+    """Return the rows that were added to a table for each slot."""
     later = epochs[1:] or epochs
     slots = sum(epoch.slot - epoch.previous_slot for epoch in later)
     rows = sum(counts.inserted for epoch in later for counts in epoch.counts if counts.stream == table)

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from warehouse.serving.reader import Reader
     from warehouse.storage.snapshot import DataFile
 
-__all__ = ["HORIZONS", "Ending", "ending"]
+__all__ = ["HORIZONS", "ExpiringRows", "expiring_rows"]
 
 HORIZONS = (6 * HOUR, DAY)
 """The horizons in addition to the next update, in microseconds."""
 
 
 @dataclass(frozen=True)
-class Ending:
+class ExpiringRows:
     """The rows of a table that expire within ``within`` microseconds after the window time, and about how many bytes they are."""
 
     table: str
@@ -44,7 +44,7 @@ class Ending:
     bytes: int
 
 
-def ending(reader: Reader, horizons: Sequence[int]) -> tuple[Ending, ...]:
+def expiring_rows(reader: Reader, horizons: Sequence[int]) -> tuple[ExpiringRows, ...]:
     """Return the rows that expire within each horizon (microseconds after the window time), for each table except archives.
 
     A table that cannot be read is left out.
@@ -57,7 +57,7 @@ def ending(reader: Reader, horizons: Sequence[int]) -> tuple[Ending, ...]:
     return tuple(each for of_table in found.values() for each in of_table)
 
 
-def _of_table(reader: Reader, pin: Pin, state: TableState, horizons: Sequence[int]) -> list[Ending]:
+def _of_table(reader: Reader, pin: Pin, state: TableState, horizons: Sequence[int]) -> list[ExpiringRows]:
     epoch = pin.epoch
     last = _slot_of(epoch, max(horizons, default=0))
     files = [file for file in pin.snapshot(state).files if any_live(file, epoch.slot) and not _begins_after(file, last)]
@@ -75,7 +75,7 @@ def _of_table(reader: Reader, pin: Pin, state: TableState, horizons: Sequence[in
         for number, (rows, of) in enumerate(counts):
             totals[number][0] += rows
             totals[number][1] += file.size * rows // max(1, of)
-    return [Ending(state.name, horizon, *total) for horizon, total in zip(horizons, totals, strict=True)]
+    return [ExpiringRows(state.name, horizon, *total) for horizon, total in zip(horizons, totals, strict=True)]
 
 
 def _slot_of(epoch: Epoch, horizon: int) -> int:

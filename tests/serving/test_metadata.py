@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from warehouse.errors import UnknownNameError
-from warehouse.serving import Reader, catalogue
+from warehouse.serving import Reader, metadata
 from warehouse.serving.history import history
 from warehouse.time import DAY, HOUR, NEVER
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 def test_tables_and_descriptions(house: House, reader: Reader) -> None:
     """Names, types of both kinds, the key's order, the layout."""
-    assert catalogue.tables(reader.epoch) == tuple(house.tables)
-    described = catalogue.describe(reader, "pairs")
+    assert metadata.tables(reader.epoch) == tuple(house.tables)
+    described = metadata.describe(reader, "pairs")
     assert [(column.name, column.type, column.sql_type, column.key) for column in described.columns] == [
         ("a", "bigint", "BIGINT", 1),
         ("b", "string", "VARCHAR", 2),
@@ -31,13 +31,13 @@ def test_tables_and_descriptions(house: House, reader: Reader) -> None:
     assert described.layout == LAYOUT.to_json()
     assert (described.label, described.search_key, described.declared) == ("WK", ("a", "b", "c"), True)
     with pytest.raises(UnknownNameError):
-        catalogue.describe(reader, "pears")
+        metadata.describe(reader, "pears")
 
 
 def test_files_and_filter_are_all_that_another_engine_needs(house: House, reader: Reader) -> None:
     """Both filters over exactly these files give the live rows, in an engine with another time zone too."""
     for name, table in house.tables.items():
-        found = catalogue.files(reader, name)
+        found = metadata.files(reader, name)
         assert (found.epoch, found.slot_filter) == (2, "_exp_slot > 4")
         if not found.files:
             assert not table.live(4)
@@ -61,19 +61,19 @@ def test_history(house: House) -> None:
 
 def test_rejected_rows(reader: Reader) -> None:
     """With file, record, reason, message, raw text and epoch; no rows where nothing was rejected."""
-    answer = catalogue.rejected(reader, "names")
+    answer = metadata.rejected(reader, "names")
     assert [name for name, _ in answer.columns] == ["file", "record", "reason", "message", "raw", "epoch"]
     assert sorted(answer.all()) == [(f"{number}.csv", 1, "null_key", "m", "a,b", number) for number in range(3)]
-    assert catalogue.rejected(reader, "names", 1).all() == [("0.csv", 1, "null_key", "m", "a,b", 0)]
-    assert catalogue.rejected(reader, "days").all() == []
-    assert catalogue.rejected(reader, "days").columns == answer.columns
+    assert metadata.rejected(reader, "names", 1).all() == [("0.csv", 1, "null_key", "m", "a,b", 0)]
+    assert metadata.rejected(reader, "days").all() == []
+    assert metadata.rejected(reader, "days").columns == answer.columns
 
 
 def test_status_counts_live_rows_exactly(house: House) -> None:
     """By metadata and by reading what slots do not prove; at every epoch."""
     for epoch in house.epochs:
         with Reader.open(house.root, as_of=epoch.window_time) as reader:
-            for found in catalogue.status(reader, retain=7 * DAY):
+            for found in metadata.status(reader, retain=7 * DAY):
                 table = house[found.table]
                 loaded = [row for row in table.rows if row.load <= epoch.slot]
                 assert (found.live_rows, found.rows) == (len(table.live(epoch.slot)), len(loaded))
