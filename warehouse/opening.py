@@ -248,7 +248,7 @@ def clock_now() -> int:
 
 def _catalog(directory: Path) -> Catalog:
     from warehouse.catalog.load import load_catalog  # noqa: PLC0415 - reading mostly does without
-    from warehouse.views.readable import readable_views  # noqa: PLC0415 - same
+    from warehouse.views.readable_views import readable_views  # noqa: PLC0415 - same
 
     return load_catalog(directory, facts_of_views=readable_views)
 

@@ -289,7 +289,7 @@ class Warehouse(WritingProject):
         catalog = self.catalog
         if not catalog.views and not catalog.lazy:
             return catalog.warnings
-        from warehouse.views.lazy import lazy_conditions  # noqa: PLC0415 - it takes the parser of SQL
+        from warehouse.views.lazy_conditions import lazy_conditions  # noqa: PLC0415 - it takes the parser of SQL
         from warehouse.views.plans import compile_views  # noqa: PLC0415 - same
 
         lazy_conditions(catalog)

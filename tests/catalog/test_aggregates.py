@@ -11,7 +11,7 @@ from warehouse.aggregates.definition import ITEM_COLUMNS, OWN_COLUMNS, FrequentI
 from warehouse.catalog.load import load_catalog
 from warehouse.errors import ConfigurationError
 from warehouse.time import DAY, HOUR
-from warehouse.views.readable import readable_views
+from warehouse.views.readable_views import readable_views
 
 if TYPE_CHECKING:
     from pathlib import Path

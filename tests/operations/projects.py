@@ -38,7 +38,7 @@ from warehouse.operations.update import UpdateOptions, UpdateReport, update
 from warehouse.operations.vacuum import vacuum
 from warehouse.publishing.database import replace_if_needed
 from warehouse.time import HOUR, format_instant, parse_instant
-from warehouse.views.readable import readable_views
+from warehouse.views.readable_views import readable_views
 
 if TYPE_CHECKING:
     from collections.abc import Callable

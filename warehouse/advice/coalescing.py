@@ -13,7 +13,7 @@ from warehouse.serving.statement import select
 from warehouse.serving.view_figures import retained
 from warehouse.views.language.dialect import parse_query
 from warehouse.views.language.faults import RefusedError
-from warehouse.views.lazy import lazy_fault
+from warehouse.views.lazy_conditions import lazy_fault
 from warehouse.views.plans import named_in
 
 if TYPE_CHECKING:

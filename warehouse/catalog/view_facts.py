@@ -1,4 +1,4 @@
-"""The properties of views that aggregates need; :mod:`warehouse.views.readable` computes them."""
+"""The properties of views that aggregates need; :mod:`warehouse.views.readable_views` computes them."""
 
 from __future__ import annotations
 

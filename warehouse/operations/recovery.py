@@ -18,7 +18,7 @@ from warehouse.errors import BackupError, StorageFailedError
 from warehouse.operations.backup import verify
 from warehouse.publishing.database import replace_if_needed
 from warehouse.storage.store import store_of
-from warehouse.views.readable import readable_views
+from warehouse.views.readable_views import readable_views
 
 if TYPE_CHECKING:
     from warehouse.operations.backup import Backup

@@ -29,7 +29,7 @@ def lazy_tables(
     """
     if not catalog.lazy:
         return ()
-    from warehouse.views.lazy import lazy_conditions  # noqa: PLC0415 - it takes the parser of SQL
+    from warehouse.views.lazy_conditions import lazy_conditions  # noqa: PLC0415 - it takes the parser of SQL
 
     lazy_conditions(catalog)
     return tuple(
@@ -41,7 +41,7 @@ def lazy_tables(
 
 def lazy_table(catalog: Catalog, table: Coalesced) -> LazyTable:
     """Return the record of a table that may be lazy."""
-    from warehouse.views.lazy import lazy_condition  # noqa: PLC0415 - it takes the parser of SQL
+    from warehouse.views.lazy_conditions import lazy_condition  # noqa: PLC0415 - it takes the parser of SQL
 
     condition = lazy_condition(catalog, table.definition)
     sql, reads = (None, ()) if condition is None else (condition.sql, condition.reads)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from warehouse.errors import EpochVacuumedError, MissingPartError
-from warehouse.serving.missing_parts import lost_part
+from warehouse.serving.missing_parts import missing_part_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -32,5 +32,5 @@ def each_table(
         try:
             found[state.name] = read(pin, state)
         except (EpochVacuumedError, MissingPartError) as error:
-            lost[state.name] = str(lost_part(pin.root, pin.epoch, error))
+            lost[state.name] = str(missing_part_error(pin.root, pin.epoch, error))
     return found, lost

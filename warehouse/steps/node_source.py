@@ -16,9 +16,9 @@ from warehouse.storage.deltalog import commits_after
 from warehouse.time import at_slot
 from warehouse.views.algebra import AntiJoin, Distinct, scanned
 from warehouse.views.maintenance.appended import appended
-from warehouse.views.maintenance.budgeted import Made, made_within
+from warehouse.views.maintenance.budgeted import BudgetedResults, made_within
 from warehouse.views.maintenance.distinct import moved_values, spared
-from warehouse.views.maintenance.input_facts import Dead, Move
+from warehouse.views.maintenance.input_facts import DeadRows, Move
 from warehouse.views.maintenance.inputs import NodeTable
 from warehouse.views.maintenance.keyed import Replacement
 from warehouse.views.maintenance.pipelines import window_lengths
@@ -68,7 +68,7 @@ def node_tables(
     move: Move,
     opened: Callable[[], SparkSession],
     files: TableFiles,
-    dead: Mapping[str, Dead],
+    dead: Mapping[str, DeadRows],
 ) -> dict[str, NodeTable]:
     """Return tables as a node reads them: at the version of the last epoch, and at the version that the plan has committed."""
     tables = {}
@@ -163,7 +163,7 @@ class NodeSource:
         return empty_batch(opened, self.columns) if entered is None else placed_batch(entered, opened)
 
     @cached_property
-    def made(self) -> Made | None:
+    def made(self) -> BudgetedResults | None:
         """The results made under the node's budget; None if no row arrived and no result is owed."""
         own = self.planned.budget
         if own is None or (self.idle and not own.ledger.ranges and not own.ledger.later):
@@ -225,13 +225,14 @@ class NodeSource:
         return None if self._short_lived is None else framed(self._short_lived, self)
 
     @property
-    def dead(self) -> Dead | None:
+    def dead(self) -> DeadRows | None:
         """The short-lived results as the nodes that read this one get them; None if there are none."""
         found = self._short_lived
         if found is None or not self.dead_rows or self.planned.budget is not None:
             return None
         made = found if isinstance(found, DataFrame) else None
-        return Dead(lambda: frame_of(self.session, found) if made is None else made, self.dead_rows, self.short_lived_in_driver)
+        in_driver = self.short_lived_in_driver
+        return DeadRows(lambda: frame_of(self.session, found) if made is None else made, self.dead_rows, in_driver)
 
     @property
     def short_lived_in_driver(self) -> pa.Table | None:

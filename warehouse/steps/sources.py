@@ -29,7 +29,7 @@ from warehouse.storage.session import lazily
 from warehouse.storage.writer import key_settings
 from warehouse.views.algebra import scanned, tables_read
 from warehouse.views.maintenance.cache import Cache
-from warehouse.views.maintenance.input_facts import Dead
+from warehouse.views.maintenance.input_facts import DeadRows
 from warehouse.views.maintenance.inputs import NodeInputs
 from warehouse.views.maintenance.joins import PUSHED_KEYS
 
@@ -260,7 +260,7 @@ class Sources:
         tables |= {name: replace(tables[name], changed=self._changed(name, move)) for name in read if tables[name].keyed}
         return NodeInputs(planned.node, planned.layout, move, opened, tables, Cache())
 
-    def _dead(self, table: str) -> Dead | None:
+    def _dead(self, table: str) -> DeadRows | None:
         """The rows of a table that died before they were stored; after a crash they are computed or read again."""
         if self.plan.node(table) is not None:
             if self.failed.includes(table) or self._none_died(table):
@@ -277,7 +277,7 @@ class Sources:
         self.counted.setdefault(table, batch.counts)
         if not batch.counts.dead:
             return None
-        return Dead(lambda: batch.rows.where("_fate = 'dead' AND _exp > _ts"), batch.counts.dead, batch.dead_in_driver())
+        return DeadRows(lambda: batch.rows.where("_fate = 'dead' AND _exp > _ts"), batch.counts.dead, batch.dead_in_driver())
 
     def _changed(self, table: str, move: Move) -> Changed | None:
         """The changes of a coalesced table since the epoch that a view starts from, if this process has made the table's step."""

@@ -234,7 +234,7 @@ class Top(msgspec.Struct, frozen=True, tag="top"):
 
 
 class Changes(msgspec.Struct, frozen=True, tag="changes"):
-    """Each new value that an aggregate over internal windows takes, appended and kept."""
+    """Each new value of an aggregate over internal windows; the values are appended and stay."""
 
     input: Operator
 

@@ -60,7 +60,7 @@ def part_columns(tree: Operator, tables: Mapping[str, frozenset[str]]) -> Parts 
 
 
 def _both(tree: Operator, tables: Mapping[str, frozenset[str]]) -> tuple[_Shown, _Shown] | None:
-    """The tables of both inputs, each with all columns that say when its parts arrived."""
+    """Return the tables of both inputs, each with all columns that say when its parts arrived."""
     match tree:
         case Join(inputs=(left, right)):
             return _shown(left, tables), _shown(right, tables)
@@ -78,6 +78,6 @@ def _shown(tree: Operator, tables: Mapping[str, frozenset[str]]) -> _Shown:
 
 
 def _named(tree: Project, columns: frozenset[str]) -> frozenset[str]:
-    """The columns of a projection that are these of its input, unchanged."""
+    """Return the columns of a projection that are these of its input, unchanged."""
     lower = {f"`{name}`".lower() for name in columns}
     return frozenset(column.name for column in tree.columns if column.sql.lower() in lower)

@@ -34,7 +34,7 @@ from warehouse.views.algebra import (
     UnionAll,
     inputs_of,
 )
-from warehouse.views.changes import changed
+from warehouse.views.changed_keys import changed_key
 from warehouse.views.labels import STR, label
 from warehouse.views.language.chains import chain_of, rebuilt
 from warehouse.views.language.columns import columns_of, types_of
@@ -136,14 +136,14 @@ class _Compiler:
             group = renamed_group(core, names, self._known.columns(core.input))
             cut = self._cut(group)
             return _Shape(cut, group.keys, (group.keys,)) if group.keys else _Shape(cut, (), ())
-        key = changed(core, self._known.columns) if strict else None
+        key = changed_key(core, self._known.columns) if strict else None
         if key is None:
             return _Shape(rebuilt(chain, self._cut(core)), (), ())
         stored = key.stored(chain)
         return None if stored is None else _Shape(rebuilt(chain, self._cut(core)), stored, key.by)
 
     def _distinct(self, chain: Sequence[Filter | Project], core: Distinct, *, strict: bool) -> _Shape | None:
-        """DISTINCT is stored whole; over rows that leave early it is a count of each value (update-patterns sheet, 2.2)."""
+        """Return a DISTINCT's node: stored whole, or as counts of values if rows leave early (update-patterns sheet, 2.2)."""
         columns = self._known.columns(core)
         names = _renamed(chain, columns)
         if names is None:
@@ -158,7 +158,7 @@ class _Compiler:
         return _Shape(Project(group, tuple(Named(each, quoted(each)) for each in stored)), stored, (stored,))
 
     def _cut(self, core: Operator) -> Operator:
-        """An operator with state over stateless inputs."""
+        """Return an operator with state over stateless inputs."""
         wanted = _wanted(core)
         inputs = [self._stateless(each, wanted[number]) for number, each in enumerate(inputs_of(core))]
         return with_inputs(core, inputs)
@@ -166,7 +166,7 @@ class _Compiler:
     # --- inputs ---
 
     def _stateless(self, operator: Operator, wanted: tuple[str, ...]) -> Operator:
-        """A plan over stored tables and hidden nodes; ``wanted`` are the columns that its reader looks rows up by."""
+        """Return a plan over stored tables and hidden nodes; ``wanted`` are the columns by which its reader looks up rows."""
         if isinstance(operator, Scan):
             return operator
         chain, core = chain_of(operator)
@@ -177,7 +177,7 @@ class _Compiler:
         return with_inputs(operator, [self._stateless(each, wanted) for each in inputs_of(operator)])
 
     def _above(self, first: Filter | Project, wanted: tuple[str, ...]) -> Operator:
-        """A filter or projection that its reader applies, over a plan that it reads."""
+        """Return a filter or projection that its reader applies, over a plan that it reads."""
         below = _underlying(first, wanted) if isinstance(first, Project) else wanted
         return msgspec.structs.replace(first, input=self._stateless(first.input, below))
 
@@ -246,7 +246,7 @@ def _renamed(chain: Sequence[Filter | Project], columns: tuple[str, ...]) -> dic
 
 
 def _wanted(core: Operator) -> list[tuple[str, ...]]:
-    """For each input, the columns that an operator looks its rows up by."""
+    """Return, for each input, the columns by which an operator looks up its rows."""
     match core:
         case Join(inputs=inputs, equal=equal):
             wanted: list[list[str]] = [[] for _ in inputs]
@@ -269,7 +269,7 @@ def _underlying(project: Project, wanted: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _external(operator: Operator) -> Operator:
-    """State inside a plan is kept as if all windows were external (update-patterns sheet, 4.1, TV-2)."""
+    """Return a plan whose windows are all external: state inside a plan is kept so (update-patterns sheet, 4.1, TV-2)."""
     inputs = [_external(each) for each in inputs_of(operator)]
     if isinstance(operator, InternalRows):
         return inputs[0]
@@ -282,7 +282,7 @@ def _rename(names: dict[str, str]) -> tuple[Named, ...]:
 
 
 def _storable(columns: Sequence[str]) -> dict[str, str]:
-    """Names that Delta stores without column mapping, unique ignoring case."""
+    """Return names that Delta stores without column mapping, unique ignoring case."""
     names: dict[str, str] = {}
     for column in columns:
         base = re.sub(r"[^A-Za-z0-9_]+", "_", column).strip("_") or "column"
@@ -301,7 +301,7 @@ def _free(base: str, taken: Iterable[str]) -> str:
 
 
 def _key(columns: Sequence[str], types: Types) -> tuple[str, ...]:
-    """The columns that a table can be sorted by."""
+    """Return the columns by which a table can be sorted."""
     return tuple(column for column in columns if not str(types.get(column) or "").startswith(_NO_KEY))
 
 
@@ -342,13 +342,13 @@ def renamed_group(group: Group, names: Mapping[str, str], columns: tuple[str, ..
 
 
 def _arguments(group: Group, columns: tuple[str, ...]) -> list[str]:
-    """The columns of the input that aggregates take."""
+    """Return the columns of the input that are arguments of aggregates."""
     named = {column.name for each in group.aggregates for column in _tree(each).find_all(exp.Column)}
     return [name for name in columns if name in named]
 
 
 def _over(aggregate: AggregateCall, names: Mapping[str, str]) -> AggregateCall:
-    """An aggregate whose arguments have other names."""
+    """Return an aggregate whose arguments have other names."""
 
     def other(node: exp.Expr) -> exp.Expr:
         return exp.column(exp.to_identifier(names[node.name], quoted=True)) if isinstance(node, exp.Column) else node

@@ -156,7 +156,7 @@ class _Drawing:
         return Line(first, name, text, state, output, table, structure, kept)
 
     def _inlined(self, operator: Operator) -> Operator:
-        """A plan over streams, relations and views alone."""
+        """Return a plan over streams, relations and views alone."""
         if isinstance(operator, Scan):
             node = self._nodes.get(operator.table)
             return operator if node is None or node is self._root else self._inlined(node.operator)

@@ -1,10 +1,10 @@
 """Update patterns: how the rows of each edge of a plan leave it, by the full decision function.
 
-MON: never. WKS(c): all after one constant lifetime c, in the order they came. WK: at an end known when they come. STR:
-when later input says so. The *state label* takes every window as external and selects data structures; the *output label*
-takes internal windows into account, which end no result, and is that of a view's own table.
+MON: never. WKS(c): all after one constant lifetime c, in the order of their arrival. WK: at an end that is known when they
+arrive. STR: when later input demands it. The *state label* takes every window as external and selects data structures; the
+*output label* takes internal windows into account, which end no result, and is the label of a view's own table.
 
-Source: update-patterns sheet, sections 2, 3 and 4.1, with the corrections A5 to A7; leaves by DESIGN 9.
+Source: update-patterns sheet, sections 2, 3 and 4.1, with the corrections A5 to A7; the labels of leaves are from DESIGN 9.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Label:
 
     @property
     def words(self) -> str:
-        """How its rows leave, for people."""
+        """How its rows leave, in words."""
         return leaving_text(self.kind, self.constant)
 
 
@@ -82,10 +82,10 @@ def label(operator: Operator, tables: Mapping[str, Label], *, output: bool = Fal
         return tables[operator.table]
     if output and (isinstance(operator, InternalRows) or (isinstance(operator, TimeWindow) and operator.internal)):
         return MON
-    return above(operator, [label(each, tables, output=output) for each in inputs_of(operator)])
+    return label_above(operator, [label(each, tables, output=output) for each in inputs_of(operator)])
 
 
-def above(operator: Operator, inputs: Sequence[Label]) -> Label:
+def label_above(operator: Operator, inputs: Sequence[Label]) -> Label:
     """Return the label of an operator's output from the labels of its inputs, every window taken as external."""
     match operator:
         case Scan():

@@ -1,6 +1,6 @@
-"""S, the bound on the lifetimes of a plan's rows: it decides how finely a view's table is cut (DESIGN 9).
+"""S, the bound on the lifetimes of a plan's rows: it decides how finely a view's table is partitioned (DESIGN 9).
 
-Join: the least of the inputs', since a result ends with the first of its parts; otherwise the largest.
+A join has the least bound of its inputs, since a result ends with the first of its parts; other operators have the largest.
 """
 
 from __future__ import annotations

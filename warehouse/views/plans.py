@@ -1,4 +1,4 @@
-"""The views of a catalog, compiled: checked SQL, labelled plans, the tables that keep them, in the order they depend.
+"""The views of a catalog, compiled: checked SQL, labelled plans, the tables that keep them, in the order of dependencies.
 
 Pure: it needs neither Spark nor a file, and takes about a second for a dozen views.
 """
@@ -90,9 +90,9 @@ class ViewPlan:
         return self.view.name
 
     @property
-    def loses_unasked(self) -> bool:
+    def drops_by_default(self) -> bool:
         """Whether short-lived results are dropped by default although they could be reported."""
-        asked = self.view.short_lived_declared or partial_of(self) is not None  # of owed pairs nobody knows
+        asked = self.view.short_lived_declared or partial_of(self) is not None  # it is unknown which owed pairs are short-lived
         return self.counts_short_lived and self.label.kind in {"WK", "STR"} and not asked
 
 
@@ -119,7 +119,7 @@ class ViewPlans:
     def warnings(self) -> tuple[str, ...]:
         """Return all warnings, each with the key that it is about; one for all views that lose short-lived results."""
         messages = [f"views.{view.name}.{text}" for view in self.views for text in view.warnings]
-        losing = [plan.name for plan in self.views if plan.loses_unasked]
+        losing = [plan.name for plan in self.views if plan.drops_by_default]
         if losing:
             messages.append(
                 f"views.*.short_lived: of {', '.join(losing)}, results that come and go between two updates"
@@ -363,7 +363,7 @@ def cycles(queries: Mapping[str, exp.Query], texts: Mapping[str, str]) -> dict[s
 
 
 def _mention(query: exp.Query, name: str) -> exp.Expr | None:
-    """Where a query names a table."""
+    """Return the node where a query names a table; None if it does not."""
     tables: list[exp.Expr] = list(query.find_all(exp.Table))
     windowed = [call.expressions[0] for call in query.find_all(exp.Anonymous) if function_name(call) in WINDOW_FUNCTIONS]
     return next((each for each in [*tables, *windowed] if each.name.lower() == name), None)
@@ -374,7 +374,7 @@ def _needs(queries: Mapping[str, exp.Query]) -> dict[str, set[str]]:
 
 
 def _cycle(start: str, needs: Mapping[str, set[str]]) -> list[str] | None:
-    """The way from a view back to itself."""
+    """Return the way from a view back to itself; None if there is none."""
     paths = [[start]]
     seen = set()
     while paths:

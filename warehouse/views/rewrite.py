@@ -65,7 +65,7 @@ def _everywhere(tree: Operator, rule: _Rule, tables: Mapping[str, tuple[str, ...
 
 
 def _negation_up(tree: Operator, tables: Mapping[str, tuple[str, ...]]) -> Operator:
-    """``(L - R) x S`` becomes ``(L x S) - R``: the negated columns are of the side that is kept."""
+    """Turn ``(L - R) x S`` into ``(L x S) - R``: the negated columns belong to the side that is kept."""
     if not isinstance(tree, Join):
         return tree
     for number, each in enumerate(tree.inputs):
@@ -85,7 +85,7 @@ def _negation_up(tree: Operator, tables: Mapping[str, tuple[str, ...]]) -> Opera
 
 
 def _distinct_down(tree: Operator, _: Mapping[str, tuple[str, ...]]) -> Operator:
-    """``distinct(L - R)`` becomes ``distinct(L) - R`` where the negated columns are a subset of the distinct ones."""
+    """Turn ``distinct(L - R)`` into ``distinct(L) - R`` if the negated columns are a subset of the distinct ones."""
     if not isinstance(tree, Distinct):
         return tree
     chain, core = chain_of(tree.input)
@@ -112,7 +112,7 @@ _RULES: tuple[tuple[str, _Rule, str], ...] = (
 def _carrying(
     chain: Chain, core: Operator, columns: tuple[str, ...], others: set[str]
 ) -> tuple[Operator, tuple[str, ...]]:
-    """Filters and projections over a plan, with further columns carried along, under no name of ``others``, if lost."""
+    """Return filters and projections over a plan that also carry these columns, under names that ``others`` does not have."""
     names = list(columns)
     for each in reversed(chain):
         made = msgspec.structs.replace(each, input=core)

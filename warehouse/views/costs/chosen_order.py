@@ -1,8 +1,8 @@
 """The order of a step's joins, from its batch: the number of arrived rows, of their values, and the sizes of the windows.
 
 Rates drift, so each step chooses again (window-joins sheet, 8.3). The cost is that of a batch of hash joins: intermediate
-rows. Up to five inputs every order is costed; above that the sheet's heuristic chooses. Where inputs join on several
-attributes the model takes their values as independent. If the rows of each key are known from key summaries, orders are costed
+rows. Up to five inputs every order is costed; above that the sheet's heuristic chooses. If inputs join on several
+attributes, the model assumes independent values. If the rows of each key are known from key summaries, orders are costed
 by these counts in place of the model.
 """
 

@@ -134,7 +134,7 @@ def selectivity(one: Mapping[str, Fraction], other: Mapping[str, Fraction]) -> F
 
 
 def matches(inputs: Sequence[JoinInput]) -> Fraction:
-    """φ of a set of windows, the rows of their join: ΠW / (Πv / min v), the quotient taken for each equality class.
+    """Return φ of a set of windows, the rows of their join: ΠW / (Πv / min v), the quotient taken for each equality class.
 
     It does not depend on the order, and equals the steps of :meth:`PartialResult.probe` together.
     """
@@ -159,7 +159,7 @@ def partial_results(new: JoinInput, probes: Order) -> tuple[PartialResult, ...]:
 
 
 def new_rows_cost(new: JoinInput, probes: Order) -> Fraction:
-    """X_i: rows compared per unit of time for the new rows of one input, λ·ΣM·W, with a hash index λ·ΣM·W/b.
+    """Return X_i: rows compared per unit of time for new rows of one input, λ·ΣM·W, with a hash index λ·ΣM·W/b.
 
     A bucket is never taken for smaller than the matches in it. So W/b, which assumes no more buckets than values, ends
     where each value has a bucket of its own.
@@ -171,7 +171,7 @@ def new_rows_cost(new: JoinInput, probes: Order) -> Fraction:
 
 
 def probing_cost(order: Order) -> Fraction:
-    """ΣX: rows compared per unit of time by eager evaluation (Algorithm 2), nested loops or hash by the inputs' buckets.
+    """Return ΣX: rows compared per unit of time by eager evaluation (Algorithm 2): nested loops, or hash by the inputs' buckets.
 
     Raises
     ------
@@ -253,7 +253,7 @@ class KeyCounts:
         return Fraction(sum(count * prod(other.get(key, 0) for other in others) for key, count in first.items()))
 
     def cost(self, order: Order) -> Fraction:
-        """Rows of all intermediate results and of the result when a batch of each input probes: :func:`batch_cost`, counted."""
+        """Return :func:`batch_cost` as counted: rows of all intermediate and final results if a batch of each input probes."""
         _check(order)
         total = 0
         for new in order:

@@ -93,7 +93,7 @@ def _finite(lifetimes: Sequence[Number], interval: Number) -> list[Fraction]:
 
 
 def _started(lifetimes: list[Fraction], tick: Fraction = Fraction(0)) -> Fraction:
-    """How many results start per unit of time, up to a factor: the derivative of ΠT by a change of all T."""
+    """Return how many results start per unit of time, up to a factor: the derivative of ΠT by a change of all T."""
     if tick:
         return (prod(lifetimes, start=Fraction(1)) - prod(each - tick for each in lifetimes)) / tick
     others = (lifetimes[:place] + lifetimes[place + 1 :] for place in range(len(lifetimes)))

@@ -192,14 +192,14 @@ class PlanCost:
 
 @dataclass(frozen=True)
 class Placement:
-    """The cost of both plans; of equals pull-up is the cheaper, since fewer of its edges are strict."""
+    """The cost of both plans; if they are equal, pull-up is preferred, since fewer of its edges are strict."""
 
     pull_up: PlanCost
     push_down: PlanCost
 
     @property
     def cheaper(self) -> Literal["pull-up", "push-down"]:
-        """The plan to take."""
+        """The cheaper plan."""
         return "pull-up" if self.pull_up.total <= self.push_down.total else "push-down"
 
 
@@ -269,5 +269,5 @@ def _negatives(entering: float, rows: float, cancelled: float, prices: ActPrices
 
 
 def _compared(window: JoinInput, pairs: float) -> float:
-    """Rows compared by one probe: a bucket, which holds at least the matches."""
+    """Return the rows compared by one probe: a bucket, which has at least the matches."""
     return float(window.window) * max(1 / window.buckets, pairs)

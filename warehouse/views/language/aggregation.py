@@ -119,7 +119,7 @@ class _Builder:
 
 
 def _counted(arguments: Sequence[exp.Expr]) -> list[exp.Expr]:
-    """The one argument of a count that is null where the count passes a row over; None for ``count(*)``."""
+    """Return the one argument of a count that is null where the count ignores a row; None for ``count(*)``."""
     if any(isinstance(each, exp.Null) for each in arguments):
         return [exp.Null()]
     proper = [each for each in arguments if not _constant(each) and not isinstance(each, exp.Star)]

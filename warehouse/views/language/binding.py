@@ -1,6 +1,6 @@
-"""Replacing the columns of an expression, and nothing else: variables of lambda functions are no columns.
+"""Replaces the columns of an expression, and nothing else: variables of lambda functions are no columns.
 
-A variable hides a column of its name, also a qualified one (``a -> a.x`` is a field of the variable), as Spark has it. Each
+As in Spark, a variable hides a column of its name, also a qualified one (``a -> a.x`` is a field of the variable). Each
 gets a name that no column has, so that a column put into the expression later is never taken for the variable.
 
 Functions that call fields as their arguments are written (``struct``, ``(a, b)``, ``arrays_zip``) get these names as constants,
@@ -79,7 +79,7 @@ def _names_fields(node: exp.Anonymous | exp.Tuple) -> bool:
 
 
 def _with_names(call: exp.Anonymous | exp.Tuple, arguments: Sequence[exp.Expr]) -> exp.Expr:
-    """The same call with the names of its fields written out, as Spark derives them from the arguments as written."""
+    """Return the same call with the names of its fields written out, as Spark derives them from the written arguments."""
     fields = list(zip(map(_field_name, call.expressions), arguments, strict=True))
     if isinstance(call, exp.Anonymous) and str(call.this).lower() == "arrays_zip":
         named = [_one_field(name or str(number), each) for number, (name, each) in enumerate(fields)]
@@ -93,7 +93,7 @@ def _structure(fields: Iterator[tuple[str, exp.Expr]]) -> exp.Anonymous:
 
 
 def _one_field(name: str, node: exp.Expr) -> exp.Expr:
-    """An expression that Spark calls by a name: a field, for want of aliases inside calls."""
+    """Return an expression to which Spark gives a name: a field, since aliases are not possible inside calls."""
     if isinstance(node, exp.Dot) and _field_name(node) == name:
         return node
     return with_field(_structure(iter([(name, node)])), name)
@@ -104,7 +104,7 @@ def _unnamed(node: exp.Expr) -> exp.Expr:
 
 
 def _field_name(node: exp.Expr) -> str | None:
-    """Return Spark's name of a field that is computed by an expression; None where it only counts."""
+    """Return Spark's name of a field that is computed by an expression; None if it only gets a number."""
     match node:
         case exp.Alias():
             return str(node.alias)
@@ -121,7 +121,7 @@ def _field_name(node: exp.Expr) -> str | None:
 
 
 def _variable(parts: list[str]) -> exp.Expr:
-    """A variable, and the fields that are taken of it."""
+    """Return a variable, and the fields that are taken of it."""
     name = parts[0].lower()
     made: exp.Expr = exp.to_identifier(name if name.startswith("#") else f"#{name}#", quoted=True)
     for part in parts[1:]:

@@ -100,7 +100,7 @@ def partial_below(nodes: Sequence[Node], tables: Mapping[str, Table]) -> str | N
 
 
 def _unfit(nodes: Sequence[Node], tables: Mapping[str, Table]) -> Iterator[tuple[str, str]]:
-    """The part of a view that excludes a budget, and what is allowed."""
+    """Yield each part of a view that excludes a budget, and what is allowed."""
     core = stateful_of(nodes[-1].operator)
     relation = _relation(nodes, tables)
     if relation is not None:
@@ -129,7 +129,7 @@ def _unfit(nodes: Sequence[Node], tables: Mapping[str, Table]) -> Iterator[tuple
 
 
 def _relation(nodes: Sequence[Node], tables: Mapping[str, Table]) -> Table | None:
-    """A relation that a view reads.
+    """Return a relation that a view reads; None if it reads none.
 
     Results with a retroactive relation leave before their own end (label STR). Any other relation gives each row at most one
     version, so there is no product of which a part could be made later.
@@ -139,7 +139,7 @@ def _relation(nodes: Sequence[Node], tables: Mapping[str, Table]) -> Table | Non
 
 
 def _preference_faults(text: str, nodes: Sequence[Node], tables: Mapping[str, Table]) -> Iterator[Fault]:
-    """The faults of an expression over the key columns and the counts of a join."""
+    """Yield the faults of an expression over the key columns and the counts of a join."""
     join = cast("Join", stateful_of(nodes[-1].operator))
     columns: dict[str, SqlType | None] = {name: AtomicType("bigint") for name in COUNTED}
     for each, names in zip(join.equal, key_names(join), strict=True):
@@ -153,7 +153,7 @@ def _preference_faults(text: str, nodes: Sequence[Node], tables: Mapping[str, Ta
 
 
 def _type_of(operator: Operator, column: str, tables: Mapping[str, Table]) -> SqlType | None:
-    """The type of an input's column; None if it is computed."""
+    """Return the type of an input's column; None if it is computed."""
     if isinstance(operator, Scan):
         kind = tables[operator.table].columns.get(column) if operator.table in tables else None
         return None if kind is None else parse_type(kind)

@@ -170,7 +170,7 @@ _TOP = "row_number() OVER (PARTITION BY ... ORDER BY ...) <= k, with a whole num
 
 
 def compared(condition: exp.Expr, is_number: Callable[[exp.Expr], bool]) -> tuple[exp.Expr | None, int | None]:
-    """Return the expression that is compared with a constant (by ``is_number``), and the number of ranks that it keeps."""
+    """Return the expression that is compared with a constant (by ``is_number``), and how many ranks the comparison keeps."""
     if not isinstance(condition, exp.Binary):
         return None, None
     left, right = condition.this, condition.expression

@@ -111,7 +111,7 @@ def parse_query(sql: str) -> exp.Query:
 
 @lru_cache(maxsize=8192)
 def expression_of(sql: str) -> exp.Expr:
-    """Return the tree of an expression that this build has written, the same for all: it must not be changed.
+    """Return the tree of an expression that this build has written; it is cached, so it must not be changed.
 
     Raises
     ------
@@ -203,14 +203,14 @@ def _keep_spelling(literal: exp.Literal, sql: str) -> None:
 
 
 def _keep_interval(total: exp.Add) -> None:
-    """``INTERVAL 2 HOURS 3 MINUTES`` is read as a sum; it must stay one operand."""
+    """Keep ``INTERVAL 2 HOURS 3 MINUTES``, which is parsed as a sum, as one operand."""
     parts = (total.this, total.expression)
     if isinstance(total.parent, exp.Binary) and all(isinstance(part, (exp.Interval, exp.Add)) for part in parts):
         total.replace(exp.Paren(this=total.copy()))
 
 
 def _keep_unit(call: exp.Anonymous) -> None:
-    """``timestampadd(SECOND, ...)``: the unit is not a column."""
+    """Keep the unit of ``timestampadd(SECOND, ...)``, which is not a column."""
     first = call.expressions[0] if call.expressions else None
     if call.name.lower() not in _WITH_UNIT or len(call.expressions) != _UNIT_ARGUMENTS or not isinstance(first, exp.Column):
         return
@@ -229,7 +229,7 @@ def text(node: exp.Expr) -> str:
 
 
 def meaning(node: exp.Expr) -> str:
-    """Return text that two nodes have in common when they mean the same, however the names of functions are written."""
+    """Return the same text for nodes with the same meaning, in whatever case the names of functions are written."""
     return node.sql(dialect=_Verbatim, normalize_functions="lower", comments=False)
 
 

@@ -150,7 +150,7 @@ def _summed(to: ArgumentTranslator, arguments: Sequence[exp.Expr]) -> Translated
 
 
 def _averaged(to: ArgumentTranslator, arguments: Sequence[exp.Expr]) -> Translated:
-    """Spark adds doubles, in any order: exact while no sum on the way can be rounded."""
+    """Return the average; it is exact only if no sum is rounded, since Spark adds doubles in any order."""
     value = to.of(_only(arguments, 1)[0])
     if value.kind not in WHOLE:
         raise LeftToSparkError(f"the driver does not average {value.kind}")

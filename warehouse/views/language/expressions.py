@@ -1,7 +1,7 @@
 """Checks expressions of a view: a function's result must depend on its arguments only.
 
 A view is evaluated again and again over changing inputs, and a row that is computed twice must be the same. So functions of the
-clock, of chance and of the session are refused, and aggregates that depend on the order of rows.
+clock, random functions and functions of the session are refused, and aggregates that depend on the order of rows.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class Faults:
         self.found: list[Fault] = []
 
     def add(self, at: exp.Expr | int | None, found: str, allowed: str, nearest: str | None = None) -> None:
-        """Add a fault once; the query is looked at further."""
+        """Add a fault once; the checks of the query go on."""
         line, column = place(self.sql, at)
         fault = Fault(f"{found} (line {line}, column {column})", allowed, nearest)
         if fault not in self.found:

@@ -88,7 +88,7 @@ def _scaled(number: str, scale: int, sign: int) -> int | None:
 
 
 def _listed(literal: str, sign: int) -> int | None:
-    """``'1 hour 30 minutes'``."""
+    """Return the microseconds of a literal such as ``'1 hour 30 minutes'``."""
     body = re.sub(r"^\s*interval\b", "", literal, flags=re.IGNORECASE).strip()
     parts = _PARTS.findall(body)
     if not parts or _PARTS.sub("", body):
@@ -99,7 +99,7 @@ def _listed(literal: str, sign: int) -> int | None:
 
 
 def _spanned(literal: str, first: str, last: str, sign: int) -> int | None:
-    """``'1 02:03:04.5' DAY TO SECOND`` and the shorter spans."""
+    """Return the microseconds of a literal such as ``'1 02:03:04.5' DAY TO SECOND``, and of shorter spans."""
     if first not in _ORDER or last not in _ORDER or _ORDER.index(first) >= _ORDER.index(last):
         return None
     if literal[:1] in {"+", "-"}:

@@ -1,4 +1,4 @@
-"""The joins of one FROM, put together from its items: inner joins flat, outer joins by twos, relations looked up.
+"""The joins of one FROM, built from its items: inner joins flat, outer joins in pairs, relations looked up.
 
 An inner join of any number of inputs is one operator. A non-retroactive relation is looked up by the rows that name its
 key, below the join, so each stream row sees the version as of its own ``ts`` (DESIGN 9). Unmatched rows of outer joins
@@ -49,12 +49,12 @@ class Step:
 
 
 def combine(shop: Workshop, steps: Sequence[Step], where: Sequence[exp.Expr]) -> tuple[list[FromPart], Conditions]:
-    """Join the items of a FROM up to its last outer join; return the units that are left to be joined, and on what.
+    """Join the items of a FROM up to its last outer join; return the remaining units, and the conditions on which to join them.
 
     Parameters
     ----------
     shop
-        Where units are made.
+        Makes units.
     steps
         The items in order.
     where
@@ -100,12 +100,12 @@ def collapse(shop: Workshop, units: Sequence[FromPart], conditions: Sequence[exp
 
 
 def _filtered(shop: Workshop, units: Sequence[FromPart], conditions: Sequence[exp.Expr]) -> tuple[list[FromPart], Conditions]:
-    """Give each unit the conditions that are its own."""
+    """Filter each unit by the conditions on it alone; return the units and the other conditions."""
     own: list[Conditions] = [[] for _ in units]
     rest = []
     mixed = not all(unit.relation for unit in units)
     for each in conditions:
-        number = shop.within(each, units)
+        number = shop.unit_of(each, units)
         if number is None or (mixed and is_lookup(units[number])):
             rest.append(each)
         else:
@@ -138,7 +138,7 @@ def _joined(shop: Workshop, units: Sequence[FromPart], conditions: Sequence[exp.
 
 
 def _reached(sides: Sequence[tuple[int, int]]) -> set[int]:
-    """The units that equalities connect with the first."""
+    """Return the units that equalities connect with the first one."""
     reached, grown = {0}, True
     while grown:
         more = {each for pair in sides if reached & set(pair) for each in pair}
@@ -162,7 +162,7 @@ def _check_connected(
 
 
 def _equality(here: Sequence[Item], there: Sequence[Item]) -> str | None:
-    """A join condition on a column that both sides have."""
+    """Return a join condition on a column that both sides have."""
     for one in here:
         for other in there:
             for name in one.columns:
@@ -192,7 +192,7 @@ def _outer(shop: Workshop, units: list[FromPart], conditions: Conditions, step: 
 def _outer_lookup(
     shop: Workshop, units: list[FromPart], conditions: Conditions, lookup: FromPart, on: Conditions
 ) -> list[FromPart]:
-    """LEFT JOIN of a relation: rows without a version, or whose version fails the rest of ON, are kept with nulls."""
+    """Join a relation by LEFT JOIN: rows without a version, or whose version fails the rest of ON, are kept with nulls."""
     units, conditions = _filtered(shop, units, conditions)
     attached = attach(shop, lookup, units, on, outer=True)
     if attached is None or any(not owners_of(each) <= attached[1].owners for each in attached[2]):
@@ -215,7 +215,7 @@ def _outer_joined(shop: Workshop, left: FromPart, right: FromPart, step: Step) -
     plain = any(isinstance(each, exp.EQ) and shop.sides(each, units) for each in step.on)
     for each in step.on:
         sides = shop.sides(each, units) if isinstance(each, exp.EQ) or not plain else None
-        within = shop.within(each, units)
+        within = shop.unit_of(each, units)
         if sides is not None:
             equal = equal_sides(each)
             pairs.append(equal if sides == (0, 1) else (equal[1], equal[0]))

@@ -163,7 +163,7 @@ def not_preserved(lookup: FromPart) -> RefusedError:
 
 
 def nulled(shop: Workshop, unit: FromPart, lookup: FromPart, conditions: list[exp.Expr]) -> FromPart:
-    """Null the relation's columns where the rest of ON does not hold."""
+    """Return a unit whose columns of the relation are null in rows for which the rest of ON does not hold."""
     holds = all_hold([text(each) for each in conditions], conditions)
     added = {column.name for column in unit.operator.columns} if isinstance(unit.operator, AsOf) else set()
     columns = tuple(

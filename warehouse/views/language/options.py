@@ -1,4 +1,4 @@
-"""Checks the keys of ``[views.NAME]`` but its SQL against the plan: search key, layout, short-lived results, windows."""
+"""Checks the keys of ``[views.NAME]`` except its SQL against the plan: search key, layout, short-lived results, windows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def tables_of(operator: Operator) -> Iterator[str]:
 
 
 def key_faults(view: View, columns: Types) -> Iterator[Fault]:
-    """Yield the columns of the search key that the view does not give, or that no table can be sorted by."""
+    """Yield the columns of the search key that the view does not have, or by which no table can be sorted."""
     by_lower = {name.lower(): (name, kind) for name, kind in columns.items()}
     for given in view.search_key:
         if given.lower() not in by_lower:

@@ -27,7 +27,7 @@ __all__ = ["Output", "outputs_of", "projected"]
 
 @dataclass(frozen=True)
 class Output:
-    """One column of a SELECT: its name, its bound expression, and where it stands."""
+    """One column of a SELECT: its name, its bound expression, and its place in the SQL."""
 
     name: str
     node: exp.Expr

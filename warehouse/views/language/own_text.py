@@ -63,7 +63,7 @@ def windows_in(sql: str) -> Iterator[WindowCall]:
 
 
 def _closing(tokens: Sequence[Token], start: int) -> tuple[int, int]:
-    """The last word of the first argument, and the parenthesis that closes the call."""
+    """Return the last word of the first argument, and the parenthesis that closes the call."""
     depth, comma = 0, None
     for number in range(start, len(tokens)):
         kind = tokens[number].token_type

@@ -125,7 +125,7 @@ class Binder:
         return Changes(plan) if any(item.internal for item in scope.items) and shape.keys is not None else plan
 
     def _keys(self, query: exp.Query, known: Known) -> Operator:
-        """The plan of a sub-query of WHERE, whose columns have names that no user gave."""
+        """Return the plan of a sub-query of WHERE, whose columns have names that no user gave."""
         if not isinstance(query, exp.Select):
             raise TypeError("the keys of a sub-query are selected")
         return self._select(query, known, stored=False)
@@ -170,7 +170,7 @@ class Binder:
 
 
 def _with(query: exp.Query, known: Known) -> Known:
-    """The WITH queries that a query can name."""
+    """Return the WITH queries that a query can name."""
     clause = query.args.get("with_")
     if clause is None:
         return known
@@ -198,7 +198,7 @@ def _negated(predicates: Sequence[Predicate], steps: Sequence[Step]) -> str | No
 
 
 def _cast(side: Operator, types: Types, names: tuple[str, ...], common: Sequence[str | None]) -> Operator:
-    """A side of EXCEPT ALL with these names and types; a missing type stays as it is."""
+    """Return a side of EXCEPT ALL with these names and types; a column without a type stays as it is."""
     columns = tuple(
         Named(name, quoted(own) if wanted in (None, kind) else f"CAST({quoted(own)} AS {wanted})")
         for (own, kind), name, wanted in zip(types.items(), names, common, strict=True)
@@ -207,7 +207,7 @@ def _cast(side: Operator, types: Types, names: tuple[str, ...], common: Sequence
 
 
 def _intersection(left: Operator, right: Operator, types: Sequence[Types]) -> Operator:
-    """INTERSECT: the join of both sides' distinct rows, in which null equals null (update-patterns sheet, 10).
+    """Return INTERSECT: the join of both sides' distinct rows, in which null equals null (update-patterns sheet, 10).
 
     Its columns have the common type of both sides, as ``coalesce`` gives it.
     """

@@ -119,7 +119,7 @@ def sub_query_of(predicate: Predicate, outer: Scope, inner_scope: Callable[[exp.
 
 
 def _listed(query: exp.Query, predicate: Predicate) -> list[exp.Expr]:
-    """The columns that IN compares with."""
+    """Return the columns with which IN compares."""
     left = predicate.left or ()
     columns: Sequence[exp.Expr] = query.selects
     starred = any(isinstance(each, exp.Star) or isinstance(each.unalias().this, exp.Star) for each in columns)
@@ -136,7 +136,7 @@ def _aggregated(query: exp.Select) -> bool:
 def _closed(
     predicate: Predicate, query: exp.Query, inner: Sequence[exp.Expr], prefix: str, outer: Sequence[exp.Expr]
 ) -> SubQuery:
-    """A sub-query that groups, unites or limits is taken as it is: it cannot name the outer query."""
+    """Return a sub-query that groups, unites or limits unchanged: it cannot name the outer query."""
     if not inner:
         raise _unrelated(predicate)
     names = _names(inner, prefix)
@@ -168,7 +168,7 @@ def _unrelated(predicate: Predicate) -> RefusedError:
 
 
 def _correlation(part: exp.Expr, inner: Scope, outer: Scope) -> tuple[exp.Expr, exp.Expr] | None:
-    """The inner and the outer side of an equality with the outer query; None if a part does not name the outer query."""
+    """Return both sides of an equality with the outer query, the inner one first; None if a part does not name that query."""
     if part.find(exp.Query):
         return None
     outside = [each for each in part.find_all(exp.Column) if not inner.has(each) and outer.has(each)]

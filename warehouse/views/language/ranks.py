@@ -72,7 +72,7 @@ def _inner(source: exp.Expr, known: Known) -> exp.Select | None:
 
 
 def _bounded(outer: exp.Select, alias: str, inner: exp.Select, *, alone: bool) -> exp.Select | None:
-    """The sub-query with QUALIFY, if a number of its rows is bounded outside; the bound is taken away there."""
+    """Return the sub-query with QUALIFY, if a number of its rows is bounded outside; the bound is removed there."""
     for item in inner.expressions:
         window = item.this if isinstance(item, exp.Alias) else None
         if not isinstance(window, exp.Window) or function_name(window.this) != "row_number":
@@ -110,7 +110,7 @@ def _ancestors(node: exp.Expr) -> list[exp.Expr]:
 
 
 def _limit(condition: exp.Expr, alias: str, name: str, *, alone: bool) -> int | None:
-    """The number of rows that a bound on the column keeps; None if the condition is no such bound."""
+    """Return the number of rows that a bound on the column keeps; None if the condition is no such bound."""
 
     def is_number(node: exp.Expr) -> bool:
         if not isinstance(node, exp.Column) or node.name.lower() != name:

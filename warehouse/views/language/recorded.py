@@ -1,4 +1,4 @@
-"""Nodes as earlier builds recorded them, in the words of this one: a view is rebuilt where its plan is another, not its spelling.
+"""Nodes of earlier builds in the spelling of this one: a view is rebuilt if its plan changes, but not if only the spelling does.
 
 Earlier builds wrote a field of a column as a name of two parts, left the names of lambda variables, and let ``struct`` name its
 fields. This one writes ``(`st`).`x```, ``#v#`` and ``named_struct``.
@@ -46,7 +46,7 @@ def _in_our_words(value: Any, key: str = "") -> Any:  # noqa: ANN401 - builtins
 
 
 def _expression(sql: str) -> str:
-    """An expression over columns in backticks, each a name of one part and the fields that are taken of it.
+    """Return an expression over columns in backticks, each a name of one part and the fields that are taken of it.
 
     >>> _expression("transform(`f.st`.`xs`, x -> struct(x, `n`))")
     "transform((`f.st`).`xs`, `#x#` -> named_struct('x', `#x#`, 'n', `n`))"

@@ -125,7 +125,7 @@ class Names:
         return self._has_field(output.node, field) is None and self.scope.has(column)
 
     def _has_field(self, node: exp.Expr, field: str) -> bool | None:
-        """Whether an output column has a field of that name; None where only Spark can tell."""
+        """Whether an output column has a field of that name; None if only Spark knows."""
         types = {
             (f"{item.alias}.{name}" if self.scope.qualified else name).lower(): kind
             for item in self.scope.items

@@ -167,7 +167,7 @@ class Scope:
         return next(column for item in self.items for column in item.columns if column.lower() == name)
 
     def _found(self, parts: Sequence[str]) -> list[tuple[int, str, tuple[str, ...]]]:
-        """(item, column, fields) of each meaning of a dotted name; a qualified one comes first and alone."""
+        """Return (item, column, fields) of each meaning of a dotted name; a qualified one comes first and alone."""
         aliased = [
             (number, column, tuple(parts[2:]))
             for number, item in enumerate(self.items)

@@ -89,7 +89,7 @@ class SelectClauses:
 
 
 class _Carried:
-    """Output columns, and further ones that an order or a partition needs until rows are chosen."""
+    """Output columns, and further columns that an order or a partition needs until rows are chosen."""
 
     def __init__(self, named: Sequence[tuple[str, exp.Expr]]) -> None:
         self.columns = list(named)
@@ -149,7 +149,7 @@ def _first(
     limit: int,
     columns_of: Callable[[Operator], tuple[str, ...]],
 ) -> Operator:
-    """The first rows in an order of expressions over their columns."""
+    """Return the first rows in an order of expressions over their columns."""
     names = columns_of(operator)
     carried = _Carried([(name, bound_column(name, None, name, None)) for name in names])
     terms = tuple(_order(carried.column(node), term) for node, term in order)

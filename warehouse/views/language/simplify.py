@@ -50,7 +50,7 @@ def simplified(operator: Operator, tables: Mapping[str, tuple[str, ...]]) -> Ope
 
 
 def _composed(above: Project, below: Project) -> tuple[Named, ...] | None:
-    """The columns of two projections in a row, when one of them only picks and renames."""
+    """Return the columns of two projections in a row, if one of them only selects and renames."""
     given = {column.name: column.sql for column in below.columns}
     picked = [(column.name, column_of(column.sql)) for column in above.columns]
     if all(name in given for _, name in picked):
@@ -60,7 +60,7 @@ def _composed(above: Project, below: Project) -> tuple[Named, ...] | None:
 
 
 def _under(sql: str, names: Mapping[str, str]) -> str:
-    """An expression over columns by their other names."""
+    """Return an expression with other names for its columns."""
     node = expression_of(sql)
 
     def other(each: exp.Expr) -> exp.Expr:

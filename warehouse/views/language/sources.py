@@ -242,7 +242,7 @@ def _is_cross(join: exp.Join) -> bool:
 
 
 def _unaliased(source: exp.Expr) -> exp.Expr:
-    """A parenthesised query, or a table, without its alias."""
+    """Return a parenthesised query, or a table, without its alias."""
     plain = source.copy()
     plain.set("alias", None)
     return plain

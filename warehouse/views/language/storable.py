@@ -1,6 +1,6 @@
 """Reports columns that no table can store, before Spark analyses them: maps, intervals, and texts with a collation.
 
-Types are not known of every expression before a session is there. These are reported by the functions that make them; the
+The type of an expression is not always known without a session. These columns are recognised by the functions that make them;
 other types that a table cannot have are found when Spark analyses the query.
 """
 
@@ -98,7 +98,7 @@ def unstorable(
 
 
 def _keys(operator: Operator) -> Iterator[tuple[Operator, list[str]]]:
-    """Each input of an operator whose rows are found by columns, with these columns."""
+    """Yield each input of an operator whose rows are found by columns, with these columns."""
     match operator:
         case Join(inputs=inputs, equal=equal):
             for each in equal:
@@ -118,7 +118,7 @@ def _keys(operator: Operator) -> Iterator[tuple[Operator, list[str]]]:
 
 
 def _made(operator: Operator, name: str, tables: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """The expressions that a column is computed by, its own first."""
+    """Return the expressions from which a column is computed, its own first."""
     match operator:
         case Scan():
             return []
@@ -194,7 +194,7 @@ def _is_time(node: exp.Expr, times: Collection[str]) -> bool:
 
 
 def _is_collated(node: exp.Expr) -> bool:
-    """Whether a text that has been given a collation comes out of an expression."""
+    """Whether an expression gives a text with a collation."""
     match node:
         case exp.Collate():
             return True

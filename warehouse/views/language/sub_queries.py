@@ -1,7 +1,7 @@
 """EXISTS and IN as joins with distinct keys, NOT EXISTS and NOT IN as anti-joins.
 
 The distinct rows of one key have disjoint lifetimes, so a row of the outer query is in the answer exactly while some row
-of the sub-query lives, as often as it is itself (update-patterns sheet, 10).
+of the sub-query lives, as often as it occurs (update-patterns sheet, 10).
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def _written(predicate: Predicate, number: int, *, left: bool) -> str:
 
 
 def _not_exists(shop: Workshop, keyed: Keyed) -> str | None:
-    """The query with NOT EXISTS, its columns qualified; None if that needs more than a new condition."""
+    """Return the query with NOT EXISTS, its columns qualified; None if that needs more than a new condition."""
     query, left = keyed.predicate.query, keyed.predicate.left or ()
     start = query.args.get("from_")
     if not isinstance(query, exp.Select) or query.args.get("group") or query.args.get("joins") or start is None:

@@ -48,7 +48,7 @@ _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 
 @dataclass(frozen=True)
 class Engine:
-    """The parts that the engines write differently.
+    """The parts of the SQL that differ between the engines.
 
     ``micros`` gives the function that makes microseconds of an instant; ``length`` makes an interval of start, end; ``row`` a
     structure of named values.
@@ -73,19 +73,19 @@ SPARK = Engine("unix_micros", lambda start, end: exp.Paren(this=exp.Sub(this=end
 
 @dataclass(frozen=True)
 class _Interval:
-    """The intersection of the intervals that begin and end so; most often there is one."""
+    """The intersection of intervals with these starts and ends; most often there is one interval."""
 
     starts: tuple[exp.Expr, ...]
     ends: tuple[exp.Expr, ...]
 
     @property
     def start(self) -> exp.Expr:
-        """Where it starts; only where it is not empty, if it is an intersection."""
+        """Its start; for an intersection, only if it is not empty."""
         return _copied(self.starts[0]) if len(self.starts) == 1 else _call("greatest", *map(_copied, self.starts))
 
     @property
     def end(self) -> exp.Expr:
-        """Where it ends; only where it is not empty, if it is an intersection."""
+        """Its end; for an intersection, only if it is not empty."""
         return _copied(self.ends[0]) if len(self.ends) == 1 else _call("least", *map(_copied, self.ends))
 
     @property
@@ -200,7 +200,7 @@ class _Writer:
                 return row if len(interval.starts) == 1 else interval.where_filled(row)
 
     def interval(self, node: exp.Expr) -> _Interval:
-        """An argument that is an interval."""
+        """Return an argument that is an interval."""
         bare = _bare(node)
         match bare:
             case exp.Column():
@@ -232,7 +232,7 @@ class _Writer:
         return exp.Paren(this=exp.Div(this=_double(self._micros(interval)), expression=_double(_whole(unit))))
 
     def _measured(self, node: exp.Anonymous) -> tuple[_Interval, int | None]:
-        """The interval of a duration, and the microseconds of the unit that it is counted in."""
+        """Return the interval of a duration, and the microseconds of the unit in which it is counted."""
         interval, *units = node.expressions or [None]
         if interval is None or len(units) > 1:
             found = f"duration() with {len(node.expressions)} arguments"
@@ -247,13 +247,13 @@ class _Writer:
         return self.interval(interval), unit
 
     def _micros(self, interval: _Interval) -> exp.Expr:
-        """The microseconds of an interval."""
+        """Return the microseconds of an interval."""
         start, end = (_call(self.engine.micros, each) for each in (interval.start, interval.end))
         zero = exp.Cast(this=exp.Literal.number(0), to=exp.DataType.build("bigint"))
         return _by_length(interval, exp.Sub(this=end, expression=start), zero)
 
     def _count(self, node: exp.Expr) -> None:
-        """Compare durations as microseconds where the other side is a duration or a constant."""
+        """Compare durations as microseconds if the other side is a duration or a constant."""
         keys = ("this", "low", "high") if isinstance(node, exp.Between) else ("this", "expression")
         sides = {key: node.args[key] for key in keys}
         bare = {key: _bare(side) for key, side in sides.items()}
@@ -275,7 +275,7 @@ class _Writer:
 
 
 def _by_length(interval: _Interval, length: exp.Expr, empty: exp.Expr) -> exp.Expr:
-    """A length where an interval is not empty; an empty intersection has no length."""
+    """Return a length if an interval is not empty; an empty intersection has no length."""
     choices = [(_all(interval.filled), length)]
     if len(interval.starts) == 1:
         choices.append((_compared(exp.GTE, interval.start, interval.end), empty))
@@ -283,7 +283,7 @@ def _by_length(interval: _Interval, length: exp.Expr, empty: exp.Expr) -> exp.Ex
 
 
 def _constant(node: exp.Expr, unit: int | None) -> exp.Expr | None:
-    """A constant as microseconds: an interval, or a number of units."""
+    """Return a constant as microseconds: an interval, or a number of units."""
     if unit is None:
         micros = microseconds(node)
         return None if micros is None else _whole(micros)
@@ -315,7 +315,7 @@ def _double(node: exp.Expr) -> exp.Expr:
 
 
 def _relation(one: _Interval, other: _Interval) -> exp.Expr:
-    """The name of Allen's relation; the first that holds does, in this order."""
+    """Return the name of Allen's relation: the first one that holds, in this order."""
     a, b, c, d = one.start, one.end, other.start, other.end
 
     def is_(kind: type[exp.Binary], left: exp.Expr, right: exp.Expr) -> exp.Expr:

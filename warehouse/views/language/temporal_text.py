@@ -1,6 +1,6 @@
 """Calls of temporal functions in a text, replaced by plain SQL; everything else stays as it was written.
 
-So a prompt's query is DuckDB's own, and a view's text can be given to Spark. Arguments are taken over word for word.
+So DuckDB can run a query of a prompt, and Spark can read a view's text. Arguments are copied word for word.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _follow(listing: list[bool], kind: TokenType) -> None:
 
 
 def _is_item(tokens: Sequence[Token], first: int, last: int, *, listing: bool) -> bool:
-    """Whether a call is all that an item of a SELECT says, so that its column has no name of the user's."""
+    """Whether a call is a whole item of a SELECT, so that the user gave its column no name."""
     before = tokens[first - 1].token_type if first else None
     after = tokens[last + 1].token_type if last + 1 < len(tokens) else None
     return listing and before in _BEFORE_ITEMS and after in _AFTER_ITEMS

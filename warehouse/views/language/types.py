@@ -1,7 +1,7 @@
 """The Spark SQL type of an expression, where it is certain without Spark.
 
-sqlglot's inference is not used: for Spark it calls ``timestampdiff`` and ``year`` by the wrong width and keeps the digits of a
-decimal that is summed. An uncertain type is None; Spark decides it when the table is created.
+sqlglot's inference is not used: for Spark it gives ``timestampdiff`` and ``year`` the wrong width, and a sum of decimals the
+digits of a summand. An uncertain type is None; Spark decides it when the table is created.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Types", "common_type", "type_of", "type_of_node"]
 
 Types = dict[str, str | None]
-"""Column name to Spark SQL type in canonical text, in order; ``None`` where only Spark can tell."""
+"""Column name to Spark SQL type in canonical text, in order; ``None`` if only Spark knows it."""
 
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 _FLOATING = ("float", "double")
@@ -93,7 +93,7 @@ def _field(kind: str | None, name: str) -> str | None:
 
 
 def _structure(arguments: Sequence[exp.Expr], columns: Mapping[str, str | None]) -> str | None:
-    """The type of `named_struct`, whose arguments are names and values in turn."""
+    """Return the type of `named_struct`, whose arguments are names and values in turn."""
     names = [each.name for each in arguments[::2] if isinstance(each, exp.Literal) and each.name.isidentifier()]
     kinds = [type_of_node(each, columns) for each in arguments[1::2]]
     if len(names) != len(kinds) or 2 * len(names) != len(arguments) or None in kinds:

@@ -39,7 +39,7 @@ class FromPart:
 
     @property
     def relation(self) -> Table | None:
-        """The relation that it is, untouched but for filters."""
+        """The relation, if it is one with nothing but filters above it."""
         return self.item.relation if self.item else None
 
 
@@ -145,16 +145,16 @@ class Workshop:
         """Return the two units that an equality connects, left side first, or None."""
         if not isinstance(condition, (exp.EQ, exp.NullSafeEQ)):
             return None
-        left, right = (self._unit_of(each, units) for each in (condition.this, condition.expression))
+        left, right = (self._owner(each, units) for each in (condition.this, condition.expression))
         return None if left is None or right is None or left == right else (left, right)
 
-    def within(self, condition: exp.Expr, units: Sequence[FromPart]) -> int | None:
-        """Return the unit that has all columns of a condition, or None; a condition without columns goes to the first unit."""
+    def unit_of(self, condition: exp.Expr, units: Sequence[FromPart]) -> int | None:
+        """Return the unit that has all columns of a condition, or None; a condition without columns belongs to the first unit."""
         owners = owners_of(condition)
         return next((number for number, unit in enumerate(units) if owners <= unit.owners), None)
 
-    def _unit_of(self, expression: exp.Expr, units: Sequence[FromPart]) -> int | None:
-        return self.within(expression, units) if owners_of(expression) else None
+    def _owner(self, expression: exp.Expr, units: Sequence[FromPart]) -> int | None:
+        return self.unit_of(expression, units) if owners_of(expression) else None
 
     def _alias(self, unit: FromPart) -> str:
         return self.scope.items[min(unit.owners)].alias

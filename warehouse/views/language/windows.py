@@ -107,8 +107,8 @@ def _rows(node: exp.Expr) -> int:
     return int(node.name)
 
 
-# --- which queries can have an output window: those whose results come and stay (update-patterns sheet, 4.2) ---
-# It keeps the results of the last while or the last so many, so the windows below are internal. Over a duplicate
+# --- which queries can have an output window: those whose results stay (update-patterns sheet, 4.2) ---
+# It keeps the newest results, by time or by number, so the windows below are internal. Over a duplicate
 # elimination or a negation the answer would show duplicates or forbidden rows; an external aggregate has one current
 # value only.
 

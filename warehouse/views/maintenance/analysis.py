@@ -64,7 +64,7 @@ def shape_of(
     session
         A session with the warehouse's settings.
     node, layout, move
-        As its step will have them; a first build.
+        The values of its step, for a first build.
     columns
         The columns of each table that it scans.
     view
@@ -105,7 +105,7 @@ def shape_of(
 
 
 def _analysed(inputs: NodeInputs) -> DataFrame:
-    """The answer over whole inputs, for its columns only: nothing runs."""
+    """Return the answer over whole inputs, for its columns only: nothing runs."""
     core, tables = inputs.core, inputs.tables
     match core:
         case Distinct() | Changes():

@@ -74,7 +74,7 @@ def terms_of(order: Sequence[Order]) -> list[str]:
 
 
 def _ranked(rows: Frame, partition: Sequence[str], terms: Sequence[str], limit: int) -> Frame:
-    """The first rows of each partition; equal ones by arrival, newest first, then by all columns."""
+    """Return the first rows of each partition; equal rows by arrival, newest first, then by all columns."""
     last: list[str] = [quoted(name) for name in rows.columns if not name.startswith("_")]
     ranked = numbered(rows, partition, [*terms, "_ts DESC", "_exp DESC", *last], "_rank")
     return ranked.where(f"_rank <= {limit}").selectExpr(*map(quoted, rows.columns))

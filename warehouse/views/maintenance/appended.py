@@ -89,7 +89,7 @@ def _arrivals(inputs: NodeInputs, operator: Operator) -> tuple[DataFrame | pa.Ta
 
 
 def _of_pipeline(inputs: NodeInputs, operator: Operator) -> tuple[DataFrame | pa.Table, bool]:
-    """The pipeline's rows of the rows that arrived, and whether these are few."""
+    """Return the rows of the pipeline over the arrived rows, and whether they are few."""
     tables = inputs.tables
     most = most_arrived(operator, tables)
     came = {name: tables[name].arrived_in_driver() for name in set(scanned(operator))} if most is not None and most <= FEW else {}

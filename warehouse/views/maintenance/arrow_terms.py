@@ -1,4 +1,4 @@
-"""Expressions of Spark SQL that Arrow computes itself, of rows in the driver: asking DuckDB takes longer than the work.
+"""Expressions of Spark SQL that Arrow computes over rows in the driver: a query of DuckDB takes longer than the work.
 
 These are columns, constants, comparisons of whole numbers, texts, dates and times, and conditions of them. DuckDB
 computes everything else (:mod:`warehouse.views.language.driver_sql`). A translation has no instants in it, since each update has
@@ -141,7 +141,7 @@ def _negative(inner: ArrowTerm | None) -> ArrowTerm | None:
 
 
 def _long(node: exp.Cast, kinds: Mapping[str, str | None]) -> ArrowTerm | None:
-    """A whole number as a bigint, as ``1L`` is."""
+    """Return a whole number as a bigint, as ``1L`` is."""
     inner = _term(node.this, kinds)
     if inner is None or inner.kind not in _WHOLE or node.args["to"].sql("spark").lower() != "bigint":
         return None
@@ -191,7 +191,7 @@ def _inverted(inner: ArrowTerm | None) -> ArrowTerm | None:
 
 
 def _joined(word: Callable[..., Any], terms: Sequence[ArrowTerm | None]) -> ArrowTerm | None:
-    """A condition of others, of which each is a condition."""
+    """Return the combination of terms that are all conditions; None if one of them is not."""
     known = [each for each in terms if each is not None and each.kind == "boolean"]
     if len(known) < len(terms):
         return None

@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from warehouse.views.algebra import Join
     from warehouse.views.maintenance.inputs import NodeInputs
 
-__all__ = ["Made", "made_within"]
+__all__ = ["BudgetedResults", "made_within"]
 
 _MORE = 4
-"""How many times as much of a unit is looked at in each round as in the one before."""
+"""Each round looks at this many times as much of a unit as the one before."""
 
 
 @dataclass(frozen=True)
-class Made:
+class BudgetedResults:
     """The results that were made, as rows that arrived (None: no result), and the ledger after them.
 
     ``reported`` are the results that have ended, with whether they were owed; ``set_aside`` are the ended rows whose units are
@@ -56,7 +56,7 @@ class Made:
 
 def made_within(
     inputs: NodeInputs, budget: ViewBudget, before: Ledger, upto: int | None, *, reports: bool = False
-) -> Made:
+) -> BudgetedResults:
     """Return the results of a join under a budget for an update, or for a chunk of ``complete``.
 
     Parameters
@@ -119,14 +119,14 @@ def made_within(
         after = replace(after, ranges=(), given_up=before.given_up + len(todo), rows=0, incomplete=0)
     every = _united(rows, inputs)
     if join.aside is None:
-        return Made(every, after.without_empty())
+        return BudgetedResults(every, after.without_empty())
     lives, reported = _split(every, inputs.move.now)
     still = _still_aside(replace(join, ledger=after), whole=after.through == inputs.move.k)
-    return Made(lives, after.without_empty(), reported, still)
+    return BudgetedResults(lives, after.without_empty(), reported, still)
 
 
 def _aside(inputs: NodeInputs) -> SetAside | None:
-    """The rows that are set aside; None if no row is."""
+    """Return the rows that are set aside; None if no row is."""
     if inputs.owed is None or inputs.move.first:
         return None
     found = SetAside(inputs, cast("Join", inputs.core), inputs.owed)
@@ -180,7 +180,7 @@ def _still_aside(join: UnitPairs, *, whole: bool) -> DataFrame | None:
 
 
 def _ready(todo: Mapping[Unit, Worth], waiting: int | None) -> dict[Unit, Worth]:
-    """The units that may be made now; units of the waiting range only if no other is owed."""
+    """Return the units that may be made now; units of the waiting range only if no other is owed."""
     ready = {unit: worth for unit, worth in todo.items() if unit.range != waiting}
     return ready or dict(todo)
 
@@ -219,7 +219,7 @@ def _parts(
 
 
 def _position(part: Part, stopped: StoppedUnit) -> Position | None:
-    """The position up to which a unit is made after a round; None if it is made whole."""
+    """Return the position up to which a unit is made after a round; None if it is made whole."""
     if stopped.found > stopped.made:
         return stopped.last
     return None if part.end == LAST else Position(part.end + 1)

@@ -42,7 +42,7 @@ class Cache:
         return self._cached[-1][1]
 
     def drop(self, cached: DataFrame) -> None:
-        """Drop rows that :meth:`add` returned, and that nothing will be built on."""
+        """Drop rows that :meth:`add` returned and from which no frame will be derived."""
         for rows, leaf in self._cached:
             if leaf is cached:
                 rows.unpersist()
@@ -63,7 +63,7 @@ def collected(rows: DataFrame) -> tuple[DataFrame, pa.Table]:
 
 @dataclass(frozen=True)
 class DistinctKeys:
-    """Distinct keys; ``values`` where they are collected."""
+    """Distinct keys; ``values`` if they are collected."""
 
     rows: DataFrame
     values: pa.Table | None = None

@@ -1,8 +1,8 @@
 """Counts the rows of each key in the inputs of a join, from the key summaries of the tables that they read.
 
-With these counts the cost of a join order needs no assumption about how values are spread over rows. They are read where a join
-of three or more inputs compares one class of columns, which is the search key of each input's table, and where many rows arrived:
-for few rows every order is fast. Summaries count stored rows, so rows that have ended are counted too.
+With these counts the cost of a join order needs no assumption about how values are spread over rows. They are read if a join
+of three or more inputs compares one class of columns, which is the search key of each input's table, and if many rows arrived:
+with few rows every order is fast. Summaries count stored rows, so rows that have ended are counted too.
 
 Source: window-joins sheet, 12 (counted keys); promising-tuples sheet, 11 (summary table).
 """
@@ -36,7 +36,7 @@ _SMALL = 256 << 10
 _MOST_FILES = 1_000
 _MOST_KEYS = 200_000
 _COUNTED = 5_000
-"""Keys of arrived rows that are counted at most; of more keys a part is taken."""
+"""Keys of arrived rows that are counted at most; if there are more, a part of them is counted."""
 
 
 def counted_keys(
@@ -45,7 +45,7 @@ def counted_keys(
     tables: Mapping[str, NodeTable],
     arrived: Sequence[tuple[int, pa.Table | None]],
 ) -> KeyCounts | None:
-    """Return the rows by key of a join's inputs, named by their numbers; None: they are not known, or not worth to be read.
+    """Return the rows by key of a join's inputs, named by their numbers; None: they are unknown, or not worth reading.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def counted_keys(
 
 
 def _names(classes: Sequence[Mapping[str, str]]) -> Iterable[str]:
-    """The class of each input that has one column of one class; inputs of more or fewer have a name of their own."""
+    """Return the class of each input that has one column of one class; other inputs have a name of their own."""
     for number, own in enumerate(classes):
         yield next(iter(own.values())) if len(own) == 1 else f"several of {number}"
 
@@ -82,7 +82,7 @@ def _names(classes: Sequence[Mapping[str, str]]) -> Iterable[str]:
 def _key_of(
     operator: Operator, own: Mapping[str, str], tables: Mapping[str, NodeTable]
 ) -> tuple[NodeTable, str, str] | None:
-    """The table of an input, its search key, and the input's column that is this key; None if the input has no such column."""
+    """Return the table of an input, its search key, and the input's column that is this key; None if there is no such column."""
     (column,) = own
     found = list(origins(operator, {column.lower(): column}))
     if len(found) != 1 or not picks_only(operator):
@@ -99,7 +99,7 @@ def _type(table: NodeTable, name: str) -> str:
 
 
 def _counts(files: Sequence[DataFile] | None) -> dict[Any, int] | None:
-    """The rows of each key in some files; None if a summary is missing, or does not list each key."""
+    """Return the rows of each key in some files; None if a summary is missing, or does not list each key."""
     if files is None or len(files) > _MOST_FILES:
         return None
     found, keys = [], 0
@@ -112,7 +112,7 @@ def _counts(files: Sequence[DataFile] | None) -> dict[Any, int] | None:
 
 
 def _sampled(batches: Mapping[str, Mapping[Any, int]]) -> dict[str, dict[Any, int]]:
-    """The rows of each key that arrived, of a part of the keys where there are many: orders are only compared."""
+    """Return the arrived rows of each key, if there are many keys of a part of them: orders are only compared."""
     every = Counter[Any]()
     for batch in batches.values():
         every.update(batch.keys())

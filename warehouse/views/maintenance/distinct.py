@@ -75,7 +75,7 @@ def moved_values(inputs: NodeInputs) -> DataFrame | pa.Table:
 
 
 def appearances(values: DataFrame | pa.Table, columns: Sequence[str]) -> DataFrame | pa.Table:
-    """Return the rows shown from now on, and appearances that were over before anybody could see them."""
+    """Return the rows shown from now on, and appearances that ended before a reader could see them."""
     if isinstance(values, pa.Table):
         return _appearances_in_driver(values, columns)
     value = [quoted(name) for name in columns]
@@ -228,7 +228,7 @@ def _no_rows(values: pa.Table) -> pa.Table:
 
 
 def _by_value(parts: Mapping[str, DriverRows], columns: Sequence[str]) -> pa.Table:
-    """The facts of each value: its arrivals in order, the ends of the shown and the spare row, the row that lives longest."""
+    """Return the facts of each value: its arrivals in order, the ends of the shown and spare rows, the row that lives longest."""
     kinds = dict(parts["arrived"].dtypes)
     if not all(exactly_grouped(kinds[name]) for name in columns):
         raise LeftToSparkError("the driver does not group by floats or nested values")
@@ -307,7 +307,7 @@ def _covered(arrivals: Sequence[Mapping[str, int]], reached: int | None, move: M
 
 
 def _appearances_in_driver(values: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Return the rows shown from now on, and appearances that were over before anybody could see them."""
+    """Return the rows shown from now on, and appearances that ended before a reader could see them."""
     shown = values.filter(values["_until"].is_valid())
     lost = values["_lost"].combine_chunks()
     spans, rows = lost.flatten(), values.take(pc.list_parent_indices(lost))

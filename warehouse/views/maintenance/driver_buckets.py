@@ -1,4 +1,4 @@
-"""The new content of a keyed table's buckets from the rows of its changed keys, where the driver has them all."""
+"""The new content of a keyed table's buckets from the rows of its changed keys, if the driver has all of them."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def rewritten(
 
 
 def _of_keys(own: pa.Table, keys: pa.Table, key: Sequence[str]) -> NDArray[np.bool_]:
-    """Whether each row is of one of the keys."""
+    """Return for each row whether it has one of the keys."""
     names = list(dict.fromkeys(key))
     numbered = own.select(names).append_column(_ROW, pa.array(np.arange(own.num_rows)))
     rows = semi_joined(DriverRows.of(numbered), DriverRows.of(keys), key).selectExpr(_ROW).toArrow()
@@ -128,7 +128,7 @@ def matched_rows(
 
 
 def _matched_by_arrow(held: pa.Table, answer: pa.Table, same: Sequence[str], state: Sequence[str]) -> pa.Table | None:
-    """The rows matched; None where the engines might disagree on equality, or equal rows are in order of their state."""
+    """Return the matched rows; None if the engines might disagree on equality, or equal rows are in order of their state."""
     if any(name not in rows.column_names for name in (*same, *state) for rows in (held, answer)):
         return None
     own, new = (rows.select([*same, "_ts", *state]) for rows in (held, answer))

@@ -1,7 +1,7 @@
 """Computes the new content of a keyed node from few rows in the driver; :mod:`.replaced` computes it from many by Spark.
 
-The module :mod:`.answers` defines the rows of each operator. This module reads their inputs in the driver: rows that came and
-went, and, by key, the stored rows of the changed keys.
+The module :mod:`.answers` defines the rows of each operator. This module reads their inputs in the driver: rows that were added
+or removed, and, by key, the stored rows of the changed keys.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _replaced(inputs: NodeInputs) -> tuple[Replacement, pa.Table | None]:
 
 
 def _require_state(own: pa.Table, *, adjustable: bool) -> None:
-    """Leave tables to Spark that a build wrote which adjusted other sums."""
+    """Leave a table to Spark if it was written by a build that adjusted other sums."""
     if any(name.startswith("_state_") for name in own.column_names) != adjustable:
         raise LeftToSparkError("the table has the state columns of another build")
 
@@ -140,7 +140,7 @@ def _net_of_bags(now: pa.Table, before: pa.Table) -> DriverRows:
 
 
 def _keys(changes: Sequence[DriverRows], by: Sequence[Sequence[str]], key: Sequence[str]) -> pa.Table:
-    """The distinct changed keys."""
+    """Return the distinct changed keys."""
     parts = [renamed(rows, own, key) for rows, own in zip(changes, by, strict=True)]
     keys = reduce(DriverRows.unionByName, parts).grouped(key, []).toArrow()
     if keys.num_rows > FEW:
@@ -149,7 +149,7 @@ def _keys(changes: Sequence[DriverRows], by: Sequence[Sequence[str]], key: Seque
 
 
 def _sides(core: Operator, inputs: NodeInputs, keys: pa.Table | None) -> list[DriverRows]:
-    """The inputs' rows of the changed keys: live rows; for an anti-join the rows that lived at any time since the last epoch."""
+    """Return the inputs' live rows of the changed keys; for an anti-join also rows that lived since the last epoch."""
     node, found = inputs.node, []
     for number, side in enumerate(inputs_of(core)):
         by = node.changed_by[number] if node.changed_by else ()
@@ -198,7 +198,7 @@ def _of_keys(
     by: Sequence[str],
     part: Callable[[NodeTable, pa.Table | None], pa.Table | None],
 ) -> DriverRows:
-    """A pipeline's rows whose columns have one of the keys (there named ``by``); no keys: all rows.
+    """Return a pipeline's rows whose columns have one of the keys (there named ``by``); no keys: all rows.
 
     ``part`` returns the rows of a table, with its lookup keys.
     """

@@ -341,7 +341,7 @@ def _translated(sql: str, kinds: Kinds, *, aggregates: bool = False) -> Translat
 
 @lru_cache(maxsize=_TRANSLATED)
 def _named(sql: str, kinds: Kinds) -> tuple[str, str | None, Translated]:
-    """The name of an expression, the column that it is, if it is one, and the expression as DuckDB's."""
+    """Return the name of an expression, the column if it is one, and the expression as DuckDB's."""
     try:
         node = expression_of(sql)
     except RefusedError as error:
@@ -355,12 +355,12 @@ def _named(sql: str, kinds: Kinds) -> tuple[str, str | None, Translated]:
 
 
 def _by_name(rows: pa.Table) -> dict[str, pa.ChunkedArray]:
-    """The columns by their names in lower case."""
+    """Return the columns by their names in lower case."""
     return dict(zip(map(str.lower, rows.column_names), rows.columns, strict=True))
 
 
 def _term(sql: str) -> tuple[str, str]:
-    """The column of a term of an order, and its direction, in which nulls are where Spark has them."""
+    """Return the column of a term of an order, and its direction, with nulls where Spark has them."""
     found = _ORDERED.fullmatch(sql)
     if found is None:
         raise LeftToSparkError(f"the driver does not order by {sql}")
@@ -382,7 +382,7 @@ def _distinct(types: dict[str, pa.DataType], count: int) -> dict[str, pa.DataTyp
 
 @lru_cache(maxsize=_TRANSLATED)
 def _spark_type(kind: pa.DataType) -> str | None:
-    """The Spark SQL type of plain values; None for nested ones."""
+    """Return the Spark SQL type of plain values; None for nested ones."""
     found = None if pa.types.is_nested(kind) else from_arrow_type(kind).simpleString()
     return found if plain_type(found) else None
 

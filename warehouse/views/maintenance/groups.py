@@ -28,7 +28,7 @@ COUNT = "_state_rows"
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 _WIDEST_SUMMED = 27
 _WIDE_SUM = "decimal(38,0)"
-"""The type in which integers are added and taken away."""
+"""The type in which integers are added and subtracted."""
 
 
 def is_adjustable(group: Group, types: Mapping[str, str]) -> bool:
@@ -48,7 +48,7 @@ def _adjustable(aggregate: AggregateCall, types: Mapping[str, str]) -> bool:
 
 
 def _digits(kind: str) -> int:
-    """The precision of a decimal, 0 for other types."""
+    """Return the precision of a decimal, 0 for other types."""
     return int(kind.removeprefix("decimal(").split(",")[0]) if kind.startswith("decimal(") else 0
 
 
@@ -94,7 +94,7 @@ def adjusted(group: Group, changes: Frame, before: Frame | None, types: Mapping[
 
 
 def _weighed(group: Group, types: Mapping[str, str]) -> list[str]:
-    """The state columns' values that one change adds."""
+    """Return the values that one change adds to the state columns."""
     terms = [f"CAST(_weight AS bigint) AS {COUNT}"]
     for number, aggregate in enumerate(group.aggregates):
         if aggregate.argument is None:
@@ -116,14 +116,14 @@ def _state_type(group: Group, name: str, types: Mapping[str, str]) -> str:
 
 
 def _added_type(kind: str) -> str:
-    """The type in which values are added and taken away; `int` and shorter ones cannot leave the range of bigint."""
+    """Return the type in which values are added and subtracted; sums of `int` and shorter types stay in the range of bigint."""
     if kind == "bigint":
         return _WIDE_SUM
     return f"decimal(38,{kind.removesuffix(')').split(',')[1]})" if kind.startswith("decimal") else "bigint"
 
 
 def _sum_type(kind: str) -> str:
-    """The type that Spark sums in."""
+    """Return the type of Spark's sums."""
     if not kind.startswith("decimal"):
         return "bigint"
     precision, scale = (int(part) for part in kind.removeprefix("decimal(").removesuffix(")").split(","))

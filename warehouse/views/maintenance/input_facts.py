@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from warehouse.storage.scan import TableFiles
     from warehouse.storage.snapshot import DataFile
 
-__all__ = ["Changed", "Dead", "InputFacts", "Move"]
+__all__ = ["Changed", "DeadRows", "InputFacts", "Move"]
 
 _WIDE = 8 * 1024 * 1024
-"""Bytes of files whose rows the driver does not take, however few they are: compressed texts may be many times as long."""
+"""Files of more bytes are not read by the driver, however few rows they have: compressed texts may be many times as long."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Move:
 
 
 @dataclass(frozen=True, eq=False)
-class Dead:
+class DeadRows:
     """Rows that expired before they were stored, and their count.
 
     ``read`` returns them to Spark; ``in_driver`` are the same rows in the driver, None if Spark must read them.
@@ -108,7 +108,7 @@ class InputFacts:
     loaded_until: int
     keyed: bool = False
     size: int = 0
-    dead: Dead | None = None
+    dead: DeadRows | None = None
     changed: Changed | None = None
     search_key: Sequence[str] = ()
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from warehouse.views.algebra import Node, Operator
     from warehouse.views.maintenance.cache import Cache
     from warehouse.views.maintenance.driver_rows import DriverRows
-    from warehouse.views.maintenance.input_facts import Dead, Move
+    from warehouse.views.maintenance.input_facts import DeadRows, Move
 
 __all__ = ["NodeInputs", "NodeTable", "few_interpreted", "user_columns"]
 
@@ -147,8 +147,8 @@ class NodeTable(InputFacts):
         none = none_in_driver(self.columns)
         return none if none is None or self.dead is None else self._died(self.dead, none.schema)
 
-    def _died(self, dead: Dead, schema: pa.Schema) -> pa.Table | None:
-        """Rows that expired before they were stored, as a table of few rows; None if they are many or do not fit."""
+    def _died(self, dead: DeadRows, schema: pa.Schema) -> pa.Table | None:
+        """Return rows that expired before they were stored, as a table of few rows; None if they are many or do not fit."""
         if dead.count > FEW:
             return None
         if dead.in_driver is not None:
@@ -294,7 +294,7 @@ class NodeTable(InputFacts):
         return self.files.read(self.session, self._path, version, self.columns, wanted, keys=keys, rewritten=rewritten)
 
     def _lived(self, keys: pa.Table | None, *, rewritten: bool = False) -> DataFrame:
-        """The rows that were live at the last epoch, without the partition columns."""
+        """Return the rows that were live at the last epoch, without the partition columns."""
         rows = self._read(self.base, SlotBounds.expiring_after(self.move.k0), keys, rewritten=rewritten)
         return rows.where(f"_exp_slot > {self.move.k0}L AND unix_micros(_exp) > {self.move.before}L")
 
@@ -302,14 +302,14 @@ class NodeTable(InputFacts):
         return rows.where(f"_exp_slot > {self.move.k}L AND unix_micros(_exp) > {self.move.now}L")
 
     def _lives_at(self, version: int | None) -> DataFrame:
-        """The rows of a version that are live at the plan's window time, with the same columns even if it has no file."""
+        """Return the rows of a version that are live at the plan's window time; it has the same columns even without a file."""
         return self._live(self._read(version, SlotBounds.expiring_after(self.move.k))).drop(*CELL)
 
     def _none(self) -> DataFrame:
         return _plain(no_rows(self.session, self.columns))
 
     def _declared(self, rows: DataFrame) -> DataFrame:
-        """Rows of a batch, with only the columns that views read."""
+        """Return rows of a batch, with only the columns that views read."""
         there = {name.lower() for name in rows.columns}
         own = [quoted(column.name) for column in self.columns if column.name.lower() in there]
         return rows.select(*own, "_ts", "_exp")

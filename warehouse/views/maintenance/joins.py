@@ -73,7 +73,7 @@ __all__ = [
 ]
 
 BROADCAST_ROWS = 500_000
-"""A larger delta is shuffled like any other join; a smaller one is sent to where the windows are."""
+"""A larger delta is shuffled like any other join; a smaller one is broadcast."""
 _CANDIDATES = 20_000_000
 """Pairs with equal keys that the driver looks at, at most."""
 _PUSHED_TYPES = ("string", "tinyint", "smallint", "int", "bigint", "date")
@@ -157,7 +157,7 @@ class EarlierSide:
     before: int
 
     def rows(self) -> DataFrame:
-        """Return them, with ``_held``: the instant until which each was."""
+        """Return the rows, with ``_held``: the instant until which each row lived."""
         if self.bare and picks_only(self.operator):
             rows = relation(self.operator, self.tables, NodeTable.stored_before)
         else:  # a user's expression need not be defined for rows that have expired
@@ -189,7 +189,7 @@ def _arrived(operator: Operator, columns: Iterable[str], inputs: NodeInputs) -> 
     tables, opened, since = inputs.tables, inputs.opened, inputs.move.before
     window = sum(tables[table].size for table in scanned(operator))
     known = _evaluated(operator, tables)
-    if known is not None and known.num_rows <= FEW:  # files that were sealed have others too: they say nothing of how few
+    if known is not None and known.num_rows <= FEW:  # sealed files also have other rows: they do not show how few these are
         statistics = InputStatistics(known.num_rows, {name: _distinct(known[name]) for name in columns}, window)
         return ArrivedSide(opened, since, statistics, known=known, picked=known)
     rows = relation(operator, tables, NodeTable.arrived).where("_exp > _ts").selectExpr("*", _since(since))
@@ -207,7 +207,7 @@ def _since(instant: int) -> str:
 
 
 def _evaluated(operator: Operator, tables: Mapping[str, NodeTable]) -> pa.Table | None:
-    """What arrived, where it is read without Spark."""
+    """Return the arrived rows, read without Spark; None: Spark must read them."""
     try:
         rows = evaluated(operator, tables, NodeTable.arrived_in_driver)
         return None if rows is None else rows.filter(pc.greater(rows["_exp"], rows["_ts"]))
@@ -229,7 +229,7 @@ def _statistics(rows: DataFrame, columns: Iterable[str], window: int) -> InputSt
 
 
 def without_end(rows: Frame) -> Frame:
-    """Return rows that any row may meet."""
+    """Return rows with an endless ``_held``, so that any row may meet them."""
     return rows.selectExpr("*", f"timestamp_micros({NEVER}L) AS _held")
 
 
@@ -284,7 +284,7 @@ def joined(join: Join, inputs: Sequence[Frame]) -> Frame:
 
 
 def outer_joined(join: OuterJoin, left: Frame, right: Frame) -> Frame:
-    """Return the outer join of live rows of the keys asked for.
+    """Return the outer join of live rows of the changed keys.
 
     Matched rows live while both parts do, unmatched ones until a partner comes, at the latest their own end.
     """
@@ -298,7 +298,7 @@ def outer_joined(join: OuterJoin, left: Frame, right: Frame) -> Frame:
 def _term(
     join: Join, start: int, sides: dict[int, DataFrame], order: Sequence[int], delta: ArrivedSide
 ) -> DataFrame:
-    """Join what arrived at one input with the others in order; few rows go to where the others are."""
+    """Join the rows that arrived at one input with the others in order; few rows are broadcast."""
     large = delta.statistics.arrived > BROADCAST_ROWS
     first = next((each for each in order if each != start and connecting(join, {start}, each)), None)
     if first is not None and not large:
@@ -310,7 +310,7 @@ def _term(
 
 
 def _results(rows: Frame, join: Join) -> Frame:
-    """The rows for which the join's further condition holds, without the columns that only compare pairs."""
+    """Return the rows for which the join's further condition holds, without the columns that only compare pairs."""
     rows = rows.selectExpr(*[quoted(name) for name in rows.columns if name != "_since"])
     return rows if join.where is None else rows.where(join.where)
 
@@ -343,12 +343,12 @@ def _probe(left: Frame, right: Frame, on: Sequence[tuple[str, str]], join: Join)
 
 
 def _as_other_side(rows: Frame) -> Frame:
-    """The rows as the other side of a join: with other names for the carried columns."""
+    """Return the rows as the other side of a join: with other names for the carried columns."""
     return rows.selectExpr(*[quoted(name) + (f" AS {name}_right" if name in CARRIED else "") for name in rows.columns])
 
 
 def _met(matched: Frame, columns: Sequence[str]) -> Frame:
-    """Pairs with these columns; a result begins last and ends first (`greatest` and `least` pass over nulls)."""
+    """Return pairs with these columns; a result begins last and ends first (`greatest` and `least` ignore nulls)."""
     begins, ends = "greatest(_ts, _ts_right) AS _ts", "least(_exp, _exp_right) AS _exp"
     return matched.selectExpr(*map(quoted, columns), begins, ends, "least(_out, _out_right) AS _out")
 
@@ -390,7 +390,7 @@ def _local_terms(join: Join, inputs: JoinInputs, wanted: AbstractSet[str] | None
 def _local_term(
     join: Join, start: int, inputs: JoinInputs, known: Sequence[pa.Table], new: Sequence[int], asked: AbstractSet[str] | None
 ) -> pa.Table:
-    """The join of rows that arrived at one input with earlier rows of the others, and new rows of those in ``new``.
+    """Return the join of rows that arrived at one input with earlier rows of the others, and new rows of those in ``new``.
 
     On a first build there are no earlier rows, and all others are in ``new``.
     """

@@ -38,7 +38,7 @@ __all__ = ["MovedCells", "Replacement", "changed_keys", "no_stored_rows_like", "
 
 @dataclass(frozen=True)
 class MovedCells:
-    """Of how many rows each cell (bucket, block) gets a run, and the cells whose files leave."""
+    """The number of rows of each cell's (bucket, block) new run, and the cells whose files leave."""
 
     sizes: Mapping[tuple[int, int], int]
     leaving: Collection[tuple[int, int]]
@@ -60,12 +60,12 @@ class Replacement:
 
 
 def changed_keys(keys: DataFrame, cache: Cache) -> DistinctKeys:
-    """Return changed keys, computed once."""
+    """Return changed keys, cached so that they are computed once."""
     return collected_keys(keys) or DistinctKeys(cache.add(keys))
 
 
 def no_stored_rows_like(rows: DataFrame) -> DataFrame:
-    """Return no rows, with the columns of a keyed table that would hold these."""
+    """Return an empty frame with the columns of a keyed table for such rows."""
     return rows.where("false").withColumns({name: F.lit(0).cast("bigint") for name in SLOTS})
 
 
@@ -192,7 +192,7 @@ def _in_driver(
     *,
     dated: bool,
 ) -> Replacement | None:
-    """The new content of the changed buckets, made from few rows; None: Spark must compute it."""
+    """Return the new content of the changed buckets, made from few rows; None: Spark must compute it."""
     touched = touched_buckets(matched, stateful=bool(state))
     if not touched:
         return Replacement(None, {}, {}, 0)

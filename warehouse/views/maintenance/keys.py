@@ -46,7 +46,7 @@ _SCALAR = ("float", "double")
 
 
 def semi_joined(rows: Frame, keys: Frame | None, columns: Sequence[str], by: Sequence[str] | None = None) -> Frame:
-    """Return the rows whose columns are one of the keys; no keys: all rows.
+    """Return the rows whose columns have one of the keys; no keys: all rows.
 
     ``by`` are the names of the same columns in ``keys``, where they differ.
     """
@@ -146,7 +146,7 @@ def _as_often(left: DataFrame, right: DataFrame, times: str) -> DataFrame:
 
 
 def _sign(name: str, kind: str) -> Column:
-    """A term that distinguishes values that Spark groups together: the sign of a zero, or a nested value as text."""
+    """Return a term that distinguishes values that Spark groups together: the sign of a zero, or a nested value as text."""
     column = quoted(name)
     if kind in _SCALAR:
         return F.expr(f"CASE WHEN {column} = 0 THEN CAST({column} AS string) = '-0.0' END")

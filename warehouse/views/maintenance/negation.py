@@ -56,7 +56,7 @@ def uncovered(left: Frame, right: Frame, on: Sequence[tuple[str, str]], move: Mo
 
 
 def _between(left: Frame, lives: Frame, same: str, columns: Sequence[str]) -> Frame:
-    """The parts of left rows' lives that no life of their value covers: the columns, ``_begin`` and ``_end``."""
+    """Return the parts of left rows' lives that no life of their value covers: the columns, ``_begin`` and ``_end``."""
     if isinstance(lives, DriverRows):
         begins, ends = "greatest(unix_micros(_ts), _from) AS _begin", "least(unix_micros(_exp), _until) AS _end"
         with_gaps = paired(left, _free(lives), same, "left")
@@ -68,7 +68,7 @@ def _between(left: Frame, lives: Frame, same: str, columns: Sequence[str]) -> Fr
 
 
 def _free(lives: DriverRows) -> DriverRows:
-    """The times at which no row of a value lives: ``[_from, _until)``, null where it has no bound."""
+    """Return the times at which no row of a value lives: ``[_from, _until)``, null where it has no bound."""
     names = [name for name in lives.columns if name not in ("_begin", "_end")]
     kinds = dict(lives.dtypes)
     if not all(exactly_grouped(kinds[name]) for name in names):
@@ -84,7 +84,7 @@ def _free(lives: DriverRows) -> DriverRows:
 
 
 def _gaps() -> str:
-    """The parts of ``[_ts, _exp)`` that no interval of the sorted ``_covers`` covers, as an expression."""
+    """Return the parts of ``[_ts, _exp)`` that no interval of the sorted ``_covers`` covers, as an expression."""
     pair = "named_struct('begin', {begin}, 'end', {end})"
     gap = f"concat(a.gaps, array({pair.format(begin='a.reached', end='least(c.begin, unix_micros(_exp))')}))"
     step = (
@@ -101,7 +101,7 @@ def _gaps() -> str:
 def difference(left: Frame, right: Frame, columns: Sequence[str]) -> Frame:
     """Return ``max(0, v1 - v2)`` of the left rows of each value: the oldest, which need no negatives when they expire.
 
-    ``left`` and ``right`` are the live rows of the values asked for, with the same columns.
+    ``left`` and ``right`` are the live rows of the changed values, with the same columns.
     """
     value = [quoted(name) for name in columns]
     names = [f"_key_{number}" for number in range(len(columns))]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["bucket_sql", "load_slot_sql", "placed", "slots_of"]
 
 _Rows = TypeVar("_Rows", "DataFrame", pa.Table)
-"""Rows of Spark's, or few in the driver."""
+"""Rows of Spark, or few rows in the driver."""
 
 
 def placed(rows: _Rows, columns: Sequence[str], layout: Layout, move: Move) -> _Rows:
@@ -86,14 +86,14 @@ def _in_driver(rows: pa.Table, columns: Sequence[str], layout: Layout, move: Mov
 
 
 def slots_of(instants: NDArray[np.int64], move: Move) -> NDArray[np.int64]:
-    """:func:`warehouse.time.slot` of each instant."""
+    """Return :func:`warehouse.time.slot` of each instant."""
     return -((move.anchor - instants) // move.interval)
 
 
 def _cells(
     layout: Layout, loads: NDArray[np.int64], exp_slots: NDArray[np.int64], never: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The sub-index and the expiry block of each row, found once for each pair of slots."""
+    """Return the sub-index and the expiry block of each row; each pair of slots is computed once."""
     (known, of_load), (_, of_end) = (np.unique(each, return_inverse=True) for each in (loads, exp_slots))
     _, first, pair = np.unique((of_end * 2 + never) * len(known) + of_load, return_index=True, return_inverse=True)
     pairs = list(zip(*(each[first].tolist() for each in (loads, exp_slots, never)), strict=True))
@@ -103,7 +103,7 @@ def _cells(
 
 
 def load_slot_sql(gen: str, move: Move) -> str:
-    """``clamp(slot(gen), k0 + 1, k)``."""
+    """Return ``clamp(slot(gen), k0 + 1, k)`` as SQL."""
     return f"greatest(least({slot_sql(gen, move.anchor, move.interval)}, {move.k}L), {min(move.k0 + 1, move.k)}L)"
 
 

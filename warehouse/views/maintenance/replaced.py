@@ -43,7 +43,7 @@ __all__ = ["current", "replaced"]
 
 
 def replaced(inputs: NodeInputs) -> tuple[Replacement, DataFrame | pa.Table | None]:
-    """Return the new content of the buckets that changed, and short-lived rows where they are known."""
+    """Return the new content of the changed buckets, and short-lived rows if they are known."""
     in_driver = replaced_in_driver(inputs)
     if in_driver is not None:
         return in_driver
@@ -67,7 +67,7 @@ def _replaced_by_spark(inputs: NodeInputs) -> tuple[Replacement, DataFrame | Non
             state = list(kinds)
     lost = None
     if isinstance(core, AntiJoin):
-        if not move.first:  # asked for again: which are short-lived, and how many
+        if not move.first:  # read again: which are short-lived, and how many
             rows = inputs.cache.add(rows)
         lost = rows.where(f"unix_micros(_exp) <= {move.now}L")
         rows = rows.where(f"unix_micros(_exp) > {move.now}L")
@@ -98,7 +98,7 @@ def _surely_few(inputs: NodeInputs, keys: DistinctKeys | None) -> bool:
 
 
 def _changed(inputs: NodeInputs) -> DataFrame | None:
-    """The keys of rows that were inserted or removed; None: the whole answer is recomputed."""
+    """Return the keys of rows that were inserted or removed; None: the whole answer is recomputed."""
     core, node, tables, move = inputs.core, inputs.node, inputs.tables, inputs.move
     if core is None:
         return renamed(changes(node.operator, tables, move), node.search_key, node.search_key).distinct()
@@ -156,7 +156,7 @@ def _of_keys(
     *,
     earlier: bool = False,
 ) -> DataFrame:
-    """A pipeline's live rows whose columns are one of the keys (which call them ``by``); no keys: all rows."""
+    """Return a pipeline's live rows whose columns have one of the keys (there named ``by``); no keys: all rows."""
     if keys is None:
         return live(operator, inputs.tables, earlier=earlier)
     keys_of_table = {}
@@ -166,14 +166,14 @@ def _of_keys(
 
 
 def _live(inputs: NodeInputs, operator: Operator, keys: DistinctKeys | None, number: int) -> DataFrame:
-    """An input's rows of the changed keys that are live now."""
+    """Return an input's rows of the changed keys that are live now."""
     node = inputs.node
     by = node.changed_by[number] if node.changed_by else ()
     return _of_keys(operator, inputs, keys, by, node.changed_key).where(f"unix_micros(_exp) > {inputs.move.now}L")
 
 
 def _recent(inputs: NodeInputs, operator: Operator, keys: DistinctKeys | None, number: int) -> DataFrame:
-    """An input's rows of the changed keys that lived at any time since the last epoch."""
+    """Return an input's rows of the changed keys that lived at any time since the last epoch."""
     if inputs.move.first or any(inputs.tables[table].keyed for table in scanned(operator)):
         return _live(inputs, operator, keys, number)
     by, changed = inputs.node.changed_by[number], inputs.node.changed_key

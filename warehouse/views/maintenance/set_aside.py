@@ -44,7 +44,7 @@ _SYSTEM = ((_SIDE, "int"), (_LOADED, "bigint"), (_BEGINS, "timestamp"), (_ENDS, 
 
 
 def set_aside_columns(inputs: Sequence[Operator], tables: dict[str, NodeTable]) -> tuple[ColumnRecord, ...]:
-    """Return the columns of a table of rows of a join's two inputs: which one, the times, and the columns of each."""
+    """Return the columns of a table of rows of a join's two inputs: the input, the times, and the columns of both."""
     found = [ColumnRecord(name, kind) for name, kind in _SYSTEM]
     for number, operator in enumerate(inputs):
         rows = relation(operator, tables, NodeTable.live_now)
@@ -76,11 +76,11 @@ class SetAside:
 
     @cached_property
     def any(self) -> bool:
-        """Whether there is one."""
+        """Whether any row is set aside."""
         return any(not rows.isEmpty() for rows in self._rows)
 
     def _held(self, number: int) -> DataFrame:
-        """The rows of one input that were set aside before."""
+        """Return the rows of one input that were set aside before."""
         own = [f"{_name(number, place)} AS {quoted(name)}" for place, name in enumerate(user_columns(self._pipeline(number)))]
         times = [f"{column} AS {name}" for column, name in zip((_BEGINS, _ENDS, _OUT), CARRIED, strict=True)]
         return (
@@ -93,7 +93,7 @@ class SetAside:
         return relation(self.core.inputs[number], self.inputs.tables, NodeTable.live_now)
 
     def _ended(self, number: int) -> DataFrame:
-        """The rows of one input that were live at the last epoch, or came since, and have ended."""
+        """Return the rows of one input that were live at the last epoch, or came since, and have ended."""
         operator, move = self.core.inputs[number], self.inputs.move
         whole = any(window_lengths(operator))
         lived = relation(operator, self.inputs.tables, lambda table: table.live_before_with_slots(whole=whole))

@@ -62,7 +62,7 @@ class Part:
 
 @dataclass(frozen=True)
 class StoppedUnit:
-    """How far a round came in a unit: how many results were found and made, and the position of the last one that was made."""
+    """The progress of a round in a unit: how many results were found and made, and the position of the last one made."""
 
     found: int
     made: int
@@ -70,7 +70,7 @@ class StoppedUnit:
 
 
 def _stopped(parts: Sequence[Part], rows: Iterable[Mapping[str, int]]) -> dict[Unit, StoppedUnit]:
-    """How far each part came, by its results."""
+    """Return how far each part came, by its results."""
     last: dict[int, Mapping[str, int]] = {}
     made: Counter[int] = Counter()
     for row in rows:
@@ -148,7 +148,7 @@ class UnitPairs:
         return self._rows(1, f"{GONE}_right").withColumnRenamed(LOADED, f"{LOADED}_right")
 
     def _rows(self, number: int, gone: str) -> DataFrame:
-        """The live rows of an input, and the rows that are set aside; with these, when each had ended (null: it lives)."""
+        """Return the live rows of an input and rows that are set aside, with the instant of their end (null: it lives)."""
         live = self._live(number)
         if self.aside is None:
             return live
@@ -187,7 +187,7 @@ class UnitPairs:
         )
 
     def _summed(self, by_key: DataFrame, keys: Sequence[str]) -> list[Row]:
-        """The sums of each unit, and the mean of the expression's values.
+        """Return the sums of each unit, and the mean of the expression's values.
 
         Raises
         ------
@@ -212,7 +212,7 @@ class UnitPairs:
         )
 
     def _value(self, by_key: DataFrame, keys: Sequence[str], expression: str | None) -> DataFrame:
-        """The counts of each key and unit, with the value of the expression."""
+        """Return the counts of each key and unit, with the value of the expression."""
         if expression is None:
             return by_key.withColumn("_value", F.expr("CAST(NULL AS DOUBLE)"))
         through = self.ledger.through or 0
@@ -229,7 +229,7 @@ class UnitPairs:
         return there.withColumn("_value", F.expr(f"CAST(({without_failures(expression)}) AS DOUBLE)"))
 
     def _by_key(self, rows: DataFrame, key: Sequence[str], slot: str, count: str, more: Sequence[str]) -> DataFrame:
-        """How many rows have which key and load slot, and as ``count`` how many have the key."""
+        """Return how many rows have each key and load slot, and as ``count`` how many have the key."""
         named = [f"{quoted(name)} AS _key_{place}" for place, name in enumerate(key)]
         own = [f"_key_{place}" for place in range(len(key))]
         classed = rows.selectExpr(*named, *more, f"{self.class_of(slot)} AS _class")
@@ -282,7 +282,7 @@ class UnitPairs:
         return kept.selectExpr(*map(quoted, own)), found
 
     def _limited(self, rows: DataFrame, parts: Sequence[Part]) -> DataFrame:
-        """The results of each part from its position on, at most its quota; ``_found`` counts all results of the part.
+        """Return the results of each part after its position, at most its quota; ``_found`` counts all results of the part.
 
         The results at the position itself end together. Once they have ended, all remaining ones come after it.
         """
@@ -307,7 +307,7 @@ class UnitPairs:
         return ranked.where("_rank > _made AND _rank <= _made + _quota").drop("_made", "_quota")
 
     def _pairs(self, parts: Sequence[Part]) -> DataFrame:
-        """The pairs of parts of units, with the columns of both inputs, the number of the part and the place in it.
+        """Return the pairs of parts of units, with the columns of both inputs, the number of the part and the place in it.
 
         In each bucket a pair needs at least one row whose load slot is above the ranges of all its units.
         """
@@ -335,7 +335,7 @@ class UnitPairs:
         return " AND ".join(f"({gone} IS NULL OR {move.anchor}L + {slot} * {move.interval}L <= {gone})" for gone, slot in sides)
 
     def _least_above(self, parts: Sequence[Part]) -> int | None:
-        """The slot above which at least one row of each pair must be; None if rows of all slots are new."""
+        """Return the slot above which at least one row of each pair must be; None if rows of all slots are new."""
         found = [self.ranges[part.unit.range].above for part in parts]
         known = [each for each in found if each is not None]
         return min(known) if known else None
@@ -376,12 +376,12 @@ class UnitPairs:
 
 
 def _distinct(own: str, rows: str) -> str:
-    """How many rows of one input a key has in a unit: each class counts once."""
+    """Return how many rows of one input a key has in a unit: each class counts once."""
     return f"aggregate(collect_set(struct({own} AS c, {rows} AS n)), 0L, (sum, each) -> sum + each.n)"
 
 
 def _above(operator: Operator) -> Iterator[Operator]:
-    """The filters and projections above a node's join."""
+    """Yield the filters and projections above a node's join."""
     while not isinstance(operator, Join):
         yield operator
         operator = operator.input  # type: ignore[union-attr]

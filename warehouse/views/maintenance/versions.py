@@ -37,7 +37,7 @@ _NEVER = f"timestamp_micros({NEVER}L)"
 def reused(rows: DataFrame, stored: DataFrame, key: Sequence[str]) -> DataFrame:
     """Return a batch's classified rows, with the fate ``key_reused`` for rows that bring a deleted key back.
 
-    ``stored`` are the relation's versions. A delete counts when the key was there: in the table, or earlier in the batch.
+    ``stored`` are the relation's versions. A delete counts if the key existed: in the table, or earlier in the batch.
     """
     own = [quoted(name) for name in key]
     names = [f"_key_{number}" for number in range(len(key))]
@@ -96,8 +96,8 @@ def rewritten(
 ) -> DataFrame:
     """Return the new content of the buckets of the changed keys, with all columns.
 
-    Versions that had ended ``history`` microseconds before the last window time are let go; a deleted key keeps its
-    last one, by which it is known.
+    Versions that had ended ``history`` microseconds before the last window time are removed; a deleted key keeps its
+    last version, by which it is known.
     """
     own, keys = [quoted(name) for name in columns], [quoted(name) for name in key]
     fresh = versions.selectExpr(*own, "_ts", "_exp", f"{load_slot_sql('_ts', move)} AS _load_slot")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Comparison", "Difference", "compared"]
 
 MOST = 1_000
-"""Rows that are looked at one by one; where more differ, floats are no excuse."""
+"""Rows that are compared one by one; if more differ, rounding is not the reason."""
 _SHOWN = 3
 _CLOSE = 1e-6
 _LEAST = 1e-9
@@ -137,7 +137,7 @@ def compared(
 
     """
     try:
-        asked = _asked(session, question, rows, now, names)
+        asked = _answer(session, question, rows, now, names)
     except AnalysisException as problem:
         return Difference(0, 0, refused=str(problem).splitlines()[0])
     return _compared(held.selectExpr(*map(quoted, user_columns(held))), asked, without, error)
@@ -147,10 +147,10 @@ _asking = Lock()
 """Views of another thread's warehouse may have the same names, in the same session."""
 
 
-def _asked(
+def _answer(
     session: SparkSession, question: Question, rows: Callable[[str], DataFrame], now: int, names: Mapping[str, str]
 ) -> DataFrame:
-    """Return the answer to the question, analysed: it needs the temporary views no longer."""
+    """Return the answer to the question, analysed, so that it no longer needs the temporary views."""
     made: list[str] = []
     with _asking:
         try:
@@ -263,7 +263,7 @@ def _has_map(kind: DataType) -> bool:
 
 
 def _unmatched(found: Sequence[tuple[int, list[Any]]], error: float) -> list[tuple[int, list[Any]]]:
-    """The rows that have no counterpart whose floats are close."""
+    """Return the rows that have no counterpart whose floats are close."""
     asked = [row for weight, row in found if weight < 0]
     rest = [-weight for weight, _ in found if weight < 0]
     left: list[tuple[int, list[Any]]] = []

@@ -91,7 +91,7 @@ def _open(nodes: Sequence[Node], types: Mapping[str, Types]) -> Open:
     """Return what sums leave open; None if it cannot be determined, since there is a difference already."""
     try:
         return open_of(nodes, types)
-    except Exception as error:  # a view that cannot be analysed never takes the others down
+    except Exception as error:  # a view that cannot be analysed does not stop the others
         logging.getLogger("warehouse").debug("the sums of a view cannot be told", exc_info=error)
         return Open()
 
@@ -102,7 +102,7 @@ def _types(rows: DataFrame) -> Types:
 
 
 def _error(tables: Sequence[DataFrame]) -> float:
-    """By how much sums of the floats of some tables can differ."""
+    """Return by how much sums of the floats of some tables can differ."""
     largest = 0.0
     for rows in tables:
         floats = [f"`{name}`" for name, kind in rows.dtypes if kind in {"float", "double"}]

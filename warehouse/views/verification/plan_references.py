@@ -198,7 +198,7 @@ class _Reading:
         return [*below[0], *below[1]]
 
     def _looked_up(self, columns: _Columns) -> _Scan | None:
-        """The scan that these columns are of, and of nothing else, if it is of a relation that is looked up."""
+        """Return the scan of a looked-up relation from which all these columns come; None if they come from anything else."""
         scans = {(each.table, each.scan) for _, _, value in columns for each in value.sources}
         scan = next(iter(scans)) if len(scans) == 1 else ("", 0)
         return scan if scan[0] in self.lookups else None
@@ -304,7 +304,7 @@ def _conjuncts(condition: _Tree | None) -> Iterator[_Tree]:
 
 
 def _column_of(tree: _Tree, known: _Known) -> str:
-    """The column that an expression is, perhaps converted to another type; an empty text for other expressions."""
+    """Return the column that an expression is, perhaps converted to another type; an empty text for other expressions."""
     if tree.kind == "Cast":
         return _column_of(tree.children[0], known)
     value = known.get(tree.id, _NOTHING) if tree.kind == "AttributeReference" else _NOTHING
@@ -324,7 +324,7 @@ def _owing(value: _Value, facts: frozenset[Fact]) -> _Value:
 
 
 def _united(sides: Sequence[_Columns]) -> _Columns:
-    """Columns that come from one of several plans, each under the first one's id and name."""
+    """Return the columns that come from one of several plans, each with the id and the name of the first one."""
     made = []
     for places in zip(*sides, strict=True):
         number, name, value = places[0]

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
     from warehouse.views.algebra import Operator
 
-__all__ = ["AskedWindow", "Question", "Unverifiable", "question_of"]
+__all__ = ["Question", "Unverifiable", "ViewWindow", "question_of"]
 
 
 @dataclass(frozen=True)
-class AskedWindow:
-    """A window of ours over a table, as the temporary view ``name``."""
+class ViewWindow:
+    """A window function of the warehouse over a table, as the temporary view ``name``."""
 
     name: str
     table: str
@@ -42,12 +42,12 @@ class Question:
 
     sql: str
     tables: tuple[str, ...]
-    windows: tuple[AskedWindow, ...] = ()
+    windows: tuple[ViewWindow, ...] = ()
 
 
 @dataclass(frozen=True)
 class Unverifiable:
-    """Why a view's answer is not a function of the rows that are live."""
+    """Why a view's answer is not a function of the live rows."""
 
     reason: str
 
@@ -69,12 +69,12 @@ def question_of(sql: str, operators: Sequence[Operator]) -> Question | Unverifia
     tree = parse_query(sql)
     own = {each.alias.lower() for each in tree.find_all(exp.CTE)}
     text, end = [], 0
-    windows: list[AskedWindow] = []
+    windows: list[ViewWindow] = []
     for call in windows_in(sql):
         window = _window(sql[call.start : call.end])
         if not isinstance(window.source, exp.Column) or window.source.name.lower() in own:
             return Unverifiable("it has a window over a query of its own, of whose rows only the warehouse knows the times")
-        asked = AskedWindow(f"stream_wh_window_{len(windows) + 1}", window.source.name.lower(), window)
+        asked = ViewWindow(f"stream_wh_window_{len(windows) + 1}", window.source.name.lower(), window)
         windows.append(asked)
         text += [sql[end : call.start], quoted(asked.name), "" if call.named else f" AS {quoted(window.source.name)}"]
         end = call.end

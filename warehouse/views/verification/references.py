@@ -35,7 +35,7 @@ class ColumnSource(NamedTuple):
 
 Sources = frozenset[ColumnSource]
 Fact = tuple[str, Sources]
-"""The kind of a thing, and the sources that it refers to."""
+"""The kind of an expression, and the sources to which it refers."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def agree(one: References, other: References) -> bool:
 
 
 def differing(ours: References, theirs: References) -> str:
-    """Say in which columns and other things two queries differ that do not agree."""
+    """Return in words in which columns and other references two queries differ that do not agree."""
     columns = [
         f"column {name} from {_source_names(mine)} where Spark has it from {_source_names(wanted)}"
         for (name, mine), (_, wanted) in zip(ours.columns, theirs.columns, strict=False)
@@ -105,7 +105,7 @@ def _as_one_scan(given: References) -> References:
 
 
 def _numbered(given: References) -> References:
-    """The same with the scans of each table that are referred to numbered from 0."""
+    """Return the same references; the scans of each table in them are numbered from 0."""
     counts: Counter[str] = Counter()
     numbers = {}
     for table, scan in _scans(given):

@@ -1,7 +1,7 @@
 """Finds the parts of a view's answer that depend on the order in which floats are added.
 
-Each engine adds floats in another order, so the last digits of a sum are open. If a query prints, rounds, compares or sorts such
-a sum, whole values and rows are open, too, and two right answers can differ.
+The engines add floats in different orders, so the last digits of a sum are open. If a query prints, rounds, compares or sorts
+such a sum, whole values and rows are open, too, and two right answers can differ.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _of(operator: Operator, nodes: Mapping[str, Node], tables: Mapping[str, Type
 
 
 def _decisive(operator: Operator) -> set[str]:
-    """The columns by which an operator chooses rows."""
+    """Return the columns by which an operator chooses rows."""
     match operator:
         case Filter(condition=condition):
             return names_in(condition)

@@ -86,7 +86,7 @@ def written(operator: Operator, tables: Mapping[str, tuple[str, ...]], below: Ma
 
 
 def _over(operator: Operator, inputs: list[str], columns: tuple[str, ...]) -> str:
-    """The query of an operator over the queries of its inputs."""
+    """Return the query of an operator over the queries of its inputs."""
     match operator:
         case Filter():
             return f"SELECT * FROM {inputs[0]} WHERE {operator.condition}"
@@ -152,7 +152,7 @@ def _joined(join: Join, inputs: list[str], columns: tuple[str, ...]) -> str:
 
 
 def _intersection(join: Join, inputs: list[str], columns: tuple[str, ...]) -> str:
-    """INTERSECT has one column for two equal ones; the written join names both."""
+    """Return INTERSECT, which has one column for two equal ones; the written join names both."""
     own = {each.right_column: each.left_column for each in join.equal}
     both = f"SELECT {_listed(own.values())} FROM {inputs[0]} INTERSECT SELECT {_listed(own)} FROM {inputs[1]}"
     return f"SELECT {', '.join(f'{quoted(own.get(name, name))} AS {quoted(name)}' for name in columns)} FROM ({both})"

@@ -1,12 +1,11 @@
 """Finds coalesced tables that can be lazy: each read makes their rows from the points that their stream stores.
 
-Every member must stay stored for the whole window, so rows of the stream must live for longer than it. And DuckDB must evaluate
-the condition as Spark does, for reads use no Spark.
+Every member must stay stored for the whole window, so rows of the stream must live for longer. And DuckDB must evaluate the
+condition as Spark does, since reads use no Spark.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,7 @@ from warehouse.coalescing.definition import PREVIOUS, neighbour_column
 from warehouse.errors import ConfigurationError, Problem
 from warehouse.views.language.dialect import expression_of
 from warehouse.views.language.driver_sql import translated
-from warehouse.views.language.driver_types import LeftToSparkError
+from warehouse.views.language.driver_types import DIGITS_OF, MOST_DIGITS, LeftToSparkError, decimal_digits
 from warehouse.views.language.faults import RefusedError
 from warehouse.views.language.scope import stream_label
 
@@ -33,9 +32,6 @@ __all__ = ["LazyCondition", "lazy_condition", "lazy_conditions", "lazy_fault"]
 _CONNECTIVES = (exp.And, exp.Or, exp.Case, exp.In, exp.Between)
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Neg, exp.Cast)
 _FRACTIONS = ("float", "double")
-_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
-_WHOLE_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
-_MOST_DIGITS = 38
 _EAGER = 'how = "eager"'
 
 
@@ -79,7 +75,7 @@ def lazy_fault(catalog: Catalog, table: Coalesced) -> Iterator[FaultError]:
 
 
 def _stored(stream: Stream, definition: CoalescedDefinition) -> Iterator[FaultError]:
-    """Yield that points may leave their stream before they leave the window."""
+    """Yield the fault that points may leave their stream before they leave the window."""
     label = stream_label(stream)
     if label.kind == "MON":
         return
@@ -127,7 +123,7 @@ def lazy_condition(catalog: Catalog, definition: CoalescedDefinition) -> LazyCon
 
 
 def _named_before(node: exp.Expr, spelled: dict[str, str]) -> exp.Expr:
-    """Give a column of the neighbour before a name of its own, and all columns their spelling."""
+    """Return a column with its declared spelling; a column of the neighbour before gets a name of its own."""
     if not isinstance(node, exp.Column):
         return node
     own = spelled.get(node.name.lower(), node.name)
@@ -141,23 +137,22 @@ def _too_wide(tree: exp.Expr, columns: dict[str, str | None]) -> bool:
     sizes = []
     for column in tree.find_all(exp.Column):
         kind = columns.get(column.name.lower()) or ""
-        found = _DECIMAL.fullmatch(kind)
-        sizes += [(_WHOLE_DIGITS[kind], 0)] if kind in _WHOLE_DIGITS else []
-        sizes += [] if found is None else [(int(found[1]) - int(found[2]), int(found[2]))]
+        digits = (DIGITS_OF[kind], 0) if kind in DIGITS_OF else decimal_digits(kind)
+        sizes += [] if digits is None else [(digits[0] - digits[1], digits[1])]
     for number in tree.find_all(exp.Literal):
         whole, _, fraction = ("" if number.is_string else number.this).partition(".")
-        sizes.append((_WHOLE_DIGITS["int"] if len(whole) <= _WHOLE_DIGITS["int"] and not fraction else len(whole), len(fraction)))
-    return bool(sizes) and max(whole for whole, _ in sizes) + max(part for _, part in sizes) > _MOST_DIGITS
+        sizes.append((DIGITS_OF["int"] if len(whole) <= DIGITS_OF["int"] and not fraction else len(whole), len(fraction)))
+    return bool(sizes) and max(whole for whole, _ in sizes) + max(part for _, part in sizes) > MOST_DIGITS
 
 
 def _branches(tree: exp.Expr) -> bool:
-    """Whether some part is evaluated only where another one asks for it."""
+    """Whether a part is evaluated only for some values of another part."""
     calls = (call for call in tree.find_all(exp.Anonymous) if str(call.this).lower() != "abs")
     return any(True for _ in tree.find_all(*_CONNECTIVES)) or any(True for _ in calls)
 
 
 def _may_fail(tree: exp.Expr, columns: dict[str, str | None]) -> bool:
-    """Whether a result may be beyond its type: of numbers without a floating point."""
+    """Whether a result may leave the range of its type, which is possible for numbers without a floating point."""
     named = [columns.get(column.name.lower()) for column in tree.find_all(exp.Column)]
     computes = any(True for _ in tree.find_all(*_ARITHMETIC)) or any(True for _ in tree.find_all(exp.Anonymous))
     return computes and any(kind not in _FRACTIONS for kind in named)

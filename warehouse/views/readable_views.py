@@ -58,7 +58,7 @@ def readable_views(catalog: Catalog) -> Mapping[str, ViewFacts]:
 
 
 def _parts(plan: ViewPlan, arrivals: Mapping[str, frozenset[str]]) -> Parts | None:
-    """The inputs of a join of two inputs whose rows end."""
+    """Return the inputs of a join of two inputs whose rows end."""
     join = stateful_of(plan.tree)
     bounds = {name: table.lifetime for name, table in plan.tables.items()}
     if not isinstance(join, Join) or any(lifetime(each, bounds) is None for each in join.inputs):
@@ -67,7 +67,7 @@ def _parts(plan: ViewPlan, arrivals: Mapping[str, frozenset[str]]) -> Parts | No
 
 
 def _arrival_of(stream: Stream) -> frozenset[str]:
-    """The column of a stream that is the arrival of its rows, if it is one."""
+    """Return the column of a stream that is the arrival of its rows, if it is one."""
     named = stream.arrival.strip("`").lower()
     return frozenset(each.name for each in stream.columns if each.name.lower() == named and each.type == "timestamp")
 
