@@ -9,7 +9,7 @@ import msgspec
 
 from warehouse.cli.outcome import Report
 from warehouse.planning.wording import table_text
-from warehouse.serving.owed import cost_of
+from warehouse.serving.owed_results import cost_of
 from warehouse.serving.visible_tables import counts_of, visible
 from warehouse.time import SECOND, format_duration, format_instant, rough
 from warehouse.units import counted, size_text

@@ -18,7 +18,7 @@ from warehouse.epochs.journal import newest_epoch
 from warehouse.operations.update import UpdateReport
 from warehouse.promise.units import ViewBudget
 from warehouse.serving.explanation import JoinOrder, explained
-from warehouse.serving.owed import Owed
+from warehouse.serving.owed_results import Owed
 from warehouse.serving.view_figures import InputFigures, JoinFigures, ShortLived
 from warehouse.views.costs.negation_cost import Placement, PlanCost
 

@@ -21,11 +21,11 @@ from pyspark.errors import PySparkException
 from warehouse.catalog.load import load_catalog
 from warehouse.storage.session import INTERPRETED, table_session
 from warehouse.time import parse_instant
-from warehouse.views.language.own_text import without_windows
+from warehouse.views.language.window_calls import without_windows
 from warehouse.views.plans import judged_views
+from warehouse.views.verification.plan_query import outer_lookups, query_of
 from warehouse.views.verification.plan_references import UnknownPlanError, references
 from warehouse.views.verification.references import agree, differing
-from warehouse.views.verification.written import outer_lookups, query_of
 
 from .answers import Answer, answer, differences
 from .grammar import ARRAY, BOOLEAN, DECIMAL, DOUBLE, INT, LONG, STRING, STRUCT, TABLES

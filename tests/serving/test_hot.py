@@ -22,7 +22,7 @@ from warehouse.catalog.initialise import write_project
 from warehouse.errors import EpochVacuumedError, NoEpochError, UnknownNameError, UsageError
 from warehouse.serving import Reader
 from warehouse.serving.engine import Resources
-from warehouse.serving.hot import HotTables
+from warehouse.serving.hot_tables import HotTables
 from warehouse.serving.pruning import KeyRange, Keys, NullKey
 from warehouse.serving.read_log import VARIABLE, reads_of
 from warehouse.storage.duckdb_sql import in_memory

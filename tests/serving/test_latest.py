@@ -250,7 +250,7 @@ def test_epochs_that_come_faster_than_the_answer(own: House, monkeypatch: pytest
 
 def test_reading_files_ends_when_an_epoch_comes(own: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was read until then is not read again."""
-    monkeypatch.setattr("warehouse.serving.partials._AT_ONCE", 1)
+    monkeypatch.setattr("warehouse.serving.partial_results._AT_ONCE", 1)
     with hidden(own, 2):
         reader = Reader.open(own.root)
     reader.refresh()
@@ -288,7 +288,7 @@ def test_what_is_kept_is_bounded(house: House) -> None:
         with limited(partial_bytes=0):
             assert reader.sql(second, isolation="latest").all() == [(len(house["names"].live(4)),)]
     with pytest.MonkeyPatch.context() as patch, Reader.open(house.root) as reader:
-        patch.setattr("warehouse.serving.partials._FEW", 0)
+        patch.setattr("warehouse.serving.partial_results._FEW", 0)
         for _ in range(2):
             answer = reader.sql(first, isolation="latest")
             assert answer.put is None

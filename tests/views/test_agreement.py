@@ -8,7 +8,7 @@ import pytest
 
 from warehouse.catalog.declaration import ColumnRecord
 from warehouse.errors import ConfigurationError
-from warehouse.views.language.own_text import without_windows
+from warehouse.views.language.window_calls import without_windows
 from warehouse.views.maintenance.analysis import Shape
 from warehouse.views.verification.analyser import Analyser
 

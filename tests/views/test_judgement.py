@@ -12,7 +12,7 @@ from warehouse.time import DAY
 from warehouse.views.plans import compile_views
 from warehouse.views.verification.comparison import Difference
 from warehouse.views.verification.judgement import Doubt, judged
-from warehouse.views.verification.question import Question, question_of
+from warehouse.views.verification.verifying_query import VerifyingQuery, verifying_query
 
 from .catalogs import catalog, stream
 
@@ -54,15 +54,15 @@ class _Judge:
         self.a.createOrReplaceTempView("a")
 
     def __call__(self, sql: str, held: str) -> Difference | Doubt | None:
-        nodes, question = _nodes(sql), question_of(sql, [])
-        assert isinstance(question, Question)
+        nodes, query = _nodes(sql), verifying_query(sql, [])
+        assert isinstance(query, VerifyingQuery)
         tables = {"a": self.a, **{node.table: self._stored(node) for node in nodes}, "v": self.session.sql(held)}
 
         def rows(table: str) -> DataFrame:
             return tables[table].selectExpr("*", "timestamp_micros(0) AS _ts", "timestamp_micros(9) AS _exp")
 
-        found = judged(self.session, question, nodes, rows, 5, {"a": "a", "v": "v"})
-        self.a.createOrReplaceTempView("a")  # it was dropped with the question
+        found = judged(self.session, query, nodes, rows, 5, {"a": "a", "v": "v"})
+        self.a.createOrReplaceTempView("a")  # it was dropped with the query
         return found
 
     def _stored(self, node: Node) -> DataFrame:

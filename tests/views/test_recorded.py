@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from warehouse.views.algebra import Filter, Named, Node, Operator, Project, Scan
-from warehouse.views.language.recorded import same_plan
+from warehouse.views.language.recorded_nodes import same_plan
 
 from .test_accepted_before import EXCEPTIONS, accepted, judged_alone
 

@@ -14,15 +14,15 @@ from warehouse.catalog.declaration import ColumnRecord
 from warehouse.catalog.model import Column, View
 from warehouse.errors import ConfigurationError
 from warehouse.views.algebra import Node
-from warehouse.views.language.own_text import without_windows
 from warehouse.views.language.scope import Scope
 from warehouse.views.language.temporal_text import for_spark
+from warehouse.views.language.window_calls import without_windows
 from warehouse.views.maintenance.analysis import Shape
 from warehouse.views.plans import judged_views
 from warehouse.views.verification.analyser import Analyser
+from warehouse.views.verification.plan_query import outer_lookups, query_of
 from warehouse.views.verification.plan_references import UnknownPlanError, references
 from warehouse.views.verification.references import ColumnSource, References, agree
-from warehouse.views.verification.written import outer_lookups, query_of
 
 from .named_cases import CASES, STRUCTURES, VALUES
 from .named_cases import TABLES as NAMED

@@ -20,7 +20,7 @@ from warehouse.views.algebra import Filter, Scan
 from warehouse.views.maintenance import pipelines
 from warehouse.views.verification import judgement
 from warehouse.views.verification.comparison import Comparison
-from warehouse.views.verification.question import Question, Unverifiable, question_of
+from warehouse.views.verification.verifying_query import Unverifiable, VerifyingQuery, verifying_query
 
 from .warehouses import land, view
 
@@ -245,9 +245,9 @@ def test_a_proof_interrupted_is_made_again(tmp_path: Path, spark: SparkSession) 
 def test_spark_is_asked_the_text_as_it_was_written(sql: str, asked: str | None) -> None:
     """But for the calls of ours, wherever they stand."""
     expected = asked or sql.replace("TIME_WINDOW(c, INTERVAL 1 HOUR)", "`stream_wh_window_1`")
-    question = question_of(sql, [])
-    assert isinstance(question, Question)
-    assert question.sql == expected
+    query = verifying_query(sql, [])
+    assert isinstance(query, VerifyingQuery)
+    assert query.sql == expected
 
 
 def test_windows_over_queries_are_not_verifiable() -> None:
@@ -256,4 +256,4 @@ def test_windows_over_queries_are_not_verifiable() -> None:
         "SELECT k FROM time_window((SELECT k FROM a), INTERVAL 1 HOUR) w",
         "WITH s AS (SELECT k FROM a) SELECT k FROM time_window(s, INTERVAL 1 HOUR) w",
     ):
-        assert isinstance(question_of(sql, []), Unverifiable)
+        assert isinstance(verifying_query(sql, []), Unverifiable)

@@ -23,7 +23,7 @@ from warehouse.layout.advice import (
     evaluate,
 )
 from warehouse.promise.allotment import densest_share
-from warehouse.serving.owed import owed_of
+from warehouse.serving.owed_results import owed_of
 from warehouse.serving.view_figures import keys_of_join
 from warehouse.views.algebra import Join, stateful_of
 

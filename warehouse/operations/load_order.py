@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.errors import MigrationError
 from warehouse.serving import Reader
-from warehouse.serving.lazy import lazy_rows, points_read
+from warehouse.serving.lazy_rows import lazy_rows, points_read
 from warehouse.serving.pin import require
 from warehouse.serving.statement import select
 from warehouse.storage.duckdb_sql import quoted

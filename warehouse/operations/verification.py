@@ -16,7 +16,7 @@ from warehouse.storage.failures import passing_failure
 from warehouse.storage.scan import SlotBounds, TableFiles
 from warehouse.storage.session import INTERPRETED, table_session
 from warehouse.views.verification.judgement import Doubt, judged, misses_only
-from warehouse.views.verification.question import Unverifiable, question_of
+from warehouse.views.verification.verifying_query import Unverifiable, verifying_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -132,15 +132,15 @@ def _verdict(state: TableState, tables: _Tables) -> ViewVerdict:
         return ViewVerdict(state.name, epoch.number, "stands still", view.failed)
     nodes = [each.view.node for each in epoch.tables if each.view is not None and each.view.view == state.name]
     try:
-        question = question_of(view.sql, [node.operator for node in nodes])
+        query = verifying_query(view.sql, [node.operator for node in nodes])
     except Exception as error:  # noqa: BLE001 - one recorded view that cannot be read never takes the others down
         reason = f"its query cannot be read by this version: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
         return ViewVerdict(state.name, epoch.number, "not comparable", reason)
-    if isinstance(question, Unverifiable):
-        return ViewVerdict(state.name, epoch.number, "not verifiable", question.reason)
+    if isinstance(query, Unverifiable):
+        return ViewVerdict(state.name, epoch.number, "not verifiable", query.reason)
     names = {each.name.lower(): each.name for each in epoch.tables}
     try:
-        found = judged(tables.session, question, nodes, tables.live, epoch.window_time, names)
+        found = judged(tables.session, query, nodes, tables.live, epoch.window_time, names)
     except SPARK_FAILURES as error:
         passing = passing_failure(error)
         if passing is not None:

@@ -12,7 +12,7 @@ from warehouse.layout.columns import TIMES
 from warehouse.picturing.latencies import Latencies, logged_probes, probed
 from warehouse.serving.expiring_rows import HORIZONS, expiring_rows
 from warehouse.serving.metadata import lazy_count
-from warehouse.serving.owed import owed_of
+from warehouse.serving.owed_results import owed_of
 from warehouse.serving.pin import require
 from warehouse.serving.pruning import all_live, any_live
 from warehouse.serving.statement import instant, select
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from warehouse.epochs.records import Epoch, TableState
     from warehouse.layout.layout import Label
     from warehouse.serving.expiring_rows import ExpiringRows
-    from warehouse.serving.owed import Owed
+    from warehouse.serving.owed_results import Owed
     from warehouse.serving.pin import Pin
     from warehouse.serving.reader import Reader
     from warehouse.storage.snapshot import DataFile

@@ -15,7 +15,7 @@ from warehouse.storage.tables import schema_file
 from warehouse.time import NEVER, slot
 from warehouse.units import counted
 from warehouse.views.algebra import Distinct, Node, scanned, stateful_of
-from warehouse.views.language.recorded import same_plan
+from warehouse.views.language.recorded_nodes import same_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

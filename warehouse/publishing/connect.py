@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, assert_never, get_args
 from warehouse.errors import MissingPartError, UsageError
 from warehouse.publishing.database import DATABASE
 from warehouse.publishing.live.log import live_place
-from warehouse.serving.lazy import lazy_error
+from warehouse.serving.lazy_rows import lazy_error
 from warehouse.storage.duckdb_sql import literal, quoted
 from warehouse.storage.store import store_of
 

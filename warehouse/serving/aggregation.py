@@ -1,8 +1,8 @@
 """Splits a query of aggregates over one table in two: partial results of each data file, and their combination.
 
 Counts, sums, averages, minima and maxima of a file's rows, by group and expiration slot, never change, since files do not.
-:mod:`warehouse.serving.partials` answers a query from them if it needs nothing else. Both queries are made from DuckDB's own
-syntax tree of the user's query, so that every expression keeps its meaning.
+:mod:`warehouse.serving.partial_results` answers a query from them if it needs nothing else. Both queries are made from DuckDB's
+own syntax tree of the user's query, so that every expression keeps its meaning.
 
 Source: the synopsis of basic intervals (`shared-aggregates`), with data files for intervals; window-concurrency sheet, 8.1.
 """

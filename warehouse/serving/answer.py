@@ -12,7 +12,7 @@ import duckdb
 
 from warehouse.errors import LowAccuracyError, PlatformError, UsageError
 from warehouse.serving.engine import FAILURES
-from warehouse.serving.owed import facts_of
+from warehouse.serving.owed_results import facts_of
 from warehouse.serving.statement import Statement, in_memory_rows
 from warehouse.serving.watch import Watch
 from warehouse.time import format_instant
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from warehouse.errors import WarehouseError
     from warehouse.serving.clock import Coverage
     from warehouse.serving.engine import Resources
-    from warehouse.serving.owed import Owed
+    from warehouse.serving.owed_results import Owed
 
 __all__ = ["Answer", "Explain", "ReadPlan"]
 

@@ -14,7 +14,7 @@ from warehouse.epochs.journal import epoch_numbers, read_epoch
 from warehouse.errors import CursorLostError, UsageError
 from warehouse.serving.change_plan import TableAtEpoch, changes_between
 from warehouse.serving.change_query import CHANGE_COLUMNS, LIFE_COLUMNS, change_query
-from warehouse.serving.lazy import lazy_error
+from warehouse.serving.lazy_rows import lazy_error
 from warehouse.serving.pin import Pin, require
 from warehouse.serving.statement import Statement
 

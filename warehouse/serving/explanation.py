@@ -14,7 +14,7 @@ from warehouse.catalog.spelling import nearest
 from warehouse.errors import ConfigurationError, UnknownNameError, UsageError
 from warehouse.serving.accuracy import shed_below
 from warehouse.serving.metadata import accuracies
-from warehouse.serving.owed import owed_by, owed_of
+from warehouse.serving.owed_results import owed_by, owed_of
 from warehouse.serving.view_figures import JoinFigures, ShortLived, join_figures, measured_input, retained, short_lived
 from warehouse.views.algebra import AntiJoin, Filter, Join, Project, inputs_of, scanned, stateful_of
 from warehouse.views.costs.losses import lost_share
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Catalog
     from warehouse.epochs.records import Epoch
     from warehouse.promise.units import ViewBudget
-    from warehouse.serving.owed import Owed
+    from warehouse.serving.owed_results import Owed
     from warehouse.serving.reader import Reader
     from warehouse.views.algebra import Operator
     from warehouse.views.describe import Description

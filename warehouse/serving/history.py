@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NewType
 
 from warehouse.epochs.journal import epoch_numbers, newest_epoch, read_epoch
-from warehouse.serving.owed import owed_of
+from warehouse.serving.owed_results import owed_of
 from warehouse.serving.visible_tables import visible
 
 if TYPE_CHECKING:

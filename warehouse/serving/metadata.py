@@ -16,8 +16,8 @@ from warehouse.layout import OVERFLOW_BLOCK, how_long_dead, remaining_share
 from warehouse.serving.accuracy import is_shed, shed_share
 from warehouse.serving.each_table import each_table
 from warehouse.serving.engine import read_error
-from warehouse.serving.lazy import lazy_error, lazy_states
-from warehouse.serving.owed import Owed, owed_of
+from warehouse.serving.lazy_rows import lazy_error, lazy_states
+from warehouse.serving.owed_results import Owed, owed_of
 from warehouse.serving.pin import require
 from warehouse.serving.pruning import all_live, any_live
 from warehouse.serving.sandbox import REJECTED_COLUMNS, Rejected, rejected_query
@@ -203,7 +203,7 @@ def describe(reader: Reader, table: str) -> TableDescription:
             ColumnDescription(
                 column.name,
                 column.type,
-                types.get(column.name, column.type),  # a synopsis's own columns are nobody's to query
+                types.get(column.name, column.type),  # users do not query a synopsis's own columns
                 key.index(column.name) + 1 if column.name in key else None,
                 origin_of(column),
             )

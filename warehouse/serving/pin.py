@@ -21,7 +21,7 @@ from warehouse.errors import (
 from warehouse.layout.columns import SLOTS, TIMES
 from warehouse.serving.history import EpochRow, FileRow, epoch_row, history
 from warehouse.serving.keys import KeyColumn
-from warehouse.serving.lazy import lazy_states
+from warehouse.serving.lazy_rows import lazy_states
 from warehouse.serving.missing_parts import replaced_table
 from warehouse.serving.pruning import All, Selection, all_live, any_live
 from warehouse.serving.statement import Source, select
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from warehouse.epochs.following import LazyTable
     from warehouse.epochs.records import Epoch, SideTable, TableState
-    from warehouse.serving.hot import HotTables
+    from warehouse.serving.hot_tables import HotTables
     from warehouse.storage.snapshot import DataFile
 
 __all__ = ["Pin", "Sandbox", "require", "until_now"]

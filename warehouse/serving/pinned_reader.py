@@ -9,12 +9,12 @@ import duckdb
 from warehouse.epochs.journal import epoch_at
 from warehouse.errors import EpochVacuumedError, UsageError, WarehouseError
 from warehouse.objects.path import path_of
-from warehouse.serving.choice import Chooser
 from warehouse.serving.engine import FAILURES, Resources, connect, damaged_error, read_error
+from warehouse.serving.file_choice import Chooser
 from warehouse.serving.footers import Footers
-from warehouse.serving.hot import HotTables
+from warehouse.serving.hot_tables import HotTables
 from warehouse.serving.missing_parts import missing_part_error
-from warehouse.serving.partials import Partials
+from warehouse.serving.partial_results import Partials
 from warehouse.serving.pin import Pin
 from warehouse.serving.pinned_sandboxes import EMPTY
 from warehouse.serving.read_log import ReadLog, log_file
@@ -87,8 +87,8 @@ class PinnedReader:
             Whether probes and scans are recorded in the user's read log (:mod:`warehouse.serving.read_log`); reads of hot tables,
             whose layout does not matter, are never recorded.
         hot
-            Tables whose rows are cached in memory from their first read on (:mod:`warehouse.serving.hot`); a table may appear
-            with a later epoch.
+            Tables whose rows are cached in memory from their first read on (:mod:`warehouse.serving.hot_tables`); a table may
+            appear with a later epoch.
 
         Raises
         ------

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.serving.engine import connect
 from warehouse.serving.history import EpochRow, FileRow
-from warehouse.serving.lazy import lazy_states
+from warehouse.serving.lazy_rows import lazy_states
 from warehouse.serving.pin import Pin, Sandbox, require, until_now
 from warehouse.serving.sandbox import RecordTable, Rejected, TableView, open_sandbox
 from warehouse.serving.visible_tables import visible

@@ -25,7 +25,7 @@ from warehouse.serving.guard import CheckedQuery, checked_query, query_error, wi
 from warehouse.serving.key_conditions import probe_order, where_key
 from warehouse.serving.keys import key_range, keys_of
 from warehouse.serving.latest import Isolation, latest
-from warehouse.serving.owed import owed_by
+from warehouse.serving.owed_results import owed_by
 from warehouse.serving.pin import Pin, require, until_now
 from warehouse.serving.pinned_reader import PinnedReader
 from warehouse.serving.pinned_sandboxes import sandbox_of
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from warehouse.epochs.records import TableState
     from warehouse.serving.clock import Coverage
     from warehouse.serving.keys import KeyColumn
-    from warehouse.serving.partials import CombinedRows
+    from warehouse.serving.partial_results import CombinedRows
 
 __all__ = ["Reader"]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse.layout.columns import CELL, OWED_RESULT, TIMES
 from warehouse.layout.columns import SYSTEM_COLUMNS as STORED
-from warehouse.serving.lazy import lazy_rows, points_read
+from warehouse.serving.lazy_rows import lazy_rows, points_read
 from warehouse.storage.duckdb_sql import listed, literal, quoted
 from warehouse.time import NEVER, format_instant
 

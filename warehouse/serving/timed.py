@@ -9,7 +9,7 @@ from warehouse.errors import QueryError
 from warehouse.serving.clock import Coverage
 from warehouse.serving.key_conditions import probe_order, where_key
 from warehouse.serving.keys import keys_of
-from warehouse.serving.lazy import lazy_error
+from warehouse.serving.lazy_rows import lazy_error
 from warehouse.serving.request import instant_of
 from warehouse.serving.statement import Statement, select
 from warehouse.serving.timed_aggregates import TimedAggregates
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from warehouse.serving.choice import Chooser
     from warehouse.serving.clock import Clock
+    from warehouse.serving.file_choice import Chooser
     from warehouse.serving.footers import Footers
     from warehouse.serving.guard import CheckedQuery
     from warehouse.serving.key_summaries import Summaries

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warehouse.layout.columns import is_system
-from warehouse.serving.lazy import lazy_states
+from warehouse.serving.lazy_rows import lazy_states
 from warehouse.views.algebra import AsOf, Operator, Scan, inputs_of
 
 if TYPE_CHECKING:

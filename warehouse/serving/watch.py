@@ -1,7 +1,7 @@
 """Watches a user's query while it runs, and ends it when its time is up or it takes more memory than its limit.
 
 DuckDB counts the memory of its operators, but not the values that one function call makes (*measured*: ``repeat('x',
-4000000000)`` under a limit of 300 MB took 3.8 GB), and it looks for an interrupt between the pieces of its work, not inside such
+4000000000)`` under a limit of 300 MB took 3.8 GB), and it looks for an interrupt between the chunks of its work, not inside such
 a call. A process that only runs the query, such as the command line's, can be ended then, by ``unstoppable``.
 """
 

@@ -24,7 +24,7 @@ from warehouse.storage.tables import rows_schema
 from warehouse.views.language.driver_types import LeftToSparkError
 from warehouse.views.maintenance.driver_buckets import matched_rows
 from warehouse.views.maintenance.keyed import Replacement, replacing
-from warehouse.views.maintenance.local_buckets import entered, touched_buckets
+from warehouse.views.maintenance.matched_buckets import entered, touched_buckets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -22,7 +22,7 @@ from warehouse.storage.failures import passing_failure
 from warehouse.views.algebra import tables_read
 from warehouse.views.verification.comparison import Comparison, compared
 from warehouse.views.verification.judgement import Doubt, judged, misses_only
-from warehouse.views.verification.question import Unverifiable, question_of
+from warehouse.views.verification.verifying_query import Unverifiable, verifying_query
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from warehouse.views.algebra import Node
     from warehouse.views.maintenance.inputs import NodeTable
     from warehouse.views.verification.comparison import Difference
-    from warehouse.views.verification.question import Question
+    from warehouse.views.verification.verifying_query import VerifyingQuery
 
 __all__ = ["prove_first_builds"]
 
@@ -51,7 +51,7 @@ class _Proof:
     """
 
     view: str
-    question: Question
+    query: VerifyingQuery
     nodes: Sequence[Node]
     session: SparkSession
     tables: Mapping[str, NodeTable]
@@ -71,11 +71,11 @@ class _Proof:
     def comparison(self) -> Comparison | Difference:
         """Return the view and its query, not computed yet."""
         held = self.live(next(node.table for node in self.nodes if not node.hidden))
-        return compared(self.session, self.question, self.live, held, self.now, names=self.names)
+        return compared(self.session, self.query, self.live, held, self.now, names=self.names)
 
     def judged(self) -> Difference | Doubt | None:
         """Return how the view differs, or why the comparison failed; None if it equals its query."""
-        return judged(self.session, self.question, self.nodes, self.live, self.now, self.names)
+        return judged(self.session, self.query, self.nodes, self.live, self.now, self.names)
 
 
 def prove_first_builds(sources: Sources, now: int) -> None:
@@ -111,20 +111,20 @@ def _proof(sources: Sources, planned: NodePlan, frames: dict[tuple[SparkSession,
     plan, last = sources.plan, sources.last
     nodes = list(_nodes(plan, last, planned.view))
     try:
-        question = question_of(planned.sql, [node.operator for node in nodes])
+        query = verifying_query(planned.sql, [node.operator for node in nodes])
     except Exception as error:  # noqa: BLE001 - one view never takes the others down
         logging.getLogger("warehouse").warning('view "%s" was not compared with its query: %s', planned.view, error)
         return None
-    if isinstance(question, Unverifiable):
+    if isinstance(query, Unverifiable):
         return None
     every = [each.name for each in plan.streams] + [each.name for each in plan.nodes]
     names = {name.lower(): name for name in (*(each.name for each in (last.tables if last else ())), *every)}
     inputs = sources.node(planned.name).inputs
-    read = {names[table] for table in question.tables if table in names}
+    read = {names[table] for table in query.tables if table in names}
     read.update(node.table for node in nodes)
     read.update(*(tables_read(node.operator) for node in nodes))
     tables = node_tables(read, plan, sources.root, last, inputs.move, inputs.opened, sources.files, {})
-    return _Proof(planned.view, question, nodes, inputs.session, tables, names, plan.window_time, frames)
+    return _Proof(planned.view, query, nodes, inputs.session, tables, names, plan.window_time, frames)
 
 
 def _surely_equal(proofs: Sequence[_Proof]) -> set[str]:

@@ -15,7 +15,7 @@ from warehouse.planning.plan_record import Plan
 from warehouse.planning.steps import CreateTable, CutLog, EraseRows, StoreRestored
 from warehouse.planning.table_steps import node_steps
 from warehouse.views.algebra import scanned
-from warehouse.views.language.recorded import same_plan
+from warehouse.views.language.recorded_nodes import same_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

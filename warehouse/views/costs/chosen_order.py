@@ -77,7 +77,7 @@ def probes(join: Join, start: int, order: Sequence[int]) -> Iterator[tuple[int, 
     Yields
     ------
     tuple
-        The number of an input, and what it is joined on: (column so far, column there).
+        The number of an input, and the columns on which it is joined: (column so far, its column).
 
     Examples
     --------

@@ -51,7 +51,7 @@ class ActPrices:
     look_up
         c_hash: to find and delete one row of a hash table.
     negative
-        c_extra_negatives: to make and hand on one negative tuple.
+        c_extra_negatives: to create and pass on one negative tuple.
     keep
         To put one row into any buffer and, if it is a queue, to drop it with its day.
     """

@@ -15,6 +15,7 @@ from sqlglot import exp
 from warehouse.views.algebra import Equality, Join, OuterJoin
 from warehouse.views.language.dialect import text, unquoted
 from warehouse.views.language.faults import RefusedError
+from warehouse.views.language.from_parts import FromPart, PartBuilder, all_hold, equal_sides
 from warehouse.views.language.lookups import (
     attach,
     check_relations,
@@ -26,7 +27,6 @@ from warehouse.views.language.lookups import (
     nulled,
 )
 from warehouse.views.language.scope import owners_of
-from warehouse.views.language.units import FromPart, Workshop, all_hold, equal_sides
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -48,13 +48,13 @@ class Step:
     on: Conditions
 
 
-def combine(shop: Workshop, steps: Sequence[Step], where: Sequence[exp.Expr]) -> tuple[list[FromPart], Conditions]:
-    """Join the items of a FROM up to its last outer join; return the remaining units, and the conditions on which to join them.
+def combine(builder: PartBuilder, steps: Sequence[Step], where: Sequence[exp.Expr]) -> tuple[list[FromPart], Conditions]:
+    """Join the items of a FROM up to its last outer join; return the remaining parts, and the conditions on which to join them.
 
     Parameters
     ----------
-    shop
-        Makes units.
+    builder
+        Makes parts.
     steps
         The items in order.
     where
@@ -71,21 +71,21 @@ def combine(shop: Workshop, steps: Sequence[Step], where: Sequence[exp.Expr]) ->
     # A condition without columns filters whole results: below an outer join it would turn removed rows into nulls.
     late = [each for each in where if owners_of(each) & made_null or (outer and not owners_of(each))]
     pending = [each for each in where if each not in late]
-    units: list[FromPart] = []
+    parts: list[FromPart] = []
     for step in steps:
         if step.side == "inner":
-            units.append(shop.unit(step.number))
+            parts.append(builder.part(step.number))
             pending += step.on
             continue
-        there = frozenset[int]().union(*(unit.owners for unit in units))
+        there = frozenset[int]().union(*(part.owners for part in parts))
         ready = [each for each in pending if owners_of(each) <= there]
         pending = [each for each in pending if each not in ready]
-        units = _outer(shop, units, ready, step)
-    return units, pending + late
+        parts = _outer(builder, parts, ready, step)
+    return parts, pending + late
 
 
-def collapse(shop: Workshop, units: Sequence[FromPart], conditions: Sequence[exp.Expr]) -> FromPart:
-    """Inner join units on conditions.
+def collapse(builder: PartBuilder, parts: Sequence[FromPart], conditions: Sequence[exp.Expr]) -> FromPart:
+    """Inner join parts on conditions.
 
     Raises
     ------
@@ -93,52 +93,54 @@ def collapse(shop: Workshop, units: Sequence[FromPart], conditions: Sequence[exp
         When no equality connects two parts, or a relation cannot be looked up.
 
     """
-    found, rest = _filtered(shop, units, conditions)
-    found, rest = looked_up(shop, found, rest, collapse)
-    found, rest = _filtered(shop, found, rest)
-    return shop.filtered(found[0], rest) if len(found) == 1 else _joined(shop, found, rest)
+    found, rest = _filtered(builder, parts, conditions)
+    found, rest = looked_up(builder, found, rest, collapse)
+    found, rest = _filtered(builder, found, rest)
+    return builder.filtered(found[0], rest) if len(found) == 1 else _joined(builder, found, rest)
 
 
-def _filtered(shop: Workshop, units: Sequence[FromPart], conditions: Sequence[exp.Expr]) -> tuple[list[FromPart], Conditions]:
-    """Filter each unit by the conditions on it alone; return the units and the other conditions."""
-    own: list[Conditions] = [[] for _ in units]
+def _filtered(
+    builder: PartBuilder, parts: Sequence[FromPart], conditions: Sequence[exp.Expr]
+) -> tuple[list[FromPart], Conditions]:
+    """Filter each part by the conditions on it alone; return the parts and the other conditions."""
+    own: list[Conditions] = [[] for _ in parts]
     rest = []
-    mixed = not all(unit.relation for unit in units)
+    mixed = not all(part.relation for part in parts)
     for each in conditions:
-        number = shop.unit_of(each, units)
-        if number is None or (mixed and is_lookup(units[number])):
+        number = builder.part_of(each, parts)
+        if number is None or (mixed and is_lookup(parts[number])):
             rest.append(each)
         else:
             own[number].append(each)
-    return [shop.filtered(unit, each) for unit, each in zip(units, own, strict=True)], rest
+    return [builder.filtered(part, each) for part, each in zip(parts, own, strict=True)], rest
 
 
-def _joined(shop: Workshop, units: Sequence[FromPart], conditions: Sequence[exp.Expr]) -> FromPart:
-    check_relations(shop, units)
-    pairs = [(each, sides) for each in conditions if (sides := shop.sides(each, units))]
+def _joined(builder: PartBuilder, parts: Sequence[FromPart], conditions: Sequence[exp.Expr]) -> FromPart:
+    check_relations(builder, parts)
+    pairs = [(each, sides) for each in conditions if (sides := builder.sides(each, parts))]
     plain = [pair for pair in pairs if isinstance(pair[0], exp.EQ)]
     null_safe = bool(pairs) and not plain
     used = plain or pairs
-    if plain and len(_reached([sides for _, sides in plain])) < len(units):
+    if plain and len(_reached([sides for _, sides in plain])) < len(parts):
         used = pairs
-    _check_connected(shop, units, [sides for _, sides in used], conditions)
-    keys: list[Conditions] = [[] for _ in units]
+    _check_connected(builder, parts, [sides for _, sides in used], conditions)
+    keys: list[Conditions] = [[] for _ in parts]
     for each, (left, right) in used:
         one, other = (each.this, each.expression) if null_safe else equal_sides(each)
         keys[left].append(one)
         keys[right].append(other)
-    made = [shop.keyed(unit, each) for unit, each in zip(units, keys, strict=True)]
+    made = [builder.keyed(part, each) for part, each in zip(parts, keys, strict=True)]
     names: list[Iterator[str]] = [iter(each) for _, each in made]
     equal = tuple(Equality(left, next(names[left]), right, next(names[right])) for _, (left, right) in used)
     consumed = {id(each) for each, _ in used}
     rest = [each for each in conditions if id(each) not in consumed]
     where = all_hold([text(each) for each in rest], rest) if rest else None
-    owners = frozenset[int]().union(*(unit.owners for unit in units))
-    return FromPart(Join(tuple(unit.operator for unit, _ in made), equal, where, null_safe), owners)
+    owners = frozenset[int]().union(*(part.owners for part in parts))
+    return FromPart(Join(tuple(part.operator for part, _ in made), equal, where, null_safe), owners)
 
 
 def _reached(sides: Sequence[tuple[int, int]]) -> set[int]:
-    """Return the units that equalities connect with the first one."""
+    """Return the parts that equalities connect with the first one."""
     reached, grown = {0}, True
     while grown:
         more = {each for pair in sides if reached & set(pair) for each in pair}
@@ -148,15 +150,15 @@ def _reached(sides: Sequence[tuple[int, int]]) -> set[int]:
 
 
 def _check_connected(
-    shop: Workshop, units: Sequence[FromPart], sides: Sequence[tuple[int, int]], conditions: Sequence[exp.Expr]
+    builder: PartBuilder, parts: Sequence[FromPart], sides: Sequence[tuple[int, int]], conditions: Sequence[exp.Expr]
 ) -> None:
     reached = _reached(sides)
-    if len(reached) == len(units):
+    if len(reached) == len(parts):
         return
-    apart = next(number for number in range(len(units)) if number not in reached)
-    here, there = (shop.items(units[number]) for number in (0, apart))
+    apart = next(number for number in range(len(parts)) if number not in reached)
+    here, there = (builder.items(parts[number]) for number in (0, apart))
     names = f"{here[0].alias} and {there[0].alias}"
-    others = [each for each in conditions if owners_of(each) & units[apart].owners]
+    others = [each for each in conditions if owners_of(each) & parts[apart].owners]
     found = f"the join of {names} on {unquoted(others[0])} alone" if others else f"{names} joined without a condition"
     raise RefusedError(there[0].node, found, "a join with an equality of columns of both sides", _equality(here, there))
 
@@ -174,48 +176,48 @@ def _equality(here: Sequence[Item], there: Sequence[Item]) -> str | None:
 # --- outer joins ---
 
 
-def _outer(shop: Workshop, units: list[FromPart], conditions: Conditions, step: Step) -> list[FromPart]:
-    right = shop.unit(step.number)
-    if is_lookup(right) and step.side == "left" and not all(unit.relation for unit in units):
-        return _outer_lookup(shop, units, conditions, right, step.on)
-    if step.side == "right" and len(units) == 1 and is_lookup(units[0]) and not right.relation:
-        return _outer_lookup(shop, [right], conditions, units[0], step.on)
-    left = collapse(shop, units, conditions)
+def _outer(builder: PartBuilder, parts: list[FromPart], conditions: Conditions, step: Step) -> list[FromPart]:
+    right = builder.part(step.number)
+    if is_lookup(right) and step.side == "left" and not all(part.relation for part in parts):
+        return _outer_lookup(builder, parts, conditions, right, step.on)
+    if step.side == "right" and len(parts) == 1 and is_lookup(parts[0]) and not right.relation:
+        return _outer_lookup(builder, [right], conditions, parts[0], step.on)
+    left = collapse(builder, parts, conditions)
     for lookup, other in ((left, right), (right, left)):
         if is_lookup(lookup) and not other.relation:
             raise not_preserved(lookup)
         if lookup.relation and not other.relation:
-            check_steady(shop, other, lookup)
-    return [_outer_joined(shop, left, right, step)]
+            check_steady(builder, other, lookup)
+    return [_outer_joined(builder, left, right, step)]
 
 
 def _outer_lookup(
-    shop: Workshop, units: list[FromPart], conditions: Conditions, lookup: FromPart, on: Conditions
+    builder: PartBuilder, parts: list[FromPart], conditions: Conditions, lookup: FromPart, on: Conditions
 ) -> list[FromPart]:
     """Join a relation by LEFT JOIN: rows without a version, or whose version fails the rest of ON, are kept with nulls."""
-    units, conditions = _filtered(shop, units, conditions)
-    attached = attach(shop, lookup, units, on, outer=True)
+    parts, conditions = _filtered(builder, parts, conditions)
+    attached = attach(builder, lookup, parts, on, outer=True)
     if attached is None or any(not owners_of(each) <= attached[1].owners for each in attached[2]):
-        units, conditions = [collapse(shop, units, conditions)], []
-        attached = attach(shop, lookup, units, on, outer=True)
+        parts, conditions = [collapse(builder, parts, conditions)], []
+        attached = attach(builder, lookup, parts, on, outer=True)
     if attached is None:
-        raise no_key(shop, lookup)
+        raise no_key(builder, lookup)
     target, made, rest = attached
     if rest:
-        made = nulled(shop, made, lookup, rest)
-    units = [made if unit is target else unit for unit in units]
-    return units if not conditions else [collapse(shop, units, conditions)]
+        made = nulled(builder, made, lookup, rest)
+    parts = [made if part is target else part for part in parts]
+    return parts if not conditions else [collapse(builder, parts, conditions)]
 
 
-def _outer_joined(shop: Workshop, left: FromPart, right: FromPart, step: Step) -> FromPart:
-    units = (left, right)
+def _outer_joined(builder: PartBuilder, left: FromPart, right: FromPart, step: Step) -> FromPart:
+    parts = (left, right)
     pairs: list[tuple[exp.Expr, exp.Expr]] = []
     own: tuple[Conditions, Conditions] = ([], [])
     rest: Conditions = []
-    plain = any(isinstance(each, exp.EQ) and shop.sides(each, units) for each in step.on)
+    plain = any(isinstance(each, exp.EQ) and builder.sides(each, parts) for each in step.on)
     for each in step.on:
-        sides = shop.sides(each, units) if isinstance(each, exp.EQ) or not plain else None
-        within = shop.unit_of(each, units)
+        sides = builder.sides(each, parts) if isinstance(each, exp.EQ) or not plain else None
+        within = builder.part_of(each, parts)
         if sides is not None:
             equal = equal_sides(each)
             pairs.append(equal if sides == (0, 1) else (equal[1], equal[0]))
@@ -224,13 +226,13 @@ def _outer_joined(shop: Workshop, left: FromPart, right: FromPart, step: Step) -
         else:
             rest.append(each)
     if not pairs:
-        here, there = shop.items(left), shop.items(right)
+        here, there = builder.items(left), builder.items(right)
         found = f"an outer join of {here[-1].alias} and {there[0].alias} without an equality"
         allowed = "an outer join with an equality of columns of both sides"
         raise RefusedError(there[0].node, found, allowed, _equality(here, there))
-    filtered = [shop.filtered(unit, conditions) for unit, conditions in zip(units, own, strict=True)]
+    filtered = [builder.filtered(part, conditions) for part, conditions in zip(parts, own, strict=True)]
     (one, names), (other, partners) = (
-        shop.keyed(unit, [pair[side] for pair in pairs]) for side, unit in enumerate(filtered)
+        builder.keyed(part, [pair[side] for pair in pairs]) for side, part in enumerate(filtered)
     )
     where = all_hold([text(each) for each in rest], rest) if rest else None
     kind: Literal["left", "right", "full"] = "left" if step.side == "inner" else step.side

@@ -16,8 +16,8 @@ from warehouse.views.algebra import AsOf, Named, Project
 from warehouse.views.labels import STR
 from warehouse.views.language.dialect import text
 from warehouse.views.language.faults import RefusedError
+from warehouse.views.language.from_parts import FromPart, PartBuilder, all_hold
 from warehouse.views.language.scope import owners_of
-from warehouse.views.language.units import FromPart, Workshop, all_hold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,35 +25,35 @@ if TYPE_CHECKING:
 __all__ = ["attach", "check_relations", "check_steady", "is_lookup", "looked_up", "no_key", "not_preserved", "nulled"]
 
 
-def is_lookup(unit: FromPart) -> bool:
-    """Whether a unit is an unchanged non-retroactive relation of FROM."""
-    return unit.relation is not None and not unit.relation.retroactive
+def is_lookup(part: FromPart) -> bool:
+    """Whether a part is an unchanged non-retroactive relation of FROM."""
+    return part.relation is not None and not part.relation.retroactive
 
 
-def check_relations(shop: Workshop, units: Sequence[FromPart]) -> None:
+def check_relations(builder: PartBuilder, parts: Sequence[FromPart]) -> None:
     """Refuse a join of stream rows with several retroactive relations, or with rows that end early."""
-    relations = [unit for unit in units if unit.relation]
-    others = [unit for unit in units if not unit.relation]
+    relations = [part for part in parts if part.relation]
+    others = [part for part in parts if not part.relation]
     if not relations or not others:
         return
     if len(relations) > 1:
-        names = [unit.relation.name for unit in relations if unit.relation]
-        aliases = [unit.item.alias for unit in relations if unit.item]
+        names = [part.relation.name for part in relations if part.relation]
+        aliases = [part.item.alias for part in relations if part.item]
         raise RefusedError(
             relations[1].item.node if relations[1].item else None,
             f"a second retroactive relation, {names[1]}, joined with rows that {names[0]} can change already",
             "one retroactive relation in a join; combine them in a sub-query or view of their own",
             f"(SELECT ... FROM {names[0]} {aliases[0]} JOIN {names[1]} {aliases[1]} ON ...)",
         )
-    for unit in others:
-        check_steady(shop, unit, relations[0])
+    for part in others:
+        check_steady(builder, part, relations[0])
 
 
-def check_steady(shop: Workshop, unit: FromPart, relation: FromPart) -> None:
+def check_steady(builder: PartBuilder, part: FromPart, relation: FromPart) -> None:
     """Refuse to join a relation with rows that can leave before their own end."""
-    if shop.label(unit.operator) != STR or relation.item is None or relation.relation is None:
+    if builder.label(part.operator) != STR or relation.item is None or relation.relation is None:
         return
-    names = ", ".join(item.alias for item in shop.items(unit))
+    names = ", ".join(item.alias for item in builder.items(part))
     raise RefusedError(
         relation.item.node,
         f"the relation {relation.relation.name} joined with {names}, whose rows can leave before their own end",
@@ -62,58 +62,58 @@ def check_steady(shop: Workshop, unit: FromPart, relation: FromPart) -> None:
 
 
 def looked_up(
-    shop: Workshop,
-    units: list[FromPart],
+    builder: PartBuilder,
+    parts: list[FromPart],
     conditions: list[exp.Expr],
-    join: Callable[[Workshop, list[FromPart], list[exp.Expr]], FromPart],
+    join: Callable[[PartBuilder, list[FromPart], list[exp.Expr]], FromPart],
 ) -> tuple[list[FromPart], list[exp.Expr]]:
-    """Attach non-retroactive relations to the units that name their keys; return all units, and the other conditions.
+    """Attach non-retroactive relations to the parts that name their keys; return all parts, and the other conditions.
 
     Raises
     ------
     RefusedError
-        When a relation's key is not wholly given, even by all other units together, which ``join`` joins.
+        When a relation's key is not wholly given, even by all other parts together, which ``join`` joins.
 
     """
-    if all(unit.relation for unit in units):
-        return units, conditions
-    while lookups := [unit for unit in units if is_lookup(unit)]:
+    if all(part.relation for part in parts):
+        return parts, conditions
+    while lookups := [part for part in parts if is_lookup(part)]:
         for lookup in lookups:
-            attached = attach(shop, lookup, [unit for unit in units if not is_lookup(unit)], conditions, outer=False)
+            attached = attach(builder, lookup, [part for part in parts if not is_lookup(part)], conditions, outer=False)
             if attached:
                 target, made, conditions = attached
-                units = [made if unit is target else unit for unit in units if unit is not lookup]
+                parts = [made if part is target else part for part in parts if part is not lookup]
                 break
         else:
-            units, conditions = _looked_up_by_all(shop, units, lookups, conditions, join)
-    return units, conditions
+            parts, conditions = _looked_up_by_all(builder, parts, lookups, conditions, join)
+    return parts, conditions
 
 
 def _looked_up_by_all(
-    shop: Workshop,
-    units: list[FromPart],
+    builder: PartBuilder,
+    parts: list[FromPart],
     lookups: list[FromPart],
     conditions: list[exp.Expr],
-    join: Callable[[Workshop, list[FromPart], list[exp.Expr]], FromPart],
+    join: Callable[[PartBuilder, list[FromPart], list[exp.Expr]], FromPart],
 ) -> tuple[list[FromPart], list[exp.Expr]]:
-    """Join the other units first: a key may come from several of them."""
-    others = [unit for unit in units if not is_lookup(unit)]
-    if len(others) == 1 or any(item.internal for item in shop.scope.items):
-        raise no_key(shop, lookups[0])
-    theirs = frozenset[int]().union(*(unit.owners for unit in others))
+    """Join the other parts first: a key may come from several of them."""
+    others = [part for part in parts if not is_lookup(part)]
+    if len(others) == 1 or any(item.internal for item in builder.scope.items):
+        raise no_key(builder, lookups[0])
+    theirs = frozenset[int]().union(*(part.owners for part in others))
     now = [each for each in conditions if owners_of(each) <= theirs]
     rest = [each for each in conditions if not owners_of(each) <= theirs]
-    return [join(shop, others, now), *lookups], rest
+    return [join(builder, others, now), *lookups], rest
 
 
-def no_key(shop: Workshop, lookup: FromPart) -> RefusedError:
+def no_key(builder: PartBuilder, lookup: FromPart) -> RefusedError:
     """Return the refusal of a relation whose key is not given."""
     item, relation = lookup.item, lookup.relation
     if item is None or relation is None:
         raise TypeError("not a relation")
     key = " AND ".join(f"{item.alias}.{name} = ..." for name in relation.key)
     found = f"the relation {relation.name} joined without an equality for each column of its key"
-    others = [other for other in shop.scope.items if other is not item]
+    others = [other for other in builder.scope.items if other is not item]
     pairs = [
         f"{item.alias}.{name} = {other.alias}.{column}"
         for name in relation.key
@@ -125,16 +125,16 @@ def no_key(shop: Workshop, lookup: FromPart) -> RefusedError:
 
 
 def attach(
-    shop: Workshop, lookup: FromPart, units: Sequence[FromPart], conditions: list[exp.Expr], *, outer: bool
+    builder: PartBuilder, lookup: FromPart, parts: Sequence[FromPart], conditions: list[exp.Expr], *, outer: bool
 ) -> tuple[FromPart, FromPart, list[exp.Expr]] | None:
-    """Look a relation up by the unit that names its whole key; return this unit, its replacement, and other conditions."""
+    """Look a relation up by the part that names its whole key; return this part, its replacement, and other conditions."""
     item, relation = lookup.item, lookup.relation
     if item is None or relation is None:
         raise TypeError("not a relation")
-    for unit in units:
+    for part in parts:
         given: dict[str, tuple[exp.Expr, exp.Expr]] = {}
         for each in conditions:
-            sides = shop.sides(each, [unit, lookup]) if isinstance(each, exp.EQ) else None
+            sides = builder.sides(each, [part, lookup]) if isinstance(each, exp.EQ) else None
             if sides is None:
                 continue
             mine, theirs = (each.this, each.expression) if sides[0] == 0 else (each.expression, each.this)
@@ -142,15 +142,15 @@ def attach(
                 given.setdefault(str(theirs.meta["base"]).lower(), (each, mine))
         if not all(name.lower() in given for name in relation.key):
             continue
-        check_steady(shop, unit, lookup)
+        check_steady(builder, part, lookup)
         chosen = [given[name.lower()] for name in relation.key]
-        keyed, names = shop.keyed(unit, [mine for _, mine in chosen])
+        keyed, names = builder.keyed(part, [mine for _, mine in chosen])
         (number,) = lookup.owners
-        added = tuple(Named(shop.scope.name(number, column), quoted(column)) for column in item.columns if column in item.used)
+        added = tuple(Named(builder.scope.name(number, column), quoted(column)) for column in item.columns if column in item.used)
         on = tuple(zip(names, relation.key, strict=True))
-        made = FromPart(AsOf(keyed.operator, relation.name, on, added, outer), unit.owners | lookup.owners)
+        made = FromPart(AsOf(keyed.operator, relation.name, on, added, outer), part.owners | lookup.owners)
         consumed = {id(each) for each, _ in chosen}
-        return unit, made, [each for each in conditions if id(each) not in consumed]
+        return part, made, [each for each in conditions if id(each) not in consumed]
     return None
 
 
@@ -162,12 +162,12 @@ def not_preserved(lookup: FromPart) -> RefusedError:
     return RefusedError(lookup.item.node if lookup.item else None, found, allowed)
 
 
-def nulled(shop: Workshop, unit: FromPart, lookup: FromPart, conditions: list[exp.Expr]) -> FromPart:
-    """Return a unit whose columns of the relation are null in rows for which the rest of ON does not hold."""
+def nulled(builder: PartBuilder, part: FromPart, lookup: FromPart, conditions: list[exp.Expr]) -> FromPart:
+    """Return a part whose columns of the relation are null in rows for which the rest of ON does not hold."""
     holds = all_hold([text(each) for each in conditions], conditions)
-    added = {column.name for column in unit.operator.columns} if isinstance(unit.operator, AsOf) else set()
+    added = {column.name for column in part.operator.columns} if isinstance(part.operator, AsOf) else set()
     columns = tuple(
         Named(name, f"CASE WHEN {holds} THEN {quoted(name)} END" if name in added else quoted(name))
-        for name in shop.columns(unit.operator)
+        for name in builder.columns(part.operator)
     )
-    return FromPart(Project(unit.operator, columns), unit.owners | lookup.owners)
+    return FromPart(Project(part.operator, columns), part.owners | lookup.owners)

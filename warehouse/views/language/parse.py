@@ -1,7 +1,7 @@
 """Parses SQL to a plan: it binds names, places conditions, and turns each construct into an operator or refuses it.
 
-Each part of a query has modules: FROM (sources, windows), its joins (units, joining, lookups), sub-queries of WHERE (predicates,
-sub_queries), and the clauses above (shaping, outputs, aggregation). This module combines them.
+Each part of a query has modules: FROM (sources, windows), its joins (from_parts, joining, lookups), sub-queries of WHERE
+(predicates, sub_queries), and the clauses above (select_clauses, outputs, aggregation). This module combines them.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from warehouse.views.language.columns import columns_of, types_of
 from warehouse.views.language.dialect import conjuncts, plain, text
 from warehouse.views.language.expressions import check_expression
 from warehouse.views.language.faults import FaultyError, RefusedError
-from warehouse.views.language.internal import check_internal
+from warehouse.views.language.from_parts import PartBuilder
+from warehouse.views.language.internal_windows import check_internal
 from warehouse.views.language.joining import collapse, combine
 from warehouse.views.language.outputs import outputs_of
 from warehouse.views.language.predicates import predicate_of
 from warehouse.views.language.ranks import with_ranks_bounded
-from warehouse.views.language.shaping import first_rows, shape_of
+from warehouse.views.language.select_clauses import first_rows, shape_of
 from warehouse.views.language.sources import FromReader, With, renaming
 from warehouse.views.language.sub_queries import keyed_by, semi_joined, without
 from warehouse.views.language.time_groups import with_window_columns
 from warehouse.views.language.types import common_type
-from warehouse.views.language.units import Workshop
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -104,10 +104,10 @@ class Binder:
         scope, steps = self._sources.read(select, known, top=top, keyed=bool(predicates))
         bound = [scope.bind(each) for each in conditions]
         shape = shape_of(select, scope, outputs_of(select, scope, stored=stored))
-        shop = Workshop(scope, self.tables)
+        builder = PartBuilder(scope, self.tables)
         if top:
             aggregated = shape.keys is not None
-            check_internal(select, scope.items, shop.label, aggregated=aggregated, negated=_negated(predicates, steps))
+            check_internal(select, scope.items, builder.label, aggregated=aggregated, negated=_negated(predicates, steps))
             if not aggregated:
                 _mark_internal(scope.items)
         keyed = keyed_by(
@@ -118,9 +118,9 @@ class Binder:
         )
         if self.faults.found:
             raise FaultyError
-        units, equal = semi_joined(keyed, scope)
-        joined, rest = combine(shop, steps, bound)
-        source = without(shop, collapse(shop, [*joined, *units], [*rest, *equal]), keyed)
+        parts, equal = semi_joined(keyed, scope)
+        joined, rest = combine(builder, steps, bound)
+        source = without(builder, collapse(builder, [*joined, *parts], [*rest, *equal]), keyed)
         plan = shape.over(source.operator, scope, self.columns)
         return Changes(plan) if any(item.internal for item in scope.items) and shape.keys is not None else plan
 

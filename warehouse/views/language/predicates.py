@@ -14,7 +14,7 @@ from sqlglot import exp
 from warehouse.views.language.dialect import conjuncts, text
 from warehouse.views.language.expressions import aggregates_in
 from warehouse.views.language.faults import RefusedError
-from warehouse.views.language.units import equal_sides
+from warehouse.views.language.from_parts import equal_sides
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

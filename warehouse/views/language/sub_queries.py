@@ -16,17 +16,17 @@ from warehouse.views.language.columns import never_null
 from warehouse.views.language.dialect import text
 from warehouse.views.language.expressions import check_expression
 from warehouse.views.language.faults import RefusedError
+from warehouse.views.language.from_parts import FromPart
 from warehouse.views.language.predicates import sub_query_of
 from warehouse.views.language.scope import Item, bound_column, owners_of
-from warehouse.views.language.units import FromPart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from warehouse.views.algebra import Operator
+    from warehouse.views.language.from_parts import PartBuilder
     from warehouse.views.language.predicates import Predicate
     from warehouse.views.language.scope import Scope
-    from warehouse.views.language.units import Workshop
 
 __all__ = ["Keyed", "keyed_by", "semi_joined", "without"]
 
@@ -84,7 +84,7 @@ def _prefix(predicate: Predicate, number: int, taken: set[str]) -> str:
 
 def semi_joined(keyed: Sequence[Keyed], scope: Scope) -> tuple[list[FromPart], list[exp.Expr]]:
     """Return EXISTS and IN as further inputs of the join, and their equalities."""
-    units: list[FromPart] = []
+    parts: list[FromPart] = []
     conditions: list[exp.Expr] = []
     for each in keyed:
         if each.predicate.negated:
@@ -92,14 +92,14 @@ def semi_joined(keyed: Sequence[Keyed], scope: Scope) -> tuple[list[FromPart], l
         owner = len(scope.items)
         distinct = Distinct(each.operator)
         scope.items.append(Item(each.names[0].split(".", 1)[0], each.predicate.node, distinct, ()))
-        units.append(FromPart(distinct, frozenset({owner})))
+        parts.append(FromPart(distinct, frozenset({owner})))
         keys = [bound_column(name, owner, name, each.predicate.node) for name in each.names]
         conditions += [exp.EQ(this=one, expression=key) for one, key in zip(each.outer, keys, strict=True)]
-    return units, conditions
+    return parts, conditions
 
 
-def without(shop: Workshop, unit: FromPart, keyed: Sequence[Keyed]) -> FromPart:
-    """Return a unit with the rows for which NOT EXISTS and NOT IN hold.
+def without(builder: PartBuilder, part: FromPart, keyed: Sequence[Keyed]) -> FromPart:
+    """Return a part with the rows for which NOT EXISTS and NOT IN hold.
 
     Raises
     ------
@@ -110,16 +110,16 @@ def without(shop: Workshop, unit: FromPart, keyed: Sequence[Keyed]) -> FromPart:
     for each in keyed:
         if not each.predicate.negated:
             continue
-        unit, columns = shop.keyed(unit, each.outer)
+        part, columns = builder.keyed(part, each.outer)
         on = tuple(zip(columns, each.names, strict=True))
         if each.predicate.left is not None:
-            _check_nulls(shop, each, unit.operator, on[: len(each.predicate.left)])
-        unit = FromPart(AntiJoin(unit.operator, each.operator, on), unit.owners)
-    return unit
+            _check_nulls(builder, each, part.operator, on[: len(each.predicate.left)])
+        part = FromPart(AntiJoin(part.operator, each.operator, on), part.owners)
+    return part
 
 
-def _check_nulls(shop: Workshop, keyed: Keyed, left: Operator, on: Sequence[tuple[str, str]]) -> None:
-    facts = {table.name: table.never_null for table in shop.tables.values()}
+def _check_nulls(builder: PartBuilder, keyed: Keyed, left: Operator, on: Sequence[tuple[str, str]]) -> None:
+    facts = {table.name: table.never_null for table in builder.tables.values()}
     here, there = never_null(left, facts), never_null(keyed.operator, facts)
     for number, (one, other) in enumerate(on):
         for name, sound, place in ((one, here, "on the left of NOT IN"), (other, there, "in the sub-query of NOT IN")):
@@ -128,7 +128,7 @@ def _check_nulls(shop: Workshop, keyed: Keyed, left: Operator, on: Sequence[tupl
                 found = f"{written} {place}, where a null would empty the answer"
                 proofs = f"{written} IS NOT NULL in that WHERE, or coalesce({written}, ...)"
                 allowed = f"NOT EXISTS, which nulls do not disturb; or {proofs}"
-                raise RefusedError(keyed.predicate.node, found, allowed, _not_exists(shop, keyed))
+                raise RefusedError(keyed.predicate.node, found, allowed, _not_exists(builder, keyed))
 
 
 def _written(predicate: Predicate, number: int, *, left: bool) -> str:
@@ -137,14 +137,14 @@ def _written(predicate: Predicate, number: int, *, left: bool) -> str:
     return text(predicate.query.selects[number].unalias())
 
 
-def _not_exists(shop: Workshop, keyed: Keyed) -> str | None:
+def _not_exists(builder: PartBuilder, keyed: Keyed) -> str | None:
     """Return the query with NOT EXISTS, its columns qualified; None if that needs more than a new condition."""
     query, left = keyed.predicate.query, keyed.predicate.left or ()
     start = query.args.get("from_")
     if not isinstance(query, exp.Select) or query.args.get("group") or query.args.get("joins") or start is None:
         return None
     alias = start.this.alias_or_name
-    if alias.lower() in {item.alias.lower() for item in shop.scope.items}:
+    if alias.lower() in {item.alias.lower() for item in builder.scope.items}:
         return None
 
     def inner(node: exp.Expr) -> exp.Expr:
@@ -152,7 +152,7 @@ def _not_exists(shop: Workshop, keyed: Keyed) -> str | None:
 
     def outer(node: exp.Expr) -> exp.Expr:
         owner = node.meta.get("owner")
-        return node if owner is None else exp.column(node.meta["base"], table=shop.scope.items[owner].alias)
+        return node if owner is None else exp.column(node.meta["base"], table=builder.scope.items[owner].alias)
 
     rewritten = query.copy()
     rewritten.set("expressions", [exp.Literal.number(1)])

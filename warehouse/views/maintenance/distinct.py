@@ -3,7 +3,7 @@
 State of a value: the shown row ``[gen, exp)`` in the view's table, and in a side table the row with the latest ``exp`` of all
 rows that arrived since, if it outlives the shown row. When the shown row has ended, the row that lives longest replaces it; its
 ``gen`` is the predecessor's ``exp``, or its own arrival if that was later. So the input is never scanned. With one update for
-each instant this is exactly delta*; a batch leaves out rows that nobody could see between two updates.
+each instant this is exactly delta*; a batch leaves out rows that no reader could see between two updates.
 
 Few rows need no Spark job: the driver reads the arrived rows, the shown rows that ended, and by key the shown and spare rows of
 these values from the files. DuckDB groups them, and the same rules decide about each value.

@@ -18,7 +18,7 @@ from warehouse.views.language.driver_types import LeftToSparkError
 from warehouse.views.maintenance.driver_rows import DriverRows
 from warehouse.views.maintenance.keyed import Replacement, replacing
 from warehouse.views.maintenance.keys import semi_joined
-from warehouse.views.maintenance.local_buckets import entered, touched_buckets
+from warehouse.views.maintenance.matched_buckets import entered, touched_buckets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

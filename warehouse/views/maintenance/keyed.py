@@ -21,7 +21,7 @@ from warehouse.layout.columns import SLOTS
 from warehouse.storage.arrow_types import can_be_collected
 from warehouse.views.maintenance.cache import DistinctKeys, collected_keys
 from warehouse.views.maintenance.keys import anti_joined, grouped_exactly, semi_joined
-from warehouse.views.maintenance.local_buckets import entered, others, touched_buckets
+from warehouse.views.maintenance.matched_buckets import entered, others, touched_buckets
 from warehouse.views.maintenance.placement import bucket_sql, load_slot_sql
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def replacement(
         return Replacement(None, {}, {}, 0)
     buckets = f"sub_index IN ({', '.join(map(str, touched))})"
     gen = "_came[_at].ts"
-    if not move.first and not timed:  # a row from before that enters now was let in by others: when exactly is not known
+    if not move.first and not timed:  # other rows let an earlier row enter now; the exact instant is unknown
         gen = f"CASE WHEN unix_micros({gen}) > {move.before}L THEN {gen} ELSE timestamp_micros({move.now}L) END"
     stays = "named_struct('ts', _was[_at].ts, 'slot', _was[_at].slot, 'state', _came[_at].state)"
     enters = f"named_struct('ts', {gen}, 'slot', {load_slot_sql(gen, move)}, 'state', _came[_at].state)"

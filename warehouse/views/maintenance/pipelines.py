@@ -277,7 +277,7 @@ def pipeline(
     Raises
     ------
     LeftToSparkError
-        When Spark is to compute it.
+        When Spark must compute it.
 
     """
     read = {name: part(tables[name]) for name in set(scanned(operator))}

@@ -19,11 +19,11 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.catalog.spelling import FaultError
 from warehouse.catalog.types import canonical, parse_type
 from warehouse.errors import ConfigurationError, Problem
-from warehouse.views.language.own_text import without_windows
 from warehouse.views.language.temporal_text import for_spark
+from warehouse.views.language.window_calls import without_windows
+from warehouse.views.verification.plan_query import outer_lookups, query_of
 from warehouse.views.verification.plan_references import UnknownPlanError, references
 from warehouse.views.verification.references import agree, differing
-from warehouse.views.verification.written import outer_lookups, query_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

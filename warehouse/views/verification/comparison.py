@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from warehouse.views.verification.question import Question
+    from warehouse.views.verification.verifying_query import VerifyingQuery
 
 __all__ = ["Comparison", "Difference", "compared"]
 
@@ -100,7 +100,7 @@ class Comparison:
 
 def compared(
     session: SparkSession,
-    question: Question,
+    query: VerifyingQuery,
     rows: Callable[[str], DataFrame],
     held: DataFrame,
     now: int,
@@ -115,7 +115,7 @@ def compared(
     ----------
     session
         The session for the temporary views, while the query is analysed.
-    question
+    query
         The query.
     rows
         Returns the live rows of a table, with the columns ``_ts`` and ``_exp``.
@@ -137,7 +137,7 @@ def compared(
 
     """
     try:
-        asked = _answer(session, question, rows, now, names)
+        asked = _answer(session, query, rows, now, names)
     except AnalysisException as problem:
         return Difference(0, 0, refused=str(problem).splitlines()[0])
     return _compared(held.selectExpr(*map(quoted, user_columns(held))), asked, without, error)
@@ -148,35 +148,35 @@ _asking = Lock()
 
 
 def _answer(
-    session: SparkSession, question: Question, rows: Callable[[str], DataFrame], now: int, names: Mapping[str, str]
+    session: SparkSession, query: VerifyingQuery, rows: Callable[[str], DataFrame], now: int, names: Mapping[str, str]
 ) -> DataFrame:
-    """Return the answer to the question, analysed, so that it no longer needs the temporary views."""
+    """Return the answer to the query, analysed, so that it no longer needs the temporary views."""
     made: list[str] = []
     with _asking:
         try:
-            _show(question, rows, now, made, names)
-            return session.sql(question.sql)
+            _show(query, rows, now, made, names)
+            return session.sql(query.sql)
         finally:
             for name in made:
                 session.catalog.dropTempView(name)
 
 
 def _show(
-    question: Question,
+    query: VerifyingQuery,
     rows: Callable[[str], DataFrame],
     now: int,
     made: list[str],
     names: Mapping[str, str],
 ) -> None:
     """Make the temporary views, in the session of the rows."""
-    for table in question.tables:
+    for table in query.tables:
         if table not in names:
             continue  # a WITH query
         live = rows(names[table])
         columns = [quoted(name) for name in user_columns(live)]
         live.selectExpr(*columns).createOrReplaceTempView(table)
         made.append(table)
-        for asked in question.windows:
+        for asked in query.windows:
             if asked.table != table:
                 continue
             window = asked.window

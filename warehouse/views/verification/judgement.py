@@ -12,7 +12,7 @@ from warehouse.views.maintenance.answers import terms_of
 from warehouse.views.maintenance.inputs import user_columns
 from warehouse.views.maintenance.pipelines import looked_up, rows_of
 from warehouse.views.verification.comparison import Comparison, Difference, compared
-from warehouse.views.verification.sums import Open, open_of
+from warehouse.views.verification.float_sums import OpenParts, open_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from warehouse.promise.units import Ledger
     from warehouse.views.algebra import Node, Operator
     from warehouse.views.language.types import Types
-    from warehouse.views.verification.question import Question
+    from warehouse.views.verification.verifying_query import VerifyingQuery
 
 __all__ = ["Doubt", "has_ties", "judged", "misses_only"]
 
@@ -40,7 +40,7 @@ class Doubt:
 
 def judged(
     session: SparkSession,
-    question: Question,
+    query: VerifyingQuery,
     nodes: Sequence[Node],
     rows: Callable[[str], DataFrame],
     now: int,
@@ -50,7 +50,7 @@ def judged(
 
     Parameters
     ----------
-    session, question, rows, now, names
+    session, query, rows, now, names
         As in :func:`warehouse.views.verification.comparison.compared`.
     nodes
         The tables that keep the view.
@@ -59,7 +59,7 @@ def judged(
     held = rows(next(node.table for node in nodes if not node.hidden))
 
     def difference(without: frozenset[str] = frozenset(), error: float = 0.0) -> Difference | None:
-        found = compared(session, question, rows, held, now, names=names, without=without, error=error)
+        found = compared(session, query, rows, held, now, names=names, without=without, error=error)
         return found.difference() if isinstance(found, Comparison) else found
 
     found = difference()
@@ -71,7 +71,7 @@ def judged(
     open_ = _open(nodes, types)
     if open_.rows:
         return Doubt("it chooses rows by a sum of floats, whose last digits depend on the order of addition")
-    error = _error([rows(names[table]) for table in question.tables if table in names]) if open_.columns else 0.0
+    error = _error([rows(names[table]) for table in query.tables if table in names]) if open_.columns else 0.0
     if error and difference(error=error) is None:
         return None
     if open_.values and difference(open_.values, error) is None:
@@ -87,13 +87,13 @@ def misses_only(found: Difference | Doubt, ledger: Ledger | None) -> bool:
     return not found.held and not found.refused
 
 
-def _open(nodes: Sequence[Node], types: Mapping[str, Types]) -> Open:
+def _open(nodes: Sequence[Node], types: Mapping[str, Types]) -> OpenParts:
     """Return what sums leave open; None if it cannot be determined, since there is a difference already."""
     try:
-        return open_of(nodes, types)
+        return open_parts(nodes, types)
     except Exception as error:  # a view that cannot be analysed does not stop the others
         logging.getLogger("warehouse").debug("the sums of a view cannot be told", exc_info=error)
-        return Open()
+        return OpenParts()
 
 
 def _types(rows: DataFrame) -> Types:

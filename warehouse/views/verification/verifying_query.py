@@ -15,8 +15,8 @@ from sqlglot import exp
 from warehouse.catalog.identifiers import quoted
 from warehouse.views.algebra import AsOf, Changes, InternalRows, OutputWindow, TimeWindow, inputs_of
 from warehouse.views.language.dialect import parse_query
-from warehouse.views.language.own_text import windows_in
 from warehouse.views.language.temporal_text import for_spark
+from warehouse.views.language.window_calls import windows_in
 from warehouse.views.language.windows import DeclaredWindow, read_window
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from warehouse.views.algebra import Operator
 
-__all__ = ["Question", "Unverifiable", "ViewWindow", "question_of"]
+__all__ = ["Unverifiable", "VerifyingQuery", "ViewWindow", "verifying_query"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class ViewWindow:
 
 
 @dataclass(frozen=True)
-class Question:
+class VerifyingQuery:
     """A view's text for Spark, with all names in it that may be tables, in lower case, and the windows that it reads."""
 
     sql: str
@@ -52,12 +52,12 @@ class Unverifiable:
     reason: str
 
 
-def question_of(sql: str, operators: Sequence[Operator]) -> Question | Unverifiable:
+def verifying_query(sql: str, operators: Sequence[Operator]) -> VerifyingQuery | Unverifiable:
     """Return the query that Spark runs for a view of this text, or why Spark cannot run it.
 
     ``operators`` are the operators of all nodes of the view.
 
-    >>> question_of("SELECT k FROM time_window(a, INTERVAL 1 HOUR)", []).sql
+    >>> verifying_query("SELECT k FROM time_window(a, INTERVAL 1 HOUR)", []).sql
     'SELECT k FROM `stream_wh_window_1` AS `a`'
     """
     for operator in operators:
@@ -80,7 +80,7 @@ def question_of(sql: str, operators: Sequence[Operator]) -> Question | Unverifia
         end = call.end
     # A WITH query may be called as the table that it reads.
     names = {table.name.lower() for table in tree.find_all(exp.Table)} | {asked.table for asked in windows}
-    return Question("".join([*text, sql[end:]]), tuple(sorted(names - {""})), tuple(windows))
+    return VerifyingQuery("".join([*text, sql[end:]]), tuple(sorted(names - {""})), tuple(windows))
 
 
 def _every(operator: Operator) -> Iterator[Operator]:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from warehouse.views.algebra import Node, Operator
     from warehouse.views.language.types import Types
 
-__all__ = ["Open", "open_of"]
+__all__ = ["OpenParts", "open_parts"]
 
 _SUMS = frozenset(
     {
@@ -51,7 +51,7 @@ _SMOOTH_CALLS = frozenset({"abs", "array", "coalesce", "double", "greatest", "if
 
 
 @dataclass(frozen=True)
-class Open:
+class OpenParts:
     """The parts of an answer that depend on the order of addition.
 
     ``digits`` are columns whose last digits are open, ``values`` columns whose whole values are open, in lower case. ``rows``
@@ -68,7 +68,7 @@ class Open:
         return self.digits | self.values
 
 
-def open_of(nodes: Sequence[Node], tables: Mapping[str, Types]) -> Open:
+def open_parts(nodes: Sequence[Node], tables: Mapping[str, Types]) -> OpenParts:
     """Return the open parts of a view's own rows.
 
     Parameters
@@ -84,12 +84,12 @@ def open_of(nodes: Sequence[Node], tables: Mapping[str, Types]) -> Open:
     return _of(own.operator, by_table, tables, tables[own.table])
 
 
-def _of(operator: Operator, nodes: Mapping[str, Node], tables: Mapping[str, Types], stored: Types) -> Open:
+def _of(operator: Operator, nodes: Mapping[str, Node], tables: Mapping[str, Types], stored: Types) -> OpenParts:
     below = [_of(each, nodes, tables, stored) for each in inputs_of(operator)]
     inner = _united(below)
     match operator:
         case Scan(table=table):
-            return _of(nodes[table].operator, nodes, tables, tables[table]) if table in nodes else Open()
+            return _of(nodes[table].operator, nodes, tables, tables[table]) if table in nodes else OpenParts()
         case Project(columns=columns):
             named = {column.name.lower(): _computed(column.sql, inner) for column in columns}
             return _named(named, rows=inner.rows)
@@ -111,9 +111,9 @@ def _of(operator: Operator, nodes: Mapping[str, Node], tables: Mapping[str, Type
             ]
             return _united(renamed)
         case BagDifference() | Distinct():
-            return Open(inner.digits, inner.values, rows=inner.rows or bool(inner.columns))
+            return OpenParts(inner.digits, inner.values, rows=inner.rows or bool(inner.columns))
         case _:
-            return Open(inner.digits, inner.values, rows=inner.rows or bool(_lower(_decisive(operator)) & inner.columns))
+            return OpenParts(inner.digits, inner.values, rows=inner.rows or bool(_lower(_decisive(operator)) & inner.columns))
 
 
 def _decisive(operator: Operator) -> set[str]:
@@ -133,7 +133,7 @@ def _decisive(operator: Operator) -> set[str]:
             return set()
 
 
-def _computed(sql: str, inner: Open) -> str:
+def _computed(sql: str, inner: OpenParts) -> str:
     used = _lower(names_in(sql)) & inner.columns
     if not used:
         return ""
@@ -145,19 +145,19 @@ def _is_smooth(node: exp.Expr) -> bool:
     return isinstance(node, _SMOOTH) or (isinstance(node, exp.Anonymous) and str(node.this).lower() in _SMOOTH_CALLS)
 
 
-def _as_is(name: str, inner: Open) -> str:
+def _as_is(name: str, inner: OpenParts) -> str:
     return "values" if name.lower() in inner.values else "digits" if name.lower() in inner.digits else ""
 
 
-def _named(named: Mapping[str, str], *, rows: bool) -> Open:
+def _named(named: Mapping[str, str], *, rows: bool) -> OpenParts:
     digits, values = (frozenset(name for name, how in named.items() if how == kind) for kind in ("digits", "values"))
-    return Open(digits, values, rows)
+    return OpenParts(digits, values, rows)
 
 
-def _united(sides: Sequence[Open]) -> Open:
+def _united(sides: Sequence[OpenParts]) -> OpenParts:
     values = frozenset(name for side in sides for name in side.values)
     digits = frozenset(name for side in sides for name in side.digits)
-    return Open(digits - values, values, any(side.rows for side in sides))
+    return OpenParts(digits - values, values, any(side.rows for side in sides))
 
 
 def _lower(names: Iterable[str]) -> frozenset[str]:

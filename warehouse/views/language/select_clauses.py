@@ -15,10 +15,10 @@ from warehouse.views.language.clauses import limit_of, order_of, ranking_of
 from warehouse.views.language.dialect import conjuncts, meaning, text
 from warehouse.views.language.expressions import aggregates_in, check_expression
 from warehouse.views.language.faults import RefusedError
+from warehouse.views.language.from_parts import all_hold
 from warehouse.views.language.outputs import projected
 from warehouse.views.language.resolution import Names, over_names, position
 from warehouse.views.language.scope import bound_column
-from warehouse.views.language.units import all_hold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

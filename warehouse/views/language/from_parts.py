@@ -1,7 +1,7 @@
-"""The parts of a FROM while they are put together: each a plan, the items whose columns it has, and how it takes conditions.
+"""The parts of a FROM while they are joined: each is a plan with the items whose columns it has, and gets conditions.
 
-Conditions on one part go below the join as filters; equalities between two parts become columns of each, computed where
-they are no columns already; the rest stays on the join.
+Conditions on one part become filters below the join. Equalities between two parts become columns of each, which are computed if
+they are not columns already. The rest stays on the join.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from warehouse.views.labels import Label
     from warehouse.views.language.scope import Item, Scope, Table
 
-__all__ = ["FromPart", "Workshop", "all_hold", "base_text", "equal_sides"]
+__all__ = ["FromPart", "PartBuilder", "all_hold", "base_text", "equal_sides"]
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ def equal_sides(condition: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
     return one, other
 
 
-class Workshop:
-    """Makes new units from the units of one FROM.
+class PartBuilder:
+    """Makes new parts from the parts of one FROM.
 
     Parameters
     ----------
@@ -100,61 +100,61 @@ class Workshop:
         """Return the state label of a plan."""
         return label(operator, {name: table.label for name, table in self.tables.items()})
 
-    def items(self, unit: FromPart) -> list[Item]:
-        """Return the items that a unit consists of."""
-        return [self.scope.items[number] for number in sorted(unit.owners)]
+    def items(self, part: FromPart) -> list[Item]:
+        """Return the items that a part consists of."""
+        return [self.scope.items[number] for number in sorted(part.owners)]
 
-    def unit(self, number: int) -> FromPart:
-        """Return an item of FROM as a unit."""
+    def part(self, number: int) -> FromPart:
+        """Return an item of FROM as a part."""
         item = self.scope.items[number]
         return FromPart(item.operator, frozenset({number}), item)
 
-    def filtered(self, unit: FromPart, conditions: Sequence[exp.Expr]) -> FromPart:
-        """Return a unit with the rows for which all conditions hold."""
+    def filtered(self, part: FromPart, conditions: Sequence[exp.Expr]) -> FromPart:
+        """Return a part with the rows for which all conditions hold."""
         if not conditions:
-            return unit
-        write = base_text if unit.item else text
-        return replace(unit, operator=Filter(unit.operator, all_hold([write(each) for each in conditions], conditions)))
+            return part
+        write = base_text if part.item else text
+        return replace(part, operator=Filter(part.operator, all_hold([write(each) for each in conditions], conditions)))
 
-    def keyed(self, unit: FromPart, expressions: Sequence[exp.Expr]) -> tuple[FromPart, tuple[str, ...]]:
-        """Return a unit under bound names, with a column for each expression, and these columns' names."""
+    def keyed(self, part: FromPart, expressions: Sequence[exp.Expr]) -> tuple[FromPart, tuple[str, ...]]:
+        """Return a part under bound names, with a column for each expression, and these columns' names."""
         names, computed = [], []
         taken = {f"{item.alias}.{column}" for item in self.scope.items for column in item.columns}
-        write = base_text if unit.item else text
+        write = base_text if part.item else text
         for each in expressions:
             if isinstance(each, exp.Column):
                 names.append(each.name)
                 continue
-            numbered = (f"{self._alias(unit)}.#{number}" for number in self._numbers)
+            numbered = (f"{self._alias(part)}.#{number}" for number in self._numbers)
             name = next(free for free in numbered if free not in taken)
             names.append(name)
             computed.append(Named(name, write(each)))
-        if unit.item is not None:
-            needed = [column for column in unit.item.columns if column in unit.item.used]
-            (number,) = unit.owners
+        if part.item is not None:
+            needed = [column for column in part.item.columns if column in part.item.used]
+            (number,) = part.owners
             kept = [Named(self.scope.name(number, column), quoted(column)) for column in needed]
-            operator: Operator = Project(unit.operator, (*kept, *computed))
+            operator: Operator = Project(part.operator, (*kept, *computed))
         elif computed:
-            kept = [Named(column, quoted(column)) for column in self.columns(unit.operator)]
-            operator = Project(unit.operator, (*kept, *computed))
+            kept = [Named(column, quoted(column)) for column in self.columns(part.operator)]
+            operator = Project(part.operator, (*kept, *computed))
         else:
-            operator = unit.operator
-        return FromPart(operator, unit.owners), tuple(names)
+            operator = part.operator
+        return FromPart(operator, part.owners), tuple(names)
 
-    def sides(self, condition: exp.Expr, units: Sequence[FromPart]) -> tuple[int, int] | None:
-        """Return the two units that an equality connects, left side first, or None."""
+    def sides(self, condition: exp.Expr, parts: Sequence[FromPart]) -> tuple[int, int] | None:
+        """Return the two parts that an equality connects, left side first, or None."""
         if not isinstance(condition, (exp.EQ, exp.NullSafeEQ)):
             return None
-        left, right = (self._owner(each, units) for each in (condition.this, condition.expression))
+        left, right = (self._owner(each, parts) for each in (condition.this, condition.expression))
         return None if left is None or right is None or left == right else (left, right)
 
-    def unit_of(self, condition: exp.Expr, units: Sequence[FromPart]) -> int | None:
-        """Return the unit that has all columns of a condition, or None; a condition without columns belongs to the first unit."""
+    def part_of(self, condition: exp.Expr, parts: Sequence[FromPart]) -> int | None:
+        """Return the part that has all columns of a condition, or None; a condition without columns belongs to the first part."""
         owners = owners_of(condition)
-        return next((number for number, unit in enumerate(units) if owners <= unit.owners), None)
+        return next((number for number, part in enumerate(parts) if owners <= part.owners), None)
 
-    def _owner(self, expression: exp.Expr, units: Sequence[FromPart]) -> int | None:
-        return self.unit_of(expression, units) if owners_of(expression) else None
+    def _owner(self, expression: exp.Expr, parts: Sequence[FromPart]) -> int | None:
+        return self.part_of(expression, parts) if owners_of(expression) else None
 
-    def _alias(self, unit: FromPart) -> str:
-        return self.scope.items[min(unit.owners)].alias
+    def _alias(self, part: FromPart) -> str:
+        return self.scope.items[min(part.owners)].alias
