@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from warehouse.project import Warehouse
     from warehouse.serving import Reader
     from warehouse.serving.expiring_rows import ExpiringRows
-    from warehouse.serving.metadata import TableStatus
+    from warehouse.serving.table_status import TableStatus
 
 __all__ = ["health", "status"]
 
@@ -131,8 +131,8 @@ def status(
     every fact. With ``check`` the exit code is 4 if something needs a person, or if shedding has lowered a table's accuracy below
     a given minimum.
     """
-    from warehouse.serving.metadata import accuracies
-    from warehouse.serving.metadata import status as stand
+    from warehouse.serving.table_status import accuracies
+    from warehouse.serving.table_status import status as stand
 
     warehouse = opened(directory)
     reader, now = warehouse.reader(), _clock()
@@ -196,7 +196,7 @@ def _listed(warehouse: Warehouse) -> tuple[LandingFacts, ...] | None:
 def _unbuilt(warehouse: Warehouse, reader: Reader) -> Iterator[TableStatus]:
     """Yield the declared views that no update has built yet, and the views that cannot be built."""
     from warehouse.operations.health import unbuilt_views
-    from warehouse.serving.metadata import refused_status
+    from warehouse.serving.table_status import refused_status
 
     known = dict(reader.epoch.refused)
     for view, why in unbuilt_views(warehouse.catalog, reader.epoch).items():

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from warehouse.serving.explanation import Explanation
     from warehouse.serving.history import EpochRow
     from warehouse.serving.latest import Isolation
-    from warehouse.serving.metadata import LiveFiles, TableDescription, TableStatus
+    from warehouse.serving.metadata import LiveFiles, TableDescription
     from warehouse.serving.request import OpenUntil
+    from warehouse.serving.table_status import TableStatus
 
 __all__ = ["Instant", "Warehouse"]
 
@@ -297,7 +298,7 @@ class Warehouse(WritingProject):
 
     def status(self) -> tuple[TableStatus, ...]:
         """Return the state of each table of the newest epoch: live rows, files, bytes, waiting files and rejected rows."""
-        from warehouse.serving.metadata import status  # noqa: PLC0415 - nothing else needs it
+        from warehouse.serving.table_status import status  # noqa: PLC0415 - nothing else needs it
 
         return status(self._newest(None), retain=self.catalog.retain)
 

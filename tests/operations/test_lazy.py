@@ -22,7 +22,8 @@ from warehouse.project import Warehouse
 from warehouse.publishing.connect import written_snippet
 from warehouse.serving import Reader
 from warehouse.serving.coalesced_explanation import explained_coalesced
-from warehouse.serving.metadata import describe, files, status
+from warehouse.serving.metadata import describe, files
+from warehouse.serving.table_status import status
 
 from .projects import Project, at, csv, stream, text
 

@@ -22,8 +22,8 @@ from warehouse.limits import limited, limits
 from warehouse.operations.migrate import MigrationRequest
 from warehouse.operations.update import UpdateOptions
 from warehouse.serving import Reader
-from warehouse.serving.metadata import accuracies
 from warehouse.serving.statement import select
+from warehouse.serving.table_status import accuracies
 from warehouse.time import HOUR
 
 from .projects import Project, StoppedError, at, stop_at

@@ -22,7 +22,7 @@ from warehouse.epochs.points import Moment, Point
 from warehouse.errors import UsageError
 from warehouse.layout import remaining_share
 from warehouse.operations.migrate import MigrationReport, MigrationRequest
-from warehouse.serving.metadata import status
+from warehouse.serving.table_status import status
 
 from .projects import Project, StoppedError, at
 

@@ -60,7 +60,7 @@ def test_no_rows_are_one_empty_batch(reader: Reader) -> None:
 
 def run(house: House, code: str, **environment: str) -> str:
     """Return what a process of its own prints that has a reader."""
-    opening = f"import os, sys, pathlib; from warehouse.serving import Reader, metadata\nroot = {str(house.root)!r}\n"
+    opening = f"import os, sys, pathlib; from warehouse.serving import Reader, table_status\nroot = {str(house.root)!r}\n"
     text = f"{opening}reader = Reader.open(pathlib.Path(root))\n{code}"
     return subprocess.run(
         [sys.executable, "-c", text], env=environment or None, cwd=SOURCE, capture_output=True, text=True, check=True
@@ -82,7 +82,7 @@ for _ in range(2):
     reader.probe("names", ["a"]).all()
 reader.scan("names", where="value > 1").all()
 reader.sql("SELECT * FROM names, _epochs, _files").all()
-metadata.status(reader, retain=0)
+table_status.status(reader, retain=0)
 heavy = ("pyspark", "py4j", "delta", "pyarrow", "pandas", "numpy", "pydantic", "sqlglot", "rich", "difflib")
 children = pathlib.Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
 print([name for name in heavy if name in sys.modules], children.read_text().split() if children.exists() else [])

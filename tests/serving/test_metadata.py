@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from warehouse.errors import UnknownNameError
-from warehouse.serving import Reader, metadata
+from warehouse.serving import Reader, metadata, table_status
 from warehouse.serving.history import history
 from warehouse.time import DAY, HOUR, NEVER
 
@@ -73,7 +73,7 @@ def test_status_counts_live_rows_exactly(house: House) -> None:
     """By metadata and by reading what slots do not prove; at every epoch."""
     for epoch in house.epochs:
         with Reader.open(house.root, as_of=epoch.window_time) as reader:
-            for found in metadata.status(reader, retain=7 * DAY):
+            for found in table_status.status(reader, retain=7 * DAY):
                 table = house[found.table]
                 loaded = [row for row in table.rows if row.load <= epoch.slot]
                 assert (found.live_rows, found.rows) == (len(table.live(epoch.slot)), len(loaded))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from warehouse.errors import UnknownNameError, UsageError, ViewFailedError
-from warehouse.serving import Reader, metadata
+from warehouse.serving import Reader, metadata, table_status
 from warehouse.serving.history import epoch_row
 from warehouse.serving.visible_tables import inputs_of_view, state_of, visible
 from warehouse.time import DAY, MINUTE, to_datetime
@@ -121,7 +121,7 @@ def test_state_does_not_inflate_an_epochs_counts(viewed: House) -> None:
 
 def test_status_tells_what_each_table_is(opened: Reader) -> None:
     """State is there with its kind, for those who ask for all; a relation's live rows are its current versions."""
-    found = {each.table: each for each in metadata.status(opened, retain=DAY)}
+    found = {each.table: each for each in table_status.status(opened, retain=DAY)}
     kinds = {name: found[name].kind for name in ("names", "results", "results.1", "planes")}
     assert kinds == {"names": "stream", "results": "view", "results.1": "state", "planes": "relation"}
     assert (found["planes"].live_rows, found["planes"].rows) == (2, 3)
@@ -145,7 +145,7 @@ def test_a_view_that_failed_is_told_and_not_read(viewed: House) -> None:
         described = metadata.describe(reader, "results").view
         assert described is not None
         assert described.failed == "division by zero"
-        status = {each.table: each.failed for each in metadata.status(reader, retain=DAY)}
+        status = {each.table: each.failed for each in table_status.status(reader, retain=DAY)}
         assert {name for name, why in status.items() if why} == {"results"}
         assert len(reader.restored("results").all()) == 3
         assert reader.sql("SELECT count(*) FROM planes").all() == [(2,)]

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, cast
 from warehouse.layout.columns import TIMES
 from warehouse.picturing.latencies import Latencies, logged_probes, probed
 from warehouse.serving.expiring_rows import HORIZONS, expiring_rows
-from warehouse.serving.metadata import lazy_count
 from warehouse.serving.owed_results import owed_of
 from warehouse.serving.pin import require
 from warehouse.serving.pruning import all_live, any_live
 from warehouse.serving.statement import instant, select
+from warehouse.serving.table_status import lazy_count
 from warehouse.serving.view_figures import retained
 from warehouse.serving.visible_tables import inputs_of_view, readable, visible
 from warehouse.storage.duckdb_sql import listed

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from warehouse.serving.accuracy import shed_figures
-from warehouse.serving.metadata import lazy_count
+from warehouse.serving.table_status import lazy_count
 
 if TYPE_CHECKING:
     from warehouse.catalog.model import Catalog, Coalesced

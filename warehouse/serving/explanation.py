@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from warehouse.catalog.spelling import nearest
 from warehouse.errors import ConfigurationError, UnknownNameError, UsageError
 from warehouse.serving.accuracy import shed_below
-from warehouse.serving.metadata import accuracies
 from warehouse.serving.owed_results import owed_by, owed_of
+from warehouse.serving.table_status import accuracies
 from warehouse.serving.view_figures import JoinFigures, ShortLived, join_figures, measured_input, retained, short_lived
 from warehouse.views.algebra import AntiJoin, Filter, Join, Project, inputs_of, scanned, stateful_of
 from warehouse.views.costs.losses import lost_share

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from warehouse.health import LEVELS
-from warehouse.serving.metadata import status
 from warehouse.serving.staleness import stale_tables
+from warehouse.serving.table_status import status
 from warehouse.serving.visible_tables import counts_of
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from warehouse.epochs.records import Counts, Epoch
     from warehouse.health import Health
     from warehouse.planning.inputs import LandingFacts
-    from warehouse.serving.metadata import TableStatus
     from warehouse.serving.reader import Reader
+    from warehouse.serving.table_status import TableStatus
 
 __all__ = ["prometheus_text"]
 
