@@ -49,8 +49,10 @@ def matches(path: str, pattern: str) -> bool:
 def may_contain_match(folder: str, pattern: str) -> bool:
     """Whether a file below a folder can match; True for a pattern that is not matched folder by folder.
 
-    >>> may_contain_match("2025-12-31", "/2026-*/*.csv"), may_contain_match("2026-01-01/old", "/2026-*/*.csv"),
-    may_contain_match("a", "a/*.csv") (False, False, True)
+    >>> [may_contain_match(folder, "/2026-*/*.csv") for folder in ("2025-12-31", "2026-01-01/old")]
+    [False, False]
+    >>> may_contain_match("a", "a/*.csv")
+    True
     """
     if not pattern.startswith("/"):
         return True
