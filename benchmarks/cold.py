@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
     from benchmarks.bench import Bench
 
-__all__ = ["measure_probe", "measure_update"]
+__all__ = ["EMPTY_SESSION", "command", "measure_probe", "measure_update", "seconds_of"]
 
 _IMPORTS = "import duckdb, deltalake"
-_SESSION = "from pyspark.sql import SparkSession; SparkSession.builder.getOrCreate().stop()"
+EMPTY_SESSION = "from pyspark.sql import SparkSession; SparkSession.builder.getOrCreate().stop()"
 _FILES = 10
 _ROWS = 100
 TARGET_PROBE = 3
@@ -36,9 +36,9 @@ def measure_probe(bench: Bench) -> list[Ratio]:
     """Return how long `stream-wh probe` takes beside the imports that it needs."""
     directory = str(bench.project.directory)
     bench.say("cold probes")
-    probe = [*_command(), "-C", directory, "probe", TABLE, data.key(1), "-o", "csv"]
+    probe = [*command(), "-C", directory, "probe", TABLE, data.key(1), "-o", "csv"]
     imports = [sys.executable, "-c", _IMPORTS]
-    ours, least = in_turn([lambda: _run(probe), lambda: _run(imports)], bench.settings.repeat)
+    ours, least = in_turn([lambda: seconds_of(probe), lambda: seconds_of(imports)], bench.settings.repeat)
     text = f'`stream-wh probe` / `python -c "{_IMPORTS}"`'
     to = Sample("imports", "s", least)
     return [ratio("cold-probe", text, Sample("process", "s", ours), to, target=TARGET_PROBE)]
@@ -53,11 +53,11 @@ def measure_update(bench: Bench) -> list[Ratio]:
     def update() -> float:
         slot = next(slots)
         _land(project, slot)
-        return _run([*_command(), "-C", str(project.directory), "update", "--at", format_instant(instant(slot))])
+        return seconds_of([*command(), "-C", str(project.directory), "update", "--at", format_instant(instant(slot))])
 
     first = update()
-    session = [sys.executable, "-c", _SESSION]
-    ours, least = in_turn([update, lambda: _run(session)], bench.settings.repeat)
+    session = [sys.executable, "-c", EMPTY_SESSION]
+    ours, least = in_turn([update, lambda: seconds_of(session)], bench.settings.repeat)
     bench.details["seconds of the first cold update, which creates the table"] = first
     text = f"`stream-wh update` with {_FILES} small files / start and stop of an empty Spark session"
     to = Sample("empty session", "s", least)
@@ -79,13 +79,13 @@ def _land(project: Project, slot: int) -> None:
         pa_csv.write_csv(rows, place / f"{number}.csv")
 
 
-def _command() -> list[str]:
+def command() -> list[str]:
     """Return the installed entry point, or what it stands for."""
     beside = Path(sys.executable).with_name("stream-wh")
     return [str(beside)] if beside.exists() else [sys.executable, "-m", "warehouse.cli"]
 
 
-def _run(command: Sequence[str]) -> float:
+def seconds_of(command: Sequence[str]) -> float:
     """Return the seconds from a process's start to its end; then wait for the JVM that it may leave behind."""
     start = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)

@@ -2,7 +2,7 @@
 
 Three streams of JSON lines get a third of the rows each; a process updates the warehouse again and again at the grid points of
 a replayed clock. Beside seconds, which depend on what else the machine does, it counts what does not: Spark jobs, calls to the
-JVM, and processor seconds of both processes.
+JVM, and processor seconds of both processes. With ``--cold`` each update is a whole process, beside an empty Spark session.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import os
 import random
 import statistics
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 import click
 from py4j.java_gateway import GatewayClient
 
+from benchmarks.cold import EMPTY_SESSION, command, seconds_of
 from benchmarks.field.page import markdown_table
 from warehouse.catalog.load import load_catalog
 from warehouse.operations.context import WriteContext
@@ -35,13 +37,15 @@ __all__ = ["VIEWS", "Small", "main"]
 
 _ANCHOR = parse_instant("2040-01-01T00:00:00Z")
 """Ahead of every real clock, so that no file is younger than the replayed one says."""
+_PAST = parse_instant("2024-01-01T00:00:00Z")
+"""For processes, whose clock is the real one."""
 _STREAMS = ("orders", "payments", "visits")
 _KEYS = 500
 _LIFETIME = 12
 _HEAD = """\
 [warehouse]
 root = "data"
-anchor = "2040-01-01T00:00:00Z"
+anchor = "{anchor}"
 update_interval = "1m"
 retain = "10m"
 """
@@ -100,10 +104,12 @@ class Small:
     directory: Path
     rows: int
     views: int
+    anchor: int = _ANCHOR
 
     def declare(self) -> None:
         """Write ``warehouse.toml`` and make the landing directories."""
-        text = _HEAD + "".join(_STREAM.format(name=name, lifetime=_LIFETIME) for name in _STREAMS)
+        text = _HEAD.format(anchor=format_instant(self.anchor))
+        text += "".join(_STREAM.format(name=name, lifetime=_LIFETIME) for name in _STREAMS)
         for name, (key, sql) in list(VIEWS.items())[: self.views]:
             text += _VIEW.format(name=name, sql=sql, key=key)
         for name in _STREAMS:
@@ -112,7 +118,7 @@ class Small:
 
     def land(self, slot: int) -> None:
         """Let the rows of a minute arrive, a third in each stream; the same ones whenever it is asked."""
-        end = _ANCHOR + slot * MINUTE
+        end = self.anchor + slot * MINUTE
         for number, name in enumerate(_STREAMS):
             drawn, lines = random.Random(slot * len(_STREAMS) + number), []  # noqa: S311 - rows, not secrets
             for _ in range(self.rows // len(_STREAMS)):
@@ -126,7 +132,7 @@ class Small:
 
     def update(self, slot: int) -> None:
         """Move the warehouse to a minute, as ``stream-wh run`` does."""
-        catalog, clock = load_catalog(self.directory), _ANCHOR + slot * MINUTE + 1
+        catalog, clock = load_catalog(self.directory), self.anchor + slot * MINUTE + 1
         context = WriteContext(catalog, lambda _: spark_session(catalog.spark, small=True, root=catalog.root), lambda: clock)
         report = update(context, UpdateOptions())
         if report.failed_views or report.refused:
@@ -188,16 +194,32 @@ def measured(small: Small, updates: int, warm_up: int) -> Iterator[dict[str, flo
             yield {name: round(after[name] - before[name], 4) for name in after}
 
 
+def cold(small: Small, updates: int) -> Iterator[dict[str, float]]:
+    """Yield the seconds of processes in turn: an update, and the start and stop of an empty Spark session."""
+    small.declare()
+    for slot in range(1, updates + 3):
+        small.land(slot)
+        at = format_instant(small.anchor + slot * MINUTE)
+        update = seconds_of([*command(), "-C", str(small.directory), "update", "--at", at])
+        session = seconds_of([sys.executable, "-c", EMPTY_SESSION])
+        if slot > 2:  # the first one builds the tables, the second one finds everything warm
+            yield {"update, s": update, "empty session, s": session, "ratio": update / session}
+
+
 @click.command(epilog="Example: python -m benchmarks.small --views 20 --updates 10")
 @click.option("--rows", type=click.IntRange(3), default=1000, show_default=True, help="Rows of an update, in three streams.")
 @click.option("--views", type=click.IntRange(0, len(VIEWS)), default=0, show_default=True, help="How many views.")
 @click.option("--updates", type=click.IntRange(1), default=10, show_default=True, help="Updates that are measured.")
 @click.option("--warm-up", type=click.IntRange(1), default=8, show_default=True, help="Updates before these.")
+@click.option("--cold", "processes", is_flag=True, help="Each update is a whole process, beside an empty Spark session.")
 @click.option("--work", type=click.Path(path_type=Path), required=True, help="An empty directory for the warehouse.")
-def main(*, rows: int, views: int, updates: int, warm_up: int, work: Path) -> None:
+def main(*, rows: int, views: int, updates: int, warm_up: int, processes: bool, work: Path) -> None:
     """Update a warehouse of three JSON streams again and again in one process, and print the median cost of an update."""
     load = os.getloadavg()[0]
-    lines = list(measured(Small(work.absolute(), rows, views), updates, warm_up))
+    if processes:
+        lines = list(cold(Small(work.absolute(), rows, views, _PAST), updates))
+    else:
+        lines = list(measured(Small(work.absolute(), rows, views), updates, warm_up))
     heads = list(lines[0])
     medians = [f"{statistics.median(line[name] for line in lines):.4g}" for name in heads]
     click.echo(markdown_table([["views", *heads, "load"], [str(views), *medians, f"{load:.1f} to {os.getloadavg()[0]:.1f}"]]))
