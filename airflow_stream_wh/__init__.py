@@ -35,7 +35,7 @@ __all__ = [
     "table_asset",
 ]
 
-_HOMES = {
+_MODULES = {
     "UPDATE_TIME": "airflow_stream_wh.update_time",
     "StreamWarehouseCheckOperator": "airflow_stream_wh.operators",
     "StreamWarehouseLandingSensor": "airflow_stream_wh.sensors",
@@ -48,10 +48,10 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module's attributes
-    home = _HOMES.get(name)
-    if home is None:
+    module = _MODULES.get(name)
+    if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(home), name)
+    return getattr(import_module(module), name)
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""One asset per table: ``x-stream-wh://WAREHOUSE/TABLE``; its events say where the table stands."""
+"""One asset for each table: ``x-stream-wh://WAREHOUSE/TABLE``; its events have the state of the table."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from urllib.parse import quote
 
 from airflow.sdk import Asset
 
-from airflow_stream_wh.declared import declared
+from airflow_stream_wh.project_file import read_project
 from warehouse.errors import UsageError
 from warehouse.time import format_instant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from airflow_stream_wh.state import NewestEpoch, StandingTable
+    from airflow_stream_wh.state import NewestEpoch, TableSummary
 
 __all__ = ["event_extra", "table_asset", "table_assets", "warehouse_name"]
 
@@ -35,7 +35,7 @@ def warehouse_name(project: str, warehouse: str | None) -> str:
     Raises
     ------
     UsageError
-        When it cannot be told from the project's path.
+        When the project's path does not have the name.
 
     """
     name = warehouse or PurePath(project).name
@@ -46,12 +46,12 @@ def warehouse_name(project: str, warehouse: str | None) -> str:
 
 def table_assets(project: str, tables: Sequence[str] | None, warehouse: str | None) -> tuple[Asset, ...]:
     """Return an asset for each table: of ``tables``, else of all that the project's ``warehouse.toml`` declares."""
-    names = declared(project).tables if tables is None else tuple(tables)
+    names = read_project(project).tables if tables is None else tuple(tables)
     return tuple(table_asset(warehouse_name(project, warehouse), name) for name in names)
 
 
-def event_extra(table: StandingTable, state: NewestEpoch, epochs: Iterable[Mapping[str, Any]], name: str) -> dict[str, Any]:
-    """Return what an event tells: window time, epoch and live rows now, and what the update's epochs did to the table."""
+def event_extra(table: TableSummary, state: NewestEpoch, epochs: Iterable[Mapping[str, Any]], name: str) -> dict[str, Any]:
+    """Return the extra of a table's event: window time, epoch, live rows, and rows that the update inserted and that expired."""
     counts = [each for epoch in epochs for each in epoch["counts"] if each["stream"] == name]
     return {
         "window_time": format_instant(state.window_time),

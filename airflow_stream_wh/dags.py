@@ -1,4 +1,4 @@
-"""The factory: a DAG that waits, updates and checks, and one that vacuums on a rhythm of its own."""
+"""The factory: a DAG that waits, updates and checks, and a DAG that vacuums on a schedule of its own."""
 
 from __future__ import annotations
 
@@ -54,22 +54,23 @@ def stream_warehouse_dags(
 ) -> tuple[DAG, ...]:
     """Return the DAG ``dag_id``: wait (if ``expect``), update, check; and ``dag_id + "_vacuum"`` unless it has no schedule.
 
-    One run at a time, the oldest first (``max_active_runs`` 1; at most one update across all runs, those of a backfill
-    too). A run does not depend on the success of the one before it: an update also does what earlier ones left undone, so
-    a run that failed holds nothing up. ``depends_on_past`` in ``default_args`` makes it so where each slot needs its own
-    epoch. A run that is triggered by hand takes T from its parameter ``at``, else from its logical date.
+    There is one run at a time, the oldest first (``max_active_runs`` 1), and at most one update across all runs, those of a
+    backfill included. A run does not depend on the success of the one before it: an update also does what earlier ones left
+    undone, so a failed run delays nothing. If each slot needs an epoch of its own, set ``depends_on_past`` in ``default_args``. A
+    run that is triggered by hand takes T from its parameter ``at``, else from its logical date.
 
     Parameters
     ----------
     dag_id, start_date, catchup, dag_options
-        Of :class:`airflow.sdk.DAG`; ``catchup`` has no default, since Airflow 3 does not catch up unless it is told to.
+        As of :class:`airflow.sdk.DAG`; ``catchup`` has no default, since Airflow 3 catches up only if it is set.
     project, executable, env, tables, warehouse
-        Of :class:`~airflow_stream_wh.operators.StreamWarehouseUpdateOperator`.
+        As of :class:`~airflow_stream_wh.operators.StreamWarehouseUpdateOperator`.
     schedule
-        A cron expression in UTC, each of whose intervals is one run at its end (``CronDataIntervalTimetable``: a plain
-        string would be a point in time in Airflow 3), or a timetable, such as ``CronPartitionTimetable``; None: by hand.
+        A cron expression in UTC or a timetable, such as ``CronPartitionTimetable``; None: runs are triggered by hand. An
+        expression is made a ``CronDataIntervalTimetable``, so that each interval has one run at its end; in Airflow 3 a plain
+        string would be points in time.
     expect, patience
-        Of :class:`~airflow_stream_wh.sensors.StreamWarehouseLandingSensor`; None: no wait.
+        As of :class:`~airflow_stream_wh.sensors.StreamWarehouseLandingSensor`; None: no wait.
     check
         Whether each update is followed by ``stream-wh check --quick``, and each vacuum by one that reads every row.
     vacuum_schedule
@@ -77,10 +78,10 @@ def stream_warehouse_dags(
     update, wait
         Further arguments of the update operator, and of the sensor.
     default_args
-        Of every task, on top of five retries with growing pauses.
+        Defaults of every task, in addition to five retries with growing pauses.
 
     """
-    place: dict[str, Any] = {"project": project, "executable": executable, "env": env}
+    project_options: dict[str, Any] = {"project": project, "executable": executable, "env": env}
     common: dict[str, Any] = {
         "start_date": start_date,
         "default_args": {**_RETRIES, **(default_args or {})},
@@ -92,20 +93,20 @@ def stream_warehouse_dags(
     with DAG(dag_id, schedule=_timetable(schedule), catchup=catchup, params={"at": at}, **common) as main:
         tasks: list[BaseOperator] = []
         if expect is not None:
-            chosen = {"patience": patience, "at": _AT, **(wait or {})}
-            tasks.append(StreamWarehouseLandingSensor(task_id="wait_for_files", expect=expect, **place, **chosen))
+            wait_options = {"patience": patience, "at": _AT, **(wait or {})}
+            tasks.append(StreamWarehouseLandingSensor(task_id="wait_for_files", expect=expect, **project_options, **wait_options))
         options = {"at": _AT, "tables": tables, "warehouse": warehouse, "max_active_tis_per_dag": 1, **(update or {})}
-        tasks.append(StreamWarehouseUpdateOperator(task_id="update", **place, **options))
+        tasks.append(StreamWarehouseUpdateOperator(task_id="update", **project_options, **options))
         if check:
-            tasks.append(StreamWarehouseCheckOperator(task_id="check", quick=True, **place))
+            tasks.append(StreamWarehouseCheckOperator(task_id="check", quick=True, **project_options))
         chain(*tasks)
     if vacuum_schedule is None:
         return (main,)
-    rhythm = CronTriggerTimetable(vacuum_schedule, timezone="UTC") if isinstance(vacuum_schedule, str) else vacuum_schedule
-    with DAG(f"{dag_id}_vacuum", schedule=rhythm, catchup=False, **common) as vacuum:
-        remove = StreamWarehouseVacuumOperator(task_id="vacuum", **place)
+    timetable = CronTriggerTimetable(vacuum_schedule, timezone="UTC") if isinstance(vacuum_schedule, str) else vacuum_schedule
+    with DAG(f"{dag_id}_vacuum", schedule=timetable, catchup=False, **common) as vacuum:
+        remove = StreamWarehouseVacuumOperator(task_id="vacuum", **project_options)
         if check:
-            chain(remove, StreamWarehouseCheckOperator(task_id="check", **place))
+            chain(remove, StreamWarehouseCheckOperator(task_id="check", **project_options))
     return main, vacuum
 
 

@@ -1,4 +1,4 @@
-"""The button of a task that leads to the report of its warehouse."""
+"""The button of a task that opens the report of its warehouse."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["ReportLink", "report_address"]
 
 
 def report_address(project: str, report: str | None, report_url: str | None) -> str:
-    """Return where a report is read: its URL, else its file as a URL, else None."""
+    """Return the address of a report: its URL, else its file as a URL, else an empty text."""
     if report_url:
         return report_url
     return Path(project, report).absolute().as_uri() if report else ""
 
 
 class ReportLink(BaseOperatorLink):
-    """Leads to the report that the operator's ``report`` or ``report_url`` names; other operators have no report."""
+    """Opens the report that the operator's ``report`` or ``report_url`` names; other operators have no report."""
 
     @property
     def name(self) -> str:

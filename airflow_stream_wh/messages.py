@@ -1,4 +1,4 @@
-"""What ``stream-wh`` writes to standard error, as lines of a task's log: with ``--log-format json`` one object a line."""
+"""Turns the standard error of ``stream-wh`` into lines of a task's log; ``--log-format json`` writes one object a line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 __all__ = ["AS_JSON", "Message", "message_of"]
 
 AS_JSON = {"STREAM_WH_LOG_FORMAT": "json"}
-"""Environment in which the command tells each step of an update, with its level, also where nobody watches a terminal."""
+"""The environment in which the command writes a message with a level for each step of an update, without a terminal too."""
 _LEVELS = {"debug": logging.DEBUG, "warning": logging.WARNING, "error": logging.ERROR, "critical": logging.ERROR}
 
 
@@ -21,7 +21,7 @@ class Message(NamedTuple):
 
 
 def message_of(line: str) -> Message:
-    """Return a line's message; one that is no object of the command's log is its own message.
+    """Return the message of a line; a line that is no JSON object of the command's log is the message itself.
 
     >>> message_of('{"level": "warning", "message": "max_lifetime was raised"}')
     Message(level=30, text='max_lifetime was raised')

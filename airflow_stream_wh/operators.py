@@ -1,4 +1,4 @@
-"""Operators: each runs one verb of ``stream-wh`` as a process and tells Airflow what its end means."""
+"""Operators: each runs one verb of ``stream-wh`` as a process, and succeeds, fails or is retried by its exit code."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from airflow_stream_wh.assets import event_extra, table_assets
 from airflow_stream_wh.links import ReportLink
 from airflow_stream_wh.messages import AS_JSON, message_of
-from airflow_stream_wh.process import Ended, RunningCommand, default_executable, started
-from airflow_stream_wh.state import newest_epoch, tables_now
+from airflow_stream_wh.process import CommandResult, RunningCommand, default_executable, running_command
+from airflow_stream_wh.state import current_tables, newest_epoch
 from airflow_stream_wh.update_time import update_time
 from airflow_stream_wh.verdict import TaskOutcome, faults_of, health_of, judge, record_of, table_lines
 from warehouse.errors import Transient, WarehouseError
@@ -34,12 +34,12 @@ __all__ = [
     "StreamWarehouseOperator",
     "StreamWarehouseUpdateOperator",
     "StreamWarehouseVacuumOperator",
-    "failed",
+    "raise_for_airflow",
 ]
 
 
-def failed(error: WarehouseError) -> NoReturn:
-    """Raise what Airflow retries for what passes, and what it does not for everything else."""
+def raise_for_airflow(error: WarehouseError) -> NoReturn:
+    """Raise the exception that Airflow retries for a transient error, and the one that fails the task for any other error."""
     kind = AirflowException if isinstance(error, Transient) else AirflowFailException
     raise kind(str(error)) from error
 
@@ -52,9 +52,9 @@ class StreamWarehouseOperator(BaseOperator):
     project
         The directory with ``warehouse.toml``, as the worker sees it.
     executable
-        The ``stream-wh`` to run, of any environment; left out: the one beside this Python, else the one on the path.
+        The ``stream-wh`` to run, of any environment; left out: the one of this Python's environment, else the one on the path.
     env
-        Variables for it on top of the worker's own, such as ``JAVA_HOME``.
+        Environment variables for it in addition to those of the worker, such as ``JAVA_HOME``.
 
     """
 
@@ -73,15 +73,15 @@ class StreamWarehouseOperator(BaseOperator):
     def _line(self) -> tuple[str, ...]:
         return (self.executable or default_executable(), "-C", self.project)
 
-    def run_verb(self, *arguments: str) -> Ended:
-        """Run a verb, its standard error going to the task's log; it is stopped when the task is."""
+    def run_verb(self, *arguments: str) -> CommandResult:
+        """Run a verb and return its result; its standard error goes to the task's log, and it stops when the task stops."""
         line = (*self._line, *arguments)
         self.log.info("running %s", " ".join(line))
-        with started(line, {**AS_JSON, **self.env}) as running:
+        with running_command(line, {**AS_JSON, **self.env}) as running:
             self._running = running
-            return running.wait(self._told)
+            return running.wait(self._log_line)
 
-    def _told(self, line: str) -> None:
+    def _log_line(self, line: str) -> None:
         """Log a line of the command's standard error."""
         message = message_of(line)
         self.log.log(message.level, "%s", message.text)
@@ -95,12 +95,12 @@ class StreamWarehouseOperator(BaseOperator):
 class StreamWarehouseUpdateOperator(StreamWarehouseOperator):
     """Moves every window of a warehouse to the last grid point at or before T.
 
-    T is ``at``, else the run's ``partition_date``, else its ``data_interval_end``, else its ``logical_date``, else an error;
-    never the wall clock, so that a retry, a backfill and a task that is cleared are of the same time as the first try. What
-    was loaded is not loaded again: a task that runs twice changes nothing the second time.
+    T is ``at``, else the run's ``partition_date``, else its ``data_interval_end``, else its ``logical_date``, else an error. It
+    is never the wall clock, so that a retry, a backfill and a cleared task have the T of the first try. What was loaded is not
+    loaded again: a task that runs twice changes nothing the second time.
 
-    A held lock, a busy store, an interrupted or killed process fail the try (``AirflowException``: Airflow retries, and the
-    next try completes what was begun); everything else fails the task at once (``AirflowFailException``).
+    A held lock, a busy store, and an interrupted or killed process fail the try (``AirflowException``): Airflow retries, and the
+    next try completes what was begun. Everything else fails the task at once (``AirflowFailException``).
 
     Returns ``{"window_time", "epoch", "moved", "health", "tables": {table: event}}`` as XCom.
 
@@ -109,17 +109,17 @@ class StreamWarehouseUpdateOperator(StreamWarehouseOperator):
     project, executable, env
         As in :class:`StreamWarehouseOperator`.
     at
-        T, if the run's date is not it; ISO 8601 or a datetime. Empty text counts as left out.
+        T, if it is not the run's date; ISO 8601 or a datetime. An empty text counts as left out.
     each, start, allow_dead, future
         The options ``--each``, ``--from``, ``--allow-dead`` and ``--future`` of ``stream-wh update``.
     on_problems
-        When an update that was committed fails the task, without an asset event: ``broken`` where the warehouse's health is
-        broken, such as a view that stands still; ``fail`` where anything needs a person, such as an unreadable landing file;
-        ``warn`` never. What does not fail the task is a warning in its log.
+        When a committed update fails the task, without an asset event: ``broken``: if the warehouse's health is broken, for
+        example if a view stands still; ``fail``: if anything needs a person, for example an unreadable landing file; ``warn``:
+        never. Problems that do not fail the task are warnings in its log.
     report, report_url
-        A file into which the warehouse's report is written after each update that was committed, also one whose health fails
-        the task (a relative path starts at the project), and the address at which people read it; the task's button "Report"
-        leads there, without an address to the file. A report that cannot be written is a warning.
+        The file into which the warehouse's report is written after each committed update, also if its health fails the task (a
+        relative path starts at the project), and the address at which people read it. The task's button "Report" opens the
+        address, or without one the file. A report that cannot be written is a warning.
     tables, warehouse
         Which tables have assets (left out: all that ``warehouse.toml`` declares, read when the DAG is parsed), and the
         name of the warehouse in them (left out: the project directory's).
@@ -160,7 +160,7 @@ class StreamWarehouseUpdateOperator(StreamWarehouseOperator):
         self.table_assets = assets
 
     def execute(self, context: Context) -> dict[str, Any]:
-        """Update, then tell where each table stands."""
+        """Update the warehouse, and return the state of each table."""
         try:
             at, source = update_time(self.at, context)
             self.log.info("update time %s, from %s", format_instant(at), source)
@@ -168,15 +168,15 @@ class StreamWarehouseUpdateOperator(StreamWarehouseOperator):
             record = self._record(ended)
             return self._result(context, at, record)
         except WarehouseError as error:
-            failed(error)
+            raise_for_airflow(error)
 
     def _options(self) -> tuple[str, ...]:
         flags = {"--each": self.each, "--allow-dead": self.allow_dead, "--future": self.future}
         start = ("--from", self.start) if self.start else ()
         return (*(flag for flag, on in flags.items() if on), *start)
 
-    def _record(self, ended: Ended) -> dict[str, Any]:
-        """Return the update's record, or raise what its end means."""
+    def _record(self, ended: CommandResult) -> dict[str, Any]:
+        """Return the update's record, or raise the exception that its exit code means."""
         judgement = judge(ended)
         record = record_of(ended)
         for warning in record.get("warnings", ()):
@@ -187,20 +187,20 @@ class StreamWarehouseUpdateOperator(StreamWarehouseOperator):
             case TaskOutcome.FAIL:
                 raise AirflowFailException(judgement.reason)
             case TaskOutcome.PROBLEMS | TaskOutcome.DONE:
-                self._draw()
-                self._judged(record, judgement)
+                self._write_report()
+                self._log_result(record, judgement)
         return record
 
-    def _draw(self) -> None:
-        """Write the report, if one is wanted; the update was committed whether or not that succeeds."""
+    def _write_report(self) -> None:
+        """Write the report, if there is one; the update is committed even if that fails."""
         if self.report is None:
             return
         ended = self.run_verb("report", "--output-file", str(Path(self.project, self.report).absolute()))
         if ended.code:
             self.log.warning("the report was not written: %s", judge(ended).reason)
 
-    def _judged(self, record: Mapping[str, Any], judgement: Judgement) -> None:
-        """Log what the update did to each table and each concern; fail where the warehouse's health asks for it."""
+    def _log_result(self, record: Mapping[str, Any], judgement: Judgement) -> None:
+        """Log the changes of each table and each concern; fail the task if ``on_problems`` says so."""
         for epoch in (*record["completed"], *record["epochs"]):
             for line in table_lines(epoch):
                 self.log.info("%s", line)
@@ -222,21 +222,21 @@ class StreamWarehouseUpdateOperator(StreamWarehouseOperator):
             self.log.warning("nothing has been committed yet: there was nothing to do")
             return {"window_time": None, "epoch": None, "moved": False, "health": None, "tables": {}}
         if not epochs:
-            self._warn_of_the_past(at, state)
-        standing = tables_now(self._line, self.env)
-        events = {name: event_extra(table, state, epochs, name) for name, table in standing.items()}
+            self._log_no_move(at, state)
+        tables = current_tables(self._line, self.env)
+        events = {name: event_extra(table, state, epochs, name) for name, table in tables.items()}
         for asset in self.table_assets:
             name = asset.name.rpartition("/")[2]
             if name in events:
                 context["outlet_events"][asset].extra = events[name]
             else:
                 self.log.warning('table "%s" is not in epoch %s; its asset event says nothing of it', name, state.epoch)
-        told = {"window_time": format_instant(state.window_time), "epoch": state.epoch, "moved": bool(epochs)}
-        told["health"] = health_of(record).level
-        self.log.info("%s", told)
-        return {**told, "tables": events}
+        summary = {"window_time": format_instant(state.window_time), "epoch": state.epoch, "moved": bool(epochs)}
+        summary["health"] = health_of(record).level
+        self.log.info("%s", summary)
+        return {**summary, "tables": events}
 
-    def _warn_of_the_past(self, at: int, state: NewestEpoch) -> None:
+    def _log_no_move(self, at: int, state: NewestEpoch) -> None:
         now = format_instant(state.window_time)
         if state.window_time > at:
             self.log.warning(
@@ -249,20 +249,20 @@ class StreamWarehouseUpdateOperator(StreamWarehouseOperator):
 
 
 class StreamWarehouseVerb(StreamWarehouseOperator):
-    """Runs a verb that answers in JSON, and fails or is retried as its exit code says."""
+    """Runs a verb that writes JSON, and succeeds, fails or is retried by its exit code."""
 
     @property
     def verb(self) -> tuple[str, ...]:
         """The verb and its options."""
         raise NotImplementedError
 
-    def execute(self, context: Context) -> Any:  # noqa: ANN401 - what the verb answers
-        """Run the verb and return what it answers."""
+    def execute(self, context: Context) -> Any:  # noqa: ANN401 - the JSON of the verb
+        """Run the verb and return its JSON."""
         del context
         try:
             ended = self.run_verb(*self.verb, "-o", "json")
         except WarehouseError as error:
-            failed(error)
+            raise_for_airflow(error)
         judgement = judge(ended)
         match judgement.verdict:
             case TaskOutcome.DONE:
@@ -276,7 +276,7 @@ class StreamWarehouseVerb(StreamWarehouseOperator):
 
 
 class StreamWarehouseCheckOperator(StreamWarehouseVerb):
-    """Verifies a warehouse with ``stream-wh check``; what it finds (exit code 4) fails the task at once, with the list.
+    """Verifies a warehouse with ``stream-wh check``; faults (exit code 4) fail the task at once, and are listed in the error.
 
     Parameters
     ----------

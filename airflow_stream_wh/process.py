@@ -1,4 +1,4 @@
-"""``stream-wh`` as a process: started, listened to, stopped; its JVM never lives in an Airflow worker."""
+"""Runs ``stream-wh`` as a process of its own, so that its JVM is never in an Airflow worker."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from warehouse.errors import PlatformError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-__all__ = ["Ended", "RunningCommand", "default_executable", "started"]
+__all__ = ["CommandResult", "RunningCommand", "default_executable", "running_command"]
 
 NAME = "stream-wh"
-KEPT_LINES = 1000
-"""Lines of standard error that are kept after they were handed on; the error, if there is one, is the last."""
+MAX_ERROR_LINES = 1000
+"""How many of the last lines of standard error a result has; an error is the last line."""
 _PAUSE_SECONDS = 0.1
 STOP_SECONDS = 20.0
-"""How long an interrupted command has to end by itself: less than Airflow gives a task that it kills (60 s)."""
+"""Seconds in which an interrupted command may end by itself: less than Airflow gives a task that it kills (60 s)."""
 DRAIN_SECONDS = 30.0
-"""How long a dead command's JVM has to end by itself."""
+"""Seconds in which the JVM of a dead command may end by itself."""
 
 
 @dataclass(frozen=True)
-class Ended:
-    """How a command ended: exit code (negative: the signal that killed it), standard output, the last lines of standard error."""
+class CommandResult:
+    """The exit code of a command (negative: the signal that killed it), its standard output, its last lines of standard error."""
 
     code: int
     output: str
@@ -50,8 +50,8 @@ def default_executable() -> str:
         When there is neither.
 
     """
-    beside = Path(sys.executable).with_name(NAME)
-    found = str(beside) if beside.exists() else shutil.which(NAME)
+    own = Path(sys.executable).with_name(NAME)
+    found = str(own) if own.exists() else shutil.which(NAME)
     if found is None:
         raise PlatformError(
             f"{NAME} is neither beside {sys.executable} nor on the path; install stream-wh there, or give `executable`, "
@@ -61,14 +61,14 @@ def default_executable() -> str:
 
 
 class RunningCommand:
-    """A command at work, in a process group of its own.
+    """A running command, in a process group of its own.
 
     Parameters
     ----------
     line
         The program and its arguments.
     environment
-        Variables on top of those of this process.
+        Environment variables in addition to those of this process.
 
     Raises
     ------
@@ -92,22 +92,22 @@ class RunningCommand:
         except OSError as error:
             raise PlatformError(f"{line[0]} cannot be started ({error.strerror}); correct `executable`") from error
 
-    def wait(self, tell: Callable[[str], None], drain: float = DRAIN_SECONDS) -> Ended:
-        """Wait for the end, handing on each line of standard error when it comes.
+    def wait(self, on_line: Callable[[str], None], drain: float = DRAIN_SECONDS) -> CommandResult:
+        """Wait for the end and return the result; ``on_line`` is called with each line of standard error when it arrives.
 
-        What the command leaves behind when it dies, such as its JVM, has ``drain`` seconds to end by itself, as it does
-        when its parent is gone; then it is killed.
+        Processes that the command leaves behind when it dies, such as its JVM, may end by themselves within ``drain`` seconds,
+        as they do when their parent is gone; then they are killed.
         """
         output: list[str] = []
-        errors: deque[str] = deque(maxlen=KEPT_LINES)
+        errors: deque[str] = deque(maxlen=MAX_ERROR_LINES)
 
-        def listen(line: str) -> None:
+        def take_error_line(line: str) -> None:
             errors.append(line)
-            tell(line)
+            on_line(line)
 
         readers = (
-            _reader(self._process.stdout, output.append),
-            _reader(self._process.stderr, lambda line: listen(line.rstrip("\n"))),
+            _start_reader(self._process.stdout, output.append),
+            _start_reader(self._process.stderr, lambda line: take_error_line(line.rstrip("\n"))),
         )
         while self._process.poll() is None:  # a blocking wait would hold a lock that `stop` needs in a signal handler
             time.sleep(_PAUSE_SECONDS)
@@ -118,13 +118,12 @@ class RunningCommand:
             self._signal_group(signal.SIGKILL)
             for reader in readers:
                 reader.join(drain)
-        return Ended(self._process.returncode, "".join(output), tuple(errors))
+        return CommandResult(self._process.returncode, "".join(output), tuple(errors))
 
     def stop(self, patience: float = STOP_SECONDS) -> None:
-        """Interrupt the command as Ctrl-C does, and kill it with all that it started when it does not end in time.
+        """Interrupt the command as Ctrl-C does; after ``patience`` seconds kill it and all processes that it started.
 
-        ``patience`` is in seconds. It may be called in a signal handler while this thread waits. An update that is stopped,
-        either way, is completed by the next one.
+        A signal handler may call it while this thread waits. The next update completes one that was stopped.
         """
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
@@ -138,8 +137,8 @@ class RunningCommand:
 
 
 @contextmanager
-def started(line: Sequence[str], environment: Mapping[str, str]) -> Iterator[RunningCommand]:
-    """Start a command, and stop it when whoever waits for it is interrupted."""
+def running_command(line: Sequence[str], environment: Mapping[str, str]) -> Iterator[RunningCommand]:
+    """Start a command and yield it; an exception, such as an interrupt, stops it."""
     running = RunningCommand(line, environment)
     try:
         yield running
@@ -148,7 +147,7 @@ def started(line: Sequence[str], environment: Mapping[str, str]) -> Iterator[Run
         raise
 
 
-def _reader(stream: IO[str] | None, take: Callable[[str], None]) -> threading.Thread:
+def _start_reader(stream: IO[str] | None, take: Callable[[str], None]) -> threading.Thread:
     def read() -> None:
         with suppress(ValueError):  # the pipe was closed
             for line in stream or ():

@@ -1,4 +1,4 @@
-"""What Airflow asks of an installed provider, before any DAG is read: so nothing is imported here."""
+"""The description of the provider, which Airflow reads before any DAG; so this module imports nothing."""
 
 from __future__ import annotations
 

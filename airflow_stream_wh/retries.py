@@ -1,6 +1,6 @@
-"""A retry policy for operators of other providers that run ``stream-wh``: what no retry mends fails at once.
+"""A retry policy for operators of other providers that run ``stream-wh``: errors that no retry can repair fail at once.
 
-Spark's operator and the pod's raise one exception for every end of the command; only its text tells the exit code. Airflow
+The operators of Spark and of pods raise one exception for every failure of the command; only its text has the exit code. Airflow
 asks a policy before it tries a task again (AIP-105, Airflow 3.3).
 """
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from airflow.sdk import RetryDecision, RetryPolicy
 
-from airflow_stream_wh.process import Ended
+from airflow_stream_wh.process import CommandResult
 from airflow_stream_wh.verdict import TaskOutcome, judge
 
 if TYPE_CHECKING:
@@ -26,21 +26,21 @@ _CODES = (
 
 
 class StreamWarehouseRetryPolicy(RetryPolicy):
-    """Fails a task whose command ended with what no retry mends: exit code 1, 2 or 4.
+    """Fails a task whose command ended with an exit code that no retry can repair: 1, 2 or 4.
 
     Exit codes 3 and 130 and a command that was killed are retried as the task says (``retries``, ``retry_delay``), and so
-    is a failure that tells no exit code, such as that of a driver that a cluster runs.
+    is a failure without an exit code, such as the failure of a driver that a cluster runs.
     """
 
     def evaluate(
         self, exception: BaseException, try_number: int, max_tries: int, context: Context | None = None
     ) -> RetryDecision:
-        """Decide by the exit code that an exception tells."""
+        """Return the decision by the exit code in the text of an exception."""
         del try_number, max_tries, context
         code = exit_code_in(str(exception))
         if code is None:
             return RetryDecision.default()
-        judgement = judge(Ended(code, "", ()))
+        judgement = judge(CommandResult(code, "", ()))
         return RetryDecision.default() if judgement.verdict is TaskOutcome.RETRY else RetryDecision.fail(judgement.reason)
 
 

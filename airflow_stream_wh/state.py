@@ -1,4 +1,4 @@
-"""Where a warehouse stands, asked of the command line's reading verbs: no Java, one second or two."""
+"""The state of a warehouse, read with commands that start no Java and take a second or two."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_stream_wh.process import started
+from airflow_stream_wh.process import running_command
 from airflow_stream_wh.verdict import error_of
 from warehouse.errors import Transient, WarehouseError
 from warehouse.time import parse_instant
@@ -14,14 +14,14 @@ from warehouse.time import parse_instant
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["NewestEpoch", "StandingTable", "newest_epoch", "tables_now"]
+__all__ = ["NewestEpoch", "TableSummary", "current_tables", "newest_epoch"]
 
-_RETRY = 3
+_RETRY_CODE = 3
 
 
 @dataclass(frozen=True)
-class StandingTable:
-    """A table at the newest epoch: live rows, and landing files that are not loaded yet (None: a view, or unlistable)."""
+class TableSummary:
+    """A table at the newest epoch: live rows, and landing files not loaded yet (None: for views, or if they cannot be listed)."""
 
     rows: int
     waiting_files: int | None
@@ -41,10 +41,10 @@ def newest_epoch(line: Sequence[str], environment: Mapping[str, str]) -> NewestE
     return None if rows is None else NewestEpoch(int(rows[0]["number"]), parse_instant(rows[0]["window_time"]))
 
 
-def tables_now(line: Sequence[str], environment: Mapping[str, str]) -> Mapping[str, StandingTable]:
+def current_tables(line: Sequence[str], environment: Mapping[str, str]) -> Mapping[str, TableSummary]:
     """Return each table of the newest epoch; empty before the first epoch."""
     rows = _rows([*line, "status", "-o", "json"], environment)
-    return {row["table"]: StandingTable(int(row["live_rows"]), row["waiting_files"]) for row in rows or ()}
+    return {row["table"]: TableSummary(int(row["live_rows"]), row["waiting_files"]) for row in rows or ()}
 
 
 def _rows(line: Sequence[str], environment: Mapping[str, str]) -> list[dict[str, Any]] | None:
@@ -58,17 +58,17 @@ def _rows(line: Sequence[str], environment: Mapping[str, str]) -> list[dict[str,
         When it fails otherwise.
 
     """
-    with started(line, environment) as running:
-        ended = running.wait(_nobody)
+    with running_command(line, environment) as running:
+        ended = running.wait(_ignore)
     if ended.code == 0:
         return list(json.loads(ended.output))
     error = error_of(ended.errors)
     if error.get("code") == "no_epoch":
         return None
     text = error.get("message") or "\n".join(ended.errors[-3:])
-    kind = Transient if ended.code == _RETRY or ended.code < 0 else WarehouseError
+    kind = Transient if ended.code == _RETRY_CODE or ended.code < 0 else WarehouseError
     raise kind(f"`{' '.join(line)}` ended with exit code {ended.code}: {text}")
 
 
-def _nobody(line: str) -> None:
+def _ignore(line: str) -> None:
     del line

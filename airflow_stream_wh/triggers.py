@@ -1,4 +1,4 @@
-"""The wait for landing files in the triggerer: no worker slot is held while nothing lands."""
+"""The wait for landing files in the triggerer, which takes no slot of a worker."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-from airflow_stream_wh.waiting import ExpectedFiles, missing
+from airflow_stream_wh.waiting import ExpectedFiles, missing_tables
 from warehouse.errors import Transient, WarehouseError
 
 if TYPE_CHECKING:
@@ -18,18 +18,18 @@ __all__ = ["LandingTrigger"]
 
 
 class LandingTrigger(BaseTrigger):
-    """Fires once: when every expected file has landed, at the deadline, or when waiting makes no sense.
+    """Fires once: when every expected file has landed, at the deadline, or at an error that waiting cannot repair.
 
     The event is ``{"missing": [table, ...]}``, or ``{"error": text}``.
 
     Parameters
     ----------
     expected
-        :meth:`ExpectedFiles.to_json <airflow_stream_wh.waiting.ExpectedFiles.to_json>` of what is waited for.
+        :meth:`ExpectedFiles.to_json <airflow_stream_wh.waiting.ExpectedFiles.to_json>` of the expected files.
     deadline
         Microseconds since 1970 (UTC) of the wall clock.
     poke_interval
-        Seconds between two looks.
+        Seconds between two checks.
 
     """
 
@@ -45,20 +45,20 @@ class LandingTrigger(BaseTrigger):
         return "airflow_stream_wh.triggers.LandingTrigger", fields
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Look, in a thread, until nothing is missing or the deadline has passed."""
+        """Check, in a thread, until nothing is missing or the deadline has passed."""
         expected = ExpectedFiles.of_json(self.expected)
         while True:
             clock = time.time_ns() // 1000
             try:
-                still = await asyncio.to_thread(missing, expected, clock)
+                missing = await asyncio.to_thread(missing_tables, expected, clock)
             except Transient as error:
                 self.log.warning("looking again: %s", error)
-                still = tuple(expected.files)
+                missing = tuple(expected.files)
             except WarehouseError as error:
                 yield TriggerEvent({"error": str(error)})
                 return
-            if not still or clock >= self.deadline:
-                yield TriggerEvent({"missing": list(still)})
+            if not missing or clock >= self.deadline:
+                yield TriggerEvent({"missing": list(missing)})
                 return
-            left = (self.deadline - clock) / 1e6
-            await asyncio.sleep(min(self.poke_interval, max(left, 0.0)))
+            remaining = (self.deadline - clock) / 1e6
+            await asyncio.sleep(min(self.poke_interval, max(remaining, 0.0)))

@@ -1,4 +1,4 @@
-"""T of a task: which instant its update moves the windows to. The wall clock is never asked."""
+"""T of a task: the instant to which its update moves the windows. It is never the wall clock."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["SOURCES", "UPDATE_TIME", "update_time"]
 
 SOURCES = ("partition_date", "data_interval_end", "logical_date")
-"""Where T comes from when no argument gives it, in this order."""
+"""The fields of a run that may have T, in this order, if no argument gives it."""
 
 UPDATE_TIME = "{{ (partition_date or data_interval_end or logical_date).isoformat() }}"
 """The same as a template, for operators that are not of this package; a run that has none of them fails to render."""
@@ -46,9 +46,9 @@ def update_time(explicit: str | datetime | None, context: Mapping[str, object]) 
         except (ValueError, OverflowError) as error:
             raise UsageError(f"the update time `at` cannot be read: {error}") from error
     for source in SOURCES:
-        given = context.get(source)
-        if isinstance(given, datetime):
-            return _micros(given), source
+        date = context.get(source)
+        if isinstance(date, datetime):
+            return _micros(date), source
     raise UsageError(
         f"this run has no update time: it has none of {', '.join(SOURCES)}, and no argument `at`. "
         f"Give the argument, or trigger the run with a logical date"
@@ -56,5 +56,5 @@ def update_time(explicit: str | datetime | None, context: Mapping[str, object]) 
 
 
 def _micros(moment: datetime) -> int:
-    """Return an instant; by its text, since Airflow's datetimes are pendulum's, which do not divide as Python's do."""
+    """Return an instant in microseconds; by its text, since Airflow's datetimes are of pendulum and divide in another way."""
     return parse_instant(moment.isoformat())

@@ -1,4 +1,4 @@
-"""Which tables an update at T would still wait for: a file that has landed ends the wait, and so does T in the past."""
+"""Which expected landing files are missing; none are once the windows are at T."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from airflow_stream_wh.declared import Declared, LandingFolder, declared
-from airflow_stream_wh.state import StandingTable, newest_epoch, tables_now
+from airflow_stream_wh.project_file import LandingFolder, ProjectFile, read_project
+from airflow_stream_wh.state import TableSummary, current_tables, newest_epoch
 from warehouse.catalog.patterns import matches
 from warehouse.errors import UnknownNameError
 from warehouse.ingest.landing import list_landing
@@ -16,15 +16,15 @@ from warehouse.time import grid_slot
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["ExpectedFiles", "expected_of", "missing"]
+__all__ = ["ExpectedFiles", "expected_files", "missing_tables"]
 
 
 @dataclass(frozen=True)
 class ExpectedFiles:
-    """What is waited for, and how to ask; all of it can be written as JSON.
+    """The files that a run expects, and the command and project to ask; all fields can be written as JSON.
 
-    ``files`` maps a table to a glob on the names of its landing files (on the relative path when it has a slash), or to
-    None means "any file that is not loaded yet". ``at`` is T in microseconds.
+    ``files`` maps a table to a glob on the names of its landing files (on the relative path if it has a slash); None means any
+    file that is not loaded yet. ``at`` is T in microseconds.
     """
 
     executable: str
@@ -39,24 +39,24 @@ class ExpectedFiles:
 
     @classmethod
     def of_json(cls, fields: Mapping[str, object]) -> Self:
-        """Return what :meth:`to_json` was of."""
+        """Return the value of which :meth:`to_json` returned the fields."""
         return cls(**fields)  # type: ignore[arg-type]
 
 
-def expected_of(files: Mapping[str, str | None] | Sequence[str]) -> dict[str, str | None]:
-    """Return what a task was told to wait for, by table; a list of tables names no globs."""
+def expected_files(files: Mapping[str, str | None] | Sequence[str]) -> dict[str, str | None]:
+    """Return the expected files of a task by table, each a glob or None; a list of tables has no globs."""
     return dict(files) if isinstance(files, Mapping) else dict.fromkeys(files)
 
 
-def missing(expected: ExpectedFiles, clock: int) -> tuple[str, ...]:
-    """Return the tables for which no file is there yet; no table if the windows are already at T.
+def missing_tables(expected: ExpectedFiles, clock: int) -> tuple[str, ...]:
+    """Return the tables without an expected file; none if the windows are already at T.
 
     Parameters
     ----------
     expected
-        What is waited for.
+        The expected files.
     clock
-        The wall clock in microseconds, against which ``landing_settle`` is measured.
+        The wall clock in microseconds, by which files are older than ``landing_settle``.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def missing(expected: ExpectedFiles, clock: int) -> tuple[str, ...]:
         When a landing directory is not there.
 
     """
-    project = declared(expected.project)
+    project = read_project(expected.project)
     unknown = [name for name in expected.files if name not in project.landings]
     if unknown:
         raise UnknownNameError("stream or relation", unknown[0], tuple(project.landings))
@@ -74,24 +74,24 @@ def missing(expected: ExpectedFiles, clock: int) -> tuple[str, ...]:
     state = newest_epoch(line, expected.environment)
     if state is not None and _reached(project, state.window_time, expected.at):
         return ()
-    standing: Mapping[str, StandingTable] = {}
+    tables: Mapping[str, TableSummary] = {}
     if state is not None and None in expected.files.values():
-        standing = tables_now(line, expected.environment)
+        tables = current_tables(line, expected.environment)
     return tuple(
         name
         for name, pattern in expected.files.items()
-        if not _landed(project.landings[name], pattern, standing.get(name), clock)
+        if not _landed(project.landings[name], pattern, tables.get(name), clock)
     )
 
 
-def _reached(project: Declared, window_time: int, at: int) -> bool:
+def _reached(project: ProjectFile, window_time: int, at: int) -> bool:
     return grid_slot(at, project.anchor, project.update_interval) <= grid_slot(
         window_time, project.anchor, project.update_interval
     )
 
 
-def _landed(landing: LandingFolder, pattern: str | None, table: StandingTable | None, clock: int) -> bool:
-    """Tell whether a file is there that an update would load; before the first epoch every file is."""
+def _landed(landing: LandingFolder, pattern: str | None, table: TableSummary | None, clock: int) -> bool:
+    """Return whether there is a file that an update would load; before the first epoch it would load every file."""
     if pattern is None and table is not None and table.waiting_files is not None:
         return table.waiting_files > 0
     return any(

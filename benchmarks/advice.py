@@ -30,10 +30,10 @@ from benchmarks.machine import machine, versions
 from benchmarks.project import instant
 from benchmarks.workloads import Generated, generated, land, land_first
 from warehouse import Warehouse
-from warehouse.advice.advise import advise_load, plain
-from warehouse.advice.fitting import fitted
-from warehouse.advice.measured import measured
-from warehouse.advice.past import past_of, recent_epochs
+from warehouse.advice.advise import advise_load, without_history
+from warehouse.advice.fitting import fit_prices
+from warehouse.advice.measurements import measure_table
+from warehouse.advice.update_history import recent_epochs, update_history
 from warehouse.layout import resolve
 from warehouse.layout.advice import DEFAULT_PRICES, evaluate, footprint, in_words, layout_keys
 from warehouse.layout.advice.choice import probe_work
@@ -122,7 +122,7 @@ class Place:
             taken = time.perf_counter() - start
             with warehouse.reader() as reader:
                 epochs = recent_epochs(reader.root, reader.epoch, 2)
-        past = past_of(epochs, TABLE, spark.sparkContext.defaultParallelism)
+        past = update_history(epochs, TABLE, spark.sparkContext.defaultParallelism)
         self.works += [(each.work.vector(), each.seconds) for each in past.updates]
         return taken
 
@@ -166,7 +166,7 @@ def advised(place: Place, landing: Path, spark: SparkSession, say: Callable[[str
         state = reader.pin.state(TABLE)
         epochs = recent_epochs(reader.root, reader.epoch)
         workers = spark.sparkContext.defaultParallelism
-        known = measured(reader, state, epochs, workers=workers, retain=retain, now=time.time_ns() // 1000)
+        known = measure_table(reader, state, epochs, workers=workers, retain=retain, now=time.time_ns() // 1000)
         asked = replace(known.load, probes=float(load.probes), cold_probes=0.0, retained=0.0)
         return advise_load(asked, known.pricing, spark=settings, table=TABLE, current=state.layout, notes=known.notes)
 
@@ -183,8 +183,8 @@ def measure(
     before = Place(scratch / "before", load, default, landing, memory, retain="1d")
     advice = advised(before, landing, spark, say)
     layouts = [*others]
-    if plain(advice.best.layout) not in layouts:
-        layouts.append(plain(advice.best.layout))
+    if without_history(advice.best.layout) not in layouts:
+        layouts.append(without_history(advice.best.layout))
     places = [Place(scratch / f"layout{number}", load, layout, landing, memory) for number, layout in enumerate(layouts)]
     updates, probes = _in_turn(places, load, spark, say)
     costs = [_cost(place, advice, seconds, probed) for place, seconds, probed in zip(places, updates, probes, strict=True)]
@@ -257,8 +257,8 @@ def prices(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
     lines = [(tuple(work), seconds) for result in results for work, seconds in result["work"]]
     probes = [(tuple(work), seconds) for result in results for work, seconds in result["probed"]]
     return {
-        "update": asdict(fitted(DEFAULT_PRICES.update, *map(list, zip(*lines, strict=True)))),
-        "probe": asdict(fitted(DEFAULT_PRICES.probe, *map(list, zip(*probes, strict=True)))),
+        "update": asdict(fit_prices(DEFAULT_PRICES.update, *map(list, zip(*lines, strict=True)))),
+        "probe": asdict(fit_prices(DEFAULT_PRICES.probe, *map(list, zip(*probes, strict=True)))),
     }
 
 

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
     from warehouse.serving import Answer
 
-__all__ = ["Asked", "accuracy_options", "coalesced_options"]
+__all__ = ["AccuracyOptions", "accuracy_options", "coalesced_options"]
 
 _Function = TypeVar("_Function", bound="Callable[..., Any]")
 
 
 def accuracy_options(function: _Function) -> _Function:
-    """Add the options."""
+    """Add ``--at-least`` and ``--minimum-accuracy``."""
     least = "Of shed tables show the accuracy for rows that are at least so long."
     minimum = "Exit code 4 when shedding has left less of a table; a share."
     function = click.option("--minimum-accuracy", type=click.FloatRange(0, 1), metavar="SHARE", help=minimum)(function)
@@ -29,23 +29,23 @@ def accuracy_options(function: _Function) -> _Function:
 
 
 def coalesced_options(function: _Function) -> _Function:
-    """Add what commands that read rows take for coalesced tables: ``--open-until``, and the options of shed ones."""
+    """Add the options of commands that read rows of coalesced tables: ``--open-until``, and the options for shed tables."""
     text = "now: open rows of coalesced tables end at the window time, or at --now, not at their last point."
     return click.option("--open-until", type=click.Choice(["now"]), help=text)(accuracy_options(function))
 
 
 @dataclass(frozen=True)
-class Asked:
-    """The length of rows that count, in microseconds, and the least share."""
+class AccuracyOptions:
+    """The values of ``--at-least``, in microseconds, and of ``--minimum-accuracy``, a share."""
 
     at_least: int | None = None
     minimum: float | None = None
 
     @classmethod
-    def of(cls, options: Mapping[str, Any]) -> tuple[Asked, dict[str, Any]]:
+    def of(cls, options: Mapping[str, Any]) -> tuple[AccuracyOptions, dict[str, Any]]:
         """Split the options of a command into the options for coalesced tables and the others."""
-        own = ("at_least", "minimum_accuracy")
-        return cls(*map(options.get, own)), {name: value for name, value in options.items() if name not in own}
+        names = ("at_least", "minimum_accuracy")
+        return cls(*map(options.get, names)), {name: value for name, value in options.items() if name not in names}
 
     @property
     def _length(self) -> str:
@@ -66,8 +66,8 @@ class Asked:
             return owed
         return (f"members of {', '.join(answer.shed)} were shed: accuracy {share:.4f}{self._length}", *owed)
 
-    def missed(self, shares: Mapping[str, float]) -> bool:
-        """Return whether a table is less accurate than requested."""
+    def any_below_minimum(self, shares: Mapping[str, float]) -> bool:
+        """Return whether the accuracy of a table is below the minimum."""
         return any(share < (self.minimum or 0.0) for share in shares.values())
 
     def lines(self, shares: Mapping[str, float]) -> Iterator[str]:

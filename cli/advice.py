@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from warehouse.advice.advise import plain
+from warehouse.advice.advise import without_history
 from warehouse.cli.outcome import Report
 from warehouse.layout.advice import in_words, layout_keys
 from warehouse.units import size_text
@@ -17,103 +17,103 @@ if TYPE_CHECKING:
     from warehouse.advice import Advice
     from warehouse.layout.advice import Estimate, Evaluation
 
-__all__ = ["of_advice"]
+__all__ = ["advice_report"]
 
-_HEADS = ("", "layout", "update", "probe", "on disk", "files")
+_HEADINGS = ("", "layout", "update", "probe", "on disk", "files")
 
 
-def of_advice(found: Advice) -> Report:
+def advice_report(advice: Advice) -> Report:
     """Return advice as lines for people and as a record."""
-    return Report(_record(found), tuple(_lines(found)), data=True, warnings=found.notes)
+    return Report(_record(advice), tuple(_lines(advice)), data=True, warnings=advice.notes)
 
 
-def _lines(found: Advice) -> Iterator[str]:
-    load = found.load
+def _lines(advice: Advice) -> Iterator[str]:
+    load = advice.load
     yield (
-        f"{found.table or 'supposed'}: {load.rate:,.0f} rows inserted an update, {load.live:,.0f} live, "
+        f"{advice.table or 'supposed'}: {load.rate:,.0f} rows inserted an update, {load.live:,.0f} live, "
         f"which live for {load.mean_lifetime:.1f} updates on average, {load.periods:,} at the most; "
         f"probes an update: {load.probes:,.3g}, rows of each: {load.rows_per_key:,.3g}"
     )
-    yield f"prices of {_source(found.pricing.update.samples, 'update')} and {_source(found.pricing.probe.samples, 'probe')}"
+    yield f"prices of {_source(advice.pricing.update.samples, 'update')} and {_source(advice.pricing.probe.samples, 'probe')}"
     yield ""
-    yield from _table(found)
-    yield "> recommended" + ("; * what the table has" if found.current else "")
+    yield from _table(advice)
+    yield "> recommended" + ("; * what the table has" if advice.current else "")
     yield ""
-    answer = found.decision
+    answer = advice.decision
     yield (
         f"the source's decision table: {answer.window} window, {answer.queries} queries: {answer.choice} ({answer.note}); "
-        f"predicted here: update {_seconds(found.decided.update)}, probe {_seconds(found.decided.probe)}, "
-        f"{size_text(found.decided.disk)}"
+        f"predicted here: update {_seconds(advice.decided.update)}, probe {_seconds(advice.decided.probe)}, "
+        f"{size_text(advice.decided.disk)}"
     )
-    if found.fits:
-        yield f"keep {in_words(found.best.layout)}: {found.reason}"
+    if advice.fits:
+        yield f"keep {in_words(advice.best.layout)}: {advice.reason}"
         return
-    yield f"recommended: {in_words(found.best.layout)}: {found.reason}"
-    section = f"[streams.{found.table or 'NAME'}.layout]"
-    yield "" if found.table else f"in {section}:"
-    if found.table:
-        yield f"to move the table, declare this in its layout section and run `stream-wh migrate {found.table}`:"
-    yield from (f"  {line}" for line in layout_keys(found.best.layout))
+    yield f"recommended: {in_words(advice.best.layout)}: {advice.reason}"
+    section = f"[streams.{advice.table or 'NAME'}.layout]"
+    yield "" if advice.table else f"in {section}:"
+    if advice.table:
+        yield f"to move the table, declare this in its layout section and run `stream-wh migrate {advice.table}`:"
+    yield from (f"  {line}" for line in layout_keys(advice.best.layout))
 
 
-def _table(found: Advice) -> Iterator[str]:
-    rows = [_HEADS, *(_cells(found, each) for each in found.front)]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(_HEADS))]
+def _table(advice: Advice) -> Iterator[str]:
+    rows = [_HEADINGS, *(_cells(advice, each) for each in advice.front)]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(_HEADINGS))]
     for row in rows:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
-def _cells(found: Advice, each: Evaluation) -> tuple[str, ...]:
-    mark = (">" if each is found.best else " ") + ("*" if each is found.current else " ")
+def _cells(advice: Advice, each: Evaluation) -> tuple[str, ...]:
+    mark = (">" if each is advice.best else " ") + ("*" if each is advice.current else " ")
     return (
         mark, in_words(each.layout), _seconds(each.update, 2), _seconds(each.probe, 2), size_text(each.disk),
         f"{each.footprint.files:.0f}",
     )  # fmt: skip
 
 
-def _record(found: Advice) -> Mapping[str, object]:
-    load = found.load
+def _record(advice: Advice) -> Mapping[str, object]:
+    load = advice.load
     return {
-        "table": found.table,
+        "table": advice.table,
         "workload": {**msgspec.to_builtins(load), "live": load.live, "mean_lifetime": load.mean_lifetime},
-        "prices": {kind: _prices(getattr(found.pricing, kind)) for kind in ("update", "probe")},
-        "compared": found.compared,
-        "recommended": _evaluation(found, found.best),
-        "current": None if found.current is None else _evaluation(found, found.current),
-        "keep": found.fits,
-        "reason": found.reason,
-        "front": [_evaluation(found, each) for each in found.front],
+        "prices": {kind: _prices(getattr(advice.pricing, kind)) for kind in ("update", "probe")},
+        "compared": advice.compared,
+        "recommended": _evaluation(advice, advice.best),
+        "current": None if advice.current is None else _evaluation(advice, advice.current),
+        "keep": advice.fits,
+        "reason": advice.reason,
+        "front": [_evaluation(advice, each) for each in advice.front],
         "decision_table": {
-            "window": found.decision.window,
-            "queries": found.decision.queries,
-            "choice": found.decision.choice,
-            "note": found.decision.note,
-            "predicted": _evaluation(found, found.decided),
+            "window": advice.decision.window,
+            "queries": advice.decision.queries,
+            "choice": advice.decision.choice,
+            "note": advice.decision.note,
+            "predicted": _evaluation(advice, advice.decided),
         },
     }
 
 
 def _prices(prices: object) -> Mapping[str, object]:
-    known = msgspec.to_builtins(prices)
-    return {"measurements": known["samples"], "seconds": dict(zip(known["names"], known["values"], strict=True))}
+    fields = msgspec.to_builtins(prices)
+    return {"measurements": fields["samples"], "seconds": dict(zip(fields["names"], fields["values"], strict=True))}
 
 
-def _evaluation(found: Advice, each: Evaluation) -> Mapping[str, object]:
-    print_of = each.footprint
+def _evaluation(advice: Advice, each: Evaluation) -> Mapping[str, object]:
+    footprint = each.footprint
     return {
         "name": in_words(each.layout),
-        "layout": plain(each.layout).to_json(),
-        "recommended": each is found.best,
-        "current": each is found.current,
+        "layout": without_history(each.layout).to_json(),
+        "recommended": each is advice.best,
+        "current": each is advice.current,
         "update_seconds": msgspec.to_builtins(each.update),
         "probe_seconds": msgspec.to_builtins(each.probe),
         "interval_seconds": each.interval,
         "bytes": each.bytes,
         "disk_bytes": each.disk,
-        "files": print_of.files,
-        "key_files": print_of.key_files,
-        "dead_share": print_of.rows / found.load.live - 1 if found.load.live else 0.0,
-        "times_written": print_of.written / found.load.rate if found.load.rate else 0.0,
+        "files": footprint.files,
+        "key_files": footprint.key_files,
+        "dead_share": footprint.rows / advice.load.live - 1 if advice.load.live else 0.0,
+        "times_written": footprint.written / advice.load.rate if advice.load.rate else 0.0,
     }
 
 

@@ -11,60 +11,61 @@ from warehouse.units import counted
 if TYPE_CHECKING:
     from warehouse.serving.aggregate_explanation import AggregateExplanation, ExplainedSynopsis, WindowDue
 
-__all__ = ["of_aggregate"]
+__all__ = ["aggregate_report"]
 
 
-def of_aggregate(found: AggregateExplanation) -> Report:
+def aggregate_report(explanation: AggregateExplanation) -> Report:
     """Return an explanation as lines for people and as a record."""
-    asked = found.definition
-    groups = ", ".join(name for name, _ in asked.group_by)
-    rows = "live rows of " if asked.over == "live" else ""
-    head = f"{found.name}: windows of {rows}{asked.source}" + (f" by {groups}" if groups else "")
-    lines = [head + (f" where {asked.where}" if asked.where else "")]
+    definition = explanation.definition
+    groups = ", ".join(name for name, _ in definition.group_by)
+    rows = "live rows of " if definition.over == "live" else ""
+    head = f"{explanation.name}: windows of {rows}{definition.source}" + (f" by {groups}" if groups else "")
+    lines = [head + (f" where {definition.where}" if definition.where else "")]
     lines.append("  reads counts that are kept, not the rows:")
-    lines += [f"    {_synopsis(each)}" for each in found.synopses]
-    lines += [f"  {_window(each)}" for each in found.windows]
+    lines += [f"    {_synopsis(each)}" for each in explanation.synopses]
+    lines += [f"  {_window(each)}" for each in explanation.windows]
     lines.append("windows that are due together are answered by one pass over the counts of the longest; these have one row")
     lines.append("for each update interval and group (and value, where values are counted), however many rows arrive")
-    return Report(_record(found), tuple(lines), data=True)
+    return Report(_record(explanation), tuple(lines), data=True)
 
 
-def _synopsis(each: ExplainedSynopsis) -> str:
-    held = f"how often each {each.counted} came" if each.counted else ", ".join(["count of rows", *each.states])
-    if each.listed is not None:
-        held = f"the {each.listed} most frequent of {each.counted}"
-    if each.parts is not None:
-        held += f", by the arrival of both parts ({', '.join(each.parts)})"
-    if each.levels:
-        held += f", also merged for up to {counted(1 << each.levels, 'update interval')}"
-    parts = [held if each.where is None else f"{'less ' if each.less else ''}{held}, where {each.where}"]
-    if each.rows is None or each.full_from is None:
+def _synopsis(synopsis: ExplainedSynopsis) -> str:
+    content = f"how often each {synopsis.counted} came" if synopsis.counted else ", ".join(["count of rows", *synopsis.states])
+    if synopsis.listed is not None:
+        content = f"the {synopsis.listed} most frequent of {synopsis.counted}"
+    if synopsis.parts is not None:
+        content += f", by the arrival of both parts ({', '.join(synopsis.parts)})"
+    if synopsis.levels:
+        content += f", also merged for up to {counted(1 << synopsis.levels, 'update interval')}"
+    parts = [content if synopsis.where is None else f"{'less ' if synopsis.less else ''}{content}, where {synopsis.where}"]
+    if synopsis.rows is None or synopsis.full_from is None:
         parts.append("made by the next update")
     else:
-        since = format_instant(max(each.full_from, 0))
-        parts.append(f"{counted(each.rows, 'row')} of {counted(each.slots, 'update interval')}, complete from {since}")
-    if each.shared_with:
-        parts.append(f"shared with {', '.join(each.shared_with)}")
+        since = format_instant(max(synopsis.full_from, 0))
+        parts.append(f"{counted(synopsis.rows, 'row')} of {counted(synopsis.slots, 'update interval')}, complete from {since}")
+    if synopsis.shared_with:
+        parts.append(f"shared with {', '.join(synopsis.shared_with)}")
     return "; ".join(parts)
 
 
-def _window(each: WindowDue) -> str:
-    due = "" if each.next_due is None else f"; next {format_instant(each.next_due)}"
-    rows = "" if each.pieces is None else f", in {counted(each.pieces, 'part')} where longer ones are kept"
-    rows += "" if each.rows is None else f", about {counted(each.rows, 'row')}"
-    run = f", in one run with {', '.join(each.together)}" if each.together else ""
-    return f"{each.length}, every {format_duration(each.every)}: reads {counted(each.slots, 'update interval')}{rows}{due}{run}"
+def _window(window: WindowDue) -> str:
+    due = "" if window.next_due is None else f"; next {format_instant(window.next_due)}"
+    rows = "" if window.pieces is None else f", in {counted(window.pieces, 'part')} where longer ones are kept"
+    rows += "" if window.rows is None else f", about {counted(window.rows, 'row')}"
+    run = f", in one run with {', '.join(window.together)}" if window.together else ""
+    intervals = counted(window.slots, "update interval")
+    return f"{window.length}, every {format_duration(window.every)}: reads {intervals}{rows}{due}{run}"
 
 
-def _record(found: AggregateExplanation) -> dict[str, object]:
-    asked = found.definition
+def _record(explanation: AggregateExplanation) -> dict[str, object]:
+    definition = explanation.definition
     return {
-        "aggregate": found.name,
-        "epoch": found.epoch,
-        "from": asked.source,
-        "where": asked.where,
-        "over": asked.over,
-        "group_by": [name for name, _ in asked.group_by],
+        "aggregate": explanation.name,
+        "epoch": explanation.epoch,
+        "from": definition.source,
+        "where": definition.where,
+        "over": definition.over,
+        "group_by": [name for name, _ in definition.group_by],
         "synopses": [
             {
                 "table": each.table,
@@ -80,7 +81,7 @@ def _record(found: AggregateExplanation) -> dict[str, object]:
                 "levels": each.levels,
                 "full_from": None if each.full_from is None else format_instant(each.full_from),
             }
-            for each in found.synopses
+            for each in explanation.synopses
         ],
         "windows": [
             {
@@ -92,6 +93,6 @@ def _record(found: AggregateExplanation) -> dict[str, object]:
                 "next_due": None if each.next_due is None else format_instant(each.next_due),
                 "together": list(each.together),
             }
-            for each in found.windows
+            for each in explanation.windows
         ],
     }

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from warehouse.catalog.sizes import SqlBounds, parse_size
-from warehouse.cli.errors import failure_of, show, wants_json
+from warehouse.cli.errors import failure_of, wants_json, write_failure
 from warehouse.cli.options import DURATION
 
 if TYPE_CHECKING:
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from warehouse.errors import WarehouseError
     from warehouse.serving.engine import Resources
 
-__all__ = ["bounded", "bounds_options", "for_a_process"]
+__all__ = ["bounds_options", "single_query_resources", "with_options"]
 
 _Function = TypeVar("_Function", bound="Callable[..., Any]")
 _OWN_MEMORY = 10**9
-"""Bytes that the process needs and the engine does not count: libraries, the rows that are being written."""
+"""Bytes that the process needs in addition to the engine: libraries, the rows that are being written."""
 
 
 class _Size(click.ParamType[int]):
@@ -48,25 +48,25 @@ def bounds_options(function: _Function) -> _Function:
     return memory(timeout(function))
 
 
-def bounded(bounds: SqlBounds, memory: int | None, timeout: int | None) -> SqlBounds:
+def with_options(bounds: SqlBounds, memory: int | None, timeout: int | None) -> SqlBounds:
     """Return the bounds of the project, with the values of the options that are given."""
-    given = replace(bounds, memory=bounds.memory if memory is None else memory)
-    return given if timeout is None else replace(given, timeout=timeout)
+    changed = replace(bounds, memory=bounds.memory if memory is None else memory)
+    return changed if timeout is None else replace(changed, timeout=timeout)
 
 
-def for_a_process(resources: Resources, bounds: SqlBounds) -> Resources:
-    """Return resources for a process that does nothing but one query, so that it may be ended with it."""
-    return replace(resources, ceiling=2 * bounds.memory + _OWN_MEMORY, unstoppable=_end)
+def single_query_resources(resources: Resources, bounds: SqlBounds) -> Resources:
+    """Return the resources of a process that runs only one query: if the query does not stop, the process ends."""
+    return replace(resources, ceiling=2 * bounds.memory + _OWN_MEMORY, unstoppable=_end_process)
 
 
-def _end(error: WarehouseError) -> None:
-    """End this process: the engine obeys no interrupt."""
+def _end_process(error: WarehouseError) -> None:
+    """End this process, since the engine does not react to an interrupt."""
     from warehouse.serving.engine import spill_prefix  # noqa: PLC0415 - only at the end
 
     prefix = Path(spill_prefix())
     for directory in prefix.parent.glob(f"{prefix.name}*"):
         shutil.rmtree(directory, ignore_errors=True)
     failure = failure_of(error, sys.argv[1:])
-    show(failure, as_json=wants_json(sys.argv[1:]))
+    write_failure(failure, as_json=wants_json(sys.argv[1:]))
     sys.stderr.flush()
     os._exit(failure.exit_code)

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from warehouse.cli import library
+from warehouse.cli import reading
 from warehouse.errors import WarehouseError
 from warehouse.storage.store import store_of
 from warehouse.time import format_instant
@@ -25,27 +25,27 @@ __all__ = ["CHECKS", "Check", "CheckResult"]
 
 _PYTHON = (3, 11)
 _JAVA = 17
-_SANE_CLOCK = 1_735_689_600_000_000  # 2025-01-01: nothing of this project is older
-_AHEAD = 2.0
+_EARLIEST_CLOCK = 1_735_689_600_000_000  # 2025-01-01: nothing of this project is older
+_CLOCK_TOLERANCE_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
 class CheckResult:
-    """The finding, and what to do if it is not sufficient."""
+    """The finding, and what to do about it; None if the check passed."""
 
     found: str
     to_do: str | None = None
 
 
 Check = Callable[[Path], CheckResult]
-"""Looks at one thing; the argument is the project directory."""
+"""A check; the argument is the project directory."""
 
 
 def python(_: Path) -> CheckResult:
     """Python is new enough."""
     found = platform.python_version()
-    wanted = ".".join(map(str, _PYTHON))
-    return CheckResult(found, None if sys.version_info >= _PYTHON else f"install Python {wanted} or newer")
+    required = ".".join(map(str, _PYTHON))
+    return CheckResult(found, None if sys.version_info >= _PYTHON else f"install Python {required} or newer")
 
 
 def java(_: Path) -> CheckResult:
@@ -56,12 +56,12 @@ def java(_: Path) -> CheckResult:
     if program is None:
         return CheckResult("no java on PATH and no JAVA_HOME", to_do)
     try:
-        said = subprocess.run(  # noqa: S603 - the program Spark runs too
+        output = subprocess.run(  # noqa: S603 - the program Spark runs too
             [program, "-version"], capture_output=True, text=True, check=True, timeout=30
         ).stderr
     except (OSError, subprocess.SubprocessError) as error:
         return CheckResult(f"{program} does not run ({error})", to_do)
-    version = re.search(r'version "(\d+)[^"]*"', said)
+    version = re.search(r'version "(\d+)[^"]*"', output)
     if version is None:
         return CheckResult(f"{program} does not report its version", to_do)
     return CheckResult(version.group().removeprefix("version ").strip('"'), None if int(version[1]) == _JAVA else to_do)
@@ -85,15 +85,15 @@ def duckdb(_: Path) -> CheckResult:
 
 def root(directory: Path) -> CheckResult:
     """The root, or the nearest directory that exists above it, can be written."""
-    if not (directory / library.CONFIGURATION).exists():
-        return CheckResult(f"no {library.CONFIGURATION} here: no root to check")
+    if not (directory / reading.CONFIGURATION).exists():
+        return CheckResult(f"no {reading.CONFIGURATION} here: no root to check")
     try:
-        wanted = library.opened(directory).root
+        target = reading.open_project(directory).root
     except WarehouseError as error:
         return CheckResult(str(error).splitlines()[0], "run `stream-wh validate`")
-    if not store_of(wanted).local_paths:
-        return _of_store(wanted)
-    existing = next(place for place in (wanted, *wanted.parents) if place.exists())
+    if not store_of(target).local_paths:
+        return _store_result(target)
+    existing = next(place for place in (target, *target.parents) if place.exists())
     try:
         with tempfile.NamedTemporaryFile(dir=existing, prefix=".stream-wh-doctor-"):
             pass
@@ -102,38 +102,38 @@ def root(directory: Path) -> CheckResult:
             f"{existing}: {error.strerror}", "make it writable for the user who updates; reading needs no more"
         )
     free = shutil.disk_usage(existing).free // 2**20
-    return CheckResult(f"{wanted} writable, {free} MiB free")
+    return CheckResult(f"{target} writable, {free} MiB free")
 
 
-def _of_store(wanted: Path) -> CheckResult:
-    """Whether a root in an object store can be written, on condition that a name is free."""
-    store, place = store_of(wanted), wanted / f".stream-wh-doctor-{uuid.uuid4().hex}"
+def _store_result(target: Path) -> CheckResult:
+    """Return whether a root in an object store can be written, and whether the store refuses to overwrite a name."""
+    store, file = store_of(target), target / f".stream-wh-doctor-{uuid.uuid4().hex}"
     to_do = "set credentials, region and endpoint in the environment (docs/object-storage.md)"
     try:
-        store.write_exclusive(place, b"first")
+        store.write_exclusive(file, b"first")
         try:
-            store.write_exclusive(place, b"second")
+            store.write_exclusive(file, b"second")
         except FileExistsError:
-            return CheckResult(f"{wanted} writable, with conditional puts")
+            return CheckResult(f"{target} writable, with conditional puts")
         finally:
-            place.unlink()
+            file.unlink()
     except (WarehouseError, OSError) as error:
         return CheckResult(str(error).splitlines()[0], to_do)
-    return CheckResult(f"{wanted} does not heed If-None-Match", "use a store with conditional puts, or two updates can collide")
+    return CheckResult(f"{target} does not heed If-None-Match", "use a store with conditional puts, or two updates can collide")
 
 
 def clock(directory: Path) -> CheckResult:
     """The clock is plausible and not behind the newest file."""
     now = time.time_ns() // 1000
     to_do = "set the clock (e.g. with NTP): updates and `retain` go by it"
-    file = directory / library.CONFIGURATION
+    file = directory / reading.CONFIGURATION
     touched = file.stat().st_mtime if file.exists() else 0.0
-    plausible = now >= _SANE_CLOCK and touched <= now / 1e6 + _AHEAD
+    plausible = now >= _EARLIEST_CLOCK and touched <= now / 1e6 + _CLOCK_TOLERANCE_SECONDS
     return CheckResult(format_instant(now // 1_000_000 * 1_000_000), None if plausible else to_do)
 
 
 def _versions(*packages: str) -> CheckResult:
-    wanted = _requirements()
+    required = _requirements()
     found, wrong = [], []
     for package in packages:
         try:
@@ -143,7 +143,7 @@ def _versions(*packages: str) -> CheckResult:
             wrong.append(package)
             continue
         found.append(f"{package} {version}")
-        pinned = wanted.get(package)
+        pinned = required.get(package)
         if pinned and not f"{version}.".startswith(f"{pinned}."):
             wrong.append(f"{package}=={pinned}.*")
     to_do = f"pip install {' '.join(repr(name) for name in wrong)}, or reinstall stream-wh" if wrong else None
@@ -151,7 +151,7 @@ def _versions(*packages: str) -> CheckResult:
 
 
 def _requirements() -> dict[str, str]:
-    """Return the release line that this installation pins, by package: the numbers of ``==`` and ``>=``."""
+    """Return the major and minor version that this installation requires, by package."""
     try:
         lines = importlib.metadata.requires("stream-wh") or []
     except importlib.metadata.PackageNotFoundError:

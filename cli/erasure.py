@@ -18,50 +18,50 @@ if TYPE_CHECKING:
     from warehouse.operations.erasure.receipt import Receipt
     from warehouse.operations.erasure.store import StoreReceipt
 
-__all__ = ["of_foreseen", "of_receipt"]
+__all__ = ["erasure_plan_report", "erasure_report"]
 
 _SHOWN = 10
 CHECK_FAILED = 4
 
 
-def of_foreseen(found: Outlook) -> Report:
-    """Report the plan of an erasure; exit code 4 while landing files have a key."""
-    steps = [step for step in found.plan.steps if isinstance(step, EraseRows)]
-    views = found.plan.erasure.views if found.plan.erasure else ()
-    ended = dict(found.plan.erasure.ended) if found.plan.erasure else {}
-    files = [str(path) for path in found.landing]
+def erasure_plan_report(outlook: Outlook) -> Report:
+    """Return the report of a planned erasure; exit code 4 while landing files have a key."""
+    steps = [step for step in outlook.plan.steps if isinstance(step, EraseRows)]
+    views = outlook.plan.erasure.views if outlook.plan.erasure else ()
+    ended = dict(outlook.plan.erasure.ended) if outlook.plan.erasure else {}
+    files = [str(path) for path in outlook.landing]
     lines = [f"would erase {step.rows} rows of {step.path}" for step in steps]
-    if found.nothing:
+    if outlook.nothing:
         lines = ["nothing to erase: no file under the root holds such a row"]
     else:
         lines += [f"would build view {view} again" for view in views]
         lines += [f"would give up {_ended(view, rows)}; `stream-wh complete {view}` reports them" for view, rows in ended.items()]
-        others = len({trace.path for trace in found.before.traces})
-        lines += [f"would remove {others} files that show a key, those of older epochs included"] if others else []
+        other_files = len({trace.path for trace in outlook.before.traces})
+        lines += [f"would remove {other_files} files that show a key, those of older epochs included"] if other_files else []
         lines.append("would retire all older epochs: they can no longer be read")
     return Report(
         {
             "dry_run": True,
-            "nothing": found.nothing,
-            "rows": found.rows,
+            "nothing": outlook.nothing,
+            "rows": outlook.rows,
             "tables": [{"path": step.path, "rows": step.rows} for step in steps],
             "views_built_anew": list(views),
             "ended_rows_given_up": ended,
-            "files": [trace.path for trace in found.before.traces],
-            "elsewhere": msgspec.to_builtins(found.before.elsewhere),
+            "files": [trace.path for trace in outlook.before.traces],
+            "elsewhere": msgspec.to_builtins(outlook.before.elsewhere),
             "landing": files,
         },
         (*lines, *_landing_lines(files)),
         data=True,
         exit_code=CHECK_FAILED if files else 0,
-        warnings=tuple(_elsewhere([trace.path for trace in found.before.elsewhere])),
+        warnings=tuple(_elsewhere([trace.path for trace in outlook.before.elsewhere])),
     )
 
 
-def of_receipt(root: Path, found: Outlook, receipt: Receipt | None) -> Report:
-    """Report the result of an erasure; exit code 4 while any file has a key."""
+def erasure_report(root: Path, outlook: Outlook, receipt: Receipt | None) -> Report:
+    """Return the report of an erasure; exit code 4 while any file has a key."""
     if receipt is None:
-        files = [str(path) for path in found.landing]
+        files = [str(path) for path in outlook.landing]
         text = "nothing to erase: no file under the root holds such a row"
         record = {"rows": 0, "receipt": None, "landing": files}
         return Report(record, (text, *_landing_lines(files)), exit_code=CHECK_FAILED if files else 0)

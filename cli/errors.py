@@ -1,4 +1,4 @@
-"""From an exception to an exit code and one clear text, or with ``-o json`` one JSON object, on standard error."""
+"""Turns an exception into an exit code and one text, or with ``-o json`` one JSON object, on standard error."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import click
 import msgspec
 
-from warehouse.cli.logs import in_json, tell
+from warehouse.cli.logs import in_json, write_message
 from warehouse.cli.output.visible import lines_visible, styled
 from warehouse.errors import Transient, WarehouseError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["CANCELLED", "Failure", "failure_of", "show", "wants_json"]
+__all__ = ["CANCELLED", "Failure", "failure_of", "wants_json", "write_failure"]
 
 CANCELLED = 130
 _JSON_FORMATS = ("json", "jsonl")
-_WRITING = ("update", "reload", "drop", "rollback", "restate", "rebuild", "migrate", "vacuum", "erase", "demo", "run")
+_WRITING_COMMANDS = ("update", "reload", "drop", "rollback", "restate", "rebuild", "migrate", "vacuum", "erase", "demo", "run")
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Failure:
 
 
 def failure_of(error: BaseException, arguments: list[str]) -> Failure:
-    """Return the failure that an exception means to the caller of the command."""
+    """Return the failure that an exception means for the caller of a command."""
     match error:
         case WarehouseError():
             return Failure(error.exit_code, error.code, str(error), isinstance(error, Transient), vars(error))
@@ -62,21 +62,21 @@ def failure_of(error: BaseException, arguments: list[str]) -> Failure:
             return Failure(1, "internal", _internal(error))
 
 
-def show(failure: Failure, *, as_json: bool) -> None:
+def write_failure(failure: Failure, *, as_json: bool) -> None:
     """Write a failure to standard error."""
     facts = {"code": failure.code, "exit_code": failure.exit_code, "retry": failure.retry, **failure.fields}
     if in_json():
-        tell(failure.message, logging.ERROR, facts)
+        write_message(failure.message, logging.ERROR, facts)
         return
     if as_json:
         record = {"code": failure.code, "message": failure.message, **facts}
         sys.stderr.write(msgspec.json.encode(record, enc_hook=str).decode() + "\n")
         return
-    tell(styled("error:", "red", sys.stderr) + " " + lines_visible(failure.message))
+    write_message(styled("error:", "red", sys.stderr) + " " + lines_visible(failure.message))
 
 
 def wants_json(arguments: list[str]) -> bool:
-    """Return whether the arguments ask for JSON; they may be too faulty for click to parse."""
+    """Return whether the arguments ask for JSON; click may not be able to parse them."""
     for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
         if argument == "--":
             return False
@@ -88,17 +88,17 @@ def wants_json(arguments: list[str]) -> bool:
 
 
 def _cancelled(arguments: list[str]) -> str:
-    if any(name in arguments for name in _WRITING):
+    if any(name in arguments for name in _WRITING_COMMANDS):
         return "interrupted; the next `stream-wh update` completes what was begun"
     return "interrupted"
 
 
-_GUESS = re.compile(r"\. \(?Did you mean (.*)\?\)?$")
+_SUGGESTION = re.compile(r"\. \(?Did you mean (.*)\?\)?$")
 
 
 def _usage(error: click.UsageError) -> str:
     """Return click's message as one sentence, with the nearest valid word and the command for help."""
-    text = _GUESS.sub(r"; did you mean \1?", error.format_message().rstrip("."))
+    text = _SUGGESTION.sub(r"; did you mean \1?", error.format_message().rstrip("."))
     if error.ctx is None:
         return text
     see = f"`{error.ctx.command_path} --help`"

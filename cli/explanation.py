@@ -19,36 +19,36 @@ if TYPE_CHECKING:
     from warehouse.serving.explanation import Explanation, JoinOrder
     from warehouse.views.describe import Alternative, Line
 
-__all__ = ["of_view"]
+__all__ = ["view_report"]
 
 _PULL_UP = "negation pull-up"
 _OF_A_TABLE = ("table", "label", "search_key", "periods", "hidden")
 
 
-def of_view(found: Explanation) -> Report:
+def view_report(explanation: Explanation) -> Report:
     """Return an explanation as lines for people and as a record."""
-    plan = found.description
-    lines = [*_tree(found, plan.lines), ""]
+    plan = explanation.description
+    lines = [*_tree(explanation, plan.lines), ""]
     if plan.lifetime is not None:
         lines.append(f"results live for {format_duration(plan.lifetime)} at the most")
-    lines.extend(_losses(found))
-    for order in found.joins:
+    lines.extend(_losses(explanation))
+    for order in explanation.joins:
         lines.extend(_order(order))
     for other in plan.alternatives:
-        lines.extend(_alternative(found, other))
-    for table, share in found.shed:
+        lines.extend(_alternative(explanation, other))
+    for table, share in explanation.shed:
         lines.append(f"stands on members that were shed, of {table}: its accuracy is {share:.4f}, that of the view is not known")
-    if found.jobs is not None:
-        took = f"by {counted(found.jobs, 'Spark job')}" if found.jobs else "in the driver, without a Spark job"
-        lines.append(f"epoch {found.epoch} computed it {took}")
-    lines.extend(_budget(found))
-    if found.measured is None:
+    if explanation.jobs is not None:
+        took = f"by {counted(explanation.jobs, 'Spark job')}" if explanation.jobs else "in the driver, without a Spark job"
+        lines.append(f"epoch {explanation.epoch} computed it {took}")
+    lines.extend(_budget(explanation))
+    if explanation.measured is None:
         lines.append("no figures: no update has built it yet")
-    return Report(_record(found), tuple(lines), data=True, warnings=plan.warnings)
+    return Report(_record(explanation), tuple(lines), data=True, warnings=plan.warnings)
 
 
-def _tree(found: Explanation, lines: tuple[Line, ...]) -> list[str]:
-    return rendered(replace(found.description, lines=lines, alternatives=(), warnings=())).splitlines()
+def _tree(explanation: Explanation, lines: tuple[Line, ...]) -> list[str]:
+    return rendered(replace(explanation.description, lines=lines, alternatives=(), warnings=())).splitlines()
 
 
 def _amount(pairs: int | None, rows: int | None, seconds: float | None) -> str:
@@ -57,14 +57,14 @@ def _amount(pairs: int | None, rows: int | None, seconds: float | None) -> str:
     return f"{pairs} results" if rows is None else f"{rows} joined rows"
 
 
-def _budget(found: Explanation) -> Iterator[str]:
-    """Lines about a view's budget: its bounds, and the results that are missing."""
-    if (budget := found.budget) is not None:
+def _budget(explanation: Explanation) -> Iterator[str]:
+    """Yield lines about a view's budget: its bounds, and the results that are missing."""
+    if (budget := explanation.budget) is not None:
         orders = {"desc": "most pairs first", "asc": "fewest pairs first", "weighted": "the same share of all"}
         rest = "the rest is owed" if budget.complete == "later" else "the rest is not made"
         order = orders.get(budget.prefer, f"by {budget.prefer}")
         yield f"budget: at most {_amount(budget.pairs, budget.rows, budget.seconds)} an epoch, {order}; {rest}"
-    for owed in found.owed:
+    for owed in explanation.owed:
         if owed.ended:
             yield f"  rebuilds gave up what it owed of {counted(owed.ended, 'row')} that had ended"
         if owed.complete:
@@ -80,21 +80,21 @@ def _budget(found: Explanation) -> Iterator[str]:
             yield f"  {owed.lapsed} units ended before they were made"
 
 
-def _losses(found: Explanation) -> Iterator[str]:
-    if found.budget is not None:
-        return  # of pairs that are not made nobody knows
+def _losses(explanation: Explanation) -> Iterator[str]:
+    if explanation.budget is not None:
+        return  # pairs that are not made are not counted
     parts = []
-    if found.predicted is not None:
-        parts.append(f"{_percent(found.predicted)} predicted")
-    if found.measured is not None:
-        measured = found.measured
+    if explanation.predicted is not None:
+        parts.append(f"{_percent(explanation.predicted)} predicted")
+    if explanation.measured is not None:
+        measured = explanation.measured
         if measured.short_lived is None or measured.share is None:
             parts.append("not counted, since its rows can leave before their own end")
         else:
             every = measured.inserted + measured.short_lived
             parts.append(f"{_percent(measured.share)} measured ({measured.short_lived} of {every} in {_epochs(measured.epochs)})")
     if parts:
-        fate = "kept beside the view" if found.short_lived == "report" else "lost"
+        fate = "kept beside the view" if explanation.short_lived == "report" else "lost"
         yield f"short-lived results, {fate}: {'; '.join(parts)}"
 
 
@@ -114,39 +114,39 @@ def _order(order: JoinOrder) -> Iterator[str]:
         yield "  the values of the columns that are compared are taken to be independent"
 
 
-def _alternative(found: Explanation, other: Alternative) -> Iterator[str]:
-    costs = _costs(found, other)
+def _alternative(explanation: Explanation, other: Alternative) -> Iterator[str]:
+    costs = _costs(explanation, other)
     costs_text = f"; {_number(costs[1])} a slot, as declared {_number(costs[0])}" if costs else ""
     if costs and costs[1] > costs[0]:
         yield f"{other.name} would not pay{costs_text}"
         return
     yield ""
     yield f"{other.name}: {other.why}{costs_text}"
-    yield from (f"  {line}" for line in _tree(found, other.lines))
+    yield from (f"  {line}" for line in _tree(explanation, other.lines))
 
 
-def _costs(found: Explanation, other: Alternative) -> tuple[float, float] | None:
+def _costs(explanation: Explanation, other: Alternative) -> tuple[float, float] | None:
     """Return the costs of the declared plan and of another one, in rows handled for each slot."""
-    if other.name != _PULL_UP or found.placement is None:
+    if other.name != _PULL_UP or explanation.placement is None:
         return None
-    return found.placement.push_down.total, found.placement.pull_up.total
+    return explanation.placement.push_down.total, explanation.placement.pull_up.total
 
 
-def _record(found: Explanation) -> Mapping[str, object]:
-    plan, measured = found.description, found.measured
+def _record(explanation: Explanation) -> Mapping[str, object]:
+    plan, measured = explanation.description, explanation.measured
     return {
-        "view": found.name,
-        "epoch": found.epoch,
-        "jobs": found.jobs,
-        "shed": dict(found.shed),
-        "budget": None if found.budget is None else msgspec.to_builtins(found.budget),
-        "owed": [msgspec.to_builtins(each) for each in found.owed],
+        "view": explanation.name,
+        "epoch": explanation.epoch,
+        "jobs": explanation.jobs,
+        "shed": dict(explanation.shed),
+        "budget": None if explanation.budget is None else msgspec.to_builtins(explanation.budget),
+        "owed": [msgspec.to_builtins(each) for each in explanation.owed],
         "plan": _lines(plan.lines),
         "tables": [{name: getattr(node, name) for name in _OF_A_TABLE} for node in plan.nodes],
         "max_lifetime": None if plan.lifetime is None else format_duration(plan.lifetime),
         "short_lived": {
-            "mode": found.short_lived,
-            "predicted_share": None if found.predicted is None else round(float(found.predicted), 6),
+            "mode": explanation.short_lived,
+            "predicted_share": None if explanation.predicted is None else round(float(explanation.predicted), 6),
             "measured_share": None if measured is None or measured.share is None else round(float(measured.share), 6),
             "counted": None if measured is None else msgspec.to_builtins(measured),
         },
@@ -163,10 +163,10 @@ def _record(found: Explanation) -> Mapping[str, object]:
                     for each in order.figures.inputs
                 ],
             }
-            for order in found.joins
+            for order in explanation.joins
         ],
         "equal_plans": [
-            {"name": other.name, "why": other.why, "plan": _lines(other.lines), "costs": _named(_costs(found, other))}
+            {"name": other.name, "why": other.why, "plan": _lines(other.lines), "costs": _named(_costs(explanation, other))}
             for other in plan.alternatives
         ],
     }

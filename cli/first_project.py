@@ -24,14 +24,14 @@ _COMMAND = re.compile(r"^#     (stream-wh .+?)(?:  +\(.*\))?$", re.MULTILINE)
 
 
 def from_example(directory: Path, example: str | None) -> Report:
-    """Write an example's project, by default that which shows every key."""
+    """Write the project of an example, by default of the one that shows every key."""
     from warehouse.catalog.initialise import write_project
 
     written = write_project(directory, example)
-    return Report(*_written(directory, written, (), _suggested(written[0])))
+    return Report(*_written_project(directory, written, (), _suggested_commands(written[0])))
 
 
-def _suggested(file: Path) -> tuple[str, ...]:
+def _suggested_commands(file: Path) -> tuple[str, ...]:
     """Return the commands that an example's comment at the top of its file suggests."""
     intro, _, _ = file.read_text(encoding="utf-8").partition("\n\n")
     return tuple(_COMMAND.findall(intro))
@@ -45,24 +45,24 @@ def from_file(directory: Path, source: Path, choices: InitOptions, now: int) -> 
     proposed = proposal(source, choices, now)
     written = write_files(directory, proposed.files)
     first = proposed.first
-    # Rows that end are mostly gone by now; others stay, so that now is when most are seen.
+    # rows of a past sample that end have mostly expired by now; without ends all rows are live now
     past = first is not None and proposed.expires is not None and first.at <= now
     update = f"stream-wh update --at {format_instant(first.at)}" if first and past else "stream-wh update"
     probe = None if first is None else first.probe(proposed.stream)
     following = (update, probe) if probe else (update,)
-    record, lines = _written(directory, written, _seen(written[0]), following)
-    return Report(record | _proposed(proposed), lines)
+    record, lines = _written_project(directory, written, _findings(written[0]), following)
+    return Report(record | _proposal_record(proposed), lines)
 
 
-def _written(
-    directory: Path, written: list[Path], seen: tuple[str, ...], following: tuple[str, ...]
+def _written_project(
+    directory: Path, written: list[Path], findings: tuple[str, ...], following: tuple[str, ...]
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     landing = len(written) - 1
     commands = [] if directory.name in ("", ".") else [shlex.join(["cd", str(directory)])]
     commands += ["stream-wh validate", *following]
     lines = (
         f"wrote {directory / FILE_NAME}" + (f" and {counted(landing, 'landing file')}" if landing else ""),
-        *seen,
+        *findings,
         "next:",
         *(f"  {each}" for each in commands),
     )
@@ -70,9 +70,9 @@ def _written(
     return {"directory": str(directory), "files": files, "next": commands}, lines
 
 
-def _proposed(proposed: Proposal) -> dict[str, Any]:
+def _proposal_record(proposed: Proposal) -> dict[str, Any]:
     first = proposed.first
-    foreseen = first and {
+    first_update = first and {
         "at": format_instant(first.at),
         **{name: getattr(first, name) for name in ("live", "waiting", "dead", "rejected")},
     }
@@ -82,11 +82,11 @@ def _proposed(proposed: Proposal) -> dict[str, Any]:
         "arrival": proposed.arrival,
         "expires": proposed.expires,
         "update_interval": format_duration(proposed.interval),
-        "first_update": foreseen,
+        "first_update": first_update,
     }
 
 
-def _seen(file: Path) -> tuple[str, ...]:
-    """Return the findings in a proposed configuration: the comments between its introduction and its first section."""
-    _, _, rest = file.read_text(encoding="utf-8").partition("\n#\n")
-    return tuple(line.removeprefix("# ") for line in rest.partition("\n\n")[0].splitlines())
+def _findings(file: Path) -> tuple[str, ...]:
+    """Return the findings about the file: the comments of the configuration between its introduction and its first section."""
+    _, _, after_introduction = file.read_text(encoding="utf-8").partition("\n#\n")
+    return tuple(line.removeprefix("# ") for line in after_introduction.partition("\n\n")[0].splitlines())

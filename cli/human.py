@@ -1,4 +1,4 @@
-"""Instants as people read them on a terminal: how long ago they were; programs get the exact values."""
+"""Instants for people on a terminal: how long ago they were. Programs get the exact values."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from warehouse.time import DAY, format_instant, rough
 __all__ = ["ago"]
 
 _LONG = 2 * 365 * DAY
-"""From here on a date says more than a number of days."""
+"""From this age on a date is shown instead of a number of days."""
 
 
 def ago(instant: int, now: int) -> str:
-    """Return how long ago an instant was, or its date when that is years; all in microseconds.
+    """Return how long ago an instant was, or its date if it is years ago; parameters are microseconds.
 
     >>> from warehouse.time import HOUR, MINUTE, SECOND
     >>> ago(0, 90 * SECOND), ago(0, 26 * HOUR + 5 * MINUTE), ago(5 * MINUTE, 0), ago(0, 20_000 * DAY)

@@ -20,7 +20,7 @@ from warehouse.time import format_instant
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["FORMATS", "JsonFormatter", "configure", "in_json", "tell"]
+__all__ = ["FORMATS", "JsonFormatter", "configure", "in_json", "write_message"]
 
 FORMATS = ("text", "json")
 VARIABLE = "STREAM_WH_LOG_FORMAT"
@@ -56,7 +56,7 @@ class _Handler(logging.StreamHandler):  # type: ignore[type-arg] # the stream is
 
 
 def configure(arguments: list[str]) -> None:
-    """Take the format from the arguments, which may be too wrong for click to read, else from the environment."""
+    """Set the log format by the arguments, which click may not be able to parse, or else by the environment."""
     chosen = os.environ.get(VARIABLE, "text")
     for argument, following in zip(arguments, [*arguments[1:], ""], strict=False):
         if argument == _OPTION:
@@ -77,12 +77,12 @@ def configure(arguments: list[str]) -> None:
 
 
 def in_json() -> bool:
-    """Whether standard error is for machines."""
+    """Return whether standard error has JSON lines for programs."""
     return any(isinstance(handler, _Handler) for handler in logging.getLogger().handlers)
 
 
-def tell(text: str, level: int = logging.INFO, fields: Mapping[str, object] | None = None) -> None:
-    """Write a line to standard error; a closed standard error is not an error."""
+def write_message(text: str, level: int = logging.INFO, fields: Mapping[str, object] | None = None) -> None:
+    """Write a message to standard error, as a line or as a JSON object; a closed standard error is ignored."""
     if in_json():
         _LOGGER.log(level, click.unstyle(text), extra={"fields": dict(fields or {})})
     else:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from warehouse.cli.errors import failure_of, show, wants_json
+from warehouse.cli.errors import failure_of, wants_json, write_failure
 from warehouse.cli.logs import FORMATS, configure
 from warehouse.cli.options import write_examples
 from warehouse.cli.output import ClosedPipeError
@@ -55,7 +55,7 @@ COMMANDS = {
     "report": "warehouse.cli.commands.report",
     "erase": "warehouse.cli.commands.erase",
 }
-"""Where each command lives, in the order of ``--help``; a module is imported when its command is used."""
+"""The module of each command, in the order of ``--help``; a module is imported when its command is used."""
 
 _EXAMPLES = (
     "stream-wh demo",
@@ -79,7 +79,7 @@ class Commands(click.Group):
     """The commands of :data:`COMMANDS`; help opens with examples."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Return the names in the order of a first day's work."""
+        """Return the names in the order of :data:`COMMANDS`."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
@@ -124,7 +124,7 @@ class Commands(click.Group):
 @click.version_option(package_name="stream-wh", prog_name="stream-wh")
 def stream_wh(directory: Path | None, log_format: str | None) -> None:
     """Keep streams whose rows expire, and read the live ones."""
-    del directory, log_format  # commands ask the context for the one, the other is in force already
+    del directory, log_format  # commands get the directory from the context; the log format is set already
 
 
 def run(arguments: list[str]) -> int:
@@ -143,7 +143,7 @@ def run(arguments: list[str]) -> int:
         return error.exit_code
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the outermost layer; failure_of tells them apart
         failure = failure_of(error, arguments)
-        show(failure, as_json=wants_json(arguments))
+        write_failure(failure, as_json=wants_json(arguments))
         return failure.exit_code
     return _number(code)
 

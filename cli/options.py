@@ -32,12 +32,12 @@ __all__ = [
     "complete_views",
     "isolation_option",
     "limit_option",
-    "moment_options",
     "project",
     "report_command",
     "rows_command",
     "system_columns_option",
     "table_argument",
+    "time_options",
     "update_options",
     "within_option",
 ]
@@ -122,12 +122,12 @@ def write_examples(formatter: click.HelpFormatter, examples: Sequence[str]) -> N
 
 
 def command(name: str, summary: str, *examples: str) -> Callable[[Callable[..., Any]], ExampleCommand]:
-    """Make a function a command: its line in the list of commands and the examples that open its help."""
+    """Return a decorator that makes a function a command, with a summary and with examples at the top of its help."""
 
     def decorate(function: Callable[..., Any]) -> ExampleCommand:
-        made = click.command(name, cls=ExampleCommand, short_help=summary)(function)
-        made.examples = examples
-        return made
+        decorated = click.command(name, cls=ExampleCommand, short_help=summary)(function)
+        decorated.examples = examples
+        return decorated
 
     return decorate
 
@@ -144,7 +144,7 @@ def project(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def rows_command(function: Callable[..., Rows]) -> Callable[..., int]:
-    """Give a command the output options of reading commands and render the rows it returns."""
+    """Give a command the output options of reading commands, and render the rows that it returns."""
 
     @click.option("-o", "--output", "output", type=click.Choice(DATA_FORMATS), help="Format [table; csv in a pipe].")
     @click.option(
@@ -156,17 +156,17 @@ def rows_command(function: Callable[..., Rows]) -> Callable[..., int]:
     @functools.wraps(function)
     def wrapper(*args: Any, output: str | None, output_file: Path | None, **kwargs: Any) -> int:  # noqa: ANN401
         destination = Destination(output, output_file)
-        destination.chosen()  # refuse a terminal before the work, not after it
+        destination.chosen()  # so that an error comes before the work and not after it
         try:
             return render_rows(function(*args, **kwargs), destination)
         except NothingWrittenError:
-            return render_rows(function(*args, **kwargs), destination)  # now of the newest epoch
+            return render_rows(function(*args, **kwargs), destination)  # it reads the newest epoch now
 
     return wrapper
 
 
 def report_command(function: Callable[..., Report]) -> Callable[..., int]:
-    """Give a verb ``-o`` and render the report it returns: text on stderr, or its record as JSON on stdout."""
+    """Give a command ``-o`` and render the report that it returns: text on stderr, or its record as JSON on stdout."""
 
     @click.option(
         "-o",
@@ -183,7 +183,7 @@ def report_command(function: Callable[..., Report]) -> Callable[..., int]:
     return wrapper
 
 
-def moment_options(function: _Function) -> _Function:
+def time_options(function: _Function) -> _Function:
     """Add ``--as-of`` and ``--now``."""
     as_of = click.option("--as-of", type=INSTANT, help="Read the newest epoch whose window time is at or before this.")
     now = click.option("--now", type=INSTANT, help="Leave out rows that have expired by this instant.")
@@ -255,17 +255,17 @@ class InstantOrFirst(Instant):
 
 
 def complete_tables(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
-    """Return the declared tables whose names begin so."""
+    """Return the declared tables whose names begin with the incomplete word."""
     return _complete(ctx, incomplete, "streams", "relations", "views", "aggregates", "coalesced")
 
 
 def complete_sources(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
-    """Return the declared streams and relations whose names begin so."""
+    """Return the declared streams and relations whose names begin with the incomplete word."""
     return _complete(ctx, incomplete, "streams", "relations")
 
 
 def complete_views(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
-    """Return the declared views, aggregates and coalesced tables whose names begin so."""
+    """Return the declared views, aggregates and coalesced tables whose names begin with the incomplete word."""
     return _complete(ctx, incomplete, "views", "aggregates", "coalesced")
 
 

@@ -1,4 +1,4 @@
-"""The results of commands: rows, or a report on the work. Rendering them is all that happens to them."""
+"""The results of commands, rows or a report, and how they are rendered."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from warehouse.cli.logs import in_json, tell
+from warehouse.cli.logs import in_json, write_message
 from warehouse.cli.output import emit
-from warehouse.cli.output.sink import opened
+from warehouse.cli.output.sink import open_sink
 from warehouse.cli.output.values import encode_json
 from warehouse.cli.output.visible import is_terminal, lines_visible, terminal_width, wrapped
 from warehouse.errors import WarehouseError
@@ -29,7 +29,7 @@ __all__ = ["AnswerTime", "Report", "Rows", "render_report", "render_rows", "rend
 
 @dataclass(frozen=True)
 class AnswerTime:
-    """The window state an answer is of; ``now`` is the later instant that filtered it further, the rest microseconds."""
+    """The epoch and window time of an answer, and the later instant ``now`` of its live rows; times are microseconds."""
 
     epoch: int
     window_time: int
@@ -37,7 +37,7 @@ class AnswerTime:
     committed_at: int | None = None
 
     def __str__(self) -> str:
-        """The line that accompanies every answer."""
+        """Return the line that accompanies every answer."""
         later = f", live at {format_instant(self.now)}" if self.now is not None else ""
         return f"as of window time {format_instant(self.window_time)} (epoch {self.epoch}){later}"
 
@@ -58,7 +58,7 @@ class Rows:
     """
 
     result: Result
-    moment: AnswerTime | None = None
+    answer_time: AnswerTime | None = None
     explain: Callable[[], Mapping[str, object]] | None = None
     warnings: tuple[str, ...] = ()
     exit_code: int = 0
@@ -85,24 +85,24 @@ def render_rows(rows: Rows, destination: Destination) -> int:
     above = rows.headline and chosen == "table"
     if not above:
         for line in rows.headline[:1]:
-            tell(lines_visible(line))
+            write_message(lines_visible(line))
         _warn(rows.warnings)
-    moment = rows.moment
-    metadata = moment.facts if moment else {}
+    answer_time = rows.answer_time
+    metadata = answer_time.facts if answer_time else {}
     top = (*rows.headline, "") if above else ()
     result = rows.brief if rows.brief is not None and chosen == "table" else rows.result
     count = emit(result, destination, metadata, top)
-    if moment:
-        tell(f"{count} {'row' if count == 1 else 'rows'}, {moment}")
-    if not count and rows.why_empty is not None and (chosen == "table" or sys.stderr.isatty()):  # for people: it takes a moment
-        with suppress(WarehouseError):  # the answer was given; its files may be deleted now
+    if answer_time:
+        write_message(f"{count} {'row' if count == 1 else 'rows'}, {answer_time}")
+    if not count and rows.why_empty is not None and (chosen == "table" or sys.stderr.isatty()):  # for people: it is slow
+        with suppress(WarehouseError):  # the answer is written; its files may be deleted now
             if why := rows.why_empty():
-                tell(lines_visible(why))
+                write_message(lines_visible(why))
     for note in () if above else rows.notes:
-        tell(lines_visible(note))
+        write_message(lines_visible(note))
     if rows.explain:
         for name, value in rows.explain().items():
-            tell(f"{name.replace('_', ' ')}: {lines_visible(str(value))}")
+            write_message(f"{name.replace('_', ' ')}: {lines_visible(str(value))}")
     return rows.exit_code
 
 
@@ -110,12 +110,12 @@ def render_report(report: Report, *, as_json: bool) -> int:
     """Write a report and return the command's exit code."""
     if as_json:
         record = {**report.record, "warnings": list(report.warnings)} if report.warnings else report.record
-        with opened(None) as sink:
+        with open_sink(None) as sink:
             sink.write(encode_json(record) + b"\n")
         return report.exit_code
     _warn(report.warnings)
     if in_json() and not report.data:
-        tell("; ".join(line.strip() for line in report.lines), fields={"report": report.record})
+        write_message("; ".join(line.strip() for line in report.lines), fields={"report": report.record})
         return report.exit_code
     stream = sys.stdout if report.data else sys.stderr
     for line in report.lines:
@@ -127,10 +127,10 @@ def render_report(report: Report, *, as_json: bool) -> int:
 def render_turn(report: Report) -> None:
     """Write the result of one of many updates as one line of a log, and its warnings."""
     line = "; ".join(lines_visible(line.strip()) for line in report.lines)
-    tell(line, logging.ERROR if report.exit_code else logging.INFO, {"report": report.record})
+    write_message(line, logging.ERROR if report.exit_code else logging.INFO, {"report": report.record})
     _warn(report.warnings)
 
 
 def _warn(warnings: Iterable[str]) -> None:
     for warning in warnings:
-        tell(lines_visible(warning) if in_json() else f"warning: {lines_visible(warning)}", logging.WARNING)
+        write_message(lines_visible(warning) if in_json() else f"warning: {lines_visible(warning)}", logging.WARNING)

@@ -1,6 +1,6 @@
-"""The questions of ``init --from`` on a terminal.
+"""The questions of ``init --from`` on a terminal; each offers the proposal as its default.
 
-Each question offers the proposal as its default; no file is written meanwhile.
+No file is written before all questions are answered.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from warehouse.catalog.init_options import InitOptions
     from warehouse.catalog.proposal import Proposal
 
-__all__ = ["answered"]
+__all__ = ["ask"]
 
 _NEVER = "never"
 _QUESTIONS: tuple[tuple[str, str, Callable[[Proposal], str]], ...] = (
@@ -32,7 +32,7 @@ _QUESTIONS: tuple[tuple[str, str, Callable[[Proposal], str]], ...] = (
 )
 
 
-def answered(source: Path, choices: InitOptions) -> InitOptions:
+def ask(source: Path, choices: InitOptions) -> InitOptions:
     """Return the options, completed by the user's answers; a default answer changes no option.
 
     If the file does not allow an answer, the question is asked again with a message.

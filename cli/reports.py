@@ -1,4 +1,4 @@
-"""Reports of verbs: a few lines for people, and a record with the same facts for programs."""
+"""Reports of verbs that write: a few lines for people, and a record with the same facts for programs."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from warehouse.cli.epochs import epoch_lines, epoch_record
 from warehouse.cli.outcome import Report
 from warehouse.planning.wording import table_text
 from warehouse.serving.owed_results import cost_of
-from warehouse.serving.visible_tables import counts_of, visible
 from warehouse.time import SECOND, format_duration, format_instant, rough
 from warehouse.units import counted, size_text
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from warehouse.catalog.verdicts import Verdict
-    from warehouse.epochs.records import Counts, Epoch
+    from warehouse.epochs.records import Epoch
     from warehouse.health import Health
     from warehouse.layout import Layout
     from warehouse.operations.backup import Backup
@@ -35,65 +35,65 @@ if TYPE_CHECKING:
     from warehouse.steps.kind import StepExplanation
 
 __all__ = [
-    "of_completion",
-    "of_epoch",
-    "of_migration",
-    "of_plan",
-    "of_restatement",
-    "of_rollback",
-    "of_run",
-    "of_turn",
-    "of_update",
-    "of_vacuum",
-    "of_verdicts",
+    "completion_report",
+    "epoch_report",
+    "migration_report",
+    "plan_report",
+    "restatement_report",
+    "rollback_report",
+    "run_report",
+    "turn_report",
+    "update_report",
+    "vacuum_report",
+    "verdicts_report",
 ]
 
 USAGE = 2
-_SHOWN_FILES = 10
-_WAYS = {"driver": "few rows, in the driver", "spark": "by Spark"}
+_MAX_FILES = 10
+_WAY_TEXTS = {"driver": "few rows, in the driver", "spark": "by Spark"}
 _MILLISECOND = 1000
 
 
-def of_update(done: UpdateReport, health: Health | None = None) -> Report:
-    """Report the result of an update, and the verdict after it; exit code 1 if landing files or views need a person."""
-    problems = list(_problems(done))
+def update_report(done: UpdateReport, health: Health | None = None) -> Report:
+    """Return the report of an update, with the verdict after it; exit code 1 if landing files or views need a person."""
+    problems = list(_update_problems(done))
     lines = [
         *(line for epoch in done.finished for line in _finished_lines(epoch)),
-        *(line for epoch in done.epochs for line in _epoch_lines(epoch)),
+        *(line for epoch in done.epochs for line in epoch_lines(epoch)),
     ]
     if not done.epochs:
         lines.append("nothing to do: the windows are already there")
-    lines.extend(_landing_lines(done))
+    lines.extend(_settling_lines(done))
     if done.vacuum.landing:
         lines.append(f"archived {counted(done.vacuum.landing, 'loaded landing file')}")
     if done.vacuum.files:
         lines.append(f"removed {counted(done.vacuum.files, 'file')} no epoch needs, {size_text(done.vacuum.bytes)}")
-    shown = [f"{problem['stream']}: {problem['file']}: {problem['message']}" for problem in problems[:_SHOWN_FILES]]
-    if len(problems) > _SHOWN_FILES:
-        shown.append(f"and {len(problems) - _SHOWN_FILES} more; `stream-wh status` counts them")
-    shown += [f'table "{name}" stands still: {why}' for name, why in done.stopped]
-    shown += [f'view "{view}" could not be maintained: {why}' for view, why in done.failed_views]
+    problem_lines = [f"{problem['stream']}: {problem['file']}: {problem['message']}" for problem in problems[:_MAX_FILES]]
+    if len(problems) > _MAX_FILES:
+        problem_lines.append(f"and {len(problems) - _MAX_FILES} more; `stream-wh status` counts them")
+    problem_lines += [f'table "{name}" stands still: {why}' for name, why in done.stopped]
+    problem_lines += [f'view "{view}" could not be maintained: {why}' for view, why in done.failed_views]
     if health is not None and health.level != "ok":
-        shown.append(f"{health.headline}: `stream-wh health`")
+        problem_lines.append(f"{health.headline}: `stream-wh health`")
     return Report(
         {
-            "epochs": [_epoch_record(epoch) for epoch in done.epochs],
+            "epochs": [epoch_record(epoch) for epoch in done.epochs],
             "health": health.level if health else None,
             "concerns": msgspec.to_builtins(health.concerns) if health else [],
-            "completed": [_epoch_record(epoch) for epoch in done.finished],
+            "completed": [epoch_record(epoch) for epoch in done.finished],
             "problems": problems,
             "failed_views": [{"view": view, "message": why} for view, why in done.failed_views],
             "stopped": [{"table": name, "message": why} for name, why in done.stopped],
             "removed": msgspec.to_builtins(done.vacuum),
         },
-        (*lines, *shown),
+        (*lines, *problem_lines),
         exit_code=1 if problems or done.failed_views or done.stopped else 0,
         warnings=tuple(
             dict.fromkeys(
                 (
                     *done.warnings,
-                    *_vanished(done.landing),
-                    *_ignoring_case(done.landing),
+                    *_vanished_warnings(done.landing),
+                    *_case_warnings(done.landing),
                     *(text for epoch in (*done.finished, *done.epochs) for text in epoch.warnings),
                 )
             )
@@ -101,7 +101,7 @@ def of_update(done: UpdateReport, health: Health | None = None) -> Report:
     )
 
 
-def of_turn(turn: Turn, health: Health | None) -> Report:
+def turn_report(turn: Turn, health: Health | None) -> Report:
     """Report one update of a run: its result or error, its duration, and the time of the next one."""
     following = max(turn.ended, turn.following)
     took = format_duration((turn.ended - turn.began) // _MILLISECOND * _MILLISECOND)
@@ -110,11 +110,11 @@ def of_turn(turn: Turn, health: Health | None) -> Report:
     if turn.report is None:
         record = {**facts, "code": turn.error.code if turn.error else None, "message": str(turn.error)}
         return Report(record, (f"the update failed: {turn.error}", times), exit_code=1)
-    done = of_update(turn.report, health)
-    return replace(done, record={**done.record, **facts}, lines=(*done.lines, times))
+    update = update_report(turn.report, health)
+    return replace(update, record={**update.record, **facts}, lines=(*update.lines, times))
 
 
-def of_run(succeeded: int, seconds: float) -> Report:
+def run_report(succeeded: int, seconds: float) -> Report:
     """Report the end of a run."""
     text = f"stopped after {counted(succeeded, 'update')} in {rough(int(seconds * SECOND))}"
     return Report({"updates": succeeded, "seconds": round(seconds, 3)}, (text,))
@@ -124,80 +124,86 @@ def _finished_lines(epoch: Epoch) -> Iterator[str]:
     if epoch.cause == "adopt":
         yield f"took in what was committed from outside and changed no row (epoch {epoch.number})"
     else:
-        yield from ("completed what was begun:", *_epoch_lines(epoch))
+        yield from ("completed what was begun:", *epoch_lines(epoch))
 
 
-def of_epoch(epoch: Epoch, text: str) -> Report:
+def epoch_report(epoch: Epoch, text: str) -> Report:
     """Return the report of a verb that wrote one epoch without moving the windows."""
-    return Report({"epoch": _epoch_record(epoch)}, (f"{text} (epoch {epoch.number})",))
+    return Report({"epoch": epoch_record(epoch)}, (f"{text} (epoch {epoch.number})",))
 
 
-def of_rollback(done: RollbackReport) -> Report:
+def rollback_report(done: RollbackReport) -> Report:
     """Report the result of a rollback, and when the landing files that it undid are loaded again."""
     epoch, target = done.epoch, done.target
-    again = [file for file in done.forgotten if file.there]
+    loaded_again = [file for file in done.forgotten if file.there]
     lost = [file for file in done.forgotten if not file.there]
-    then, now = format_instant(target.window_time), format_instant(epoch.window_time)
-    lines = [f"epoch {epoch.number}: what epoch {target.number} (window time {then}) held and is live at {now}"]
-    if again:
-        files = counted(len(again), "landing file")
+    former_time, window_time = format_instant(target.window_time), format_instant(epoch.window_time)
+    lines = [f"epoch {epoch.number}: what epoch {target.number} (window time {former_time}) held and is live at {window_time}"]
+    if loaded_again:
+        files = counted(len(loaded_again), "landing file")
         lines.append(f"  {files} loaded since: the next update that moves the windows loads them again")
     if lost:
-        names = ", ".join(f"{file.stream}: {file.path}" for file in lost[:_SHOWN_FILES])
+        names = ", ".join(f"{file.stream}: {file.path}" for file in lost[:_MAX_FILES])
         files = counted(len(lost), "landing file")
         lines.append(f"  {files} loaded since not there any more, so not loaded again: {names}")
     record = {
-        "epoch": _epoch_record(epoch),
+        "epoch": epoch_record(epoch),
         "contents_of": target.number,
         "forgotten": [{"stream": file.stream, "file": file.path, "there": file.there} for file in done.forgotten],
-        "completed": [_epoch_record(each) for each in done.finished],
+        "completed": [epoch_record(each) for each in done.finished],
     }
     return Report(record, tuple(lines), warnings=(*done.warnings, *epoch.warnings))
 
 
-def of_rebuild(view: str, done: RebuildReport) -> Report:
+def rebuild_report(view: str, done: RebuildReport) -> Report:
     """Report the rebuilt views; exit code 4 if a view differs from its query, or fails."""
     failed = dict(done.failed_views)
-    lines = [*_epoch_lines(done.epoch), f"{view} rebuilt over the live rows" if view not in failed else f"{view} stands still"]
+    lines = [*epoch_lines(done.epoch), f"{view} rebuilt over the live rows" if view not in failed else f"{view} stands still"]
     record = {
         "view": view,
-        "epoch": _epoch_record(done.epoch),
+        "epoch": epoch_record(done.epoch),
         "failed_views": failed,
-        "completed": [_epoch_record(each) for each in done.finished],
+        "completed": [epoch_record(each) for each in done.finished],
     }
     messages = [f'view "{name}" stands still: {reason}' for name, reason in failed.items()]
     return Report(record, tuple(lines), exit_code=4 if failed else 0, warnings=(*messages, *done.epoch.warnings))
 
 
-def of_completion(done: CompletionReport, *, dry_run: bool) -> Report:
+def completion_report(done: CompletionReport, *, dry_run: bool) -> Report:
     """Report the owed results that were made, and those still owed; exit code 4 if a view stands still now."""
-    failed, left = dict(done.failed_views), done.ledger
-    lines = [line for epoch in done.epochs for line in _epoch_lines(epoch)]
+    failed, ledger = dict(done.failed_views), done.ledger
+    lines = [line for epoch in done.epochs for line in epoch_lines(epoch)]
     chunks = f" in {counted(len(done.epochs), 'epoch')}" if done.epochs else ""
     if not dry_run:
         lines.append(f"{counted(done.made, 'result')} of {done.view} made{chunks}")
-    count = f"{left.most}" if left.least == left.most else f"{left.least} to {left.most}"
-    lines.append(f"{count} results are owed: `stream-wh complete {done.view}` goes on" if left.ranges else "nothing is owed")
-    units = sum(1 for _ in left.units())
+    count = f"{ledger.most}" if ledger.least == ledger.most else f"{ledger.least} to {ledger.most}"
+    lines.append(f"{count} results are owed: `stream-wh complete {done.view}` goes on" if ledger.ranges else "nothing is owed")
+    units = sum(1 for _ in ledger.units())
     if units:
-        lines.append(f"  {cost_of(units, left.rows, left.incomplete)}")
+        lines.append(f"  {cost_of(units, ledger.rows, ledger.incomplete)}")
     record = {
         "dry_run": dry_run,
         "view": done.view,
         "made": done.made,
-        "owed": {"least": left.least, "most": left.most, "units": units, "rows": left.rows, "incomplete": left.incomplete},
-        "epochs": [_epoch_record(each) for each in done.epochs],
+        "owed": {
+            "least": ledger.least,
+            "most": ledger.most,
+            "units": units,
+            "rows": ledger.rows,
+            "incomplete": ledger.incomplete,
+        },
+        "epochs": [epoch_record(each) for each in done.epochs],
         "failed_views": failed,
-        "completed": [_epoch_record(each) for each in done.finished],
+        "completed": [epoch_record(each) for each in done.finished],
     }
     messages = [f'view "{name}" stands still: {reason}' for name, reason in failed.items()]
     warnings = (*messages, *(text for epoch in done.epochs for text in epoch.warnings))
     return Report(record, tuple(lines), exit_code=4 if failed else 0, warnings=warnings)
 
 
-def of_restatement(table: str, done: RestateReport) -> Report:
+def restatement_report(table: str, done: RestateReport) -> Report:
     """Report the files that a restatement loaded again, and the files that it could not load."""
-    lines = [line for epoch in done.epochs for line in _epoch_lines(epoch)]
+    lines = [line for epoch in done.epochs for line in epoch_lines(epoch)]
     if not done.epochs:
         lines.append(f"nothing of {table} to try again")
     else:
@@ -206,32 +212,33 @@ def of_restatement(table: str, done: RestateReport) -> Report:
     if done.put_back:
         lines.append(f"{counted(len(done.put_back), 'archived file')} moved back into the landing directory")
     if done.lost:
-        lines.append(f"{counted(len(done.lost), 'file')} not there as loaded: {', '.join(done.lost[:_SHOWN_FILES])}")
+        lines.append(f"{counted(len(done.lost), 'file')} not there as loaded: {', '.join(done.lost[:_MAX_FILES])}")
     problems = [
         {"stream": entry.stream, "file": left.file.path, "reason": left.reason, "message": left.message}
         for epoch in done.epochs for entry in epoch.files for left in entry.left_out
     ]  # fmt: skip
-    lines += [f"{problem['stream']}: {problem['file']}: {problem['message']}" for problem in problems[:_SHOWN_FILES]]
+    lines += [f"{problem['stream']}: {problem['file']}: {problem['message']}" for problem in problems[:_MAX_FILES]]
     record = {
         "table": table,
-        "epochs": [_epoch_record(epoch) for epoch in done.epochs],
+        "epochs": [epoch_record(epoch) for epoch in done.epochs],
         "since_epoch": done.since.number if done.since else None,
         "files": list(done.files),
         "lost": list(done.lost),
         "put_back": list(done.put_back),
         "problems": problems,
-        "completed": [_epoch_record(each) for each in done.finished],
+        "completed": [epoch_record(each) for each in done.finished],
     }
     messages = tuple(dict.fromkeys((*done.warnings, *(text for epoch in done.epochs for text in epoch.warnings))))
     return Report(record, tuple(lines), exit_code=1 if problems else 0, warnings=messages)
 
 
-def of_migration(done: MigrationReport, *, dry_run: bool) -> Report:
+def migration_report(done: MigrationReport, *, dry_run: bool) -> Report:
     """Report the result or the plan of a migration."""
     lines = []
     for table in done.tables:
-        what = "stay where they are until they expire" if done.side_by_side else f"{'to be ' if dry_run else ''}written again"
-        lines.append(f"{table.name}: {_layout(table.before)} -> {_layout(table.after)}; {counted(table.rows, 'row')} {what}")
+        written = f"{'to be ' if dry_run else ''}written again"
+        rows = f"{counted(table.rows, 'row')} {'stay where they are until they expire' if done.side_by_side else written}"
+        lines.append(f"{table.name}: {_layout_text(table.before)} -> {_layout_text(table.after)}; {rows}")
     if done.views:
         lines.append(f"views rebuilt: {', '.join(done.views)}")
     for name, how in done.switched:
@@ -242,7 +249,7 @@ def of_migration(done: MigrationReport, *, dry_run: bool) -> Report:
     elif done.epoch is not None:
         lines.insert(0, f"epoch {done.epoch.number}: window time {format_instant(done.epoch.window_time)}, as before")
     record = {
-        "epoch": _epoch_record(done.epoch) if done.epoch else None,
+        "epoch": epoch_record(done.epoch) if done.epoch else None,
         "side_by_side": done.side_by_side,
         "dry_run": dry_run,
         "tables": [
@@ -251,18 +258,18 @@ def of_migration(done: MigrationReport, *, dry_run: bool) -> Report:
         ],
         "views": list(done.views),
         "switched": dict(done.switched),
-        "completed": [_epoch_record(each) for each in done.finished],
+        "completed": [epoch_record(each) for each in done.finished],
     }
     return Report(record, tuple(lines), data=dry_run, warnings=done.epoch.warnings if done.epoch else ())
 
 
-def _layout(layout: Layout) -> str:
+def _layout_text(layout: Layout) -> str:
     width = f", blocks of {layout.expiry_block}" if layout.technique == "norebuild" else ""
     axes = f"{layout.insertion} x {layout.expiration}"
     return f"{layout.technique} {layout.rows}x{layout.columns}, {axes}{width}, p = {layout.periods}"
 
 
-def of_backup(backup: Backup, done: str) -> Report:
+def backup_report(backup: Backup, done: str) -> Report:
     """Report the contents of a backup."""
     record = {
         "epoch": backup.epoch,
@@ -277,32 +284,32 @@ def of_backup(backup: Backup, done: str) -> Report:
     return Report(record, (f"{done}: {text}",))
 
 
-def of_vacuum(freed: VacuumReport, *, dry_run: bool) -> Report:
+def vacuum_report(freed: VacuumReport, *, dry_run: bool) -> Report:
     """Report the files that a vacuum removed or would remove."""
     verb = "would remove" if dry_run else "removed"
     text = f"{verb} {counted(freed.files, 'file')}, {size_text(freed.bytes)}; {counted(freed.epochs, 'epoch')} out of retain"
-    away = f"; {'would put' if dry_run else 'put'} away {counted(freed.landing, 'landing file')}" if freed.landing else ""
-    return Report({"dry_run": dry_run, **msgspec.to_builtins(freed)}, (text + away,))
+    archived = f"; {'would put' if dry_run else 'put'} away {counted(freed.landing, 'landing file')}" if freed.landing else ""
+    return Report({"dry_run": dry_run, **msgspec.to_builtins(freed)}, (text + archived,))
 
 
-def of_plan(
+def plan_report(
     plan: Plan | None,
     steps: Sequence[StepExplanation],
     landing: Sequence[LandingFacts],
-    changed: Sequence[Verdict] = (),
+    verdicts: Sequence[Verdict] = (),
     foreign: Sequence[str] = (),
 ) -> Report:
     """Report the plan of an update, the verdicts on changed keys of the file, and outsiders' commits."""
-    problems, keys = list(_landing_problems(landing)), msgspec.to_builtins(changed)
-    messages = tuple(f"{problem['stream']}: {problem['file']}: {problem['message']}" for problem in problems[:_SHOWN_FILES])
-    shown = tuple(_verdict_lines(changed))
+    problems, keys = list(_landing_problems(landing)), msgspec.to_builtins(verdicts)
+    messages = tuple(f"{problem['stream']}: {problem['file']}: {problem['message']}" for problem in problems[:_MAX_FILES])
+    verdict_lines = tuple(_verdict_lines(verdicts))
     if plan is None:
         record = {"epoch": None, "steps": [], "problems": problems, "changed_keys": keys}
-        return Report(record, ("nothing to do", *shown, *messages), data=True, warnings=tuple(foreign))
+        return Report(record, ("nothing to do", *verdict_lines, *messages), data=True, warnings=tuple(foreign))
     lines = [f"epoch {plan.epoch}: window time {format_instant(plan.window_time)}"]
     for step in steps:
         size = f" ({size_text(step.bytes)})" if step.bytes else ""
-        way = f"; {_WAYS[step.way]}" if step.way else ""
+        way = f"; {_WAY_TEXTS[step.way]}" if step.way else ""
         lines.append(f"  {step.step + 1}. {step.action} {table_text(step.table)}: {step.detail}{size}{way}")
     if not steps:
         lines.append("  no table changes")
@@ -319,93 +326,28 @@ def of_plan(
             "problems": problems,
             "changed_keys": keys,
         },
-        (*lines, *shown, *messages),
+        (*lines, *verdict_lines, *messages),
         data=True,
-        warnings=(*plan.warnings, *_ignoring_case(landing)),
+        warnings=(*plan.warnings, *_case_warnings(landing)),
     )
 
 
-def of_verdicts(changed: Sequence[Verdict]) -> Report:
+def verdicts_report(verdicts: Sequence[Verdict]) -> Report:
     """Report the effects of changed keys of the file, if an update cannot follow some of them."""
-    record = {"epoch": None, "steps": [], "problems": [], "changed_keys": msgspec.to_builtins(changed)}
-    lines = ("no update: warehouse.toml does not fit the tables on disk", *_verdict_lines(changed))
+    record = {"epoch": None, "steps": [], "problems": [], "changed_keys": msgspec.to_builtins(verdicts)}
+    lines = ("no update: warehouse.toml does not fit the tables on disk", *_verdict_lines(verdicts))
     return Report(record, lines, data=True, exit_code=USAGE)
 
 
-def _verdict_lines(changed: Sequence[Verdict]) -> Iterator[str]:
-    if changed:
+def _verdict_lines(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    if verdicts:
         yield "changed in warehouse.toml:"
-    for verdict in changed:
+    for verdict in verdicts:
         values = f"{verdict.before or 'nothing'} -> {verdict.now or 'nothing'}"
         yield f"  {verdict.verdict}: {verdict.key}: {values}: {verdict.why}"
 
 
-def _epoch_record(epoch: Epoch) -> dict[str, object]:
-    return {
-        "epoch": epoch.number,
-        "cause": epoch.cause,
-        "window_time": format_instant(epoch.window_time),
-        "committed_at": format_instant(epoch.committed_at),
-        "slot": epoch.slot,
-        "previous_slot": epoch.previous_slot,
-        "counts": msgspec.to_builtins(counts_of(epoch)),
-        "seconds": round(sum(step.seconds for step in epoch.seconds), 3),
-        "steps": msgspec.to_builtins(epoch.seconds),
-    }
-
-
-def _epoch_lines(epoch: Epoch) -> Iterator[str]:
-    seconds = sum(step.seconds for step in epoch.seconds)
-    yield f"epoch {epoch.number}: window time {format_instant(epoch.window_time)}, {seconds:.1f} s"
-    kinds = {state.name: state.kind for state in visible(epoch)}
-    for counts in counts_of(epoch):
-        match kinds.get(counts.stream):
-            case "view":
-                yield f"  {counts.stream}: {_results(counts)}"
-            case "aggregate":
-                yield f"  {counts.stream}: {counted(counts.inserted, 'answer')}"
-            case "coalesced":
-                yield f"  {counts.stream}: {_intervals(counts)}"
-            case "archive":
-                yield f"  {counts.stream}: {counted(counts.inserted, 'expired row')} kept"
-            case _:
-                yield f"  {counts.stream}: {_counts(counts)}"
-
-
-def _results(counts: Counts) -> str:
-    """Return the text for the row counts of a view; its rows come from no landing file."""
-    others = [f"{getattr(counts, name)} {text}" for name, text in _OF_VIEWS.items() if getattr(counts, name)]
-    return ", ".join([f"{counted(counts.inserted, 'result')} came", *others])
-
-
-def _intervals(counts: Counts) -> str:
-    """Return the text for the row counts of a coalesced table; its rows are made from points of its stream."""
-    others = [f"{getattr(counts, name)} {text}" for name, text in _OF_VIEWS.items() if getattr(counts, name)]
-    return ", ".join([f"{counted(counts.inserted, 'interval')} written", *others])
-
-
-def _counts(counts: Counts) -> str:
-    notes = [f"{getattr(counts, name)} {text}" for name, text in _INSERTED.items() if getattr(counts, name)]
-    inserted = f"{counts.inserted} inserted" + (f" ({', '.join(notes)})" if notes else "")
-    others = [f"{getattr(counts, name)} {text}" for name, text in _OTHERS.items() if getattr(counts, name)]
-    taken = f" and {counts.taken} that waited" if counts.taken else ""
-    rows = f"{counted(counts.rows, 'row')} of {counted(counts.files, 'file')}{taken}"
-    return "; ".join([rows, ", ".join([inserted, *others])])
-
-
-_INSERTED = {"late": "late", "over_lifetime": "over max_lifetime"}
-_OF_VIEWS = {"dead": "short-lived", "expired": "expired", "sealed": "sealed"}
-_OTHERS = {
-    "deferred": "deferred",
-    "dead": "dead on arrival",
-    "rejected": "rejected",
-    "lost": "lost",
-    "expired": "expired",
-    "sealed": "sealed",
-}
-
-
-def _problems(done: UpdateReport) -> Iterator[Mapping[str, str]]:
+def _update_problems(done: UpdateReport) -> Iterator[Mapping[str, str]]:
     """Yield each landing file that needs a person, once."""
     seen = set()
     for stream, left in done.left_out:
@@ -425,20 +367,20 @@ def _landing_problems(landing: Sequence[LandingFacts]) -> Iterator[Mapping[str, 
             yield {"stream": facts.stream, "file": file.path, "reason": "changed", "message": message}
 
 
-def _landing_lines(done: UpdateReport) -> Iterator[str]:
+def _settling_lines(done: UpdateReport) -> Iterator[str]:
     for facts in done.landing:
         if facts.settling:
             yield f"  {facts.stream}: {counted(facts.settling, 'file')} younger than landing_settle wait"
 
 
-def _ignoring_case(landing: Sequence[LandingFacts]) -> Iterator[str]:
+def _case_warnings(landing: Sequence[LandingFacts]) -> Iterator[str]:
     for facts in landing:
         if facts.ignoring_case:
             names = ", ".join(f'"{source}" from "{name}"' for source, name in facts.ignoring_case)
             yield f"{facts.stream}: no name in the files is written as declared, so the case of letters is ignored: {names}"
 
 
-def _vanished(landing: Sequence[LandingFacts]) -> Iterator[str]:
+def _vanished_warnings(landing: Sequence[LandingFacts]) -> Iterator[str]:
     for facts in landing:
         if facts.vanished:
             yield (

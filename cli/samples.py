@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from warehouse.planning.first_run import Sample
 
-__all__ = ["of_samples"]
+__all__ = ["samples_report"]
 
 _FATES = {"live": "live", "deferred": "waiting", "dead": "dead"}
 _UNTYPED = frozenset({"malformed", "mistyped", "expr_failed", "unknown_columns"})
@@ -21,8 +21,8 @@ _SHOWN = 3
 """Rows of each fate that are shown."""
 
 
-def of_samples(samples: Sequence[Sample]) -> Report:
-    """Report the outcome that an update would give the sampled rows."""
+def samples_report(samples: Sequence[Sample]) -> Report:
+    """Return the report on what an update would do with the sampled rows."""
     records = [_record(sample) for sample in samples]
     lines = [line for record in records for line in _lines(record)]
     return Report({"samples": records}, (*lines, "nothing was written"), data=True)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, NewType
 
 import msgspec
 
-from warehouse.cli.accuracy import Asked
+from warehouse.cli.accuracy import AccuracyOptions
 from warehouse.cli.human import ago
-from warehouse.cli.library import opened
 from warehouse.cli.outcome import AnswerTime, Report, Rows
 from warehouse.cli.output import Figure, Records
+from warehouse.cli.reading import open_project
 from warehouse.errors import WarehouseError
 from warehouse.time import SECOND, format_duration, format_instant
 from warehouse.units import count_text, size_text
@@ -33,19 +33,19 @@ __all__ = ["health", "status"]
 
 Instant = NewType("Instant", int)
 CHECK_FAILED = 4
-_MOST_NAME = 26
+_MAX_NAME_LENGTH = 26
 
 
 @dataclass(frozen=True)
 class StatusRow:
-    """Where a table stands; the counts of landing files are null where they cannot be listed, and of views.
+    """The state of a table; counts of landing files are null for views, and if the files cannot be listed.
 
-    ``stale`` is null where no ``stale_after`` is declared. ``oldest_dead_row`` is since when the oldest row that
-    expired and is still on disk is dead, at the latest by a slot. ``old_layout_rows`` are in layouts that a migration side by
-    side has not emptied yet, of the rows that were there ``old_layout_share``, where ``old_layout_predicted`` is
-    expected. ``live_table`` is the directory of the Delta table of exactly its live rows. ``failed`` says why the last update
-    could not move it: a view that could not be maintained, a table changed from outside. ``accuracy`` is the share that shedding
-    has left of a coalesced table.
+    ``stale`` is null if no ``stale_after`` is declared. ``oldest_dead_row`` is when the oldest expired row that is still on disk
+    expired, at the latest by a slot. ``old_layout_rows`` are in layouts that a migration side by side has not emptied yet; they
+    are the share ``old_layout_share`` of the rows that were there, and ``old_layout_predicted`` is the expected share.
+    ``live_table`` is the directory of the Delta table of exactly its live rows. ``failed`` says why the last update could not
+    move it: a view that could not be maintained, a table changed from outside. ``accuracy`` is the share that shedding has left
+    of a coalesced table.
     """
 
     table: str
@@ -123,7 +123,7 @@ class PartitionRow:
 
 
 def status(
-    directory: Path, *, verbose: bool, expanded: bool, check: bool = False, asked: Asked | None = None
+    directory: Path, *, verbose: bool, expanded: bool, check: bool = False, accuracy: AccuracyOptions | None = None
 ) -> Rows:
     """Return a row for every table, or with ``verbose`` for each sub-index, the state tables of operators included.
 
@@ -132,60 +132,62 @@ def status(
     a given minimum.
     """
     from warehouse.serving.table_status import accuracies
-    from warehouse.serving.table_status import status as stand
+    from warehouse.serving.table_status import status as table_states
 
-    warehouse = opened(directory)
-    reader, now = warehouse.reader(), _clock()
-    listed = _listed(warehouse)
-    judged = warehouse.health(reader, landing=listed)
-    landing = {facts.stream: facts for facts in listed or ()}
-    found = stand(reader, retain=warehouse.catalog.retain)
-    visible = tuple(each for each in found if each.kind != "state")
-    visible = (*visible, *_unbuilt(warehouse, reader))
-    asked = asked or Asked()
-    shares = accuracies(reader, asked.at_least or 0)
-    told = (*asked.lines(shares), *(each.owed.text for each in visible if each.owed is not None and not each.owed.complete))
+    warehouse = open_project(directory)
+    reader, now = warehouse.reader(), _now()
+    landing_facts = _landing_facts(warehouse)
+    verdict = warehouse.health(reader, landing=landing_facts)
+    landing = {facts.stream: facts for facts in landing_facts or ()}
+    states = table_states(reader, retain=warehouse.catalog.retain)
+    visible = tuple(each for each in states if each.kind != "state")
+    visible = (*visible, *_unbuilt_tables(warehouse, reader))
+    accuracy = accuracy or AccuracyOptions()
+    shares = accuracies(reader, accuracy.at_least or 0)
+    owed = (each.owed for each in visible)
+    messages = (*accuracy.lines(shares), *(each.text for each in owed if each is not None and not each.complete))
     if verbose:
-        result = Records.of(PartitionRow, [PartitionRow(each.table, *_facts(part)) for each in found for part in each.partitions])
-        brief = Records.of(EndingRow, _ending(reader, visible))
+        parts = [PartitionRow(each.table, *_partition_values(part)) for each in states for part in each.partitions]
+        result = Records.of(PartitionRow, parts)
+        brief = Records.of(EndingRow, _ending_rows(reader, visible))
     else:
         result = Records.of(StatusRow, _status_rows(warehouse, reader, visible, landing, now, shares))
-        brief = Records.of(BriefRow, [_brief(each, landing.get(each.table), judged, now) for each in visible])
+        brief = Records.of(BriefRow, [_brief_row(each, landing.get(each.table), verdict, now) for each in visible])
     return Rows(
         result,
         _moment(reader),
         brief=None if expanded else brief,
-        headline=(*_headline(judged, reader, now), *(f"  {line}" for line in told)),
-        warnings=tuple(str(each) for each in judged.concerns),
-        notes=(*judged.notes, *told),
-        exit_code=CHECK_FAILED if asked.missed(shares) or (check and judged.level != "ok") else 0,
+        headline=(*_headline(verdict, reader, now), *(f"  {line}" for line in messages)),
+        warnings=tuple(str(each) for each in verdict.concerns),
+        notes=(*verdict.notes, *messages),
+        exit_code=CHECK_FAILED if accuracy.any_below_minimum(shares) or (check and verdict.level != "ok") else 0,
     )
 
 
 def health(directory: Path) -> Report:
-    """Return the verdict, each concern and the way on; exit code 4 when something needs a person."""
-    warehouse = opened(directory)
-    reader, now = warehouse.reader(), _clock()
-    judged = warehouse.health(reader)
+    """Return the verdict, and each concern with the command that helps; exit code 4 if something needs a person."""
+    warehouse = open_project(directory)
+    reader, now = warehouse.reader(), _now()
+    verdict = warehouse.health(reader)
     record = {
-        "health": judged.level,
-        "concerns": msgspec.to_builtins(judged.concerns),
-        "notes": list(judged.notes),
+        "health": verdict.level,
+        "concerns": msgspec.to_builtins(verdict.concerns),
+        "notes": list(verdict.notes),
         "epoch": reader.epoch.number,
         "window_time": format_instant(reader.epoch.window_time),
         "committed_at": format_instant(reader.epoch.committed_at),
     }
-    return Report(record, _headline(judged, reader, now), data=True, exit_code=0 if judged.level == "ok" else CHECK_FAILED)
+    return Report(record, _headline(verdict, reader, now), data=True, exit_code=0 if verdict.level == "ok" else CHECK_FAILED)
 
 
-def _headline(judged: Health, reader: Reader, now: int) -> tuple[str, ...]:
+def _headline(verdict: Health, reader: Reader, now: int) -> tuple[str, ...]:
     epoch = reader.epoch
     window = format_instant(epoch.window_time)
-    first = f"{judged.headline}; epoch {epoch.number} of window time {window}, updated {ago(epoch.committed_at, now)}"
-    return (first, *(f"  {each.level}: {each}" for each in judged.concerns), *(f"  {note}" for note in judged.notes))
+    first = f"{verdict.headline}; epoch {epoch.number} of window time {window}, updated {ago(epoch.committed_at, now)}"
+    return (first, *(f"  {each.level}: {each}" for each in verdict.concerns), *(f"  {note}" for note in verdict.notes))
 
 
-def _listed(warehouse: Warehouse) -> tuple[LandingFacts, ...] | None:
+def _landing_facts(warehouse: Warehouse) -> tuple[LandingFacts, ...] | None:
     """Return the state of the landing directories; None if they cannot be listed, which the verdict reports."""
     try:
         return warehouse.landing()
@@ -193,14 +195,14 @@ def _listed(warehouse: Warehouse) -> tuple[LandingFacts, ...] | None:
         return None
 
 
-def _unbuilt(warehouse: Warehouse, reader: Reader) -> Iterator[TableStatus]:
+def _unbuilt_tables(warehouse: Warehouse, reader: Reader) -> Iterator[TableStatus]:
     """Yield the declared views that no update has built yet, and the views that cannot be built."""
     from warehouse.operations.health import unbuilt_views
     from warehouse.serving.table_status import refused_status
 
-    known = dict(reader.epoch.refused)
+    refused = dict(reader.epoch.refused)
     for view, why in unbuilt_views(warehouse.catalog, reader.epoch).items():
-        if view not in known:  # the epoch tells of those itself
+        if view not in refused:  # the epoch reports those itself
             text = why or "it was declared after the last update; the next one builds it: `stream-wh update`"
             yield refused_status(reader.epoch, view, text)
 
@@ -217,7 +219,7 @@ def _status_rows(
     shares: Mapping[str, float],
 ) -> Iterator[StatusRow]:
     from warehouse.operations.erasure.overdue import dead_since
-    from warehouse.publishing.live.log import live_place
+    from warehouse.publishing.live.log import live_directory
     from warehouse.serving.staleness import stale_tables
 
     catalog = warehouse.catalog
@@ -226,46 +228,46 @@ def _status_rows(
     for each in found:
         bounded = replace(each, on_disk_for=min(each.on_disk_for, bounds.get(each.table, each.on_disk_for)))
         is_stale = each.table in stale if each.table in catalog.stale_after else None
-        live = live_place(warehouse.root, each.table, reader.epoch)
+        live = live_directory(warehouse.root, each.table, reader.epoch)
         row = _status_row(bounded, landing.get(each.table), now, is_stale, dead.get(each.table), live)
         yield replace(row, accuracy=shares.get(each.table))
 
 
 def _status_row(
-    found: TableStatus, landing: LandingFacts | None, now: int, stale: bool | None, dead: int | None, live: Path | None
+    facts: TableStatus, landing: LandingFacts | None, now: int, stale: bool | None, dead: int | None, live: Path | None
 ) -> StatusRow:
     return StatusRow(
-        table=found.table,
-        kind=found.kind,
-        declared=found.declared,
-        window_time=Instant(found.window_time),
-        lag=_whole_seconds(max(0, now - found.window_time)),
-        live_rows=found.live_rows,
-        rows=found.rows,
-        files=found.files,
-        bytes=found.bytes,
-        waiting_rows=found.waiting,
-        rejected_rows=found.rejected,
+        table=facts.table,
+        kind=facts.kind,
+        declared=facts.declared,
+        window_time=Instant(facts.window_time),
+        lag=_whole_seconds(max(0, now - facts.window_time)),
+        live_rows=facts.live_rows,
+        rows=facts.rows,
+        files=facts.files,
+        bytes=facts.bytes,
+        waiting_rows=facts.waiting,
+        rejected_rows=facts.rejected,
         waiting_files=landing.waiting if landing else None,
         changed_files=len(landing.changed) if landing else None,
         unreadable_files=len(landing.unreadable) if landing else None,
-        expired_leave_within=_whole_seconds(max(found.dead_for, found.overflow_dead_for)),
-        gone_from_disk_within=_whole_seconds(found.on_disk_for),
-        newest_data=None if found.newest is None else Instant(found.newest),
+        expired_leave_within=_whole_seconds(max(facts.dead_for, facts.overflow_dead_for)),
+        gone_from_disk_within=_whole_seconds(facts.on_disk_for),
+        newest_data=None if facts.newest is None else Instant(facts.newest),
         stale=stale,
         oldest_dead_row=None if dead is None else Instant(dead),
-        old_layout_rows=sum(each.rows for each in found.former) if found.former else None,
-        old_layout_share=round(found.former[-1].share, 4) if found.former else None,
-        old_layout_predicted=round(found.former[-1].predicted, 4) if found.former else None,
+        old_layout_rows=sum(each.rows for each in facts.former) if facts.former else None,
+        old_layout_share=round(facts.former[-1].share, 4) if facts.former else None,
+        old_layout_predicted=round(facts.former[-1].predicted, 4) if facts.former else None,
         live_table=None if live is None else str(live),
-        failed=found.failed,
-        owed_least=None if found.owed is None else found.owed.least,
-        owed_most=None if found.owed is None else found.owed.most,
-        share_least=None if found.owed is None else found.owed.share_least,
-        owed_units=None if found.owed is None else found.owed.units,
-        owed_rows=None if found.owed is None else found.owed.rows,
-        given_up_rows=None if found.owed is None else found.owed.ended,
-        incomplete_least=None if found.owed is None else found.owed.incomplete,
+        failed=facts.failed,
+        owed_least=None if facts.owed is None else facts.owed.least,
+        owed_most=None if facts.owed is None else facts.owed.most,
+        share_least=None if facts.owed is None else facts.owed.share_least,
+        owed_units=None if facts.owed is None else facts.owed.units,
+        owed_rows=None if facts.owed is None else facts.owed.rows,
+        given_up_rows=None if facts.owed is None else facts.owed.ended,
+        incomplete_least=None if facts.owed is None else facts.owed.incomplete,
     )
 
 
@@ -273,7 +275,7 @@ def _whole_seconds(duration: int) -> str:
     return format_duration(duration // SECOND * SECOND)
 
 
-def _facts(part: object) -> tuple[int, ...]:
+def _partition_values(part: object) -> tuple[int, ...]:
     return tuple(
         getattr(part, name) for name in ("sub_index", "exp_block", "runs", "files", "rows", "bytes", "max_exp_slot")
     )
@@ -282,29 +284,29 @@ def _facts(part: object) -> tuple[int, ...]:
 # --- for people: a line a table ---
 
 
-def _brief(found: TableStatus, landing: LandingFacts | None, judged: Health, now: int) -> BriefRow:
-    kinds = dict.fromkeys(each.kind.replace("_", " ") for each in judged.concerns if each.table == found.table)
+def _brief_row(facts: TableStatus, landing: LandingFacts | None, verdict: Health, now: int) -> BriefRow:
+    kinds = dict.fromkeys(each.kind.replace("_", " ") for each in verdict.concerns if each.table == facts.table)
     return BriefRow(
-        table=_short(found.table),
-        kind=found.kind,
-        live_rows=Figure(count_text(found.live_rows)),
-        size=Figure(size_text(found.bytes)),
-        files=Figure(count_text(found.files)),
-        newest_row="" if found.newest is None else ago(found.newest, now),
+        table=_shortened(facts.table),
+        kind=facts.kind,
+        live_rows=Figure(count_text(facts.live_rows)),
+        size=Figure(size_text(facts.bytes)),
+        files=Figure(count_text(facts.files)),
+        newest_row="" if facts.newest is None else ago(facts.newest, now),
         waiting=Figure(count_text(landing.waiting) if landing and landing.waiting else ""),
         health=", ".join(kinds) or "ok",
     )
 
 
-def _ending(reader: Reader, found: tuple[TableStatus, ...]) -> Iterator[EndingRow]:
+def _ending_rows(reader: Reader, found: tuple[TableStatus, ...]) -> Iterator[EndingRow]:
     from warehouse.serving.expiring_rows import HORIZONS, expiring_rows
 
     horizons = (reader.epoch.update_interval, *HORIZONS)
     ends = {(each.table, each.within): each for each in expiring_rows(reader, horizons)}
     for table in found:
-        following, six_hours, day = (_ended(ends.get((table.table, horizon))) for horizon in horizons)
+        following, six_hours, day = (_ending_text(ends.get((table.table, horizon))) for horizon in horizons)
         yield EndingRow(
-            table=_short(table.table),
+            table=_shortened(table.table),
             live_rows=Figure(count_text(table.live_rows)),
             next_update=Figure(following),
             within_6h=Figure(six_hours),
@@ -313,19 +315,19 @@ def _ending(reader: Reader, found: tuple[TableStatus, ...]) -> Iterator[EndingRo
         )
 
 
-def _ended(each: ExpiringRows | None) -> str:
+def _ending_text(each: ExpiringRows | None) -> str:
     if each is None:
         return ""
     return f"{count_text(each.rows)} ({size_text(each.bytes)})" if each.rows else "0"
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= _MOST_NAME else f"{name[: _MOST_NAME - 1]}…"
+def _shortened(name: str) -> str:
+    return name if len(name) <= _MAX_NAME_LENGTH else f"{name[: _MAX_NAME_LENGTH - 1]}…"
 
 
 def _moment(reader: Reader) -> AnswerTime:
     return AnswerTime(reader.epoch.number, reader.epoch.window_time)
 
 
-def _clock() -> int:
+def _now() -> int:
     return time.time_ns() // 1000

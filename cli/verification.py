@@ -1,4 +1,4 @@
-"""The output of ``check``: a row for each finding, and how much was checked."""
+"""The output of ``check``, a row for each finding and how much was checked, and the output of ``metrics``."""
 # ruff: noqa: PLC0415 - a command imports what it uses, so that a probe starts fast
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from warehouse.checking.findings import CheckReport, Finding
     from warehouse.operations.verification import ViewVerdict
 
-__all__ = ["checked"]
+__all__ = ["check", "check_views", "write_metrics"]
 
 FAILED = 4
 
 
 @dataclass(frozen=True)
 class FindingRow:
-    """One finding; ``subject`` is relative to the root, ``repaired_by`` empty where a person must act."""
+    """One finding; ``subject`` is relative to the root, ``repaired_by`` is null if a person must act."""
 
     severity: str
     code: str
@@ -33,23 +33,23 @@ class FindingRow:
     repaired_by: str | None
 
 
-def checked(directory: Path, *, rows: bool, repair: bool) -> Rows:
+def check(directory: Path, *, rows: bool, repair: bool) -> Rows:
     """Verify a warehouse; with ``repair``, repair it first."""
-    from warehouse.cli.library import opened_to_work
+    from warehouse.cli.writing import open_for_work
     from warehouse.project import Warehouse
 
     warehouse = Warehouse.open(directory, compared=False)
     done: tuple[str, ...] = ()
     if repair:
-        done = opened_to_work(directory, compared=False).repair() or ("nothing to repair",)
-    return _shown(warehouse.check(rows=rows), done)
+        done = open_for_work(directory, compared=False).repair() or ("nothing to repair",)
+    return _report_rows(warehouse.check(rows=rows), done)
 
 
-def checked_views(directory: Path, epoch: int | None) -> Rows:
+def check_views(directory: Path, epoch: int | None) -> Rows:
     """Compare every view with its query."""
-    from warehouse.cli.library import opened_to_work
+    from warehouse.cli.writing import open_for_work
 
-    verdicts = opened_to_work(directory, compared=False).check_views(epoch=epoch)
+    verdicts = open_for_work(directory, compared=False).check_views(epoch=epoch)
     differing = [each for each in verdicts if each.outcome == "differs"]
     rows = [
         _view_row("fault", each, "; ".join((each.reason, *each.rows)), f"run `stream-wh rebuild {each.view}`")
@@ -75,12 +75,12 @@ _REMEDIES = {
 }
 
 
-def _shown(report: CheckReport, done: tuple[str, ...]) -> Rows:
-    looked = f"{report.epochs} epochs, {report.tables} tables, {report.files} files"
-    read = f", {report.rows} rows read" if report.rows else ", no rows read"
+def _report_rows(report: CheckReport, done: tuple[str, ...]) -> Rows:
+    extent = f"{report.epochs} epochs, {report.tables} tables, {report.files} files"
+    rows_read = f", {report.rows} rows read" if report.rows else ", no rows read"
     result = f"{len(report.faults)} faults, {len(report.findings) - len(report.faults)} notes"
     records = Records.of(FindingRow, [_row(finding) for finding in report.findings])
-    return Rows(records, notes=(*done, f"{result} in {looked}{read}"), exit_code=FAILED if report.faults else 0)
+    return Rows(records, notes=(*done, f"{result} in {extent}{rows_read}"), exit_code=FAILED if report.faults else 0)
 
 
 def _row(finding: Finding) -> FindingRow:
@@ -95,12 +95,12 @@ def _row(finding: Finding) -> FindingRow:
     )
 
 
-def measured(directory: Path, output_file: Path | None) -> int:
-    """Write the metrics; into a file by a rename, so that a collector sees the former text or the new one."""
-    from warehouse.cli.output.sink import opened
+def write_metrics(directory: Path, output_file: Path | None) -> int:
+    """Write the metrics; a file is renamed when it is complete, so that a collector reads the former text or the new one."""
+    from warehouse.cli.output.sink import open_sink
     from warehouse.project import Warehouse
 
     text = Warehouse.open(directory).metrics()
-    with opened(output_file) as sink:
+    with open_sink(output_file) as sink:
         sink.write(text)
     return 0

@@ -130,8 +130,8 @@ class Warehouse(WritingProject):
             When nothing was committed yet.
 
         """
-        from warehouse.picturing.figures import figures_of  # noqa: PLC0415 - nothing else needs it
-        from warehouse.picturing.page import html_page  # noqa: PLC0415 - same
+        from warehouse.report.figures import figures_of  # noqa: PLC0415 - nothing else needs it
+        from warehouse.report.page import html_page  # noqa: PLC0415 - same
         from warehouse.serving import Reader  # noqa: PLC0415 - updating does without
 
         # not logged: the probes made for the page are nobody's
@@ -348,10 +348,10 @@ class Warehouse(WritingProject):
             When ``warehouse.duckdb`` does not exist.
 
         """
-        from warehouse.publishing.connect import tool_of, written_snippet  # noqa: PLC0415 - nothing else needs it
+        from warehouse.publishing.connect import table_snippet, tool_of  # noqa: PLC0415 - nothing else needs it
 
         pin = self._newest(None).pin
-        return written_snippet(tool_of(tool), self.root, pin.state(table), pin.epoch)
+        return table_snippet(tool_of(tool), self.root, pin.state(table), pin.epoch)
 
     def probe(
         self,

@@ -1,6 +1,6 @@
 """How finely owed work is cut, and what a part of it delivers: ``python -m benchmarks.source.unit_cuts``.
 
-No warehouse: the streams of the promising-tuples sheet, 8.2, and the warehouse's own allotment of a budget of rows. A unit is a
+No warehouse: the streams of the promising-tuples sheet, 8.2, and the warehouse's own allocation of a budget of rows. A unit is a
 key of the pairs whose later row is new, as the ledger of a view under a budget has it; or, cut further, a key of a new batch and
 one batch of the other stream, as the sheet has it. Work is counted in three ways: as the rows of both inputs that a unit joins;
 as the sheet does, a look at each unit in place of the new batch's rows, which lie in memory there; and, for a budget of pairs, as
@@ -19,7 +19,7 @@ import click
 
 from benchmarks.field.page import markdown_table
 from benchmarks.source.promising_units import BATCHES, BUDGETS, WINDOW, drawn_batches, units_of
-from warehouse.promise.allotment import Worth, allotted
+from warehouse.promise.allocation import Worth, allocate
 from warehouse.promise.units import Unit, ViewBudget
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def _played(drawn: _Batches, cut: Cut, budget: float, random: Random, *, guided:
         units = _by_key(drawn, now) if cut == "key" else _by_batch(drawn, now)
         rows = max(2, int(budget * sum(worth.rows for worth in units.values())))
         every += sum(worth.pairs for worth in units.values())
-        made += sum(allotted(units, ViewBudget(rows=rows), rows).values()) if guided else _in_no_order(units, rows, random)
+        made += sum(allocate(units, ViewBudget(rows=rows), rows).values()) if guided else _in_no_order(units, rows, random)
     return made / every
 
 
@@ -81,7 +81,7 @@ def _joined(drawn: _Batches, cut: Cut, budget: float) -> float:
         units = whole if cut == "key" else _by_batch(drawn, now)
         every += sum(worth.rows for worth in whole.values())
         most = max(1, int(budget * sum(worth.pairs for worth in units.values())))
-        for unit, pairs in allotted(units, ViewBudget(pairs=most), most).items():
+        for unit, pairs in allocate(units, ViewBudget(pairs=most), most).items():
             worth = units[unit]
             rows += worth.right + math.ceil((worth.rows - worth.right) * pairs / worth.pairs)
     return rows / every

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from warehouse.cli import library
+from warehouse.cli import reading
 from warehouse.cli.options import command, complete_tables, project, report_command
 
 if TYPE_CHECKING:
@@ -40,4 +40,4 @@ def advise(directory: Path, table: str | None, what_if: str | None) -> Report:
     probes of this warehouse. It shows the layouts that no other layout beats in update time, probe time and space on disk, and
     the recommendation of the technique's authors. It needs no Spark and changes nothing.
     """
-    return library.advised(directory, table, what_if)
+    return reading.advise(directory, table, what_if)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from warehouse.cli import library
+from warehouse.cli import writing
 from warehouse.cli.options import command, project, report_command
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def backup(directory: Path, target: Path, *, copy: bool) -> Report:
     files: to be safe from a failing disk, name a DIR on another disk, or give --copy. Landing files are not in it. A backup keeps
     rows that are erased later, until you delete it.
     """
-    return library.backed_up(directory, target, copy=copy)
+    return writing.back_up(directory, target, copy=copy)
 
 
 @command("restore", "Bring a backup back.", "stream-wh restore /backups/2013-01-01 --replace")
@@ -42,4 +42,4 @@ def restore(directory: Path, backup: Path, *, replace: bool) -> Report:
     The root appears whole or not at all, and never over another one. The project's own warehouse.toml stays if there is one.
     The next update loads the landing files that the backup does not know.
     """
-    return library.restored_backup(directory, backup, replace=replace)
+    return writing.restore(directory, backup, replace=replace)

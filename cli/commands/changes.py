@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from warehouse.cli import library
+from warehouse.cli import reading
 from warehouse.cli.options import columns_option, command, limit_option, project, rows_command, table_argument
 
 if TYPE_CHECKING:
@@ -33,4 +33,4 @@ __all__ = ["changes"]
 @project
 def changes(directory: Path, table: str, **options: Any) -> Rows:  # noqa: ANN401
     """Print the changes of TABLE after --since, in the order in which they are to be applied."""
-    return library.changed(directory, table, options)
+    return reading.changes(directory, table, options)

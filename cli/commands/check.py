@@ -47,5 +47,5 @@ def check(directory: Path, *, quick: bool, repair: bool, views: bool, epoch: int
     if views and (quick or repair):
         raise click.UsageError("--views looks at views only; leave out --quick and --repair")
     if views:
-        return verification.checked_views(directory, epoch)
-    return verification.checked(directory, rows=not quick, repair=repair)
+        return verification.check_views(directory, epoch)
+    return verification.check(directory, rows=not quick, repair=repair)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from warehouse.cli import library
+from warehouse.cli import reading
 from warehouse.cli.options import command, complete_tables, project, report_command
 
 if TYPE_CHECKING:
@@ -34,4 +34,4 @@ def connect(directory: Path, tool: str, table: str) -> Report:
 
     The snippet opens warehouse.duckdb under the root, which every update replaces: run it again to read the newest epoch.
     """
-    return library.connected(directory, tool, table)
+    return reading.connect(directory, tool, table)

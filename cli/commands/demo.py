@@ -105,21 +105,21 @@ def demo(keep: Path | None) -> int:
     """Move the windows over a day of real flights, read them and their views, and print each command first."""
     from warehouse.cli.main import run  # noqa: PLC0415 - the group imports this module
 
-    with _workplace(keep) as place, _inside(place):
+    with _demo_directory(keep) as workspace, _working_in(workspace):
         for title, arguments in _STEPS:
-            shown = " ".join(["stream-wh", *map(_quoted, arguments)])
-            click.echo(f"\n{styled('# ' + title, 'dim', sys.stdout)}\n{styled('$ ' + shown, 'bold', sys.stdout)}")
+            command_line = " ".join(["stream-wh", *map(_quoted, arguments)])
+            click.echo(f"\n{styled('# ' + title, 'dim', sys.stdout)}\n{styled('$ ' + command_line, 'bold', sys.stdout)}")
             code = run(list(arguments))
             sys.stdout.flush()
             if code:
                 return code
-        page = place / _REPORT if keep else _saved(place / _REPORT)
-    _farewell(keep, page)
+        page = workspace / _REPORT if keep else _moved_report(workspace / _REPORT)
+    _print_next_steps(keep, page)
     return 0
 
 
-def _saved(page: Path) -> Path:
-    """Move the report out of a directory that goes, and return where it is then."""
+def _moved_report(page: Path) -> Path:
+    """Move the report out of a temporary directory, and return its new path."""
     return Path(shutil.move(page, tempfile.mkdtemp(prefix="stream-wh-report-")))
 
 
@@ -129,7 +129,7 @@ def _quoted(word: str) -> str:
     return f'"{word}"' if plain else shlex.quote(word)
 
 
-def _farewell(keep: Path | None, page: Path) -> None:
+def _print_next_steps(keep: Path | None, page: Path) -> None:
     where = f"cd {shlex.quote(str(keep))}" if keep else "stream-wh init w --example flights && cd w"
     click.echo(
         f"\nThe report that it made, for a browser: {page}\n"
@@ -142,10 +142,10 @@ def _farewell(keep: Path | None, page: Path) -> None:
 
 
 @contextmanager
-def _workplace(keep: Path | None) -> Iterator[Path]:
+def _demo_directory(keep: Path | None) -> Iterator[Path]:
     if keep is None:
-        with tempfile.TemporaryDirectory(prefix="stream-wh-demo-", ignore_cleanup_errors=True) as place:
-            yield Path(place)
+        with tempfile.TemporaryDirectory(prefix="stream-wh-demo-", ignore_cleanup_errors=True) as temporary:
+            yield Path(temporary)
         return
     if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
         raise UsageError(f'"{keep}" exists and is not an empty directory; choose another one for --keep')
@@ -154,10 +154,10 @@ def _workplace(keep: Path | None) -> Iterator[Path]:
 
 
 @contextmanager
-def _inside(place: Path) -> Iterator[None]:
-    """Make a directory the current one, and the one that the commands use whatever ``$STREAM_WH_PROJECT`` says."""
+def _working_in(directory: Path) -> Iterator[None]:
+    """Make a directory the current one and the project of all commands; ``$STREAM_WH_PROJECT`` is ignored meanwhile."""
     before, project = Path.cwd(), os.environ.pop("STREAM_WH_PROJECT", None)
-    os.chdir(place)
+    os.chdir(directory)
     try:
         yield
     finally:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from warehouse.cli import library
+from warehouse.cli import writing
 from warehouse.cli.options import command, complete_tables, project, report_command
 from warehouse.cli.progress import progress
 
@@ -42,7 +42,7 @@ __all__ = ["erase"]
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @report_command
 @project
-def erase(directory: Path, table: str | None, *, dry_run: bool, yes: bool, **given: Any) -> Report:  # noqa: ANN401
+def erase(directory: Path, table: str | None, *, dry_run: bool, yes: bool, **options: Any) -> Report:  # noqa: ANN401
     """Remove the rows of each KEY of TABLE from every file under the root, and prove it by a search of all files.
 
     Rows are removed from the table, its deferred and rejected rows, Delta's logs and checkpoints and all older epochs, which can
@@ -50,37 +50,37 @@ def erase(directory: Path, table: str | None, *, dry_run: bool, yes: bool, **giv
     still have a key are listed, and the exit code is 4 while there are any. The receipt, under root/erasures, has hashes instead
     of keys. The next update completes an erasure that was interrupted; you can also run it again.
     """
-    keys = _keys(table, given)
+    keys = _keys(table, options)
     if not dry_run and not yes:
         if not sys.stdin.isatty():
             raise click.UsageError("erasing cannot be undone; give --yes, or look first with --dry-run")
-        foreseen = library.erasure_foreseen(directory, table, keys)
-        for line in foreseen.lines:
+        planned = writing.plan_erasure(directory, table, keys)
+        for line in planned.lines:
             click.echo(line, err=True)
         click.confirm("Erase? It cannot be undone, and older epochs go", abort=True, err=True)
     if dry_run:
-        return library.erasure_foreseen(directory, table, keys)
+        return writing.plan_erasure(directory, table, keys)
     with progress() as step:
-        return library.erased(directory, table, keys, step)
+        return writing.erase(directory, table, keys, step)
 
 
-def _keys(table: str | None, given: dict[str, Any]) -> Callable[[Sequence[KeyColumn]], list[tuple[Any, ...]]] | None:
+def _keys(table: str | None, options: dict[str, Any]) -> Callable[[Sequence[KeyColumn]], list[tuple[Any, ...]]] | None:
     """Return the function that reads the keys, given the key columns; None for expired rows."""
-    asked = bool(given["keys"]) or given["keys_from"] is not None
-    if asked == given["expired"]:
-        raise click.UsageError("give --key or --keys-from, or --expired" + (", not both" if asked else ""))
-    if given["expired"]:
+    has_keys = bool(options["keys"]) or options["keys_from"] is not None
+    if has_keys == options["expired"]:
+        raise click.UsageError("give --key or --keys-from, or --expired" + (", not both" if has_keys else ""))
+    if options["expired"]:
         return None
     if table is None:
         raise click.UsageError("keys are those of a TABLE; name it")
 
-    def parsed(columns: Sequence[KeyColumn]) -> list[tuple[Any, ...]]:
+    def read_keys(columns: Sequence[KeyColumn]) -> list[tuple[Any, ...]]:
         from warehouse.cli.keys import keys_of_lines, positional_key  # noqa: PLC0415 - it imports the engine
 
-        keys = [positional_key(text, columns) for text in given["keys"]]
-        source = given["keys_from"]
+        keys = [positional_key(text, columns) for text in options["keys"]]
+        source = options["keys_from"]
         if source is not None:
             keys.extend(keys_of_lines(None if source == "-" else Path(source), columns))
         return keys
 
-    return parsed
+    return read_keys

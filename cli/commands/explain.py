@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from warehouse.cli import library
+from warehouse.cli import reading
 from warehouse.cli.options import command, complete_views, project, report_command
 
 if TYPE_CHECKING:
@@ -29,4 +29,4 @@ def explain(directory: Path, view: str) -> Report:
     live rows, and equal plans that pay follow the plan. It needs no Spark. Of an aggregate: the counts that it
     reads, which others share them, and when each window is due.
     """
-    return library.explained(directory, view)
+    return reading.explain(directory, view)

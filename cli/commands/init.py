@@ -66,7 +66,7 @@ def init(directory: Path, *, example: str | None, source: Path | None, **options
         raise click.UsageError(f"the project would lie in {source}, among the files to load; name another DIRECTORY for it")
     choices = InitOptions(**given)
     if sys.stdin.isatty():
-        from warehouse.cli.questions import answered  # noqa: PLC0415 - only a terminal is asked
+        from warehouse.cli.questions import ask  # noqa: PLC0415 - only a terminal is asked
 
-        choices = answered(source, choices)
+        choices = ask(source, choices)
     return from_file(target, source, choices, time.time_ns() // 1000)

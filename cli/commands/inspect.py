@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from warehouse.cli import knowledge
-from warehouse.cli import status as standing
-from warehouse.cli.accuracy import Asked, accuracy_options
+from warehouse.cli import inspection
+from warehouse.cli import status as status_output
+from warehouse.cli.accuracy import AccuracyOptions, accuracy_options
 from warehouse.cli.options import command, complete_views, limit_option, project, report_command, rows_command, table_argument
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ def status(
     waiting, changed and unreadable files. A view has no landing files. With -v these formats have a row for each sub-index,
     and the tables in which operators of views keep their state.
     """
-    asked = Asked(at_least, minimum_accuracy)
-    return standing.status(directory, verbose=verbose, expanded=expanded, check=check, asked=asked)
+    accuracy = AccuracyOptions(at_least, minimum_accuracy)
+    return status_output.status(directory, verbose=verbose, expanded=expanded, check=check, accuracy=accuracy)
 
 
 @command("health", "The verdict alone, and what helps.", "stream-wh health", "stream-wh health -o json")
@@ -47,7 +47,7 @@ def health(directory: Path) -> Report:
 
     The exit code is 0 for ok, else 4. The thresholds are in [health] of warehouse.toml.
     """
-    return standing.health(directory)
+    return status_output.health(directory)
 
 
 @command("tables", "The names of the tables.", "stream-wh tables")
@@ -55,7 +55,7 @@ def health(directory: Path) -> Report:
 @project
 def tables(directory: Path) -> Rows:
     """Print the names of the tables and their kinds: stream, relation, view, aggregate, coalesced table."""
-    return knowledge.tables(directory)
+    return inspection.tables(directory)
 
 
 @command("describe", "The columns and the layout of a table.", "stream-wh describe flights", "stream-wh describe weather_aloft")
@@ -64,7 +64,7 @@ def tables(directory: Path) -> Rows:
 @project
 def describe(directory: Path, table: str) -> Rows:
     """Print the columns of TABLE, its search key and its layout; of a view its query, of a relation how it changes."""
-    return knowledge.describe(directory, table)
+    return inspection.describe(directory, table)
 
 
 @command("files", "The exact files any engine needs.", "stream-wh files flights", "stream-wh files flights -o json")
@@ -73,7 +73,7 @@ def describe(directory: Path, table: str) -> Rows:
 @project
 def files(directory: Path, table: str) -> Rows:
     """Print the exact files of TABLE at the newest epoch, and the filter any other engine needs to read them."""
-    return knowledge.files(directory, table)
+    return inspection.files(directory, table)
 
 
 @command("history", "One row for each epoch.", "stream-wh history --limit 10")
@@ -82,7 +82,7 @@ def files(directory: Path, table: str) -> Rows:
 @project
 def history(directory: Path, limit: int | None) -> Rows:
     """Print one row for each readable epoch, the newest first: window time, commit time, counts, seconds."""
-    return knowledge.history(directory, limit)
+    return inspection.history(directory, limit)
 
 
 @command("rejected", "Invalid rows, with reasons.", "stream-wh rejected flights --limit 10")
@@ -95,7 +95,7 @@ def rejected(directory: Path, table: str, limit: int | None) -> Rows:
 
     They stay for as long as `keep` says, 90 days by default.
     """
-    return knowledge.rejected(directory, table, limit)
+    return inspection.rejected(directory, table, limit)
 
 
 @command("restored", "Short-lived results of a view.", "stream-wh restored with_weather --limit 10")
@@ -109,4 +109,4 @@ def restored(directory: Path, view: str, limit: int | None) -> Rows:
     They are kept for views declared with short_lived = "report", as long as `keep` says. _ts and _exp say when a result
     was in the answer, _epoch which update found it.
     """
-    return knowledge.restored(directory, view, limit)
+    return inspection.restored(directory, view, limit)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from warehouse.cli import library
+from warehouse.cli import writing
 from warehouse.cli.options import DURATION, InstantOrFirst, command, project, report_command, table_argument
 from warehouse.cli.progress import progress
 
@@ -29,7 +29,7 @@ def reload(directory: Path, file: str) -> Report:
     it. Rows that the former version brought stay until they expire, unless `restate` replaces them after that update.
     """
     with progress() as step:
-        return library.reloaded(directory, file, step)
+        return writing.reload(directory, file, step)
 
 
 @command("drop", "Forget a table no longer declared.", "stream-wh drop old_stream")
@@ -39,7 +39,7 @@ def reload(directory: Path, file: str) -> Report:
 def drop(directory: Path, table: str) -> Report:
     """Forget a TABLE that warehouse.toml no longer declares; its files go when no retained epoch needs them."""
     with progress() as step:
-        return library.dropped(directory, table, step)
+        return writing.drop(directory, table, step)
 
 
 @command(
@@ -69,7 +69,7 @@ def restate(directory: Path, table: str, *, since: int | str | None, rejected: b
     if rejected and since is not None:
         raise click.UsageError("--rejected tries all that was rejected; leave out --since")
     with progress() as step:
-        return library.restated(directory, table, step, since=since, rejected=rejected, allow_lost=allow_lost)
+        return writing.restate(directory, table, step, since=since, rejected=rejected, allow_lost=allow_lost)
 
 
 @command("rebuild", "Rebuild a view.", "stream-wh rebuild with_weather")
@@ -83,7 +83,7 @@ def rebuild(directory: Path, view: str) -> Report:
     expired rows (of an output window, or an internal one). Exit code 4 if a view still differs; it is then not served.
     """
     with progress() as step:
-        return library.rebuilt(directory, view, step)
+        return writing.rebuild(directory, view, step)
 
 
 @command("complete", "Make what a view owes.", "stream-wh complete pairs --within 10m")
@@ -100,7 +100,7 @@ def complete(directory: Path, view: str, *, within: int | None, dry_run: bool) -
     there is no new epoch.
     """
     with progress() as step:
-        return library.completed(directory, view, step, within=within, dry_run=dry_run)
+        return writing.complete(directory, view, step, within=within, dry_run=dry_run)
 
 
 @command("rollback", "Go back to an epoch's contents.", "stream-wh rollback --to-epoch 41")
@@ -115,7 +115,7 @@ def rollback(directory: Path, to_epoch: int) -> Report:
     refused if the epoch is no longer readable.
     """
     with progress() as step:
-        return library.rolled_back(directory, to_epoch, step)
+        return writing.rollback(directory, to_epoch, step)
 
 
 @command("vacuum", "Remove files no epoch needs.", "stream-wh vacuum --dry-run")
@@ -125,4 +125,4 @@ def rollback(directory: Path, to_epoch: int) -> Report:
 def vacuum(directory: Path, *, dry_run: bool) -> Report:
     """Remove the files that no retained epoch needs, leftovers of interrupted work too; reports files and bytes."""
     with progress() as step:
-        return library.vacuumed(directory, step, dry_run=dry_run)
+        return writing.vacuum(directory, step, dry_run=dry_run)

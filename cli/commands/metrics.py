@@ -33,4 +33,4 @@ def metrics(directory: Path, *, output_file: Path | None) -> int:
     """
     if output_file is not None:
         require_ending(output_file, (".prom", ".txt"))
-    return verification.measured(directory, output_file)
+    return verification.write_metrics(directory, output_file)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from warehouse.cli import library
+from warehouse.cli import writing
 from warehouse.cli.options import command, complete_sources, project, report_command
 from warehouse.cli.progress import progress
 
@@ -107,6 +107,6 @@ def migrate(directory: Path, table: str | None, *, way: str | None, dry_run: boo
         raise click.UsageError("--rename writes every row again; leave out --side-by-side")
     request = {**options, "side_by_side": way == "side-by-side"}
     if dry_run:
-        return library.migrated(directory, table, request, None, dry_run=True)
+        return writing.migrate(directory, table, request, None, dry_run=True)
     with progress() as step:
-        return library.migrated(directory, table, request, step)
+        return writing.migrate(directory, table, request, step)

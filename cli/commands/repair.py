@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from warehouse.cli import library
+from warehouse.cli import writing
 from warehouse.cli.options import command, project, report_command
 from warehouse.cli.progress import progress
 
@@ -40,5 +40,5 @@ def repair(directory: Path, table: str | None, *, undo_foreign: bool, dry_run: b
         raise click.UsageError("TABLE and --dry-run go with --undo-foreign; give that too")
     with progress() as step:
         if undo_foreign:
-            return library.foreign_undone(directory, table, step, dry_run=dry_run)
-        return library.repaired(directory, step)
+            return writing.undo_foreign(directory, table, step, dry_run=dry_run)
+        return writing.repair(directory, step)

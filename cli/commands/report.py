@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from warehouse.cli import library
-from warehouse.cli.logs import tell
+from warehouse.cli import reading
+from warehouse.cli.logs import write_message
 from warehouse.cli.options import command, project
 from warehouse.cli.output.emit import require_ending
 
@@ -29,6 +29,6 @@ def report(directory: Path, *, output_file: Path) -> int:
     It reads times of all live rows and probes each table a few times; it needs no Spark.
     """
     require_ending(output_file, (".html", ".htm"))
-    library.pictured(directory, output_file)
-    tell(f"wrote {output_file}")
+    reading.write_report(directory, output_file)
+    write_message(f"wrote {output_file}")
     return 0

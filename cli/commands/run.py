@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from warehouse.cli import library
-from warehouse.cli.logs import tell
+from warehouse.cli import writing
+from warehouse.cli.logs import write_message
 from warehouse.cli.options import DURATION, command, project, report_command
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def run(directory: Path, *, delay: int, each: bool) -> Report:
     this warehouse up to date, or if the Spark process ended: start it again.
     """
     with _stoppable() as stop:
-        return library.kept_up_to_date(directory, delay=delay, each=each, stop=stop)
+        return writing.run(directory, delay=delay, each=each, stop=stop)
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def _stoppable() -> Iterator[threading.Event]:
         if stop.is_set():
             raise KeyboardInterrupt
         stop.set()
-        tell("stopping when the update at work has ended; once more interrupts it")
+        write_message("stopping when the update at work has ended; once more interrupts it")
 
     before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
     try:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from warehouse.cli import library
+from warehouse.cli import reading
 from warehouse.cli.accuracy import coalesced_options
 from warehouse.cli.bounds import bounds_options
 from warehouse.cli.options import (
@@ -14,11 +14,11 @@ from warehouse.cli.options import (
     command,
     isolation_option,
     limit_option,
-    moment_options,
     project,
     rows_command,
     system_columns_option,
     table_argument,
+    time_options,
 )
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ __all__ = ["scan"]
 @click.option("--where", metavar="SQL", help="A DuckDB condition; it may name _ts and _exp.")
 @columns_option
 @limit_option
-@moment_options
+@time_options
 @coalesced_options
 @system_columns_option
 @isolation_option
@@ -51,4 +51,4 @@ def scan(
     directory: Path, table: str, as_of: int | None, memory: int | None, timeout: int | None, **options: Any  # noqa: ANN401
 ) -> Rows:
     """Print the live rows of TABLE, in no order. --memory and --timeout bound a condition."""
-    return library.scanned(directory, table, options, as_of=as_of, memory=memory, timeout=timeout)
+    return reading.scan(directory, table, options, as_of=as_of, memory=memory, timeout=timeout)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from warehouse.cli import library
+from warehouse.cli import reading
 from warehouse.cli.accuracy import coalesced_options
 from warehouse.cli.bounds import bounds_options
-from warehouse.cli.options import command, isolation_option, moment_options, project, rows_command, within_option
+from warehouse.cli.options import command, isolation_option, project, rows_command, time_options, within_option
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +29,7 @@ __all__ = ["sql"]
 )
 @click.argument("query", required=False)
 @click.option("-f", "--file", "file", type=click.File("r", encoding="utf-8"), help="Read the query from a file, or -.")
-@moment_options
+@time_options
 @coalesced_options
 @isolation_option
 @within_option
@@ -51,4 +51,4 @@ def sql(
         text = file.read() if file else query
     except UnicodeDecodeError as error:
         raise click.UsageError(f"{file.name if file else 'the query'} is not UTF-8 text; convert it") from error
-    return library.queried(directory, text or "", options, as_of=as_of, memory=memory, timeout=timeout)
+    return reading.sql(directory, text or "", options, as_of=as_of, memory=memory, timeout=timeout)

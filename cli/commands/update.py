@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from warehouse.cli import library
+from warehouse.cli import writing
 from warehouse.cli.options import command, project, report_command, update_options
 from warehouse.cli.progress import progress
 
@@ -38,9 +38,9 @@ def update(directory: Path, *, dry_run: bool, **options: Any) -> Report:  # noqa
     """
     check(options)
     if dry_run:
-        return library.planned(directory, options)
+        return writing.plan(directory, options)
     with progress() as step:
-        return library.updated(directory, options, step)
+        return writing.update(directory, options, step)
 
 
 @command("plan", "Tell what an update would do.", "stream-wh plan --at 2013-01-01T12:00:00Z", "stream-wh plan --sample 1000")
@@ -59,8 +59,8 @@ def plan(directory: Path, *, sample: int | None, **options: Any) -> Report:  # n
     if sample is not None:
         if options["each"]:
             raise click.UsageError("--sample looks at one update; leave out --each")
-        return library.sampled(directory, sample, at=options["at"], future=options["future"])
-    return library.planned(directory, options)
+        return writing.sample(directory, sample, at=options["at"], future=options["future"])
+    return writing.plan(directory, options)
 
 
 def check(options: dict[str, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warehouse.cli import library
+from warehouse.cli import reading
 from warehouse.cli.options import command, project, report_command
 
 if TYPE_CHECKING:
@@ -20,4 +20,4 @@ __all__ = ["validate"]
 @project
 def validate(directory: Path) -> Report:
     """Check warehouse.toml without starting Spark; every fault at once, exit code 2 if there is one."""
-    return library.validated(directory)
+    return reading.validate(directory)

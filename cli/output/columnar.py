@@ -23,10 +23,10 @@ def write_parquet(result: Result, sink: Sink, notes: Mapping[str, str]) -> int:
     def writer(schema: Any) -> Any:  # noqa: ANN401 - pyarrow has no types
         return parquet.ParquetWriter(sink, schema)
 
-    def write(into: Any, held: list[Any]) -> None:  # noqa: ANN401
-        into.write_table(pa.Table.from_batches(held), row_group_size=_GROUP_ROWS)
+    def write(into: Any, batches: list[Any]) -> None:  # noqa: ANN401
+        into.write_table(pa.Table.from_batches(batches), row_group_size=_GROUP_ROWS)
 
-    return _pump(result, notes, writer, write)
+    return _write_in_groups(result, notes, writer, write)
 
 
 def write_arrow(result: Result, sink: Sink, notes: Mapping[str, str]) -> int:
@@ -36,33 +36,33 @@ def write_arrow(result: Result, sink: Sink, notes: Mapping[str, str]) -> int:
     def writer(schema: Any) -> Any:  # noqa: ANN401 - pyarrow has no types
         return pa.ipc.new_stream(sink, schema)
 
-    def write(into: Any, held: list[Any]) -> None:  # noqa: ANN401
-        for batch in held:
+    def write(into: Any, batches: list[Any]) -> None:  # noqa: ANN401
+        for batch in batches:
             into.write_batch(batch)
 
-    return _pump(result, notes, writer, write)
+    return _write_in_groups(result, notes, writer, write)
 
 
-def _pump(
+def _write_in_groups(
     result: Result,
     notes: Mapping[str, str],
     open_writer: Callable[[Any], Any],
     write: Callable[[Any, list[Any]], None],
 ) -> int:
-    """Pass batches on in groups of rows: small batches are put together, so that the file has few row groups."""
-    count, held, rows, writer, schema = 0, [], 0, None, None
+    """Write batches in groups of rows, so that small batches do not make many row groups; return the number of rows."""
+    count, batches, rows, writer, schema = 0, [], 0, None, None
     try:
         for batch in result.batches():
             if writer is None:
                 schema = batch.schema.with_metadata({**(batch.schema.metadata or {}), **notes})
                 writer = open_writer(schema)
-            held.append(batch.replace_schema_metadata(schema.metadata))  # type: ignore[union-attr]
+            batches.append(batch.replace_schema_metadata(schema.metadata))  # type: ignore[union-attr]
             rows += batch.num_rows
             if rows >= _GROUP_ROWS:
-                write(writer, held)
-                count, held, rows = count + rows, [], 0
-        if writer is not None and held:
-            write(writer, held)
+                write(writer, batches)
+                count, batches, rows = count + rows, [], 0
+        if writer is not None and batches:
+            write(writer, batches)
     finally:
         if writer is not None:
             writer.close()

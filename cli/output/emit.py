@@ -1,4 +1,4 @@
-"""Choose the format and the destination of a result, and write it."""
+"""Chooses the format and the destination of a result, and writes it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from warehouse.cli.output.sink import opened
+from warehouse.cli.output.sink import open_sink
 from warehouse.cli.output.text import write_csv, write_json, write_jsonl
 from warehouse.cli.output.visible import lines_visible, terminal_width, wrapped
 from warehouse.errors import EpochVacuumedError, UsageError
@@ -46,12 +46,12 @@ class Destination:
     file: Path | None = None
 
     def chosen(self) -> str:
-        """Return the format: the one asked for, the file's ending, a table on a terminal, else csv.
+        """Return the format: that of ``-o``, else of the file's ending, else a table on a terminal, else csv.
 
         Raises
         ------
         UsageError
-            When bytes would go to a terminal, or the file's ending is of no format.
+            When a binary format would go to a terminal, or the file's ending belongs to no format.
 
         """
         terminal = self.file is None and sys.stdout.isatty()
@@ -62,7 +62,6 @@ class Destination:
         if self.file is not None:
             return self._by_suffix(self.file)
         return "table" if terminal else "csv"
-
 
     @staticmethod
     def _by_suffix(file: Path) -> str:
@@ -99,7 +98,7 @@ def emit(
 
     """
     chosen = destination.chosen()
-    with opened(destination.file) as sink:
+    with open_sink(destination.file) as sink:
         try:
             if top:
                 lines = [lines_visible(line) for line in top]

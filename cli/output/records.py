@@ -1,4 +1,4 @@
-"""Rows that a command already holds (metadata, checks), in the shape of a query's answer."""
+"""Rows in memory (metadata, checks), with the interface of a query's answer."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Result(Protocol):
 
 @dataclass(frozen=True)
 class Records:
-    """A result that is held whole."""
+    """A result in memory."""
 
     columns: tuple[tuple[str, str], ...]
     values: tuple[tuple[Any, ...], ...]
@@ -60,8 +60,8 @@ class Records:
     def of(cls, kind: type[Any], rows: Iterable[Any]) -> Records:
         """Return dataclass instances as rows; a field annotated ``Instant`` is a timestamp in microseconds."""
         columns = tuple((field.name, _TYPES[str(field.type).removesuffix(" | None")]) for field in fields(kind))
-        made = tuple(tuple(_value(getattr(row, name), sql_type) for name, sql_type in columns) for row in rows)
-        return cls(columns, made)
+        values = tuple(tuple(_value(getattr(row, name), sql_type) for name, sql_type in columns) for row in rows)
+        return cls(columns, values)
 
     def rows(self, size: int) -> Iterator[list[tuple[Any, ...]]]:
         """Yield the rows in lists of at most ``size``."""

@@ -1,4 +1,4 @@
-"""Where rendered bytes go: standard output or a file that appears only when it is whole."""
+"""The destination of rendered bytes: standard output, or a file that appears only when it is complete."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["ClosedPipeError", "Sink", "opened"]
+__all__ = ["ClosedPipeError", "Sink", "open_sink"]
 
 
 class ClosedPipeError(Exception):
@@ -38,14 +38,14 @@ class Sink:
             raise ClosedPipeError from error
 
     def flush(self) -> None:
-        """Hand everything to the system."""
+        """Write the buffer to the operating system."""
         try:
             self._stream.flush()
         except BrokenPipeError as error:
             raise ClosedPipeError from error
 
     def writable(self) -> bool:
-        """Tell pyarrow that this is an output."""
+        """Return whether it can be written to, which pyarrow asks."""
         return not self.closed
 
     def close(self) -> None:
@@ -54,7 +54,7 @@ class Sink:
 
 
 @contextmanager
-def opened(file: Path | None) -> Iterator[Sink]:
+def open_sink(file: Path | None) -> Iterator[Sink]:
     """Open a file, or standard output without one.
 
     A regular file is written under a temporary name and renamed when it is whole, so that a failed command leaves the
@@ -75,17 +75,17 @@ def opened(file: Path | None) -> Iterator[Sink]:
             yield sink
             sink.flush()
     else:
-        partial = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+        temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
         try:
-            with partial.open("wb") as stream:
+            with temporary.open("wb") as stream:
                 yield Sink(stream)
-            partial.replace(file)
+            temporary.replace(file)
         finally:
-            partial.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
 
 
 def _abandon_stdout() -> None:
-    """Point standard output at nothing: Python flushes it once more at exit and would complain."""
+    """Redirect standard output to nowhere: Python flushes it once more at exit and would report an error."""
     with suppress(OSError, ValueError):
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, sys.stdout.fileno())

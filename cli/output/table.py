@@ -1,4 +1,4 @@
-"""Tables for people: a grid where it fits the terminal, else one block of lines a row."""
+"""Tables for people: a grid if it fits the terminal, else a block of lines for each row."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ PAGE = 500
 
 _UNLIMITED = 1_000_000
 _GAP = 3
-_LAST = 16
-"""The least width of the last column in tables about a warehouse; its words wrap then."""
+_MIN_LAST_WIDTH = 16
+"""The least width to which the last column of a table about the warehouse shrinks; its words are then wrapped."""
 _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE", "DECIMAL", "UBIGINT")
 
 
@@ -45,7 +45,7 @@ def write_table(result: Result, sink: Sink) -> int:
             ]
             if sink.terminal:
                 folds = isinstance(result, Records) and not numeric[-1]
-                gap = _fitted(widths, console.width, least=max(_LAST, cell_len(names[-1])) if folds else None)
+                gap = _fitting_gap(widths, console.width, least=max(_MIN_LAST_WIDTH, cell_len(names[-1])) if folds else None)
         if gap:
             _grid(console, names, numeric, widths, cells, gap, header=count == 0)
         else:
@@ -57,16 +57,16 @@ def write_table(result: Result, sink: Sink) -> int:
     return count
 
 
-def _fitted(widths: list[int], width: int, *, least: int | None) -> int:
+def _fitting_gap(widths: list[int], width: int, *, least: int | None) -> int:
     """Return the gap with which columns fit a width, or 0 if none does; the last column may shrink to ``least`` cells."""
-    between = len(widths) - 1
+    gaps = len(widths) - 1
     for gap in range(_GAP, 0, -1):
-        if sum(widths) + gap * between <= width:
+        if sum(widths) + gap * gaps <= width:
             return gap
-    left = width - sum(widths[:-1]) - between
-    if least is None or left < least:
+    remaining = width - sum(widths[:-1]) - gaps
+    if least is None or remaining < least:
         return 0
-    widths[-1] = left
+    widths[-1] = remaining
     return 1
 
 
@@ -88,7 +88,7 @@ def _console(sink: Sink) -> Console:
         def isatty(self) -> bool:
             return sink.terminal
 
-    # a width of its own: for a stream that is no terminal rich would ask the operating system
+    # the width is given: for a stream that is no terminal rich would ask the operating system
     width = terminal_width() if sink.terminal else _UNLIMITED
     return Console(
         file=cast("TextIOBase", Text()),  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""csv, json and jsonl: rows to bytes, a piece at a time; nothing is written before the first rows were fetched."""
+"""Writes csv, json and jsonl, some rows at a time; nothing is written before the first rows are fetched."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 __all__ = ["plain_rows", "unique_names", "write_csv", "write_json", "write_jsonl"]
 
 PIECE = 5_000
-"""Rows that are held at a time."""
+"""How many rows are in memory at a time."""
 
 
 def unique_names(result: Result) -> list[str]:
-    """Return the column names, repeated ones numbered: a JSON object holds each name once."""
+    """Return the column names; a repeated name gets a number, since a JSON object has each name once."""
     names: list[str] = []
     for name, _ in result.columns:
         unique, number = name, 0
@@ -32,7 +32,7 @@ def unique_names(result: Result) -> list[str]:
 
 
 def plain_rows(result: Result, size: int = PIECE) -> Iterator[list[list[Any]]]:
-    """Yield the rows in pieces, their values made plain."""
+    """Yield the rows in lists of at most ``size``, with plain values."""
     converters = [(index, found) for index, (_, kind) in enumerate(result.columns) if (found := converter(kind))]
     for piece in result.rows(size):
         rows = [list(row) for row in piece]

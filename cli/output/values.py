@@ -25,10 +25,10 @@ Convert = "Callable[[object], object]"
 
 _SMALLEST, _LARGEST = -(2**63), 2**64 - 1
 _FLOAT_DIGITS = range(6, 10)
-_FAR_INSTANT = re.compile(r"(\d{4,})-(\d\d)-(\d\d)( \(BC\))?(?: (\d\d:\d\d:\d\d(?:\.\d+)?)(?:[+-]00(?::00)?)?)?")
+_DISTANT_INSTANT = re.compile(r"(\d{4,})-(\d\d)-(\d\d)( \(BC\))?(?: (\d\d:\d\d:\d\d(?:\.\d+)?)(?:[+-]00(?::00)?)?)?")
 _NEEDS_QUOTES = re.compile(r'[",\r\n]')
 _INTEGERS = frozenset(sign + size for sign in ("", "U") for size in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT"))
-_AS_THEY_ARE = _INTEGERS | {"BOOLEAN", "VARCHAR", "JSON", "BIT"}
+_PLAIN_TYPES = _INTEGERS | {"BOOLEAN", "VARCHAR", "JSON", "BIT"}
 
 encode_json = msgspec.json.Encoder().encode
 """The JSON bytes of a value that :func:`plain` returned."""
@@ -67,12 +67,12 @@ def plain(value: object) -> object:
 
 def converter(sql_type: str) -> Callable[[object], object] | None:
     """Return the function that makes values of a DuckDB type plain, or None if they are plain already."""
-    if sql_type in _AS_THEY_ARE:
+    if sql_type in _PLAIN_TYPES:
         return None
     if sql_type == "FLOAT":
-        return _single
+        return _shortest_double
     if sql_type == "DATE" or sql_type.startswith("TIMESTAMP"):
-        return _moment
+        return _date_or_timestamp
     return plain
 
 
@@ -113,7 +113,7 @@ def _instant(value: datetime) -> str:
     return utc.replace(tzinfo=None).isoformat() + "Z"
 
 
-def _single(value: object) -> object:
+def _shortest_double(value: object) -> object:
     """Return the shortest double that is this 32-bit float: 0.1 stays 0.1."""
     if not isinstance(value, float):
         return plain(value)
@@ -127,9 +127,9 @@ def _single(value: object) -> object:
     return value
 
 
-def _moment(value: object) -> object:
+def _date_or_timestamp(value: object) -> object:
     """Return a date or timestamp; DuckDB hands over those outside the years 1 to 9999 as text."""
-    if isinstance(value, str) and (match := _FAR_INSTANT.fullmatch(value)):
+    if isinstance(value, str) and (match := _DISTANT_INSTANT.fullmatch(value)):
         year, month, day, before, clock = match.groups()
         number = 1 - int(year) if before else int(year)
         # ISO 8601 signs years of more than four digits and those before year 0

@@ -1,4 +1,4 @@
-"""Text of others on a terminal: control characters and bidirectional overrides are shown, never obeyed."""
+"""Makes text from data safe on a terminal: control characters and bidirectional overrides are shown as escapes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def visible(text: str) -> str:
 
 
 def lines_visible(text: str) -> str:
-    """Return the same for text of several lines, which stay lines."""
+    """Return the text without control characters that act on a terminal, except line breaks and tabs."""
     return _ANY_BUT_LINES.sub(_escape, text)
 
 
@@ -56,7 +56,7 @@ def terminal_width() -> int:
 
 
 def wrapped(line: str, width: int) -> str:
-    """Return a line in lines of at most a width, the later ones indented; a command in backticks is not split.
+    """Return a line wrapped at a width, with later lines indented; a command in backticks is not split.
 
     >>> print(wrapped("  flights: 26% were rejected; see `stream-wh rejected flights`", 40))
       flights: 26% were rejected; see
@@ -65,15 +65,15 @@ def wrapped(line: str, width: int) -> str:
     if len(line) <= width:
         return line
     margin = line[: len(line) - len(line.lstrip())]
-    held = _COMMAND.sub(lambda found: found[0].replace(" ", "\0"), line)
-    form = textwrap.TextWrapper(
+    unsplit = _COMMAND.sub(lambda found: found[0].replace(" ", "\0"), line)
+    wrapper = textwrap.TextWrapper(
         width, initial_indent=margin, subsequent_indent=f"{margin}  ", break_long_words=False, break_on_hyphens=False
     )
-    return "\n".join(form.wrap(held.strip())).replace("\0", " ")
+    return "\n".join(wrapper.wrap(unsplit.strip())).replace("\0", " ")
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Return whether a stream is a terminal, which takes escape sequences and is read by a person."""
+    """Return whether a stream is a terminal, which a person reads."""
     ask: Callable[[], bool] | None = getattr(stream, "isatty", None)
     try:
         return bool(ask and ask())
@@ -82,7 +82,7 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 
 def styled(text: str, style: str, stream: TextIO) -> str:
-    """Return the text in a colour where the stream shows colours and ``NO_COLOR`` does not forbid them."""
+    """Return the text in a style if the stream is a terminal and ``NO_COLOR`` is not set."""
     if not is_terminal(stream) or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return text
     return f"\x1b[{_COLORS[style]}m{text}\x1b[0m"

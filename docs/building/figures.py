@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from docs.building.rooms import rooms
 from docs.building.svg import drawing
 from warehouse.layout import closing_cells, column, exp_block, expired_below, resolve, row, sub_index
-from warehouse.picturing.svg import rectangle, text
+from warehouse.report.svg import rectangle, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from docs.building.figures import FOLDER
 from warehouse import Warehouse
-from warehouse.picturing.style import STYLE
+from warehouse.report.style import STYLE
 
 __all__ = ["report", "terminal", "write"]
 

@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 
 from docs.building.svg import drawing
-from warehouse.picturing.svg import rectangle, text
+from warehouse.report.svg import rectangle, text
 
 __all__ = ["imports", "layers", "rooms"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warehouse.picturing.svg import rectangle
+from warehouse.report.svg import rectangle
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from warehouse.advice.drift import drift_signs, rate_period, shared_period
-from warehouse.advice.stored import stored_rows
+from warehouse.advice.row_sample import sample_rows
 from warehouse.epochs.records import Partition
 from warehouse.layout import resolve
 from warehouse.layout.oracle import expected_sizes
@@ -89,7 +89,7 @@ def test_cells_more_uneven_than_the_oracle_are_told(tmp_path: Path, factor: int)
     """The oracle's own sizes for the lifetimes that the rows have are fine; one sub-index six times as full is not."""
     told(tmp_path / "before", lambda _: counted(), layout=DEALT)
     with Reader.open(tmp_path / "before") as reader:
-        shares = stored_rows(reader, reader.pin.state("names")).shares
+        shares = sample_rows(reader, reader.pin.state("names")).shares
     sizes = expected_sizes(DEALT, 4, shares)
     rows = {cell: round(10_000 * size) * (factor if cell == 1 else 1) for cell, size in sizes.items()}
     parts = tuple(Partition(cell, 0, 1, 1, count, 100 * count, 9) for cell, count in rows.items())

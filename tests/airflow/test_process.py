@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from airflow_stream_wh.process import RunningCommand, default_executable, started
+from airflow_stream_wh.process import RunningCommand, default_executable, running_command
 from warehouse.errors import PlatformError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def test_lines_come_as_they_are_written_and_output_at_the_end(fake: Fake) -> Non
     """Standard error is the log, standard output the record; a large one blocks nothing."""
     fake.answers("update", "x" * 1_000_000, code=4, err="first\nsecond")
     told: list[str] = []
-    with started([fake.executable, "-C", str(fake.project), "update"], {}) as running:
+    with running_command([fake.executable, "-C", str(fake.project), "update"], {}) as running:
         ended = running.wait(told.append)
     assert (ended.code, ended.errors, told) == (4, ("first", "second"), ["first", "second"])
     assert ended.output.strip() == "x" * 1_000_000
@@ -41,7 +41,7 @@ def test_lines_come_as_they_are_written_and_output_at_the_end(fake: Fake) -> Non
 def test_variables_are_handed_on() -> None:
     """On top of those of the worker."""
     show = [sys.executable, "-c", "import os; print(os.environ['A'], os.environ['PATH'])"]
-    with started(show, {"A": "b"}) as running:
+    with running_command(show, {"A": "b"}) as running:
         assert running.wait(print).output.strip() == f"b {os.environ['PATH']}"
 
 
@@ -79,7 +79,7 @@ def test_a_command_that_does_not_listen_is_killed(fake: Fake) -> None:
 
 def test_whoever_waits_and_is_interrupted_leaves_nothing_behind() -> None:
     """A time limit of the task, for instance, raises in the middle of the wait."""
-    with pytest.raises(TimeoutError), started([sys.executable, "-c", "import time; time.sleep(600)"], {}) as running:
+    with pytest.raises(TimeoutError), running_command([sys.executable, "-c", "import time; time.sleep(600)"], {}) as running:
         raise TimeoutError
     assert running.wait(print).code in (-2, 1, 130)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from airflow_stream_wh.messages import message_of
-from airflow_stream_wh.process import Ended
+from airflow_stream_wh.process import CommandResult
 from airflow_stream_wh.verdict import TaskOutcome, faults_of, judge, record_of
 from warehouse import errors
 
@@ -20,9 +20,9 @@ KINDS = [each for each in vars(errors).values() if isinstance(each, type) and is
 OPERATIONS = Path(__file__).parent.parent.parent / "docs" / "operations.md"
 
 
-def ended(code: int, output: str = "", *lines: str) -> Ended:
+def ended(code: int, output: str = "", *lines: str) -> CommandResult:
     """Return the end of a command."""
-    return Ended(code, output, lines)
+    return CommandResult(code, output, lines)
 
 
 def test_exit_codes_mean_what_the_documentation_says() -> None:
@@ -101,7 +101,7 @@ def test_lines_of_the_commands_log_have_their_level(line: str, message: tuple[in
 def test_faults_of_a_check_are_one_sentence() -> None:
     """The first three with what helps, and how many more there are; notes and other output are none."""
     fault = {"severity": "fault", "subject": "x", "message": "is missing", "remedy": "restore it"}
-    told = faults_of(Ended(4, json.dumps([fault] * 5), ()))
+    told = faults_of(CommandResult(4, json.dumps([fault] * 5), ()))
     assert told == f"the check found 5 faults: {'; '.join(['x: is missing (restore it)'] * 3)}; and 2 more, in the log"
-    assert faults_of(Ended(4, json.dumps([{**fault, "severity": "note"}]), ())) == ""
-    assert faults_of(Ended(4, "killed", ())) == ""
+    assert faults_of(CommandResult(4, json.dumps([{**fault, "severity": "note"}]), ())) == ""
+    assert faults_of(CommandResult(4, "killed", ())) == ""

@@ -11,7 +11,7 @@ from tests.publishing.reading import attached
 from warehouse.checking import published
 from warehouse.checking.check import check
 from warehouse.epochs.journal import read_epoch
-from warehouse.publishing.database import DATABASE, replace
+from warehouse.publishing.database import DATABASE, replace_database
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,7 @@ def _cut(project: Project) -> None:
 
 
 def _former(project: Project) -> None:
-    replace(project.root, read_epoch(project.root, 1))
+    replace_database(project.root, read_epoch(project.root, 1))
 
 
 def _changed(project: Project) -> None:

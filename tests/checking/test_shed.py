@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from warehouse.checking.shed import uneven
+from warehouse.checking.shed import entry_fault
 
 RUN = {"stamps": [0, 4, 6, 9], "shed": [4], "until": 13}
 
@@ -24,4 +24,4 @@ RUN = {"stamps": [0, 4, 6, 9], "shed": [4], "until": 13}
 )
 def test_members_and_lengths_add_up(entry: dict[str, object], rows: list[tuple[list[int], int]], found: str) -> None:
     """Of an exact run: kept and shed ones are all, and holes are as long as what was shed."""
-    assert uneven({**RUN, **entry}, rows) == found
+    assert entry_fault({**RUN, **entry}, rows) == found

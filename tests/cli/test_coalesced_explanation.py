@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from warehouse.cli.coalesced_explanation import of_coalesced
+from warehouse.cli.coalesced_explanation import coalesced_report
 from warehouse.coalescing.budgets import CoalescedBudget
 from warehouse.coalescing.definition import CoalescedDefinition
 from warehouse.serving.accuracy import ShedFigures
@@ -18,7 +18,7 @@ def test_a_budget_that_cannot_be_met_is_told() -> None:
         "s", (), (("v", "int"),), ("valid_from",), window=SECOND, budget=CoalescedBudget(rows=1), ledger=True
     )
     figures = ShedFigures(kept=3, shed=12, runs=3, lost=0, length=9 * SECOND, length_lost=SECOND, accuracy=0.5)
-    lines = of_coalesced(CoalescedExplanation("c", asked, epoch=1, shed=figures)).lines
+    lines = coalesced_report(CoalescedExplanation("c", asked, epoch=1, shed=figures)).lines
     assert "  the budget of 1 member is exceeded by 2 members: open members or accuracy" in lines
     assert "  shed: 12 members of 15, of 3 rows, 0 of them whole; 1s of their 9s" in lines
 
@@ -35,6 +35,6 @@ def test_bytes_and_shares_that_cannot_be_met_are_told(budget: CoalescedBudget, s
     """As the last update counted what is over them; an accuracy alone is met by keeping more."""
     asked = CoalescedDefinition("s", (), (("v", "int"),), ("valid_from",), window=SECOND, budget=budget, ledger=True)
     figures = ShedFigures(kept=3, shed=0, runs=0, lost=0, length=0, length_lost=0, accuracy=1.0)
-    lines = of_coalesced(CoalescedExplanation("c", asked, epoch=1, shed=figures, over=2 if said else 0)).lines
+    lines = coalesced_report(CoalescedExplanation("c", asked, epoch=1, shed=figures, over=2 if said else 0)).lines
     told = [line for line in lines if "is exceeded" in line]
     assert told == ([] if said is None else [f"  the budget of {said} is exceeded by 2 members: open members or accuracy"])

@@ -35,7 +35,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
         def tables(directory: Path) -> object:  # noqa: ARG001 - stands in for a function of that shape
             raise error
 
-        monkeypatch.setattr("warehouse.cli.knowledge.tables", tables)
+        monkeypatch.setattr("warehouse.cli.inspection.tables", tables)
 
     return fail
 
@@ -216,9 +216,9 @@ def test_a_closed_pipe_is_silent(environment: dict[str, str]) -> None:
 def test_interrupting_ends_with_130(environment: dict[str, str]) -> None:
     """Ctrl-C during an update tells that nothing is lost."""
     program = (
-        "import sys, time, warehouse.cli.library\n"
+        "import sys, time, warehouse.cli.writing\n"
         "def wait(*_): print('ready', flush=True); time.sleep(60)\n"
-        "warehouse.cli.library.updated = wait\n"
+        "warehouse.cli.writing.update = wait\n"
         "from warehouse.cli.main import run\n"
         "sys.exit(run(['update']))\n"
     )

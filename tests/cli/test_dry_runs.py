@@ -14,7 +14,7 @@ from tests.frozen.story import land_future
 from tests.frozen.test_frozen import HERE, thawed
 from warehouse.cli.main import COMMANDS, stream_wh
 from warehouse.epochs.journal import newest_epoch
-from warehouse.publishing.live.publish import live_rules, newest_state, publish
+from warehouse.publishing.live.publish import live_rules, newest_state, publish_live_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,7 +93,7 @@ def test_a_dry_run_changes_no_byte(name: str, tmp_path: Path, invoke: Callable[.
     newest = newest_epoch(frozen.root)
     assert newest is not None
     rules = live_rules(frozen.updater().catalog)
-    assert publish(frozen.root, newest, rules, now=newest.committed_at)
+    assert publish_live_tables(frozen.root, newest, rules, now=newest.committed_at)
     land_future(frozen.directory, frozen.expected["hour"] + 1)
     for change in STATES[name]:
         copy = frozen.copy(tmp_path / change.__name__)

@@ -16,7 +16,7 @@ from pyarrow import ipc, parquet
 
 from warehouse.cli.output import Destination, Records, emit
 from warehouse.cli.output.emit import _write
-from warehouse.cli.output.sink import ClosedPipeError, Sink, opened
+from warehouse.cli.output.sink import ClosedPipeError, Sink, open_sink
 from warehouse.cli.output.visible import json_visible, lines_visible, visible
 from warehouse.errors import UsageError
 
@@ -201,7 +201,7 @@ def test_a_file_appears_only_when_it_is_whole(tmp_path: Path) -> None:
     file.write_text("former")
 
     def broken() -> None:
-        with opened(file) as sink:
+        with open_sink(file) as sink:
             sink.write(b"half")
             raise RuntimeError
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from warehouse.cli.outcome import render_report
-from warehouse.cli.reports import of_plan, of_update, of_vacuum
+from warehouse.cli.reports import plan_report, update_report, vacuum_report
 from warehouse.epochs.records import Counts, Epoch, StepSeconds
 from warehouse.ingest.files import LandingFile, LeftOut
 from warehouse.operations.unneeded_files import VacuumReport
@@ -51,7 +51,7 @@ PLAN = Plan(
 
 def test_an_update_tells_what_became_of_the_rows() -> None:
     """One line an epoch and one a stream, with the counts that are not zero."""
-    report = of_update(UpdateReport((EPOCH,)))
+    report = update_report(UpdateReport((EPOCH,)))
     assert report.exit_code == 0
     assert report.lines == (
         "epoch 3: window time 2013-01-01T12:00:00Z, 3.2 s",
@@ -64,7 +64,7 @@ def test_an_update_tells_what_became_of_the_rows() -> None:
 
 def test_nothing_to_do_is_said() -> None:
     """An update that moves nothing succeeds and says so."""
-    report = of_update(UpdateReport(()))
+    report = update_report(UpdateReport(()))
     assert (report.exit_code, report.lines) == (0, ("nothing to do: the windows are already there",))
 
 
@@ -72,7 +72,7 @@ def test_files_that_need_a_person_fail_the_update_once_each() -> None:
     """Unreadable and changed files are named with what to do, and the exit code is 1."""
     left = LeftOut(FILE, "truncated", "the gzip stream is cut short")
     facts = LandingFacts("flights", (replace(FILE, path="11.csv.gz"),), (left,), 0, 2)
-    report = of_update(UpdateReport((EPOCH,), left_out=(("flights", left),), landing=(facts,)))
+    report = update_report(UpdateReport((EPOCH,), left_out=(("flights", left),), landing=(facts,)))
     assert report.exit_code == 1
     assert [problem["reason"] for problem in report.record["problems"]] == ["truncated", "changed"]  # type: ignore[attr-defined]
     assert any("12.csv.gz: the gzip stream is cut short" in line for line in report.lines)
@@ -82,7 +82,7 @@ def test_files_that_need_a_person_fail_the_update_once_each() -> None:
 
 def test_an_emptied_landing_directory_is_a_warning() -> None:
     """All files gone at once may be a disk that is not mounted: they would be loaded again."""
-    report = of_update(UpdateReport((EPOCH,), landing=(LandingFacts("flights", (), (), 0, 0, vanished=3),)))
+    report = update_report(UpdateReport((EPOCH,), landing=(LandingFacts("flights", (), (), 0, 0, vanished=3),)))
     assert report.exit_code == 0
     assert [text.split(";")[0] for text in report.warnings] == [
         "flights: the landing directory is empty, and 3 files of before gone from it"
@@ -92,14 +92,14 @@ def test_an_emptied_landing_directory_is_a_warning() -> None:
 def test_names_matched_ignoring_case_are_told() -> None:
     """A file whose header has other letters' case is loaded, and what was taken for what is said."""
     facts = LandingFacts("dns", (), (), 1, 0, ignoring_case=(("Client", "CLIENT"),))
-    report = of_update(UpdateReport((EPOCH,), landing=(facts,)))
+    report = update_report(UpdateReport((EPOCH,), landing=(facts,)))
     assert report.exit_code == 0
     assert '"Client" from "CLIENT"' in " ".join(report.warnings)
 
 
 def test_a_completed_update_is_told_apart() -> None:
     """What an interrupted update had begun is reported as completed."""
-    report = of_update(UpdateReport((), finished=(EPOCH,)))
+    report = update_report(UpdateReport((), finished=(EPOCH,)))
     assert report.lines[0] == "completed what was begun:"
     assert report.lines[1].startswith("epoch 3: ")
     assert report.record["completed"]
@@ -108,29 +108,29 @@ def test_a_completed_update_is_told_apart() -> None:
 def test_a_plan_is_told_step_by_step() -> None:
     """Steps with what they read and touch; no plan is nothing to do."""
     step = StepExplanation(0, "tables/flights", "append", "1 file", 1, 2048)
-    report = of_plan(PLAN, (step,), ())
+    report = plan_report(PLAN, (step,), ())
     assert report.data
     assert report.lines[1] == "  1. append flights: 1 file (2.0 KiB)"
-    told = [of_plan(PLAN, (replace(step, way=way),), ()).lines[1].rpartition("; ")[2] for way in ("driver", "spark")]
+    told = [plan_report(PLAN, (replace(step, way=way),), ()).lines[1].rpartition("; ")[2] for way in ("driver", "spark")]
     assert told == ["few rows, in the driver", "by Spark"]
-    assert of_plan(PLAN, (), ()).lines[1] == "  no table changes"
-    assert of_plan(None, (), ()).lines == ("nothing to do",)
+    assert plan_report(PLAN, (), ()).lines[1] == "  no table changes"
+    assert plan_report(None, (), ()).lines == ("nothing to do",)
 
 
 def test_a_vacuum_counts_files_and_bytes() -> None:
     """A dry run says what it would do."""
-    assert of_vacuum(VacuumReport(1, 1536, 0), dry_run=True).lines[0].startswith("would remove 1 file, 1.5 KiB")
+    assert vacuum_report(VacuumReport(1, 1536, 0), dry_run=True).lines[0].startswith("would remove 1 file, 1.5 KiB")
 
 
 def test_reports_go_to_stderr_and_records_to_stdout(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     """Text is for people, JSON for programs; only `plan` prints its text as data."""
-    assert render_report(of_update(UpdateReport(())), as_json=False) == 0
+    assert render_report(update_report(UpdateReport(())), as_json=False) == 0
     out, err = capfdbinary.readouterr()
     assert (out, err) == (b"", b"nothing to do: the windows are already there\n")
-    render_report(of_update(UpdateReport((EPOCH,), warnings=("w",))), as_json=True)
+    render_report(update_report(UpdateReport((EPOCH,), warnings=("w",))), as_json=True)
     out, err = capfdbinary.readouterr()
     assert out.startswith(b'{"epochs":[{"epoch":3,')
     assert b'"warnings":["w"]' in out
     assert err == b""
-    render_report(of_plan(None, (), ()), as_json=False)
+    render_report(plan_report(None, (), ()), as_json=False)
     assert capfdbinary.readouterr() == (b"nothing to do\n", b"")

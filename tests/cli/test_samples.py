@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.operations.projects import Project, at, csv, row, stream
-from warehouse.cli.samples import of_samples
+from warehouse.cli.samples import samples_report
 from warehouse.operations.update import UpdateOptions
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def test_what_would_become_of_rows(tmp_path: Path, spark: SparkSession) -> None:
     options = UpdateOptions(at=at(1))
     samples = project.updater().sample(options, 1000)
     assert not project.root.exists()
-    report = of_samples(samples)
+    report = samples_report(samples)
     found, empty = report.record["samples"]
     counts = {name: found[name] for name in ("rows", "typed", "live", "waiting", "dead", "rejected")}
     assert counts == {"rows": 5, "typed": 4, "live": 1, "waiting": 1, "dead": 1, "rejected": 2}

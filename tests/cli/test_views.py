@@ -11,9 +11,9 @@ import pytest
 
 from tests.serving.house import VIEW_SQL, add_epoch, add_views, build, declare
 from warehouse import Warehouse
-from warehouse.cli.explanation import of_view
+from warehouse.cli.explanation import view_report
 from warehouse.cli.options import complete_views
-from warehouse.cli.reports import of_update
+from warehouse.cli.reports import update_report
 from warehouse.epochs.journal import newest_epoch
 from warehouse.operations.update import UpdateReport
 from warehouse.promise.units import ViewBudget
@@ -170,7 +170,7 @@ def test_an_update_tells_of_views_in_their_words(project: Path) -> None:
     """A line for each view: results that came, short-lived and expired ones; none for operators' state."""
     epoch = newest_epoch(project / "data")
     assert epoch is not None
-    report = of_update(UpdateReport((epoch,)))
+    report = update_report(UpdateReport((epoch,)))
     assert report.lines[1:] == (
         "  names: 10 rows of 0 files; 10 inserted, 1 expired",
         "  results: 5 results came, 3 short-lived, 2 expired",
@@ -205,7 +205,7 @@ def catalog(project: Path) -> Catalog:
 
 def test_explain_needs_no_update(catalog: Catalog) -> None:
     """Plan and labels come from the declarations; that there are no figures is said."""
-    report = of_view(explained(catalog, "results", None))
+    report = view_report(explained(catalog, "results", None))
     assert report.data
     assert report.lines[0].startswith("distinct name  rows never expire; results: append-only")
     assert report.lines[-1] == "no figures: no update has built it yet"
@@ -222,7 +222,7 @@ def test_explain_shows_figures_and_equal_plans(catalog: Catalog) -> None:
     order = JoinOrder("even", JoinFigures((left, right), ("y", "x"), Fraction(25, 2), Fraction(30), 2))
     cheap = Placement(pull_up=PlanCost(1, 1, 1), push_down=PlanCost(4, 4, 4))
     found = replace(found, measured=ShortLived(3, 30, 10), joins=(order,), placement=cheap, predicted=Fraction(1, 8), epoch=7)
-    lines = of_view(found).lines
+    lines = view_report(found).lines
     assert "short-lived results, lost: 12.5% predicted; 25.0% measured (10 of 40 in 3 epochs)" in lines
     position = lines.index(
         "join order in even: y, x; 12.5 intermediate rows and results an update, the dearest of 2 orders 30"
@@ -236,13 +236,13 @@ def test_explain_shows_figures_and_equal_plans(catalog: Catalog) -> None:
     assert pulled.endswith("; 3 a slot, as declared 12")
     assert lines[lines.index(pulled) + 1].startswith("  anti-join")
     dear = replace(found, placement=Placement(pull_up=cheap.push_down, push_down=cheap.pull_up))
-    assert "negation pull-up would not pay; 12 a slot, as declared 3" in of_view(dear).lines
-    assert not [line for line in of_view(dear).lines if line.startswith("  anti-join")]
-    record = of_view(found).record
+    assert "negation pull-up would not pay; 12 a slot, as declared 3" in view_report(dear).lines
+    assert not [line for line in view_report(dear).lines if line.startswith("  anti-join")]
+    record = view_report(found).record
     assert [plan["costs"] for plan in record["equal_plans"]] == [{"declared": 12, "this": 3}]  # type: ignore[attr-defined]
     uncounted = replace(found, measured=ShortLived(3, 30, None), short_lived="report")
-    assert any(line.startswith("short-lived results, kept beside the view: ") for line in of_view(uncounted).lines)
-    assert not [line for line in of_view(uncounted).lines if "measured" in line]
+    assert any(line.startswith("short-lived results, kept beside the view: ") for line in view_report(uncounted).lines)
+    assert not [line for line in view_report(uncounted).lines if "measured" in line]
 
 
 def test_explain_says_what_a_budget_leaves_and_when_it_ranks_nothing(catalog: Catalog) -> None:
@@ -251,7 +251,7 @@ def test_explain_says_what_a_budget_leaves_and_when_it_ranks_nothing(catalog: Ca
     budget = ViewBudget(pairs=200)
     left = {"least": 250, "most": 300, "share_least": 0.4, "share_most": 0.5, "units": 4, "rows": 80, "incomplete": 60}
     owed = Owed("results", budget, 200, 500, lapsed=3, given_up=0, later=0, ended=2, **left)
-    lines = of_view(replace(found, budget=budget, owed=(owed,))).lines
+    lines = view_report(replace(found, budget=budget, owed=(owed,))).lines
     begin = lines.index("budget: at most 200 results an epoch, most pairs first; the rest is owed")
     assert lines[begin + 1 : begin + 6] == (
         "  rebuilds gave up what it owed of 2 rows that had ended",
@@ -262,7 +262,7 @@ def test_explain_says_what_a_budget_leaves_and_when_it_ranks_nothing(catalog: Ca
     )
     whole = replace(owed, units=0, ended=0)
     plain = "  all 200 results of the last epoch were within it, so that nothing was ranked: the plain plan"
-    assert plain in of_view(replace(found, budget=budget, owed=(whole,))).lines
+    assert plain in view_report(replace(found, budget=budget, owed=(whole,))).lines
 
 
 def test_explain_is_a_command_and_a_method(invoke: Callable[..., Ended], tmp_path: Path) -> None:

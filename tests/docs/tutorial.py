@@ -9,7 +9,7 @@ import pytest
 from filelock import FileLock
 
 from warehouse.epochs.journal import newest_epoch
-from warehouse.publishing.database import replace_if_needed
+from warehouse.publishing.database import replace_database_if_needed
 
 from .blocks import blocks_of
 from .execute import console, python
@@ -35,7 +35,7 @@ def tutorial_project(own: Path, shared: Path) -> Path:
 def copied(project: Path, own: Path) -> Path:
     """Return a copy of a project, whose database for other tools knows where it is."""
     shutil.copytree(project, own)
-    replace_if_needed(own / "data", newest_epoch(own / "data"))
+    replace_database_if_needed(own / "data", newest_epoch(own / "data"))
     return own
 
 

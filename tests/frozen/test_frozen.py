@@ -21,7 +21,7 @@ from warehouse.epochs.known import known_files
 from warehouse.operations.context import WriteContext
 from warehouse.operations.migrate import MigrationRequest
 from warehouse.operations.update import UpdateOptions
-from warehouse.publishing.database import replace_if_needed
+from warehouse.publishing.database import replace_database_if_needed
 from warehouse.time import HOUR
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Frozen:
         """Return the same warehouse elsewhere."""
         shutil.copytree(self.directory, directory)
         twin = replace(self, directory=directory)
-        replace_if_needed(twin.root, newest_epoch(twin.root))
+        replace_database_if_needed(twin.root, newest_epoch(twin.root))
         return twin
 
 
@@ -104,7 +104,7 @@ def test_it_is_opened_and_checked(path: Path, tmp_path: Path) -> None:
     for window_time, expected in frozen.expected["as_of"].items():
         assert answers(frozen.directory, int(window_time)) == expected
     assert epoch_numbers(frozen.root) == frozen.expected["epochs"]
-    replace_if_needed(frozen.root, newest_epoch(frozen.root))  # its views name files by the place where it was made
+    replace_database_if_needed(frozen.root, newest_epoch(frozen.root))  # its views name files by the place where it was made
     assert frozen.faults() == []
     known = known_files(frozen.root, newest_epoch(frozen.root))
     assert {file for stream in known.values() for file in stream.loaded}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.operations.projects import Project, at
-from warehouse.advice import past
+from warehouse.advice import update_history
 from warehouse.catalog.load import load_catalog
 from warehouse.epochs.journal import epoch_path, read_epoch, write_record
 from warehouse.operations.health import health_facts
@@ -47,7 +47,7 @@ def read(project: Project, monkeypatch: pytest.MonkeyPatch, *, layouts: bool) ->
         found[number] += 1
         return read_epoch(root, number)
 
-    monkeypatch.setattr(past, "read_epoch", watched)
+    monkeypatch.setattr(update_history, "read_epoch", watched)
     with Reader.open(project.root) as reader:
         facts = health_facts(load_catalog(project.directory), reader, list, now=at(EPOCHS) + MINUTE, layouts=layouts)
     return facts, found

@@ -257,11 +257,11 @@ import sys, warehouse.cli.bounds, warehouse.serving.watch
 from pathlib import Path
 from warehouse.project import Warehouse
 from warehouse.catalog.sizes import SqlBounds
-import warehouse.cli.library as library
+import warehouse.cli.reading as reading
 warehouse.cli.bounds._OWN_MEMORY = 400_000_000
 warehouse.serving.watch._GRACE_SECONDS = 0.5
 root, seconds = Path(sys.argv.pop(1)), int(sys.argv.pop(1))
-library.opened = lambda directory: Warehouse(directory, root, SqlBounds(memory=10**8, timeout=seconds * 1_000_000))
+reading.open_project = lambda directory: Warehouse(directory, root, SqlBounds(memory=10**8, timeout=seconds * 1_000_000))
 from warehouse.cli.main import main
 main()
 """

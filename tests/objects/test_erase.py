@@ -15,7 +15,7 @@ import pytest
 from tests.objects.server import StoreProject, made_bucket
 from tests.operations.projects import StoppedError, at, csv, row, stop_at, stream
 from warehouse.checking.check import check
-from warehouse.cli.erasure import of_receipt
+from warehouse.cli.erasure import erasure_report
 from warehouse.epochs.journal import plan_path, read_record
 from warehouse.epochs.points import Point
 from warehouse.errors import StoreBusyError, UsageError
@@ -114,7 +114,7 @@ def test_no_object_holds_an_erased_key(loaded: StoreProject) -> None:
     assert (receipt.store.former_versions, receipt.store.uploads_aborted, receipt.store.unproved) == ("none", 1, ())
     assert receipt.store.copies_removed > 0
     assert not copies.directory.exists()
-    assert (receipt.whole, of_receipt(root, found, receipt).exit_code, receipt.proof.files > 10) == (True, 0, True)
+    assert (receipt.whole, erasure_report(root, found, receipt).exit_code, receipt.proof.files > 10) == (True, 0, True)
     assert re.findall("<Key>(.*)</Key>", asked("GET", f"/{name}?uploads")) == ["housekeeping/part"]
     loaded.land("3.csv", csv(row("new", 3.5, 8)))
     loaded.update(4)
@@ -156,7 +156,7 @@ def test_what_credentials_do_not_permit_is_not_claimed(loaded: StoreProject, mon
     assert receipt.store is not None
     denied = ("s3:GetBucketVersioning", "s3:AbortMultipartUpload")
     assert [action in each for action, each in zip(denied, receipt.store.unproved, strict=True)] == [True, True]
-    told = of_receipt(loaded.root, found, receipt)
+    told = erasure_report(loaded.root, found, receipt)
     assert (receipt.whole, told.exit_code, "not proved" in " ".join(told.lines)) == (False, 4, True)
 
 

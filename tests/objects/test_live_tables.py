@@ -14,7 +14,7 @@ from warehouse.checking.published import live_findings
 from warehouse.epochs.points import Moment, Point
 from warehouse.errors import LockHeldError
 from warehouse.publishing.live.log import LIVE, newest_state
-from warehouse.publishing.live.publish import LiveRules, free, publish, purge
+from warehouse.publishing.live.publish import LiveRules, free_live_space, publish_live_tables, purge_live_tables
 from warehouse.serving.engine import Resources
 from warehouse.storage.entries import entry_path
 
@@ -43,16 +43,16 @@ def test_every_epoch_is_published_by_the_store_alone(house: House) -> None:
     for epoch in house.epochs:
         held = [state.name for state in epoch.tables if state.kind != "state"]
         rules = LiveRules(held, (), KEPT)
-        assert publish(house.root, epoch, rules, now=epoch.committed_at) == tuple(held)
-        assert publish(house.root, epoch, rules, now=epoch.committed_at) == ()
+        assert publish_live_tables(house.root, epoch, rules, now=epoch.committed_at) == tuple(held)
+        assert publish_live_tables(house.root, epoch, rules, now=epoch.committed_at) == ()
         for name in held:
             assert bag(DeltaTable(str(house.root / LIVE / name)).to_pyarrow_table()) == scanned(house, name, epoch), name
     last, rules = house.epochs[-1], LiveRules(names(house), (), 0)
     assert pl.read_delta(str(house.root / LIVE / "names")).height == scanned(house, "names", last).total()
     (house.root / LIVE / "names" / "left.parquet").write_bytes(b"PAR1")
-    assert free(house.root, last, rules, now=1 << 61, grace=0).files
-    assert not free(house.root, last, rules, now=1 << 61, grace=0).files
-    purge(house.root, last, rules)
+    assert free_live_space(house.root, last, rules, now=1 << 61, grace=0).files
+    assert not free_live_space(house.root, last, rules, now=1 << 61, grace=0).files
+    purge_live_tables(house.root, last, rules)
     for name in names(house):
         place = house.root / LIVE / name
         state = newest_state(place)
@@ -65,14 +65,14 @@ def test_every_epoch_is_published_by_the_store_alone(house: House) -> None:
 def test_the_first_of_two_processes_commits(house: House) -> None:
     """The other, which has no lock to keep it out, is told; nothing of what the first wrote is touched."""
     rules, (former, *_, newest) = LiveRules(["names"], (), KEPT), house.epochs
-    publish(house.root, former, rules, now=former.committed_at)
+    publish_live_tables(house.root, former, rules, now=former.committed_at)
 
     def meanwhile(moment: Moment) -> None:
         if moment.point == Point.LIVE_READY:
-            publish(house.root, newest, rules, now=newest.committed_at)
+            publish_live_tables(house.root, newest, rules, now=newest.committed_at)
 
     with pytest.raises(LockHeldError):
-        publish(house.root, newest, rules, now=newest.committed_at, observer=meanwhile)
+        publish_live_tables(house.root, newest, rules, now=newest.committed_at, observer=meanwhile)
     place = house.root / LIVE / "names"
     assert bag(DeltaTable(str(place)).to_pyarrow_table()) == scanned(house, "names", newest)
     assert not entry_path(place, 2).exists()

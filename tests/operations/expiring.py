@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.views.warehouses import land, view
-from warehouse.publishing.database import replace_if_needed
+from warehouse.publishing.database import replace_database_if_needed
 
 from .histories import copy_of_shared
 from .projects import Project, row, stream
@@ -50,7 +50,7 @@ def expiring_of(own: Path, shared: Path, spark: Callable[[], SparkSession]) -> P
     """Return the warehouse in a directory of this process's own; the processes of one run make it once, in ``shared``."""
     copy_of_shared(own, shared, lambda directory: _make(directory, spark()))
     project = _declared(own, None)
-    replace_if_needed(project.root, project.epoch)
+    replace_database_if_needed(project.root, project.epoch)
     return project
 
 

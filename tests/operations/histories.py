@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from filelock import FileLock
 
-from warehouse.publishing.database import replace_if_needed
+from warehouse.publishing.database import replace_database_if_needed
 
 from .projects import Project, csv, row, stream
 
@@ -46,7 +46,7 @@ def history_of(own: Path, shared: Path, spark: SparkSession) -> Project:
     """Return the warehouse in a directory of this process's own; the processes of one run make it once, in ``shared``."""
     copy_of_shared(own, shared, lambda directory: make_history(directory, spark))
     project = declared_history(own, spark)
-    replace_if_needed(project.root, project.epoch)
+    replace_database_if_needed(project.root, project.epoch)
     return project
 
 

@@ -36,7 +36,7 @@ from warehouse.operations.rollback import rollback
 from warehouse.operations.undo import undo_foreign
 from warehouse.operations.update import UpdateOptions, UpdateReport, update
 from warehouse.operations.vacuum import vacuum
-from warehouse.publishing.database import replace_if_needed
+from warehouse.publishing.database import replace_database_if_needed
 from warehouse.time import HOUR, format_instant, parse_instant
 from warehouse.views.readable_views import readable_views
 
@@ -196,7 +196,7 @@ class Project:
     def copy(self, directory: Path) -> Project:
         """Return the same project elsewhere, epochs, landing files and all; what other tools open is made for its new place."""
         shutil.copytree(self.directory, directory)
-        replace_if_needed(directory / "data", newest_epoch(directory / "data"))
+        replace_database_if_needed(directory / "data", newest_epoch(directory / "data"))
         return self.declared_in(directory)
 
     def declared_in(self, directory: Path) -> Project:

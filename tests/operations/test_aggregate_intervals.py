@@ -13,7 +13,7 @@ import pyarrow as pa
 from warehouse.aggregates import intervals
 from warehouse.aggregates.synopses import LEVEL
 from warehouse.checking.check import check
-from warehouse.cli.aggregate_explanation import of_aggregate
+from warehouse.cli.aggregate_explanation import aggregate_report
 from warehouse.epochs.points import Point
 from warehouse.ingest.batch import placed_batch
 from warehouse.operations.migration import MigrationRequest
@@ -57,7 +57,7 @@ def told(project: Project) -> str:
     """What `explain` says."""
     found = explained_aggregate(project.updater().catalog, "arrived", project.epoch)
     assert found is not None
-    return "\n".join(of_aggregate(found).lines)
+    return "\n".join(aggregate_report(found).lines)
 
 
 def test_long_windows_of_estimates_are_made_of_intervals(tmp_path: Path, spark: SparkSession) -> None:

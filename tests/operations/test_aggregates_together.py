@@ -11,7 +11,7 @@ import pytest
 from tests.publishing.reading import attached, comparable
 from tests.publishing.test_connect import executed
 from tests.storage.test_collecting import jobs_of
-from warehouse.cli.aggregate_explanation import of_aggregate
+from warehouse.cli.aggregate_explanation import aggregate_report
 from warehouse.project import Warehouse
 from warehouse.serving import Reader
 from warehouse.serving.aggregate_explanation import explained_aggregate
@@ -86,7 +86,7 @@ def test_a_condition_that_others_cover_has_no_synopsis(many: tuple[Project, int]
     told = explained_aggregate(project.updater().catalog, "r", project.epoch)
     assert told is not None
     assert [each.where for each in told.synopses] == ["v = 1", "v = 40 OR v = 3"]
-    assert "where v = 1; " in "\n".join(of_aggregate(told).lines)
+    assert "where v = 1; " in "\n".join(aggregate_report(told).lines)
 
 
 def test_a_condition_that_is_left_of_others_has_no_synopsis(tmp_path: Path, spark: SparkSession) -> None:
@@ -110,7 +110,7 @@ def test_a_condition_that_is_left_of_others_has_no_synopsis(tmp_path: Path, spar
     assert sorted(map(str, kept)) == ["v = 1", "v = 2", "v IN (1, 2)"], "an extreme has one of its own, which begins later"
     told = explained_aggregate(project.updater().catalog, "x", project.epoch)
     assert told is not None
-    lines = of_aggregate(told).lines
+    lines = aggregate_report(told).lines
     assert [line.strip().partition(";")[0] for line in lines if ", where v " in line] == [
         "count of rows, count(v), sum(v), where v IN (1, 2)", "less count of rows, count(v), sum(v), where v = 1",
     ]  # fmt: skip

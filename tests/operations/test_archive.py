@@ -21,8 +21,8 @@ import pytest
 
 from tests.replayed import replayed
 from warehouse.checking.check import check
-from warehouse.cli import knowledge
-from warehouse.cli.reports import of_update
+from warehouse.cli import inspection
+from warehouse.cli.reports import update_report
 from warehouse.cli.status import status
 from warehouse.epochs.journal import read_epoch
 from warehouse.epochs.points import Point
@@ -106,18 +106,18 @@ def test_what_the_warehouse_knows_of_an_archive(kept: Project) -> None:
     """It is listed and described as what it is, and nothing warns of it; the update told how many rows it got."""
     shown = status(kept.directory, verbose=False, expanded=False)
     assert [warning for warning in shown.warnings if "archive" in warning] == []
-    tables = {name: kind for rows in knowledge.tables(kept.directory).result.rows(10) for name, kind in rows}
+    tables = {name: kind for rows in inspection.tables(kept.directory).result.rows(10) for name, kind in rows}
     assert tables == {"a": "stream", "a_archive": "archive", "b": "stream", "b_archive": "archive"}
     facts = {(of, name): text for of, name, text in _described(kept, "a_archive")}
     assert (facts["table", "kind"], facts["table", "search_key"]) == ("archive", "k")
     assert facts["column", "expired_at"] == "timestamp"
     assert ("table", "expires") not in facts
-    report = of_update(UpdateReport((kept.epoch,)))
+    report = update_report(UpdateReport((kept.epoch,)))
     assert "  a_archive: 1 expired row kept" in report.lines
 
 
 def _described(project: Project, table: str) -> list[tuple[Any, ...]]:
-    return [row for rows in knowledge.describe(project.directory, table).result.rows(100) for row in rows]
+    return [row for rows in inspection.describe(project.directory, table).result.rows(100) for row in rows]
 
 
 @pytest.mark.parametrize("name", ["a", "b"])

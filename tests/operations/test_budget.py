@@ -13,7 +13,7 @@ import pytest
 from tests.cli.test_dry_runs import tree
 from warehouse import Warehouse
 from warehouse.catalog.model import LayoutSpec
-from warehouse.cli.reports import of_completion
+from warehouse.cli.reports import completion_report
 from warehouse.epochs.points import Point
 from warehouse.errors import UsageError
 from warehouse.limits import limited
@@ -406,7 +406,7 @@ def test_check_and_answers_know_what_is_owed(tmp_path: Path, spark: SparkSession
     assert 'table="exact"' not in "".join(line for line in gauges.splitlines() if "owed" in line)
     assert warehouse.report().count("Results that are owed") == 1
     before = tree(project.root)
-    looked_at = of_completion(warehouse.complete("some", dry_run=True), dry_run=True)
+    looked_at = completion_report(warehouse.complete("some", dry_run=True), dry_run=True)
     assert tree(project.root) == before
     assert looked_at.lines == (
         "9 results are owed: `stream-wh complete some` goes on",

@@ -31,7 +31,7 @@ from warehouse.errors import RecordDamagedError, SparkLostError, StorageFailedEr
 from warehouse.operations.damaged_epoch import set_aside_damaged
 from warehouse.operations.unneeded_files import GRACE
 from warehouse.publishing.database import DATABASE
-from warehouse.publishing.difference import difference
+from warehouse.publishing.difference import database_difference
 from warehouse.publishing.live.log import newest_state
 from warehouse.storage.entries import entry_path
 
@@ -116,7 +116,7 @@ def completed(witness: Witness) -> None:
     epoch = witness.check()
     assert epoch is not None
     assert (epoch.slot, witness.model.begun) == (witness.slot, None)
-    assert difference(witness.project.root, epoch) is None
+    assert database_difference(witness.project.root, epoch) is None
     for name in ("rows", *witness.project.views):
         held = newest_state(witness.project.root / "live" / name)
         assert held is not None

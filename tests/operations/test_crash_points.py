@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from warehouse.epochs.points import Moment, Point
-from warehouse.publishing.difference import difference
+from warehouse.publishing.difference import database_difference
 
 from .projects import Project, StoppedError, csv, row, stop_at, stream
 
@@ -97,7 +97,7 @@ def test_an_update_stopped_at_a_point_is_completed_by_the_next(
     assert [epoch.number for epoch in report.finished] == ([1] if planned and not written else [])
     assert [epoch.number for epoch in report.epochs] == ([] if planned else [1])
     assert project.picture() == undisturbed
-    assert difference(project.root, project.epoch) is None
+    assert database_difference(project.root, project.epoch) is None
     assert project.update(2).epochs == ()
 
 
@@ -114,7 +114,7 @@ def test_an_update_stopped_again_and_again_makes_what_an_undisturbed_one_makes(
         written = point in WRITTEN
         assert project.picture() == (undisturbed if written else before), (point, step)
     assert project.update(2).epochs == ()
-    assert difference(project.root, project.epoch) is None
+    assert database_difference(project.root, project.epoch) is None
     project.land("3.csv", THIRD)
     project.update(3)
     assert project.keys() == "a0 a1 a2 late w w2"

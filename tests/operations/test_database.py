@@ -10,7 +10,7 @@ import pytest
 from tests.publishing.reading import attached, with_duckdb_alone
 from warehouse.epochs.points import Point
 from warehouse.publishing.database import DATABASE
-from warehouse.publishing.difference import difference
+from warehouse.publishing.difference import database_difference
 from warehouse.serving import Reader
 from warehouse.time import MINUTE
 
@@ -84,7 +84,7 @@ def test_every_verb_that_writes_an_epoch_replaces_it(history: Project, tmp_path:
     numbers = [project.epoch.number]
 
     def written() -> None:
-        assert difference(project.root, project.epoch) is None
+        assert database_difference(project.root, project.epoch) is None
         numbers.append(project.epoch.number)
 
     project.updater().reload("landing/a/1.csv")
@@ -112,11 +112,11 @@ def test_a_missing_file_is_made_again_by_an_update_that_has_nothing_else_to_do(h
     place.unlink()
     for content in (b"", b"something else"):
         assert project.update(3).epochs == ()
-        assert difference(project.root, project.epoch) is None
+        assert database_difference(project.root, project.epoch) is None
         place.unlink()
         place.write_bytes(content)
     project.updater().vacuum()
-    assert difference(project.root, project.epoch) is None
+    assert database_difference(project.root, project.epoch) is None
 
 
 def test_what_it_shows_stays_as_long_as_the_epoch(project: Project) -> None:
@@ -137,7 +137,7 @@ def test_what_it_shows_stays_as_long_as_the_epoch(project: Project) -> None:
             project.clock = at(slot) + 59 * MINUTE
             project.updater().vacuum()
             assert former.execute("SELECT count(*) FROM w.a").fetchall() == [(rows,)]
-        assert difference(project.root, project.epoch) is None
+        assert database_difference(project.root, project.epoch) is None
         assert project.numbers == [slot - 2, slot - 1]
     project.clock = at(6)
     project.updater().vacuum()

@@ -21,7 +21,7 @@ import pytest
 from warehouse import Warehouse
 from warehouse.advice.advise import join_notes
 from warehouse.checking.check import check
-from warehouse.cli.explanation import of_view
+from warehouse.cli.explanation import view_report
 from warehouse.epochs.records import ViewRecord
 from warehouse.limits import limited
 from warehouse.operations.backup import back_up
@@ -155,7 +155,7 @@ def test_explain_tells_the_size_of_a_join_by_key(project: Project) -> None:
     with Warehouse.open(project.directory) as warehouse:
         (order,) = warehouse.explain("pairs").joins
         (other,) = warehouse.explain("upper").joins
-        assert "  51 pairs of live rows with equal keys, by key summaries" in of_view(warehouse.explain("pairs")).lines
+        assert "  51 pairs of live rows with equal keys, by key summaries" in view_report(warehouse.explain("pairs")).lines
         state = project.epoch.table("a")
         assert state is not None
         node = judged_views(warehouse.catalog)[0].view("pairs").nodes[-1]  # type: ignore[union-attr]

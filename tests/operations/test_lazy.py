@@ -13,13 +13,13 @@ import duckdb
 import pytest
 
 from warehouse.checking.check import check
-from warehouse.cli.coalesced_explanation import of_coalesced
+from warehouse.cli.coalesced_explanation import coalesced_report
 from warehouse.epochs.journal import read_epoch
 from warehouse.errors import ChangedDeclarationError, ConfigurationError, MigrationError, UsageError
 from warehouse.operations.migrate import MigrationRequest
-from warehouse.picturing.figures import figures_of
 from warehouse.project import Warehouse
-from warehouse.publishing.connect import written_snippet
+from warehouse.publishing.connect import table_snippet
+from warehouse.report.figures import figures_of
 from warehouse.serving import Reader
 from warehouse.serving.coalesced_explanation import explained_coalesced
 from warehouse.serving.metadata import describe, files
@@ -138,10 +138,10 @@ def test_other_tools_have_it_as_a_view(moved: Project) -> None:
             assert sorted(map(repr, found)) == rows(reader, f"{name}_eager"), name
         assert connection.sql("SELECT count(*) FROM _tables WHERE name LIKE '%lazy'").fetchall() == [(0,)]
         state, epoch = reader.pin.state("values_lazy"), reader.epoch
-        assert "values_lazy" in written_snippet("pandas", moved.root, state, epoch)
+        assert "values_lazy" in table_snippet("pandas", moved.root, state, epoch)
         without_files = 'is a lazy coalesced table without files of its own: .*how = "eager" in \\[coalesced.values_lazy\\]'
         for refused in (
-            lambda: written_snippet("spark", moved.root, state, epoch),
+            lambda: table_snippet("spark", moved.root, state, epoch),
             lambda: files(reader, "values_lazy"),
             lambda: reader.changes("values_lazy", since=1),
             lambda: reader.probe("values_lazy", ["p"], within=10**6),
@@ -160,7 +160,7 @@ def test_what_the_warehouse_says_of_it(moved: Project) -> None:
         told = explained_coalesced(moved.updater().catalog, "values_lazy", reader)
         assert told is not None
         assert (told.how, told.rows, told.full_from) == ("lazy", number, None)
-        lines = of_coalesced(told).lines
+        lines = coalesced_report(told).lines
         assert "  lazy: it has no files; each read makes its rows of the points that a stores" in lines
         stands = next(each for each in status(reader, retain=0) if each.table == "values_lazy")
         assert (stands.kind, stands.live_rows, stands.files, stands.bytes) == ("coalesced", number, 0, 0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from warehouse.advice.coalescing import advise_coalesced, switch_signs
-from warehouse.cli.coalesced_explanation import of_coalesced
+from warehouse.cli.coalesced_explanation import coalesced_report
 from warehouse.errors import UsageError
 from warehouse.operations.migrate import MigrationRequest
 from warehouse.serving import Reader
@@ -51,7 +51,7 @@ def test_it_is_decided_and_decided_again(tmp_path: Path, spark: SparkSession) ->
     with Reader.open(project.root) as reader:
         told = explained_coalesced(catalog, "restless", reader)
         assert told is not None
-        assert any(line.startswith("  auto: lazy, of 60 points of which 0% go on") for line in of_coalesced(told).lines)
+        assert any(line.startswith("  auto: lazy, of 60 points of which 0% go on") for line in coalesced_report(told).lines)
         assert advise_coalesced(reader, catalog, "restless").better is None
         assert switch_signs(reader, catalog) == ()
         with pytest.raises(UsageError, match='"read" is stored in any case'):

@@ -24,7 +24,7 @@ from tests.replayed import replayed
 from warehouse.catalog.model import LayoutSpec
 from warehouse.checking.check import check
 from warehouse.cli.main import run
-from warehouse.cli.reports import of_plan, of_update
+from warehouse.cli.reports import plan_report, update_report
 from warehouse.epochs.journal import read_epoch
 from warehouse.epochs.points import Moment, Point
 from warehouse.errors import ForeignChangeError, MigrationError, RollbackError, UsageError
@@ -129,9 +129,9 @@ def test_the_others_move_and_the_table_catches_up(
         _land(project, hour)
         plan, _ = project.updater().plan(UpdateOptions(at=at(hour)))
         assert plan is not None
-        dry = "\n".join(of_plan(plan, explain(plan, project.epoch, project.root), ()).lines)
+        dry = "\n".join(plan_report(plan, explain(plan, project.epoch, project.root), ()).lines)
         report = project.update(hour)
-        done = of_update(report)
+        done = update_report(report)
         assert done.exit_code == 1
         for told in (dry, "\n".join(done.lines)):
             for table in ("a", "b"):
@@ -145,7 +145,7 @@ def test_the_others_move_and_the_table_catches_up(
         assert {each.split(":")[0] for each in _faults(project)} == {"foreign_commit"}
         assert len(_faults(project)) == 2
     assert project.update(4).epochs == ()  # nothing new: it stands still, and the update goes on saying so
-    assert of_update(project.update(4)).exit_code == 1
+    assert update_report(project.update(4)).exit_code == 1
     _says_so(project, capsys)
     for table in ("a", "b"):
         assert _run(project, capsys, "repair", "--undo-foreign", table)[0] == 0

@@ -18,7 +18,7 @@ from warehouse.operations.migrate import MigrationRequest
 from warehouse.operations.unneeded_files import merge_ledgers
 from warehouse.project import Warehouse
 from warehouse.publishing.live.log import LIVE, newest_state
-from warehouse.publishing.live.publish import live_rules, purge
+from warehouse.publishing.live.publish import live_rules, purge_live_tables
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,7 +65,7 @@ def test_no_stray_file_stops_a_verb_that_needs_no_spark(name: str, tmp_path: Pat
     assert frozen.faults() == []
     frozen.updater().repair()
     sprinkle(frozen.root)
-    purge(frozen.root, newest, live_rules(frozen.updater().catalog))
+    purge_live_tables(frozen.root, newest, live_rules(frozen.updater().catalog))
     merge_ledgers(frozen.root)
     prune_ledgers(frozen.root, newest.number)
     with Warehouse(frozen.directory, frozen.root) as warehouse:

@@ -1,4 +1,4 @@
-"""The ledger of owed units, and how a budget is allotted to them: a model of pairs shows that none is lost or made twice."""
+"""The ledger of owed units, and how a budget is allocated to them: a model of pairs shows that none is lost or made twice."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warehouse.promise.allotment import Worth, allotted
+from warehouse.promise.allocation import Worth, allocate
 from warehouse.promise.units import (
     BUCKETS,
     FIRST,
@@ -56,7 +56,7 @@ def test_the_preferred_come_first() -> None:
 )
 def test_a_budget_of_rows_joins_no_more_and_something(units: dict[Unit, Worth], budget: int, prefer: str) -> None:
     """A part of a unit counts its share of the first input's rows and all of the second's; there is always room for a pair."""
-    found = allotted(units, ViewBudget(rows=budget, prefer=prefer), budget)
+    found = allocate(units, ViewBudget(rows=budget, prefer=prefer), budget)
     assert found
     assert all(0 < quota <= units[unit].pairs for unit, quota in found.items())
     assert sum(min(joined(units[unit], quota), 2 * quota) for unit, quota in found.items()) <= budget
@@ -70,17 +70,17 @@ def joined(worth: Worth, quota: int) -> int:
 def test_units_by_what_they_give_for_their_rows_and_by_an_expression() -> None:
     """A budget of rows takes most pairs a row first; an expression's greatest value comes first, none at the end."""
     units = {Unit(0, 1): Worth(100, 101, 3.0, 100), Unit(0, 2): Worth(100, 20, None, 10), Unit(0, 3): Worth(4, 4, 7.5, 2)}
-    assert [unit.bucket for unit in allotted(units, ViewBudget(rows=200), 200)] == [2, 3, 1]
-    assert [unit.bucket for unit in allotted(units, ViewBudget(rows=30), 30)] == [2, 3]
-    assert allotted(units, ViewBudget(rows=15), 15) == {Unit(0, 2): 50}
-    assert allotted(units, ViewBudget(rows=3), 3) == {Unit(0, 3): 2}, "a part of the one of which a part fits"
-    assert allotted(units, ViewBudget(rows=2), 2) == {Unit(0, 2): 1}, "no part fits"
-    assert [unit.bucket for unit in allotted(units, ViewBudget(pairs=999, prefer="age"), 999)] == [3, 1, 2]
+    assert [unit.bucket for unit in allocate(units, ViewBudget(rows=200), 200)] == [2, 3, 1]
+    assert [unit.bucket for unit in allocate(units, ViewBudget(rows=30), 30)] == [2, 3]
+    assert allocate(units, ViewBudget(rows=15), 15) == {Unit(0, 2): 50}
+    assert allocate(units, ViewBudget(rows=3), 3) == {Unit(0, 3): 2}, "a part of the one of which a part fits"
+    assert allocate(units, ViewBudget(rows=2), 2) == {Unit(0, 2): 1}, "no part fits"
+    assert [unit.bucket for unit in allocate(units, ViewBudget(pairs=999, prefer="age"), 999)] == [3, 1, 2]
 
 
 def of_pairs(pairs: dict[Unit, int], budget: int, prefer: str) -> dict[Unit, int]:
     """What a budget of results allots to units of so many pairs."""
-    return allotted({unit: Worth(count, 0) for unit, count in pairs.items()}, ViewBudget(budget, prefer), budget)
+    return allocate({unit: Worth(count, 0) for unit, count in pairs.items()}, ViewBudget(budget, prefer), budget)
 
 
 def test_a_ledger_that_is_never_completed_stays_small() -> None:
@@ -100,8 +100,8 @@ def test_a_ledger_that_is_never_completed_stays_small() -> None:
 def test_seconds_are_turned_into_results_once() -> None:
     """A plan that is resumed makes what it was planned for; a chunk makes its own number."""
     plan = BudgetPlan(ViewBudget(seconds=2.5), Ledger(allowed=1234), 5)
-    assert plan.in_force.amount == 1234
-    assert BudgetPlan(ViewBudget(rows=10), Ledger(), 5, chunk=77).in_force == ViewBudget(pairs=77)
+    assert plan.effective_budget.amount == 1234
+    assert BudgetPlan(ViewBudget(rows=10), Ledger(), 5, chunk=77).effective_budget == ViewBudget(pairs=77)
     with pytest.raises(ValueError, match="before an update is planned"):
         _ = ViewBudget(seconds=2.5).amount
 

@@ -46,7 +46,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> House:
 @pytest.fixture
 def project(house: House) -> House:
     """The same, with the file of its newest epoch, whatever a test before left."""
-    database.replace_if_needed(house.root, house.epochs[-1])
+    database.replace_database_if_needed(house.root, house.epochs[-1])
     return house
 
 
@@ -112,7 +112,7 @@ def test_pandas(project: House) -> None:
     """A data frame, again for the next epoch in the same process."""
     pytest.importorskip("pandas")
     for number in (1, 2):
-        database.replace(project.root, project.epochs[number])
+        database.replace_database(project.root, project.epochs[number])
         frame = executed(printed(project, "pandas"))
         assert len(frame) == len(project["names"].live(project.epochs[number].slot))
     assert list(frame.columns) == ["name", "value", "weight", "parts"]
@@ -165,7 +165,7 @@ def test_dbt(project: House, tmp_path: Path) -> None:
     block = project.epochs[-3:]
     assert [(epoch.slot - 1) // LAYOUT.expiry_block for epoch in block] == [1] * LAYOUT.expiry_block
     for epoch in block:
-        database.replace(project.root, epoch)
+        database.replace_database(project.root, epoch)
         done = subprocess.run(
             [programs / "dbt", "run", "--profiles-dir", "."],
             cwd=tmp_path,

@@ -17,8 +17,8 @@ from warehouse.epochs.journal import record_path
 from warehouse.epochs.points import Moment, Point
 from warehouse.errors import StorageFailedError
 from warehouse.publishing import database
-from warehouse.publishing.database import DATABASE, replace_if_needed
-from warehouse.publishing.difference import difference
+from warehouse.publishing.database import DATABASE, replace_database_if_needed
+from warehouse.publishing.difference import database_difference
 from warehouse.serving import Reader
 from warehouse.storage.duckdb_sql import quoted
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def publish(house: House, number: int = -1, *, rebuild: bool = False) -> None:
     """Replace the file by that of an epoch."""
-    database.replace(house.root, house.epochs[number], rebuild=rebuild)
+    database.replace_database(house.root, house.epochs[number], rebuild=rebuild)
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +147,7 @@ def test_epochs_that_are_no_longer_readable_leave_it(own: House) -> None:
     publish(own)
     with attached(own.root) as connection:
         assert comparable(connection.execute("SELECT * FROM w._epochs").fetchall()) == whole
-    assert difference(own.root, own.epochs[-1]) is None
+    assert database_difference(own.root, own.epochs[-1]) is None
 
 
 def test_a_moved_warehouse(own: House, tmp_path: Path) -> None:
@@ -160,13 +160,13 @@ def test_a_moved_warehouse(own: House, tmp_path: Path) -> None:
             connection.execute(count)
         connection.execute(f"SET VARIABLE stream_wh_root = '{moved}'")
         assert connection.execute(count).fetchall() == expected
-    found = difference(moved, own.epochs[-1])
+    found = database_difference(moved, own.epochs[-1])
     assert found is not None
     assert (found.kind, str(tmp_path / "root") in found.message) == ("moved", True)
-    replace_if_needed(moved, own.epochs[-1])
+    replace_database_if_needed(moved, own.epochs[-1])
     with attached(moved) as connection:
         assert connection.execute(count).fetchall() == expected
-    assert difference(moved, own.epochs[-1]) is None
+    assert database_difference(moved, own.epochs[-1]) is None
 
 
 def _failed(state: TableState) -> TableState:
@@ -189,7 +189,7 @@ def test_a_view_that_stands_still_gives_an_error_and_no_rows(own: House) -> None
         assert connection.execute("SELECT count(*) FROM w.planes").fetchall() == [(2,)]
         failed = connection.execute("SELECT name, failed FROM w._tables WHERE failed IS NOT NULL").fetchall()
         assert [(name, "division by zero" in text) for name, text in failed] == [("results", True)]
-    assert difference(own.root, own.epochs[-1]) is None
+    assert database_difference(own.root, own.epochs[-1]) is None
 
 
 @pytest.mark.parametrize("lost", ["_delta_log", "_schema"])
@@ -201,7 +201,7 @@ def test_a_damaged_table_does_not_keep_the_others_from_being_read(own: House, lo
         with pytest.raises(duckdb.InvalidInputException, match="tables/pairs"):
             connection.execute("SELECT * FROM w.pairs").fetchall()
         assert connection.execute("SELECT count(*) FROM w.names").fetchall() == [(len(own["names"].live(4)),)]
-    assert difference(own.root, own.epochs[-1]) is None
+    assert database_difference(own.root, own.epochs[-1]) is None
 
 
 def test_every_kind_of_change_is_found(own: House) -> None:
@@ -221,13 +221,13 @@ def test_every_kind_of_change_is_found(own: House) -> None:
         (own.root / DATABASE).chmod(0o644)
         with duckdb.connect(str(own.root / DATABASE)) as connection:
             connection.execute(change)
-        found = difference(own.root, own.epochs[-1])
+        found = database_difference(own.root, own.epochs[-1])
         assert found is not None, change
         assert (found.kind, part in found.message) == ("changed", True), (change, found.message)
     publish(own, rebuild=True)
-    assert difference(own.root, own.epochs[-1]) is None
+    assert database_difference(own.root, own.epochs[-1]) is None
     same_tables_later(own, 5)
-    found = difference(own.root, own.epochs[-1])
+    found = database_difference(own.root, own.epochs[-1])
     assert found is not None
     assert found.kind == "stale"
 
@@ -253,7 +253,7 @@ def test_points_are_reached_before_and_after_it_is_replaced(own: House) -> None:
             ((newest,),) = connection.execute("SELECT max(number) FROM w._epochs").fetchall()
         seen.append((moment.point, newest))
 
-    database.replace(own.root, own.epochs[2], observer=look)
+    database.replace_database(own.root, own.epochs[2], observer=look)
     assert seen == [(Point.DATABASE_READY, 0), (Point.DATABASE_REPLACED, 2)]
 
 
@@ -272,4 +272,4 @@ def test_a_disk_that_does_not_take_it(own: House, limit: int) -> None:
     with attached(own.root) as connection:
         assert connection.execute("SELECT max(number) FROM w._epochs").fetchall() == [(0,)]
     publish(own)
-    assert difference(own.root, own.epochs[-1]) is None
+    assert database_difference(own.root, own.epochs[-1]) is None

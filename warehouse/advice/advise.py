@@ -1,4 +1,4 @@
-"""Advice: a table's measured workload, prices fitted on this storage, every candidate evaluated, the few worth showing."""
+"""Advice on a table's layout: candidates are evaluated by the measured workload, at prices that are fitted to this storage."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from warehouse.advice.measured import Measured, measured, workers_of
-from warehouse.advice.past import recent_epochs
-from warehouse.advice.suitable import reason_for, refuse_unsuitable
-from warehouse.advice.what_if import changed, parse_what_if, workload_of
+from warehouse.advice.measurements import Measurements, measure_table, workers_of
+from warehouse.advice.recommendation import reason_for
+from warehouse.advice.suitable import refuse_unsuitable
+from warehouse.advice.update_history import recent_epochs
+from warehouse.advice.what_if import parse_what_if, with_assumptions, workload_of
 from warehouse.layout.advice import (
     DEFAULT_PRICES,
-    EXACT,
+    MAX_EXACT_PERIODS,
     WORTH_IT,
     Evaluation,
     Pricing,
@@ -22,7 +23,7 @@ from warehouse.layout.advice import (
     decision,
     evaluate,
 )
-from warehouse.promise.allotment import densest_share
+from warehouse.promise.allocation import densest_share
 from warehouse.serving.owed_results import owed_of
 from warehouse.serving.view_figures import keys_of_join
 from warehouse.views.algebra import Join, stateful_of
@@ -37,9 +38,9 @@ if TYPE_CHECKING:
     from warehouse.serving.pin import Pin
     from warehouse.serving.reader import Reader
 
-__all__ = ["Advice", "advise", "advise_load", "join_notes", "plain", "suppose"]
+__all__ = ["Advice", "advise", "advise_load", "advise_what_if", "join_notes", "without_history"]
 
-_WORK = 0.1
+_BUDGET_SHARE = 0.1
 """A budget of this share of a join's rows is evaluated in a note."""
 
 _DEFAULT_MEMORY = 2**30
@@ -59,7 +60,7 @@ class Advice:
     best, current
         The recommended layout, and the layout of the table; None if there is no table.
     front
-        The few layouts that no other layout beats in update time, probe time and space, in order of update time.
+        The few layouts that no other layout beats in update time, probe time and space, sorted by update time.
     decision, decided
         The answer of the source's decision table, and its predicted costs.
     compared
@@ -86,7 +87,7 @@ class Advice:
     @property
     def fits(self) -> bool:
         """Whether the table has the recommended layout already."""
-        return self.current is not None and plain(self.current.layout) == plain(self.best.layout)
+        return self.current is not None and without_history(self.current.layout) == without_history(self.best.layout)
 
 
 def advise(
@@ -126,25 +127,27 @@ def advise(
     UsageError
         When its layout cannot be chosen, it has no rows to measure, or the assumptions are impossible.
     """
-    supposed = None if what_if is None else parse_what_if(what_if)
+    assumed = None if what_if is None else parse_what_if(what_if)
 
-    def build(pin: Pin) -> tuple[Measured, Layout, tuple[str, ...]]:
+    def build(pin: Pin) -> tuple[Measurements, Layout, tuple[str, ...]]:
         state = pin.state(table)
         refuse_unsuitable(state)
         epochs = recent_epochs(pin.root, pin.epoch)
         workers = workers_of(spark)
-        known = measured(reader, state, epochs, workers=workers, retain=retain, now=now, target_file_size=target_file_size)
-        return known, state.layout, tuple(join_notes(reader, state))
+        measured = measure_table(
+            reader, state, epochs, workers=workers, retain=retain, now=now, target_file_size=target_file_size
+        )
+        return measured, state.layout, tuple(join_notes(reader, state))
 
-    found, layout, joined = reader.retrying(build)
-    load = found.load
-    if supposed is not None:
-        load = changed(load, supposed, reader.epoch.update_interval, target_file_size)
-    notes = (*found.notes, *joined)
-    return advise_load(load, found.pricing, spark=spark, table=table, current=layout, widest=widest, notes=notes)
+    measured, layout, view_notes = reader.retrying(build)
+    load = measured.load
+    if assumed is not None:
+        load = with_assumptions(load, assumed, reader.epoch.update_interval, target_file_size)
+    notes = (*measured.notes, *view_notes)
+    return advise_load(load, measured.pricing, spark=spark, table=table, current=layout, widest=widest, notes=notes)
 
 
-def suppose(what_if: str, catalog: Catalog | None) -> Advice:
+def advise_what_if(what_if: str, catalog: Catalog | None) -> Advice:
     """Return advice on a table that does not exist yet.
 
     Parameters
@@ -159,13 +162,13 @@ def suppose(what_if: str, catalog: Catalog | None) -> Advice:
     UsageError
         When there are too few assumptions, or they are impossible.
     """
-    given = parse_what_if(what_if)
+    assumed = parse_what_if(what_if)
     spark = dict(catalog.spark) if catalog else {}
     interval, retain = (catalog.update_interval, catalog.retain) if catalog else (None, 0)
     target = catalog.target_file_size if catalog else None
-    load = workload_of(given, interval=interval, retain=retain, workers=workers_of(spark), target_file_size=target)
+    load = workload_of(assumed, interval=interval, retain=retain, workers=workers_of(spark), target_file_size=target)
     notes = ["nothing was measured: prices are those of the benchmarks' machine, and may be off by half"]
-    if given.probes is None:
+    if assumed.probes is None:
         notes.append("one probe for each update is assumed; say probes= if there are more")
     return advise_load(load, DEFAULT_PRICES, spark=spark, notes=notes)
 
@@ -181,27 +184,27 @@ def advise_load(
     notes: Sequence[str] = (),
 ) -> Advice:
     """Return advice for a workload at given prices."""
-    if load.periods > EXACT:
+    if load.periods > MAX_EXACT_PERIODS:
         sampled = f"of the {load.periods:,} updates of a window some are simulated"
         notes = (*notes, f"{sampled}, so files are right within a tenth, costs within a twentieth")
     layouts = candidates(load.periods, widest=widest, seed=current.seed if current else 0)
-    found = [evaluate(layout, load, pricing) for layout in layouts]
+    evaluations = [evaluate(layout, load, pricing) for layout in layouts]
     own = None
     if current is not None:
-        own = evaluate(plain(current), load, pricing)
-        found.append(own)
-    choice = choose(found)
+        own = evaluate(without_history(current), load, pricing)
+        evaluations.append(own)
+    choice = choose(evaluations)
     best = choice.best
     if own is not None and own.interval <= best.interval * WORTH_IT:
-        best = own  # moving costs more than it brings
+        best = own  # a migration would cost more than it saves
     live = load.live * load.row_bytes
-    middle = own or best
+    reference = own or best
     answer = decision(
         periods=load.periods,
         live_bytes=live,
-        memory=_memory(spark),
-        query_cost=middle.interval - middle.update.value,
-        update_cost=middle.update.value,
+        memory=_driver_memory(spark),
+        query_cost=reference.interval - reference.update.value,
+        update_cost=reference.update.value,
     )
     decided = evaluate(answer.layout, load, pricing)
     front = tuple(each for each in choice.front if each is not own)
@@ -216,18 +219,18 @@ def advise_load(
         front=tuple(sorted((*front, *([own] if own else [])), key=lambda each: each.update.value)),
         decision=answer,
         decided=decided,
-        compared=len(found),
+        compared=len(evaluations),
         reason=reason_for(best, own, choice.front, load),
         notes=tuple(notes),
     )
 
 
-def plain(layout: Layout) -> Layout:
-    """Return the layout without its number in the table's history."""
+def without_history(layout: Layout) -> Layout:
+    """Return the layout without its version and its first sub-index, which depend on earlier layouts of the table."""
     return replace(layout, base=0, version=0)
 
 
-def _memory(spark: Mapping[str, str]) -> float:
+def _driver_memory(spark: Mapping[str, str]) -> float:
     found = re.fullmatch(r"(\d+)([kmgt])b?", spark.get("spark.driver.memory", "").lower())
     return int(found[1]) * 1024.0 ** ("kmgt".index(found[2]) + 1) if found else float(_DEFAULT_MEMORY)
 
@@ -239,12 +242,12 @@ def join_notes(reader: Reader, state: TableState) -> Iterator[str]:
     join = stateful_of(state.view.node.operator)
     keys = keys_of_join(reader, join) if isinstance(join, Join) else None
     if keys is not None:
-        least, most = keys.pairs
-        count = f"{most:,}" if least == most else f"{least:,} to {most:,}"
+        low, high = keys.pairs
+        count = f"{high:,}" if low == high else f"{low:,} to {high:,}"
         yield f"its join has {count} pairs of live rows with equal keys, by key summaries"
-        if keys.exact and most and state.view.budget is None:
+        if keys.exact and high and state.view.budget is None:
             counts = [(rows, keys.right.counts.get(key, 0)) for key, rows in keys.left.counts.items() if None not in key]
-            share = densest_share(counts, _WORK)
+            share = densest_share(counts, _BUDGET_SHARE)
             yield f"a budget of a tenth of the rows that it joins would make {share:.0%} of them, the densest keys first"
     owed = owed_of(state)
     if owed is not None and not owed.complete:

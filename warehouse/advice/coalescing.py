@@ -1,4 +1,4 @@
-"""Which coalesced tables cost less if they are stored, and which if each read makes them: counted at an epoch."""
+"""Advice on coalesced tables: whether a table costs less if it is stored, or if each read makes its rows."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
     from warehouse.serving.pin import Pin
     from warehouse.serving.reader import Reader
 
-__all__ = ["advise_coalesced", "can_be_lazy", "choices_now", "first_choices", "switch_signs", "to_choose"]
+__all__ = ["advise_coalesced", "can_be_lazy", "current_choices", "first_choices", "switch_signs", "undecided_tables"]
 
 
 def can_be_lazy(catalog: Catalog, table: Coalesced) -> bool:
-    """Whether a table may be lazy: its stream stores every point, no view reads it, and it sheds nothing."""
+    """Return whether a table may be lazy: its stream stores every point, no view reads it, and it sheds nothing."""
     if table.definition.budget is not None or any(True for _ in lazy_fault(catalog, table)):
         return False
-    return not any(table.name.lower() in _named_by(view.sql) for view in catalog.views)
+    return not any(table.name.lower() in _tables_named_in(view.sql) for view in catalog.views)
 
 
-def _named_by(sql: str) -> set[str]:
-    """The tables that a view names, in lower case; an empty set for a view that cannot be parsed, since it reads nothing."""
+def _tables_named_in(sql: str) -> set[str]:
+    """Return the tables that a query names, in lower case; an empty set if it cannot be parsed."""
     try:
         return named_in(parse_query(sql))
     except RefusedError:
         return set()
 
 
-def to_choose(catalog: Catalog, known: Collection[str], streams: Collection[str]) -> list[Coalesced]:
+def undecided_tables(catalog: Catalog, known: Collection[str], streams: Collection[str]) -> list[Coalesced]:
     """Return the tables with ``how = "auto"`` that do not exist yet and may be lazy, over streams that exist."""
     return [
         table
@@ -66,26 +66,26 @@ def first_choices(reader: Reader, catalog: Catalog, tables: Sequence[Coalesced])
             stream, tau = pin.state(table.definition.source), pin.epoch.window_time
             source = replace(pin.live_source(stream, tau), lazy=lazy_table(catalog, table), points_at=tau)
             require((source.schema_file, *source.files))
-            found = _counted(reader, select(source, ["members", "open"]), stream.name)
+            found = _count_points(reader, select(source, ["members", "open"]), stream.name)
             counted += [(table.name, found)] if found.members else []
         return choose(counted)
 
     return reader.retrying(build)
 
 
-def choices_now(reader: Reader, catalog: Catalog) -> tuple[Choice, ...]:
+def current_choices(reader: Reader, catalog: Catalog) -> tuple[Choice, ...]:
     """Return for each table that may be lazy whether it is eager or lazy at the reader's epoch, and the costs of both now."""
 
     def build(pin: Pin) -> tuple[Choice, ...]:
         counted = []
         for table in (*catalog.coalesced, *catalog.lazy):
-            state = _there(pin, table.name)
+            state = _existing_state(pin, table.name)
             if state is not None and can_be_lazy(catalog, table):
                 source = pin.live_source(state, pin.epoch.window_time)
                 require((source.schema_file, *source.files))
-                found = _counted(reader, select(source, ["members", "open"]), table.definition.source)
+                found = _count_points(reader, select(source, ["members", "open"]), table.definition.source)
                 counted += [(table.name, found)] if found.members else []
-        return tuple(replace(each, how=_how(pin, each.table)) for each in choose(counted))
+        return tuple(replace(each, how=_current_how(pin, each.table)) for each in choose(counted))
 
     return reader.retrying(build)
 
@@ -99,44 +99,44 @@ def advise_coalesced(reader: Reader, catalog: Catalog, table: str) -> Choice:
         When it cannot be lazy, or has no point.
 
     """
-    found = next((each for each in choices_now(reader, catalog) if each.table == table), None)
+    found = next((each for each in current_choices(reader, catalog) if each.table == table), None)
     if found is None:
-        why = "it is new, has no point, sheds, is read by a view, or its stream does not store every point for the window"
-        raise UsageError(f'"{table}" is stored in any case: {why}')
+        reason = "it is new, has no point, sheds, is read by a view, or its stream does not store every point for the window"
+        raise UsageError(f'"{table}" is stored in any case: {reason}')
     return found
 
 
 def switch_signs(reader: Reader, catalog: Catalog) -> tuple[tuple[str, str], ...]:
-    """Return each table with ``how = "auto"`` whose other side costs less by a tenth, the switch included, and the remedy."""
-    found = [each for each in choices_now(reader, catalog) if each.better is not None]
+    """Return each table with ``how = "auto"`` that would cost a tenth less the other way, switch included, and the remedy."""
+    found = [each for each in current_choices(reader, catalog) if each.better is not None]
     autos = {table.name for table in (*catalog.coalesced, *catalog.lazy) if table.how == "auto"}
     return tuple(
-        (each.table, f"would cost less {_SIDES[each.better]}: `stream-wh migrate {each.table}`")
+        (each.table, f"would cost less {_WAYS[each.better]}: `stream-wh migrate {each.table}`")
         for each in found
         if each.table in autos and each.better is not None
     )
 
 
-_SIDES = {"eager": "if it were stored", "lazy": "if each read made it"}
+_WAYS = {"eager": "if it were stored", "lazy": "if each read made it"}
 
 
-def _there(pin: Pin, name: str) -> TableState | None:
-    known = pin.epoch.table(name) is not None or pin.epoch.lazy_table(name) is not None
-    return pin.state(name) if known else None
+def _existing_state(pin: Pin, name: str) -> TableState | None:
+    exists = pin.epoch.table(name) is not None or pin.epoch.lazy_table(name) is not None
+    return pin.state(name) if exists else None
 
 
-def _how(pin: Pin, name: str) -> Literal["eager", "lazy"]:
+def _current_how(pin: Pin, name: str) -> Literal["eager", "lazy"]:
     return "eager" if pin.epoch.lazy_table(name) is None else "lazy"
 
 
-def _counted(reader: Reader, rows: str, stream: str) -> PointCounts:
+def _count_points(reader: Reader, rows: str, stream: str) -> PointCounts:
     query = f"SELECT coalesce(sum(members), 0)::BIGINT, count(*), count(*) FILTER (open) FROM ({rows})"
     members, number, groups = reader.connection.execute(query).fetchall()[0]
-    return PointCounts(members, number, groups, _late(reader, stream))
+    return PointCounts(members, number, groups, _late_share(reader, stream))
 
 
-def _late(reader: Reader, stream: str) -> float:
-    """The share of a stream's points that came late, in the updates of one slot that are still readable."""
+def _late_share(reader: Reader, stream: str) -> float:
+    """Return the share of a stream's points that came late, in the readable updates of one slot each."""
     counts = [
         each
         for epoch in retained(reader)

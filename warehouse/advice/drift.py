@@ -7,41 +7,41 @@ from math import gcd, sqrt
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING
 
-from warehouse.advice.advise import plain
-from warehouse.advice.measured import MIN_UPDATES, measured, workers_of
-from warehouse.advice.past import RecentEpochs, past_of
-from warehouse.advice.suitable import unsuitable
+from warehouse.advice.advise import without_history
+from warehouse.advice.measurements import MIN_UPDATES, measure_table, workers_of
+from warehouse.advice.suitable import unsuitable_reason
+from warehouse.advice.update_history import RecentEpochs, update_history
 from warehouse.errors import UsageError
 from warehouse.layout.advice import candidates, evaluate, footprint
-from warehouse.layout.advice.footprint import noise
+from warehouse.layout.advice.footprint import chance_spread
 from warehouse.layout.advice.work import task_work
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from warehouse.advice.measured import Measured
-    from warehouse.advice.past import Past
+    from warehouse.advice.measurements import Measurements
+    from warehouse.advice.update_history import UpdateHistory
     from warehouse.epochs.records import TableState
     from warehouse.layout import Layout
     from warehouse.serving.reader import Reader
 
 __all__ = ["drift_signs", "rate_period", "shared_period"]
 
-_COST = 2.0
-_OVER_LIFETIME = 0.01
-_SPREAD = 1.25
-"""How far above the oracle's largest spread the cells' may be, as a factor; chance comes on top."""
-_ROWS_PER_CELL = 100
-"""Below this number of live rows a cell, their distribution over the cells says nothing."""
-_ALIKE = 0.6
+_MAX_COST_FACTOR = 2.0
+_MAX_OVER_LIFETIME = 0.01
+_MAX_SPREAD_FACTOR = 1.25
+"""By what factor the spread of the cells may be above the largest expected one, in addition to chance."""
+_MIN_ROWS_PER_CELL = 100
+"""If a cell has fewer live rows on average, their distribution over the cells means nothing."""
+_MIN_CORRELATION = 0.6
 """Autocorrelation from which a rate has a period."""
-_BY_CHANCE = 2.6
-"""Noise of n values is correlated by less than this over the root of n, ninety-nine times of a hundred."""
-_UNEVEN = 0.2
+_CHANCE_CORRELATION = 2.6
+"""The correlation of n random values is below this number over the root of n, ninety-nine times of a hundred."""
+_MIN_RATE_SPREAD = 0.2
 """Spread of a rate below which its period does not matter."""
-_CYCLES = 3
-_MOST_PERIODS = 200
-"""Longer windows are compared by ``advise`` only: it takes seconds."""
+_MIN_CYCLES = 3
+_MAX_PERIODS = 200
+"""Longer windows are compared by ``advise`` only, since that takes seconds."""
 
 
 def drift_signs(
@@ -53,11 +53,11 @@ def drift_signs(
     target_file_size: int | None = None,
     recent: RecentEpochs | None = None,
 ) -> tuple[tuple[str, str], ...]:
-    """Return each table whose layout no longer fits, with a text about the sign and the remedy; see :func:`advise`.
+    """Return each table whose layout no longer fits, with a text about the sign and the remedy.
 
-    ``recent`` has the reader's epochs, if some are read already.
+    Parameters are those of :func:`warehouse.advice.advise.advise`; ``recent`` has the reader's epochs, if some are read already.
     """
-    states = [state for state in reader.epoch.tables if state.declared and unsuitable(state) is None]
+    states = [state for state in reader.epoch.tables if state.declared and unsuitable_reason(state) is None]
     states = [state for state in states if state.view is None or state.view.failed is None]
     if not states:
         return ()
@@ -65,29 +65,29 @@ def drift_signs(
     workers = workers_of(spark)
     found: list[tuple[str, str]] = []
     for state in states:
-        past = past_of(epochs, state.name, workers, target_file_size)
-        signs = [*_too_long_lived(state, past), *_periodic(state, past)]
-        if len(past.updates) >= MIN_UPDATES and state.layout.periods <= _MOST_PERIODS:
-            with suppress(UsageError):  # no live row
-                known = measured(
+        history = update_history(epochs, state.name, workers, target_file_size)
+        signs = [*_too_long_lived(state, history), *_periodic(state, history)]
+        if len(history.updates) >= MIN_UPDATES and state.layout.periods <= _MAX_PERIODS:
+            with suppress(UsageError):  # the table has no live row
+                measured = measure_table(
                     reader, state, epochs, workers=workers, retain=retain, now=now, keys=False, target_file_size=target_file_size
                 )
-                signs += [*_uneven(state, known), *_too_expensive(state, known)]
+                signs += [*_uneven(state, measured), *_too_expensive(state, measured)]
         found += [(state.name, f"its layout no longer fits: {sign}") for sign in signs]
     return tuple(found)
 
 
-def _too_long_lived(state: TableState, past: Past) -> Iterator[str]:
-    if past.over_lifetime > _OVER_LIFETIME:
+def _too_long_lived(state: TableState, history: UpdateHistory) -> Iterator[str]:
+    if history.over_lifetime > _MAX_OVER_LIFETIME:
         yield (
-            f"{past.over_lifetime:.1%} of its rows live for longer than max_lifetime, and lie apart; raise max_lifetime "
+            f"{history.over_lifetime:.1%} of its rows live for longer than max_lifetime, and lie apart; raise max_lifetime "
             f"and move the table: `stream-wh migrate {state.name}`"
         )
 
 
-def _periodic(state: TableState, past: Past) -> Iterator[str]:
+def _periodic(state: TableState, history: UpdateHistory) -> Iterator[str]:
     layout = state.layout
-    period = rate_period(past.arrivals)
+    period = rate_period(history.arrivals)
     if period is None or not shared_period(layout, period):
         return
     yield (
@@ -97,10 +97,10 @@ def _periodic(state: TableState, past: Past) -> Iterator[str]:
 
 
 def shared_period(layout: Layout, period: int) -> bool:
-    """Whether bursts of a period always meet the same rows of the grid, doubly-partitioned-index sheet, section 7.
+    """Return whether bursts of a period always arrive in the same rows of the grid: doubly-partitioned-index sheet, section 7.
 
     Round-robin assigns single slots to rows. Staggered rows take F consecutive slots, which evens out changes within them.
-    Permuted assignments visit the rows in another order in each cycle.
+    Permuted assignments use another order of the rows in each cycle.
     """
     return layout.insertion == "round-robin" and layout.rows > 1 and gcd(period, layout.rows) > 1
 
@@ -118,21 +118,22 @@ def rate_period(arrivals: Sequence[int]) -> int | None:
     >>> rate_period([4, 1, 1, 1] * 6), rate_period([5, 4, 6, 5, 5, 4, 6, 5, 6, 5, 4, 4]), rate_period([7] * 12)
     (4, None, None)
     """
-    count = len(arrivals)
+    number = len(arrivals)
     mean = fmean(arrivals) if arrivals else 0.0
-    if not mean or pstdev(arrivals, mean) / mean < _UNEVEN:
+    if not mean or pstdev(arrivals, mean) / mean < _MIN_RATE_SPREAD:
         return None
-    alike = {lag: _correlation(arrivals[:-lag], arrivals[lag:]) for lag in range(1, count // _CYCLES + 1)}
-    unlike: dict[int, float] = {}  # the least correlation at a shorter lag: a series that only grows correlates at every lag
-    for lag, value in alike.items():
-        unlike[lag] = min(unlike.get(lag - 1, value), value)
-    rising = {
+    correlations = {lag: _correlation(arrivals[:-lag], arrivals[lag:]) for lag in range(1, number // _MIN_CYCLES + 1)}
+    least_so_far: dict[int, float] = {}  # a series that only grows correlates at every lag: only a rise above this counts
+    for lag, value in correlations.items():
+        least_so_far[lag] = min(least_so_far.get(lag - 1, value), value)
+    repeating = {
         lag: value
-        for lag, value in alike.items()
-        if value - unlike[lag] >= _ALIKE and value >= max(_ALIKE, _BY_CHANCE / sqrt(count - lag))
+        for lag, value in correlations.items()
+        if value - least_so_far[lag] >= _MIN_CORRELATION
+        and value >= max(_MIN_CORRELATION, _CHANCE_CORRELATION / sqrt(number - lag))
     }
-    best = max(rising.values(), default=0.0)
-    return next((lag for lag, value in rising.items() if value >= 0.9 * best), None)
+    best = max(repeating.values(), default=0.0)
+    return next((lag for lag, value in repeating.items() if value >= 0.9 * best), None)
 
 
 def _correlation(one: Sequence[float], other: Sequence[float]) -> float:
@@ -142,53 +143,53 @@ def _correlation(one: Sequence[float], other: Sequence[float]) -> float:
     return product / scale**0.5 if scale > 0 else 0.0
 
 
-def _uneven(state: TableState, known: Measured) -> Iterator[str]:
-    """Compare the spread of the sub-indices with the largest that the measured lifetimes make at a constant rate."""
-    layout = plain(state.layout)
+def _uneven(state: TableState, measured: Measurements) -> Iterator[str]:
+    """Yield a sign if the sub-indices differ more than the measured lifetimes explain at a constant rate."""
+    layout = without_history(state.layout)
     cells = dict.fromkeys(range(state.layout.first_cell, state.layout.last_cell + 1), 0)
     for part in state.partitions:
         if part.sub_index in cells:
             cells[part.sub_index] += part.rows
     total = sum(cells.values())
-    slots = sum(update.slots for update in known.past.updates)
-    if len(cells) < 2 or total < _ROWS_PER_CELL * len(cells) or slots < layout.periods:  # noqa: PLR2004
+    slots = sum(update.slots for update in measured.history.updates)
+    if len(cells) < 2 or total < _MIN_ROWS_PER_CELL * len(cells) or slots < layout.periods:  # noqa: PLR2004
         return
     mean = total / len(cells)
     spread = pstdev(cells.values(), mean) / mean
-    expected = footprint(layout, known.load).spread
-    if spread > expected * _SPREAD + 2 * noise(len(cells), total):
+    expected = footprint(layout, measured.load).spread
+    if spread > expected * _MAX_SPREAD_FACTOR + 2 * chance_spread(len(cells), total):
         yield (
             f"rows differ between sub-indices by {spread:.2f} of their mean, where their lifetimes at a constant rate make "
             f"{expected:.2f} at the most; see `stream-wh advise {state.name}`, then `stream-wh migrate {state.name}`"
         )
 
 
-def _too_expensive(state: TableState, known: Measured) -> Iterator[str]:
-    """Compare the costs of an update interval with the least predicted costs of any layout."""
-    cost = _measured_cost(known)
-    if cost is None or cost <= _COST * _least(known):
+def _too_expensive(state: TableState, measured: Measurements) -> Iterator[str]:
+    """Yield a sign if an update interval costs more than twice the predicted costs of the best layout."""
+    cost = _measured_cost(measured)
+    if cost is None or cost <= _MAX_COST_FACTOR * _least_cost(measured):
         return
     layouts = candidates(state.layout.periods, few=True)
-    best = min((evaluate(layout, known.load, known.pricing) for layout in layouts), key=lambda each: each.interval)
-    if cost > _COST * best.interval:
+    best = min((evaluate(layout, measured.load, measured.pricing) for layout in layouts), key=lambda each: each.interval)
+    if cost > _MAX_COST_FACTOR * best.interval:
         yield (
             f"an update interval costs {cost:.3g} s of updating and probing, where {best.interval:.3g} s are predicted for the "
             f"best layout; see `stream-wh advise {state.name}`, then `stream-wh migrate {state.name}`"
         )
 
 
-def _measured_cost(known: Measured) -> float | None:
-    if known.update_seconds is None:
+def _measured_cost(measured: Measurements) -> float | None:
+    if measured.update_seconds is None:
         return None
-    return known.update_seconds + known.load.probes * (known.probe_seconds or 0.0)
+    return measured.update_seconds + measured.load.probes * (measured.probe_seconds or 0.0)
 
 
-def _least(known: Measured) -> float:
-    """A lower bound of the costs of all layouts: one run for each task, of equal size, and one file with the key."""
-    load = known.load
+def _least_cost(measured: Measurements) -> float:
+    """Return a lower bound of the costs of all layouts: one run for each task, of equal size, and one file with the key."""
+    load = measured.load
     runs = [load.rate / load.workers] * load.workers
     work = task_work(
         runs=runs, files=1, read=0, workers=load.workers, sub_indices=1,
         arriving=load.arriving, landing_files=load.landing_files, target_rows=load.target_rows,
     )  # fmt: skip
-    return known.pricing.update.cost(work.vector()).value
+    return measured.pricing.update.cost(work.vector()).value

@@ -24,47 +24,47 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["fitted"]
+__all__ = ["fit_prices"]
 
 _SPREAD = 0.5
 """Standard deviation of a price's share of the known price."""
 _FACTORS = tuple(2.0 ** (step / 4) for step in range(-12, 13))
-"""Speeds of a storage that are tried, from an eighth of the prices brought along to eight times them."""
+"""Factors for the speed of a storage that are tried: from an eighth of the known prices to eight times the known prices."""
 _SPEED = 0.7
-"""Standard deviation of the logarithm of that factor."""
+"""Standard deviation of the logarithm of this factor."""
 _HUBER = 1.5
 """Residuals beyond this number of standard deviations count less."""
 _ROUNDS = 4
 _LEAST_NOISE = 0.02
-"""Of a typical measurement: clocks and caches are never quieter."""
+"""The least noise, as a share of a typical measurement: clocks and caches vary at least this much."""
 
 
-def fitted(brought: LayoutPrices, work: Sequence[Sequence[float]], seconds: Sequence[float]) -> LayoutPrices:
+def fit_prices(known: LayoutPrices, work: Sequence[Sequence[float]], seconds: Sequence[float]) -> LayoutPrices:
     """Return prices fitted to measurements.
 
     Parameters
     ----------
-    brought
-        The known prices; the first is of the work that is done once in each measurement.
+    known
+        The known prices; the first is the price of the work that is done once in each measurement.
     work
         The work of each measurement, a row with a number for each price; at least one.
     seconds
         The duration of each measurement, above 0.
     """
-    problem = _Problem(np.asarray(work, dtype=float) * np.asarray(brought.values), np.asarray(seconds, dtype=float))
+    problem = _Problem(np.asarray(work, dtype=float) * np.asarray(known.values), np.asarray(seconds, dtype=float))
     quietest = _LEAST_NOISE * float(np.median(problem.measured))
     noise = max(quietest, float(np.std(problem.measured)) / 2)
     weights = np.ones_like(problem.measured)
     for _ in range(_ROUNDS):
         factor, shares = problem.best(weights, noise)
         residuals = problem.measured - problem.units(factor) @ shares
-        noise = max(quietest, float(np.median(np.abs(residuals))) / 0.6745)  # of a normal distribution: its deviation
+        noise = max(quietest, float(np.median(np.abs(residuals))) / 0.6745)  # so it is a standard deviation
         weights = np.minimum(1.0, _HUBER * noise / np.maximum(np.abs(residuals), 1e-12))
     factor, shares = problem.best(weights, noise)
     covariance = np.linalg.inv(problem.equations(factor, weights, noise)[0])
-    scale = np.asarray(brought.values) * problem.scale(factor)
+    scale = np.asarray(known.values) * problem.scale(factor)
     return LayoutPrices(
-        names=brought.names,
+        names=known.names,
         values=tuple(float(each) for each in shares * scale),
         covariance=tuple(tuple(float(each) for each in line) for line in covariance * np.outer(scale, scale)),
         samples=len(problem.measured),
@@ -88,48 +88,48 @@ class _Problem:
         """Return the costs that a share of 1 adds to each measurement, by price."""
         return np.asarray(self.costs * self.scale(factor), dtype=np.float64)
 
-    def loose(self) -> Array:
-        """One over the variance of each share before anything was measured."""
-        known = np.full(self.costs.shape[1], _SPREAD**-2)
+    def prior_precision(self) -> Array:
+        """Return one over the variance of each share before anything was measured."""
+        precision = np.full(self.costs.shape[1], _SPREAD**-2)
         once = float(np.median(self.costs[:, 0]))
-        known[0] = min(_SPREAD**-2, (once / float(np.median(self.measured))) ** 2) if once > 0 else _SPREAD**-2
-        return known
+        precision[0] = min(_SPREAD**-2, (once / float(np.median(self.measured))) ** 2) if once > 0 else _SPREAD**-2
+        return precision
 
     def equations(self, factor: float, weights: Array, noise: float) -> tuple[Array, Array]:
         """Return the normal equations of the shares."""
-        units, known = self.units(factor), self.loose()
-        matrix = (units.T * weights) @ units / noise**2 + np.diag(known)
-        return matrix, (units.T * weights) @ self.measured / noise**2 + known
+        units, precision = self.units(factor), self.prior_precision()
+        matrix = (units.T * weights) @ units / noise**2 + np.diag(precision)
+        return matrix, (units.T * weights) @ self.measured / noise**2 + precision
 
     def best(self, weights: Array, noise: float) -> tuple[float, Array]:
         """Return the speed and the shares that explain the measurements with the least deviation from the known prices."""
         found = []
         for factor in _FACTORS:
-            shares = _not_negative(*self.equations(factor, weights, noise))
+            shares = _non_negative_solution(*self.equations(factor, weights, noise))
             residuals = self.measured - self.units(factor) @ shares
-            missed = float(weights @ residuals**2) / noise**2 + float(self.loose() @ (shares - 1) ** 2)
-            found.append((missed + (np.log(factor) / _SPEED) ** 2, factor, shares))
+            deviation = float(weights @ residuals**2) / noise**2 + float(self.prior_precision() @ (shares - 1) ** 2)
+            found.append((deviation + (np.log(factor) / _SPEED) ** 2, factor, shares))
         _, factor, shares = min(found, key=lambda each: each[0])
         return factor, shares
 
 
-def _not_negative(matrix: Array, target: Array) -> Array:
-    """Return the shares, none negative, that solve the equations best.
+def _non_negative_solution(matrix: Array, target: Array) -> Array:
+    """Return the shares, none of them negative, that solve the equations best.
 
-    At the optimum some are 0 and the others solve the equations without them; with this few prices, when the plain
-    solution has a negative one, all choices are tried.
+    At the optimum some shares are 0, and the others solve the equations without them. There are few prices, so if the plain
+    solution has a negative share, all choices of shares that are 0 are tried.
     """
     size = len(target)
     best, least = np.zeros(size), 0.0
-    for chosen in product((True, False), repeat=size):
-        kept = np.flatnonzero(chosen)
-        if not len(kept):
+    for choice in product((True, False), repeat=size):
+        positive = np.flatnonzero(choice)
+        if not len(positive):
             continue
-        found = np.linalg.solve(matrix[np.ix_(kept, kept)], target[kept])
-        height = -float(target[kept] @ found)  # twice the objective, without its constant part
-        if (found >= 0).all() and height < least:
-            best, least = np.zeros(size), height
-            best[kept] = found
-        if len(kept) == size and (found >= 0).all():
+        found = np.linalg.solve(matrix[np.ix_(positive, positive)], target[positive])
+        objective = -float(target[positive] @ found)  # twice the objective, without its constant part
+        if (found >= 0).all() and objective < least:
+            best, least = np.zeros(size), objective
+            best[positive] = found
+        if len(positive) == size and (found >= 0).all():
             break
     return best

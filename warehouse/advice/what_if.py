@@ -1,4 +1,4 @@
-"""A workload by words: ``lifetimes=uniform:1d,rate=100000,rows=1000000``, for tables that do not exist yet."""
+"""Assumptions about a workload as text, such as ``lifetimes=uniform:1d,rate=100000,rows=1000000``."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from warehouse.time import HOUR, format_duration, parse_duration
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["KEYS", "MOST_PERIODS", "WhatIf", "changed", "parse_what_if", "workload_of"]
+__all__ = ["KEYS", "MAX_PERIODS", "WhatIf", "parse_what_if", "with_assumptions", "workload_of"]
 
 _DEFAULT_ROW_BYTES = 100.0
-_FAR_OFF = 2.0
+_CONTRADICTION_FACTOR = 2.0
 """A number of live rows that differs by more than this factor from rate times lifetime is a contradiction."""
-MOST_PERIODS = 1_000_000
-"""p up to which layouts are compared: nearly two years of minutes."""
+MAX_PERIODS = 1_000_000
+"""The greatest p for which layouts are compared: nearly two years of minutes."""
 _KINDS = get_args(Kind)
 
 
@@ -43,9 +43,9 @@ class WhatIf:
     probes, scans
         Probes and scans in an update interval.
     row_bytes, rows_per_key
-        Bytes of a stored row, and live rows that the answer to a probe has.
+        Bytes of a stored row, and live rows in the answer to a probe.
     retain
-        For how long superseded files stay.
+        How long superseded files stay.
     """
 
     kind: Kind | None = None
@@ -77,25 +77,25 @@ def parse_what_if(text: str) -> WhatIf:
     """
     found: dict[str, object] = {}
     for part in filter(None, (each.strip() for each in text.split(","))):
-        key, given, value = (each.strip() for each in part.partition("="))
-        if key not in KEYS or not given:
+        key, equals, value = (each.strip() for each in part.partition("="))
+        if key not in KEYS or not equals:
             hint = nearest(key, KEYS)
             suggestion = f' (did you mean "{hint}"?)' if hint else ""
             raise UsageError(f"--what-if: {part!r} is none of {', '.join(f'{each}=' for each in KEYS)}{suggestion}")
         try:
-            read = KEYS[key](value)
+            parsed = KEYS[key](value)
         except ValueError as error:
             raise UsageError(f"--what-if: {part}: {error}; {_ALLOWED[key]}") from error
-        if read.keys() & found.keys():
+        if parsed.keys() & found.keys():
             raise UsageError(f"--what-if: {key} is given twice; give it once")
-        found |= read
+        found |= parsed
     if not found:
         raise UsageError(f"--what-if supposes nothing; give some of {', '.join(f'{each}=' for each in KEYS)}")
     return WhatIf(**found)  # type: ignore[arg-type]
 
 
 def workload_of(
-    given: WhatIf, *, interval: int | None, retain: int, workers: int, target_file_size: int | None = None
+    assumed: WhatIf, *, interval: int | None, retain: int, workers: int, target_file_size: int | None = None
 ) -> Workload:
     """Return the workload of a table that does not exist yet.
 
@@ -103,12 +103,12 @@ def workload_of(
 
     Parameters
     ----------
-    given
+    assumed
         The assumptions.
     interval, retain
         The values of the table's project, if there is one; microseconds.
     workers
-        Tasks that run side by side.
+        Tasks of an update that run at the same time.
     target_file_size
         Bytes of a file; None: the default.
 
@@ -117,100 +117,100 @@ def workload_of(
     UsageError
         When too few values are given, or they contradict each other.
     """
-    own = given.interval or interval or HOUR
-    lifetimes = _lifetimes(given, own)
+    update_interval = assumed.interval or interval or HOUR
+    lifetimes = _assumed_lifetimes(assumed, update_interval)
     if lifetimes is None:
         raise UsageError("--what-if needs two of lifetimes=, rate= and rows=, from which the third follows; give two")
-    longest = given.max_lifetime or max(own, round(lifetimes.longest * own))
-    if longest < own:
-        short = f"max_lifetime {format_duration(longest)} is below the update interval {format_duration(own)}"
+    longest = assumed.max_lifetime or max(update_interval, round(lifetimes.longest * update_interval))
+    if longest < update_interval:
+        short = f"max_lifetime {format_duration(longest)} is below the update interval {format_duration(update_interval)}"
         raise UsageError(f"--what-if: {short}; give a longer one, or a shorter interval=")
-    periods = -(-longest // own)
-    if periods > MOST_PERIODS:
+    periods = -(-longest // update_interval)
+    if periods > MAX_PERIODS:
         raise UsageError(
-            f"--what-if: p = {periods} update intervals of {format_duration(own)} in {format_duration(longest)}; "
-            f"up to {MOST_PERIODS} are compared, so give a longer interval="
+            f"--what-if: p = {periods} update intervals of {format_duration(update_interval)} in {format_duration(longest)}; "
+            f"up to {MAX_PERIODS} are compared, so give a longer interval="
         )
     share = shares(lifetimes, periods)
     mean = sum(distance * each for distance, each in enumerate(share, start=1))
-    rate = given.rate if given.rate is not None else cast("float", given.rows) / mean
+    rate = assumed.rate if assumed.rate is not None else cast("float", assumed.rows) / mean
     live = rate * mean
-    if given.rows is not None and not live / _FAR_OFF <= given.rows <= live * _FAR_OFF:
+    if assumed.rows is not None and not live / _CONTRADICTION_FACTOR <= assumed.rows <= live * _CONTRADICTION_FACTOR:
         raise UsageError(
-            f"--what-if: rate={rate:g} and these lifetimes make {live:.0f} live rows, not rows={given.rows:g}; leave one out"
+            f"--what-if: rate={rate:g} and these lifetimes make {live:.0f} live rows, not rows={assumed.rows:g}; leave one out"
         )
-    kept = given.retain if given.retain is not None else retain
-    size = given.row_bytes or _DEFAULT_ROW_BYTES
+    retained = assumed.retain if assumed.retain is not None else retain
+    size = assumed.row_bytes or _DEFAULT_ROW_BYTES
     return Workload(
         periods=periods,
         rate=rate,
         shares=share,
         arriving=rate,
         row_bytes=size,
-        rows_per_key=given.rows_per_key or 1.0,
-        probes=1.0 if given.probes is None else given.probes,
-        scans=given.scans or 0.0,
-        retained=kept / own,
+        rows_per_key=assumed.rows_per_key or 1.0,
+        probes=1.0 if assumed.probes is None else assumed.probes,
+        scans=assumed.scans or 0.0,
+        retained=retained / update_interval,
         workers=workers,
         target_rows=file_rows(target_file_size, rows=live, size=live * size),
     )
 
 
-def changed(load: Workload, given: WhatIf, interval: int, target_file_size: int | None = None) -> Workload:
+def with_assumptions(load: Workload, assumed: WhatIf, interval: int, target_file_size: int | None = None) -> Workload:
     """Return a measured workload with some values replaced by assumptions.
 
-    All arriving rows change in proportion to the inserted ones.
+    The number of arriving rows changes in proportion to the inserted rows. ``interval`` is the update interval in microseconds.
 
     Raises
     ------
     UsageError
         When p would change, or values contradict each other.
     """
-    if given.max_lifetime is not None or given.interval is not None:
+    if assumed.max_lifetime is not None or assumed.interval is not None:
         raise UsageError("--what-if: max_lifetime= and interval= are those of the table; leave TABLE out to suppose others")
     share = load.shares
-    if given.kind is not None and given.lifetime is not None:
-        share = shares(Lifetimes(given.kind, given.lifetime / interval), load.periods)
+    if assumed.kind is not None and assumed.lifetime is not None:
+        share = shares(Lifetimes(assumed.kind, assumed.lifetime / interval), load.periods)
     mean = sum(distance * each for distance, each in enumerate(share, start=1))
-    if given.rate is not None and given.rows is not None:
+    if assumed.rate is not None and assumed.rows is not None:
         raise UsageError("--what-if: of a table that exists, suppose rate= or rows=, not both: one follows from the other")
     rate = load.rate
-    if given.rate is not None or given.rows is not None:
-        rate = given.rate if given.rate is not None else cast("float", given.rows) / mean
+    if assumed.rate is not None or assumed.rows is not None:
+        rate = assumed.rate if assumed.rate is not None else cast("float", assumed.rows) / mean
     factor = rate / load.rate if load.rate else 1.0
-    live, size = rate * mean, given.row_bytes
+    live, size = rate * mean, assumed.row_bytes
     return replace(
         load,
         rate=rate,
         shares=share,
         arriving=load.arriving * factor if load.rate else rate,
         row_bytes=size or load.row_bytes,
-        rows_per_key=given.rows_per_key or load.rows_per_key,
-        probes=load.probes if given.probes is None else given.probes,
-        scans=load.scans if given.scans is None else given.scans,
-        retained=load.retained if given.retain is None else given.retain / interval,
+        rows_per_key=assumed.rows_per_key or load.rows_per_key,
+        probes=load.probes if assumed.probes is None else assumed.probes,
+        scans=load.scans if assumed.scans is None else assumed.scans,
+        retained=load.retained if assumed.retain is None else assumed.retain / interval,
         target_rows=load.target_rows if size is None else file_rows(target_file_size, rows=live, size=live * size),
     )
 
 
-def _lifetimes(given: WhatIf, interval: int) -> Lifetimes | None:
-    if given.lifetime is not None:
-        if given.rate is None and given.rows is None:
+def _assumed_lifetimes(assumed: WhatIf, interval: int) -> Lifetimes | None:
+    if assumed.lifetime is not None:
+        if assumed.rate is None and assumed.rows is None:
             return None
-        return Lifetimes(given.kind or "uniform", given.lifetime / interval)
-    if not given.rate or given.rows is None:
+        return Lifetimes(assumed.kind or "uniform", assumed.lifetime / interval)
+    if not assumed.rate or assumed.rows is None:
         return None
-    return Lifetimes("uniform", max(1.0, 2 * given.rows / given.rate))
+    return Lifetimes("uniform", max(1.0, 2 * assumed.rows / assumed.rate))
 
 
 def _read_lifetimes(text: str) -> dict[str, object]:
-    kind, given, size = text.rpartition(":")
-    if given and kind not in _KINDS:
+    kind, colon, size = text.rpartition(":")
+    if colon and kind not in _KINDS:
         raise ValueError(f'"{kind}" is no distribution')
     length = parse_duration(size)
     if length <= 0:
         raise ValueError("a lifetime is longer than nothing")
-    return {"kind": kind if given else "uniform", "lifetime": length}
+    return {"kind": kind if colon else "uniform", "lifetime": length}
 
 
 def _duration(name: str, *, zero: bool = False) -> Callable[[str], dict[str, object]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warehouse.checking.files import files_findings, left_over_findings, named_files, schema_findings
+from warehouse.checking.files import files_findings, leftover_findings, named_files, schema_findings
 from warehouse.checking.findings import CheckReport, Finding
 from warehouse.checking.logs import logs_findings, named_tables
 from warehouse.checking.published import database_findings, live_findings
@@ -38,7 +38,7 @@ def check(
     resources
         The limits of the engine that reads rows.
     published
-        The tables with a Delta table of exactly their live rows.
+        The names of the tables that have a live table, a Delta table of exactly their live rows.
 
     Raises
     ------
@@ -53,41 +53,41 @@ def check(
         if not before and not numbers(root, "plan"):
             raise nothing_loaded(root)
         try:
-            report = _checked(root, rows=rows, resources=resources or Resources(), published=published)
+            report = _check_once(root, rows=rows, resources=resources or Resources(), published=published)
         except FileNotFoundError:
-            continue  # a directory went while it was listed
+            continue  # a directory was removed while it was listed
         if not report.faults or before <= set(numbers(root, "epoch")):
             return report
-        # Epochs were retired meanwhile, and their files with them.
+        # epochs were retired during the check, and their files with them
     raise EpochVacuumedError("epochs are retired faster than they can be checked; raise `retain`, or check between updates")
 
 
-def _checked(root: Path, *, rows: bool, resources: Resources, published: Collection[str]) -> CheckReport:
-    from warehouse.checking.rows import RowsCheck  # noqa: PLC0415 - it takes the engine
+def _check_once(root: Path, *, rows: bool, resources: Resources, published: Collection[str]) -> CheckReport:
+    from warehouse.checking.rows import RowsCheck  # noqa: PLC0415 - it imports the engine
 
     records = read_records(root)
     findings: list[Finding] = [*records_findings(root, records), *schema_findings(root, records.epochs)]
     tables = named_tables(records.epochs)
-    every = []
-    reading = RowsCheck(root, resources)
+    all_files = []
+    rows_check = RowsCheck(root, resources)
     try:
         for table in tables:
             findings += logs_findings(root, records, table)
             files = named_files(table)
-            every += files
-            problems, whole = files_findings(root, files, order=not rows, contents=rows)
+            all_files += files
+            problems, readable = files_findings(root, files, order=not rows, contents=rows)
             findings += problems
             if rows:
-                findings += reading.findings(whole)
-                findings += summary_findings(root, whole)
+                findings += rows_check.findings(readable)
+                findings += summary_findings(root, readable)
     finally:
-        reading.close()
-    if not records.lost:
-        findings += database_findings(root) if records.open_plan is None else []  # completing the plan makes it again
+        rows_check.close()
+    if not records.incomplete:
+        findings += database_findings(root) if records.open_plan is None else []  # completing the plan replaces it
         if records.open_plan is None:
             findings += live_findings(root, published, rows=rows, resources=resources)
         if rows and records.open_plan is None and not any(each.severity == "fault" for each in findings):
-            findings += shed_findings(root, resources)  # rows that cannot be read were reported
-        findings += left_over_findings(root, every, tables)
+            findings += shed_findings(root, resources)  # else rows that cannot be read are already reported
+        findings += leftover_findings(root, all_files, tables)
     findings.sort(key=lambda finding: finding.severity != "fault")
-    return CheckReport(tuple(findings), len(records.epochs), len(tables), len(every), reading.rows)
+    return CheckReport(tuple(findings), len(records.epochs), len(tables), len(all_files), rows_check.rows)

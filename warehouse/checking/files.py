@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from warehouse.checking.findings import ANOTHER_FILE, Finding, fault, note
+from warehouse.checking.findings import RESTORE_FILE, Finding, fault, note
 from warehouse.checking.order import first_group_out_of_order, order_columns
 from warehouse.epochs.journal import numbers, record_path
 from warehouse.layout.columns import cell_of
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from warehouse.checking.logs import NamedTable
     from warehouse.epochs.records import Epoch, TableState
 
-__all__ = ["NamedFile", "files_findings", "left_over_findings", "named_files", "out_of_order", "schema_findings"]
+__all__ = ["NamedFile", "files_findings", "leftover_findings", "named_files", "order_fault", "schema_findings"]
 
 
 @dataclass(frozen=True)
 class NamedFile:
-    """A data file, the ``add`` action that put it into its table, and the first readable epoch that names it.
+    """A data file, the ``add`` action that added it to its table, and the first readable epoch that names it.
 
     ``path`` is relative to the table's directory, ``table.path``.
     """
@@ -50,7 +50,7 @@ class NamedFile:
 
     @property
     def adopted(self) -> bool:
-        """Whether an outsider's OPTIMIZE wrote it, who does not sort rows."""
+        """Whether the OPTIMIZE of an outsider wrote it; such a file is not sorted."""
         return any(self.path in state.adopted for _, state, _ in self.table.epochs)
 
     @property
@@ -66,11 +66,11 @@ class NamedFile:
 
 
 def named_files(table: NamedTable) -> list[NamedFile]:
-    """Return each file that some readable epoch names of a table, once."""
+    """Return each file of a table that a readable epoch names, once."""
     found: dict[str, NamedFile] = {}
     for epoch, state, side in table.epochs:
-        held = table.states.get(side.version if side else state.version)
-        for path, add in (held.files if held else {}).items():
+        log_state = table.states.get(side.version if side else state.version)
+        for path, add in (log_state.files if log_state else {}).items():
             if path not in found:
                 found[path] = NamedFile(table, path, add, epoch, state)
     return list(found.values())
@@ -79,14 +79,15 @@ def named_files(table: NamedTable) -> list[NamedFile]:
 def files_findings(
     root: Path, files: Sequence[NamedFile], *, order: bool = False, contents: bool = False
 ) -> tuple[list[Finding], list[NamedFile]]:
-    """Return the faults of files, and the files that can be read; ``order`` also compares the bounds of their row groups.
+    """Return the faults of files, and the files that can be read.
 
-    With ``contents`` every byte of a file is compared with the sum in its name, and pages with their checksums.
+    With ``order`` the bounds of their row groups are compared with the order of the search key. With ``contents`` every byte of a
+    file is compared with the sum in its name, and every page with its checksum.
     """
     import pyarrow.parquet as pq  # noqa: PLC0415 - it takes time to import
 
     findings: list[Finding] = []
-    whole: list[NamedFile] = []
+    readable: list[NamedFile] = []
     for file in files:
         path = root / file.subject
         message, code = "", "file_damaged"
@@ -99,35 +100,35 @@ def files_findings(
                 if file.rows is not None and footer.num_rows != file.rows:
                     message = f"its footer says {footer.num_rows} rows, its commit {file.rows}"
                 elif order:
-                    findings += _in_order(file, footer)
+                    findings += _order_findings(file, footer)
             if contents and not message:
                 message = damage(path) or ""
         except FileNotFoundError:
             message, code = "the file is not there", "file_missing"
-        except Exception as error:  # noqa: BLE001 - whatever a damaged footer makes its reader raise is the finding
+        except Exception as error:  # noqa: BLE001 - any error of the reader is a finding
             message = f"it cannot be read: {_first_line(error)}"
         if message:
-            findings.append(fault(code, file.subject, message, ANOTHER_FILE, table=file.table.name))
+            findings.append(fault(code, file.subject, message, RESTORE_FILE, table=file.table.name))
         else:
-            whole.append(file)
-    return findings, whole
+            readable.append(file)
+    return findings, readable
 
 
-def _in_order(file: NamedFile, footer: Any) -> Iterator[Finding]:  # noqa: ANN401 - pyarrow has no types
+def _order_findings(file: NamedFile, footer: Any) -> Iterator[Finding]:  # noqa: ANN401 - pyarrow has no types
     columns = order_columns(file.state) if file.table.role == "rows" and not file.adopted else ()
     group = first_group_out_of_order(footer, columns[0]) if columns else None
     if group is not None:
-        yield out_of_order(file, f"row group {group} begins with a smaller {columns[0]} than the one before it has")
+        yield order_fault(file, f"row group {group} begins with a smaller {columns[0]} than the one before it has")
 
 
-def out_of_order(file: NamedFile, where: str) -> Finding:
+def order_fault(file: NamedFile, where: str) -> Finding:
     """Return the fault of a file whose rows are not sorted."""
     message = f"its rows are not in the order of the search key and _exp: {where}"
-    return fault("order", file.subject, message, ANOTHER_FILE, table=file.table.name)
+    return fault("order", file.subject, message, RESTORE_FILE, table=file.table.name)
 
 
 def schema_findings(root: Path, epochs: Sequence[Epoch]) -> Iterator[Finding]:
-    """Yield the faults of the zero-row files from which readers take columns."""
+    """Yield the faults of the zero-row files, from which readers take the columns of tables."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - it takes time to import
 
     seen: set[str] = set()
@@ -135,10 +136,10 @@ def schema_findings(root: Path, epochs: Sequence[Epoch]) -> Iterator[Finding]:
         if state.schema_file in seen:
             continue
         seen.add(state.schema_file)
-        wanted = [each["name"] for each in rows_schema(stored_columns(state))["fields"]]
+        expected = [each["name"] for each in rows_schema(state.stored_columns)["fields"]]
         try:
             names = pq.read_schema(parquet_source(root / state.schema_file)).names
-            message = "" if names == wanted else "its columns are not the table's"
+            message = "" if names == expected else "its columns are not the table's"
         except FileNotFoundError:
             message = "the file is not there, so the table cannot be read"
         except Exception as error:  # noqa: BLE001 - as above
@@ -148,32 +149,27 @@ def schema_findings(root: Path, epochs: Sequence[Epoch]) -> Iterator[Finding]:
             yield fault("schema_file", state.schema_file, message, remedy, table=state.name, repair="repair")
 
 
-def stored_columns(state: TableState) -> tuple[Any, ...]:
-    """Return the columns that a table stores before the system's."""
-    return state.stored_columns
-
-
-def left_over_findings(root: Path, files: Sequence[NamedFile], tables: Sequence[NamedTable]) -> Iterator[Finding]:
-    """Yield, for each directory, the size of files that no epoch names; nothing while an update runs or is unfinished."""
+def leftover_findings(root: Path, files: Sequence[NamedFile], tables: Sequence[NamedTable]) -> Iterator[Finding]:
+    """Yield for each directory the number and size of files that no epoch names; nothing while an update is unfinished."""
     committed = numbers(root, "epoch")
     if record_path(root, committed[-1] + 1 if committed else 0, "plan").exists():
         return
-    named: dict[str, set[str]] = {table.path: set(table.passing) for table in tables}
+    named: dict[str, set[str]] = {table.path: set(table.transient_files) for table in tables}
     for file in files:
         named[file.table.path].add(file.path)
     for kind in FOLDERS:
         for directory in directories_in(root / kind):
-            place = f"{kind}/{directory.name}"
-            strange = [path for path in directory.rglob("*") if _is_left_over(path, directory, named.get(place))]
-            if strange:
-                size = sum(path.stat().st_size for path in strange if path.exists())
-                message = f"{len(strange)} files, {size} bytes, are named by no readable epoch"
+            table_path = f"{kind}/{directory.name}"
+            leftovers = [path for path in directory.rglob("*") if _is_leftover(path, directory, named.get(table_path))]
+            if leftovers:
+                size = sum(path.stat().st_size for path in leftovers if path.exists())
+                message = f"{len(leftovers)} files, {size} bytes, are named by no readable epoch"
                 remedy = "`stream-wh check --repair` or `stream-wh vacuum` removes what is older than ten minutes"
-                table = directory.name if place in named else None
-                yield note("left_over", place, message, remedy, table=table, repair="repair")
+                table = directory.name if table_path in named else None
+                yield note("left_over", table_path, message, remedy, table=table, repair="repair")
 
 
-def _is_left_over(path: Path, directory: Path, named: set[str] | None) -> bool:
+def _is_leftover(path: Path, directory: Path, named: set[str] | None) -> bool:
     relative = path.relative_to(directory)
     if not path.is_file():
         return False

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["ANOTHER_FILE", "CheckReport", "Finding", "fault", "note"]
+__all__ = ["RESTORE_FILE", "CheckReport", "Finding", "fault", "note"]
 
 Repair = Literal["update", "repair", ""]
-ANOTHER_FILE = (
+RESTORE_FILE = (
     "restore the file from a copy of the warehouse, or go back to an epoch without it (`stream-wh history` lists them, then "
     "`stream-wh rollback --to-epoch EPOCH`)"
 )

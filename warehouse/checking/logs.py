@@ -46,16 +46,16 @@ if TYPE_CHECKING:
 __all__ = ["NamedTable", "logs_findings", "named_tables"]
 
 _RESTORE = "restore the table's directory from a copy of the warehouse"
-_BACK = f"{_RESTORE}, or go back to an epoch before with `stream-wh rollback --to-epoch EPOCH`"
+_RESTORE_OR_ROLL_BACK = f"{_RESTORE}, or go back to an epoch before with `stream-wh rollback --to-epoch EPOCH`"
 
 
 @dataclass
 class NamedTable:
     """A directory that readable epochs name, with its role and versions.
 
-    ``epochs`` are triples in order: the epoch, its record of the table, and its record of the side table. Reading the log fills
-    ``states``, and ``passing`` with files that commits between these versions added; files that are in no version are removed
-    with the epoch before.
+    ``epochs`` are triples, in order: the epoch, its record of the table, and its record of the side table. Reading the log fills
+    two fields: ``states`` has the table by version, and ``transient_files`` the files that commits between these versions added.
+    Files that are in no version are removed with the epoch before.
     """
 
     path: str
@@ -63,7 +63,7 @@ class NamedTable:
     name: str
     epochs: list[tuple[Epoch, TableState, SideTable | None]] = field(default_factory=list)
     states: dict[int, LogState] = field(default_factory=dict)
-    passing: set[str] = field(default_factory=set)
+    transient_files: set[str] = field(default_factory=set)
 
     @property
     def newest(self) -> tuple[Epoch, TableState, SideTable | None]:
@@ -72,7 +72,7 @@ class NamedTable:
 
 
 def named_tables(epochs: Sequence[Epoch]) -> list[NamedTable]:
-    """Return the directories that epochs name, in the order of the newest."""
+    """Return the directories that epochs name, in the order of their first epoch."""
     found: dict[str, NamedTable] = {}
     for epoch in epochs:
         for state in epoch.tables:
@@ -84,38 +84,38 @@ def named_tables(epochs: Sequence[Epoch]) -> list[NamedTable]:
 
 
 def logs_findings(root: Path, records: ReadableRecords, table: NamedTable) -> Iterator[Finding]:
-    """Yield the faults of one table's log, and fill in its states for the checks of its files."""
+    """Yield the faults of one table's log; set its states and transient files, which the checks of its files need."""
     versions = sorted({_version(entry) for entry in table.epochs})
     try:
-        for reached in replayed(root / table.path, versions):
-            table.states[reached.version] = reached
+        for replayed_state in replayed(root / table.path, versions):
+            table.states[replayed_state.version] = replayed_state
     except MissingPartError as error:
         subject = f"{table.path}/_delta_log"
         yield fault("log", subject, str(error), _RESTORE, table=table.name)
-    yield from _without_a_cell(table)
-    yield from _replaced(root, table)
+    yield from _invalid_partition_values(table)
+    yield from _replaced_commits(root, table)
     for entry in table.epochs:
-        held = table.states.get(_version(entry))
-        if held is not None:
-            yield from _identity(table, entry, held)
-            yield from _totals(table, entry, held)
+        log_state = table.states.get(_version(entry))
+        if log_state is not None:
+            yield from _other_table(table, entry, log_state)
+            yield from _wrong_counts(table, entry, log_state)
     epoch, state, side = table.newest
-    held = table.states.get(_version(table.newest))
-    if held is not None and records.newest is not None and epoch.number == records.newest.number:
-        yield from _shape(table, epoch, state, held)
-        yield from _above(root, epoch, table, side.version if side else state.version)
+    log_state = table.states.get(_version(table.newest))
+    if log_state is not None and records.newest is not None and epoch.number == records.newest.number:
+        yield from _wrong_definition(table, epoch, state, log_state)
+        yield from _commits_above(root, epoch, table, side.version if side else state.version)
     if records.newest is not None and epoch.number == records.newest.number:
-        yield from _checkpoints(root, table, side.version if side else state.version)
-    yield from _owned(root, table)
+        yield from _wrong_checkpoints(root, table, side.version if side else state.version)
+    yield from _misattributed_commits(root, table)
 
 
-def _without_a_cell(table: NamedTable) -> Iterator[Finding]:
-    """Yield, and leave out, the states with a file whose partition values are no numbers of a cell or slot."""
-    for version, held in list(table.states.items()):
-        for path, add in held.files.items():
+def _invalid_partition_values(table: NamedTable) -> Iterator[Finding]:
+    """Yield the versions with a file whose partition values are not numbers of a cell or slot, and drop their states."""
+    for version, log_state in list(table.states.items()):
+        for path, add in log_state.files.items():
             try:
                 cell_of(add["partitionValues"])
-                _waited_for(add)
+                _waiting_slot(add)
             except ValueError:
                 subject = f"{table.path}/_delta_log version {version}"
                 message = f"it says that {path} has the partition values {dict(add['partitionValues'])}"
@@ -124,13 +124,13 @@ def _without_a_cell(table: NamedTable) -> Iterator[Finding]:
                 break
 
 
-def _waited_for(add: Mapping[str, Any]) -> int:
-    """Return the slot that the rows of a deferred table's file wait for."""
+def _waiting_slot(add: Mapping[str, Any]) -> int:
+    """Return the slot for which the rows of a deferred table's file wait."""
     return int(add["partitionValues"].get(WAITING_SLOT) or 0)
 
 
-def _replaced(root: Path, table: NamedTable) -> Iterator[Finding]:
-    """Yield the commits that differ from the entries named by epochs, by their sums."""
+def _replaced_commits(root: Path, table: NamedTable) -> Iterator[Finding]:
+    """Yield the commits whose sums differ from those that epochs recorded."""
     for entry in table.epochs:
         epoch, version = entry[0], _version(entry)
         pinned = epoch.entry(table.path)
@@ -146,57 +146,58 @@ def _version(entry: tuple[Epoch, TableState, SideTable | None]) -> int:
     return side.version if side else state.version
 
 
-def _identity(table: NamedTable, entry: tuple[Epoch, TableState, SideTable | None], held: LogState) -> Iterator[Finding]:
+def _other_table(table: NamedTable, entry: tuple[Epoch, TableState, SideTable | None], log_state: LogState) -> Iterator[Finding]:
     epoch, state, side = entry
-    wanted = side.table_id if side else state.table_id
-    if held.metadata.get("id") != wanted:
-        message = f"at version {held.version} it is not the table that epoch {epoch.number} names (its Delta id differs)"
+    recorded = side.table_id if side else state.table_id
+    if log_state.metadata.get("id") != recorded:
+        message = f"at version {log_state.version} it is not the table that epoch {epoch.number} names (its Delta id differs)"
         yield fault("table_id", table.path, message, _RESTORE, table=table.name)
 
 
-def _totals(table: NamedTable, entry: tuple[Epoch, TableState, SideTable | None], held: LogState) -> Iterator[Finding]:
+def _wrong_counts(table: NamedTable, entry: tuple[Epoch, TableState, SideTable | None], log_state: LogState) -> Iterator[Finding]:
     epoch, state, side = entry
     if side is None:
-        wrong = list(_partitions(state, held))
+        wrong = list(_partition_differences(state, log_state))
     else:
-        rows = sum(_rows(add) for add in held.files.values())
+        rows = sum(_rows(add) for add in log_state.files.values())
         wrong = [] if rows == side.rows else [f"{rows} rows, {side.rows} are recorded"]
         if table.role == "deferred":
             slots: dict[int, int] = {}
-            for add in held.files.values():
-                number = _waited_for(add)
-                slots[number] = slots.get(number, 0) + _rows(add)
+            for add in log_state.files.values():
+                slot = _waiting_slot(add)
+                slots[slot] = slots.get(slot, 0) + _rows(add)
             if slots != {waiting.slot: waiting.rows for waiting in side.waiting}:
                 wrong.append("the rows that wait for each slot are not those recorded")
-            passed = state.stopped.slot if state.stopped else epoch.slot
-            if any(number <= passed for number in slots):
-                wrong.append(f"rows wait for a slot at or before {passed}, which has passed")
+            last_slot = state.stopped.slot if state.stopped else epoch.slot
+            if any(slot <= last_slot for slot in slots):
+                wrong.append(f"rows wait for a slot at or before {last_slot}, which has passed")
     for message in wrong:
-        subject = f"{table.path} version {held.version}"
-        yield fault("counts", subject, f"epoch {epoch.number}: {message}", _BACK, table=table.name)
+        subject = f"{table.path} version {log_state.version}"
+        yield fault("counts", subject, f"epoch {epoch.number}: {message}", _RESTORE_OR_ROLL_BACK, table=table.name)
 
 
-def _partitions(state: TableState, held: LogState) -> Iterator[str]:
+def _partition_differences(state: TableState, log_state: LogState) -> Iterator[str]:
     files: dict[tuple[int, int], list[Mapping[str, Any]]] = {}
-    for add in held.files.values():
+    for add in log_state.files.values():
         files.setdefault(cell_of(add["partitionValues"]), []).append(add)
     recorded = {(part.sub_index, part.exp_block): part for part in state.partitions}
     for cell in sorted(files.keys() | recorded.keys()):
-        place = f"sub-index {cell[0]}, block {cell[1]}"
+        where = f"sub-index {cell[0]}, block {cell[1]}"
         part, adds = recorded.get(cell), files.get(cell, [])
         if part is None or not adds:
-            yield f"{place}: {len(adds)} files, {part.files if part else 0} are recorded"
+            yield f"{where}: {len(adds)} files, {part.files if part else 0} are recorded"
             continue
         found = (len(adds), sum(map(_rows, adds)), sum(add["size"] for add in adds))
         if found != (part.files, part.rows, part.bytes):
-            said = f"{part.files} files, {part.rows} rows, {part.bytes} bytes"
-            yield f"{place}: {found[0]} files, {found[1]} rows, {found[2]} bytes; recorded are {said}"
-        strange = any(name in held.files and cell_of(held.files[name]["partitionValues"]) == cell for name in state.adopted)
-        if not 1 <= part.runs <= part.files + strange:
-            yield f"{place}: {part.runs} runs in {part.files} files"
+            expected = f"{part.files} files, {part.rows} rows, {part.bytes} bytes"
+            yield f"{where}: {found[0]} files, {found[1]} rows, {found[2]} bytes; recorded are {expected}"
+        adopted = (log_state.files[name] for name in state.adopted if name in log_state.files)
+        has_adopted = any(cell_of(add["partitionValues"]) == cell for add in adopted)
+        if not 1 <= part.runs <= part.files + has_adopted:
+            yield f"{where}: {part.runs} runs in {part.files} files"
         latest = max((_statistics(add).get("maxValues") or {}).get("_exp_slot", part.max_exp_slot) for add in adds)
         if latest > part.max_exp_slot:
-            yield f"{place}: rows expire in slot {latest}, after the recorded last one {part.max_exp_slot}"
+            yield f"{where}: rows expire in slot {latest}, after the recorded last one {part.max_exp_slot}"
 
 
 def _statistics(add: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -208,7 +209,7 @@ def _rows(add: Mapping[str, Any]) -> int:
     return int(_statistics(add).get("numRecords", 0))
 
 
-def _shape(table: NamedTable, epoch: Epoch, state: TableState, held: LogState) -> Iterator[Finding]:
+def _wrong_definition(table: NamedTable, epoch: Epoch, state: TableState, log_state: LogState) -> Iterator[Finding]:
     columns = state.stored_columns
     schema, partitions = {
         "rows": (rows_schema(columns), [*CELL]),
@@ -216,11 +217,11 @@ def _shape(table: NamedTable, epoch: Epoch, state: TableState, held: LogState) -
         "rejected": (rejected_schema(), []),
         "restored": (restored_schema(columns, owed=state.view is not None and state.view.budget is not None), []),
     }[table.role]
-    yield from _columns(table, state, held, schema)
-    if list(held.metadata.get("partitionColumns") or ()) != partitions:
-        message = f"it is partitioned by {held.metadata.get('partitionColumns')}, not by {partitions}"
+    yield from _missing_columns(table, state, log_state, schema)
+    if list(log_state.metadata.get("partitionColumns") or ()) != partitions:
+        message = f"it is partitioned by {log_state.metadata.get('partitionColumns')}, not by {partitions}"
         yield fault("partition_columns", table.path, message, _RESTORE, table=table.name)
-    protocol = (held.protocol.get("minReaderVersion"), held.protocol.get("minWriterVersion"))
+    protocol = (log_state.protocol.get("minReaderVersion"), log_state.protocol.get("minWriterVersion"))
     if protocol != (1, 2):
         message = f"its protocol is reader {protocol[0]}, writer {protocol[1]}; other engines can no longer be relied on"
         yield fault("protocol", table.path, message, _RESTORE, table=table.name)
@@ -229,46 +230,46 @@ def _shape(table: NamedTable, epoch: Epoch, state: TableState, held: LogState) -
         message = "its Delta properties are those of an earlier build"
         yield note("properties", table.path, message, "the next update sets them", table=table.name, repair="update")
         return
-    configuration = held.metadata.get("configuration") or {}
+    configuration = log_state.metadata.get("configuration") or {}
     for name, wanted in table_properties(key, epoch.log_retain).items():
         found = configuration.get(name)
-        if found != wanted and not _longer(found, wanted):
+        if found != wanted and not _is_longer(found, wanted):
             message = f"property {name} is {found!r}, not {wanted!r}"
             remedy = f"set it back with ALTER TABLE outside of updates, or {_RESTORE}"
             yield fault("property", table.path, message, remedy, table=table.name)
 
 
-def _columns(table: NamedTable, state: TableState, held: LogState, wanted: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield whether columns are missing; short-lived results also keep columns that their view had before."""
-    now = json.loads(held.metadata.get("schemaString") or "{}")
+def _missing_columns(table: NamedTable, state: TableState, log_state: LogState, wanted: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield the fault of missing or other columns; a table of short-lived results may also have former columns of its view."""
+    schema = json.loads(log_state.metadata.get("schemaString") or "{}")
     if table.role != "restored":
-        if _typed(now) != _typed(wanted):
+        if _column_types(schema) != _column_types(wanted):
             yield fault("columns", table.path, "its columns are not those recorded", _RESTORE, table=table.name)
         return
-    built_anew = not held.files or (state.view is not None and state.view.failed is not None)  # the next update brings them
-    if lacks_columns(now, wanted) and not built_anew:
+    is_rebuilt = not log_state.files or (state.view is not None and state.view.failed is not None)  # the next update adds them
+    if lacks_columns(schema, wanted) and not is_rebuilt:
         remedy = f"`stream-wh rebuild {state.owner}` brings them, and the rows that are there stay"
         yield fault("columns", table.path, "it lacks columns of its view", remedy, table=table.name)
 
 
-def _typed(schema: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _column_types(schema: Mapping[str, Any]) -> list[tuple[str, str]]:
     return sorted((each["name"], json.dumps(each["type"], sort_keys=True)) for each in schema.get("fields", ()))
 
 
-def _longer(found: str | None, wanted: str) -> bool:
-    """Whether a retention is at least as long as wanted; both are ``interval N seconds``."""
+def _is_longer(found: str | None, wanted: str) -> bool:
+    """Return whether a retention is at least as long as wanted; both are ``interval N seconds``."""
     parts = [(text or "").split() for text in (found, wanted)]
     if not all(len(part) == 3 and part[0] == "interval" and part[2] == "seconds" for part in parts):  # noqa: PLR2004
         return False
     return int(parts[0][1]) >= int(parts[1][1])
 
 
-def _above(root: Path, newest: Epoch, table: NamedTable, version: int) -> Iterator[Finding]:
+def _commits_above(root: Path, newest: Epoch, table: NamedTable, version: int) -> Iterator[Finding]:
     following = newest.number + 1
     if record_path(root, following, "epoch").exists():
-        return  # written since, or damaged: the check of records reports it
+        return  # the epoch was written meanwhile, or is damaged: the check of records reports that
     commits = list(commits_after(root / table.path, version))
-    # Looked for only now: an update may have begun since the records were read.
+    # only now: an update may have begun after the records were read
     planned = record_path(root, following, "plan").exists()
     outsiders = []
     for commit in counting(commits):
@@ -279,12 +280,12 @@ def _above(root: Path, newest: Epoch, table: NamedTable, version: int) -> Iterat
         else:
             outsiders.append(commit)
     if outsiders:
-        yield _foreign(root, table, outsiders[0].version, table.newest[1].stopped)
-    yield from _beyond(root, table, version + len(commits))
+        yield _foreign_finding(root, table, outsiders[0].version, table.newest[1].stopped)
+    yield from _entries_beyond(root, table, version + len(commits))
 
 
-def _foreign(root: Path, table: NamedTable, version: int, stopped: Stopped | None) -> Finding:
-    """Yield the changes by outsiders from a commit on; the next update adopts changes that concern no row."""
+def _foreign_finding(root: Path, table: NamedTable, version: int, stopped: Stopped | None) -> Finding:
+    """Return the finding about commits of outsiders from a version on; the next update adopts changes that concern no row."""
     subject = entry_path(root / table.path, version).relative_to(root).as_posix()
     change = judged(replay(root / table.path, version - 1), raw_commits(root / table.path, version - 1))
     message = f"the table was changed from outside: {change.message}"
@@ -298,8 +299,8 @@ def _foreign(root: Path, table: NamedTable, version: int, stopped: Stopped | Non
     return fault("foreign_commit", subject, message, undo_foreign(table.path), table=table.name)
 
 
-def _beyond(root: Path, table: NamedTable, top: int) -> Iterator[Finding]:
-    """Entries above the log's newest commit: checkpoints of commits that were removed, commits above a gap."""
+def _entries_beyond(root: Path, table: NamedTable, top: int) -> Iterator[Finding]:
+    """Yield entries above the log's newest commit: checkpoints of commits that were removed, and commits above a gap."""
     log = root / table.path / "_delta_log"
     left = left_above(root / table.path, top)
     if left and not went_on(root / table.path, top):
@@ -313,18 +314,18 @@ def _beyond(root: Path, table: NamedTable, top: int) -> Iterator[Finding]:
         yield fault("foreign_commit", subject, message, undo_foreign(table.path), table=table.name)
 
 
-def _checkpoints(root: Path, table: NamedTable, version: int) -> Iterator[Finding]:
-    """Yield the checkpoints up to a version that contradict the commits, as far as these reach back."""
-    place = root / table.path
-    for differing in wrong_checkpoints(place, version):
-        subject = (place / "_delta_log" / differing.name).relative_to(root).as_posix()
+def _wrong_checkpoints(root: Path, table: NamedTable, version: int) -> Iterator[Finding]:
+    """Yield the checkpoints up to a version that contradict the commits, as far back as the log has commits."""
+    table_directory = root / table.path
+    for differing in wrong_checkpoints(table_directory, version):
+        subject = (table_directory / "_delta_log" / differing.name).relative_to(root).as_posix()
         message = f"the checkpoint of version {differing.version} is not what the commits lead to: {differing.message}"
         remedy = "`stream-wh check --repair` removes it: the commits are all there"
         yield fault("checkpoint_differs", subject, message, remedy, table=table.name, repair="repair")
 
 
-def _owned(root: Path, table: NamedTable) -> Iterator[Finding]:
-    """Each commit between the versions of two epochs is of the later one."""
+def _misattributed_commits(root: Path, table: NamedTable) -> Iterator[Finding]:
+    """Yield the commits between the versions of two epochs that do not belong to the later epoch."""
     versions = [(epoch.number, _version((epoch, state, side))) for epoch, state, side in table.epochs]
     for (_, low), (number, high) in pairwise(versions):
         if high <= low:
@@ -333,10 +334,10 @@ def _owned(root: Path, table: NamedTable) -> Iterator[Finding]:
                 yield fault("version", table.path, message, _RESTORE, table=table.name)
             continue
         commits = list(takewhile(lambda commit: commit.version <= high, commits_after(root / table.path, low)))  # noqa: B023
-        table.passing.update(file.path for commit in commits for file in commit.added)
-        known = next((epoch.foreign for epoch, *_ in table.epochs if epoch.number == number), ())
+        table.transient_files.update(file.path for commit in commits for file in commit.added)
+        foreign = next((epoch.foreign for epoch, *_ in table.epochs if epoch.number == number), ())
         for commit in counting(commits):
-            adopted = any(record.covers(table.path, commit.version) for record in known)
+            adopted = any(record.covers(table.path, commit.version) for record in foreign)
             if not adopted and commit.metadata.get("epoch") != number:
                 subject = entry_path(root / table.path, commit.version).relative_to(root).as_posix()
                 message = f"the commit is not of epoch {number}, which names the version"

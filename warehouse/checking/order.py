@@ -1,9 +1,9 @@
 """Checks that the rows of a data file are in the order of runs: by search key, then ``_exp``, nulls first.
 
-Answers do not depend on the order, only speed does: it makes the bounds of row groups narrow, so a probe decodes few. There are
-two checks: by the bounds of row groups in the footer, and by every row.
+Answers do not depend on the order, only speed does: it makes the bounds of row groups narrow, so that a probe decodes few of
+them. There are two checks: by the bounds of row groups in the footer, and by every row.
 
-A key's column may have a type that this check cannot order (a DISTINCT's spare rows are keyed by columns of any type). Then rows
+A column of a key may have a type that this check cannot order (the spare rows of a DISTINCT have keys of any type). Then rows
 are compared by the columns before it.
 """
 
@@ -34,29 +34,29 @@ def order_columns(state: TableState) -> tuple[str, ...]:
 
 
 def first_group_out_of_order(footer: Any, column: str) -> int | None:  # noqa: ANN401 - pyarrow has no types
-    """Return the first row group, from 0, whose values of the first column begin below the end of the previous group.
+    """Return the first row group, from 0, whose least value is below the greatest of the previous group; None if there is none.
 
-    A group without bounds is passed over.
+    Values are those of ``column``. A group without bounds is ignored.
     """
-    place = next((number for number in range(footer.num_columns) if footer.schema.column(number).path == column), None)
-    if place is None:
+    position = next((number for number in range(footer.num_columns) if footer.schema.column(number).path == column), None)
+    if position is None:
         return None
     largest: Any = None
     for number in range(footer.num_row_groups):
-        facts = footer.row_group(number).column(place).statistics
-        if facts is None:
+        statistics = footer.row_group(number).column(position).statistics
+        if statistics is None:
             continue
-        if largest is not None and facts.has_null_count and facts.null_count:
+        if largest is not None and statistics.has_null_count and statistics.null_count:
             return number
-        if facts.has_min_max:
-            if largest is not None and facts.min < largest:
+        if statistics.has_min_max:
+            if largest is not None and statistics.min < largest:
                 return number
-            largest = facts.max
+            largest = statistics.max
     return None
 
 
 def first_row_out_of_order(path: Path, columns: Sequence[str]) -> int | None:
-    """Return the position, from 0, of the first row that belongs before the one above it."""
+    """Return the position, from 0, of the first row that is less than the row above it; None if the file is sorted."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - it takes time to import
 
     position, last = 0, None
@@ -65,9 +65,9 @@ def first_row_out_of_order(path: Path, columns: Sequence[str]) -> int | None:
             rows = file.read_row_group(number, columns=list(columns)).select(list(columns)).combine_chunks()
             if not rows.num_rows:
                 continue
-            if last is not None and _first_below(_joined(last, rows.slice(0, 1))) is not None:
+            if last is not None and _first_out_of_order(_concatenated(last, rows.slice(0, 1))) is not None:
                 return position
-            below = _first_below(rows)
+            below = _first_out_of_order(rows)
             if below is not None:
                 return position + below
             last = rows.slice(rows.num_rows - 1)
@@ -75,14 +75,14 @@ def first_row_out_of_order(path: Path, columns: Sequence[str]) -> int | None:
     return None
 
 
-def _joined(one: Any, other: Any) -> Any:  # noqa: ANN401 - tables of pyarrow
+def _concatenated(one: Any, other: Any) -> Any:  # noqa: ANN401 - tables of pyarrow
     import pyarrow as pa  # noqa: PLC0415 - as above
 
     return pa.concat_tables([one, other]).combine_chunks()
 
 
-def _first_below(rows: Any) -> int | None:  # noqa: ANN401 - a table of pyarrow
-    """Return the first row that is less than the one above it, column by column."""
+def _first_out_of_order(rows: Any) -> int | None:  # noqa: ANN401 - a table of pyarrow
+    """Return the first row that is less than the row above it, compared column by column; None if there is none."""
     import pyarrow as pa  # noqa: PLC0415 - as above
     import pyarrow.compute as pc  # noqa: PLC0415 - as above
 
@@ -92,10 +92,10 @@ def _first_below(rows: Any) -> int | None:  # noqa: ANN401 - a table of pyarrow
     equal = pc.invert(below)
     for values in rows.columns:
         column = values.cast("int8") if pa.types.is_boolean(values.type) else values
-        above, here = column.slice(0, rows.num_rows - 1), column.slice(1)
-        nulls = (pc.is_null(above), pc.is_null(here))
-        less = pc.or_(pc.fill_null(pc.less(here, above), False), pc.and_(nulls[1], pc.invert(nulls[0])))  # noqa: FBT003 - a value
-        same = pc.or_(pc.fill_null(pc.equal(here, above), False), pc.and_(*nulls))  # noqa: FBT003 - a value
+        above, current = column.slice(0, rows.num_rows - 1), column.slice(1)
+        nulls = (pc.is_null(above), pc.is_null(current))
+        less = pc.or_(pc.fill_null(pc.less(current, above), False), pc.and_(nulls[1], pc.invert(nulls[0])))  # noqa: FBT003 - a value
+        same = pc.or_(pc.fill_null(pc.equal(current, above), False), pc.and_(*nulls))  # noqa: FBT003 - a value
         below = pc.or_(below, pc.and_(equal, less))
         equal = pc.and_(equal, same)
     found = pc.index(below, True).as_py()

@@ -1,7 +1,8 @@
 """Checks that the files for other tools, ``warehouse.duckdb`` and the live tables, agree with the newest epoch.
 
-Invariant: ``live/NAME`` of each published table is a Delta table whose newest version holds exactly the rows that are live at
-the newest epoch's window time. It is moved right after an epoch is written, so it may be of the epoch before for a moment.
+Invariants: ``live/NAME`` of each published table is a Delta table whose newest version has exactly the rows that are live at the
+newest epoch's window time. Views, comments and tables of ``warehouse.duckdb`` are those of the newest epoch, and its paths begin
+with its own root. Both are replaced right after an epoch is written, so they may be of the epoch before for a short time.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from warehouse.checking.findings import Finding, fault, note
 from warehouse.epochs.journal import newest_epoch
 from warehouse.errors import MissingPartError
 from warehouse.publishing.database import DATABASE
-from warehouse.publishing.difference import DatabaseDifference, difference
+from warehouse.publishing.difference import DatabaseDifference, database_difference
 from warehouse.publishing.live.difference import LiveDifference, live_difference
 from warehouse.publishing.live.log import LIVE
-from warehouse.publishing.live.publish import live_states
+from warehouse.publishing.live.publish import published_states
 from warehouse.serving.engine import Resources, connect
 from warehouse.serving.pin import Pin
 
@@ -27,17 +28,18 @@ if TYPE_CHECKING:
 __all__ = ["database_findings", "live_findings"]
 
 
-_LOOKS, _PAUSE_SECONDS = 10, 0.2
+_ATTEMPTS, _PAUSE_SECONDS = 10, 0.2
+"""How often a file is looked at while a running update may be about to replace it, and the pause in between."""
 
 
 def live_findings(root: Path, names: Collection[str], *, rows: bool, resources: Resources) -> list[Finding]:
-    """Return the faults of the live tables of published tables, after waiting some time for a running update."""
+    """Return the faults of the live tables of published tables, after waiting up to two seconds for a running update."""
     found: dict[str, LiveDifference] = {}
-    for look in range(_LOOKS if names else 0):
-        if look:
+    for attempt in range(_ATTEMPTS if names else 0):
+        if attempt:
             time.sleep(_PAUSE_SECONDS)
         try:
-            found = _differences(root, names, rows=rows, resources=resources)
+            found = _live_differences(root, names, rows=rows, resources=resources)
         except MissingPartError:
             continue  # an epoch was retired meanwhile
         if all(each.kind != "stale" for each in found.values()):
@@ -48,13 +50,13 @@ def live_findings(root: Path, names: Collection[str], *, rows: bool, resources: 
     ]
 
 
-def _differences(root: Path, names: Collection[str], *, rows: bool, resources: Resources) -> dict[str, LiveDifference]:
+def _live_differences(root: Path, names: Collection[str], *, rows: bool, resources: Resources) -> dict[str, LiveDifference]:
     newest = newest_epoch(root)
     if newest is None:
         return {}
     pin, connection = Pin(root, newest), connect(resources) if rows else None
     try:
-        states = [state for state in live_states(newest, names) if state.view is None or state.view.failed is None]
+        states = [state for state in published_states(newest, names) if state.view is None or state.view.failed is None]
         found = {state.name: live_difference(pin, state, connection) for state in states}
     finally:
         if connection is not None:
@@ -63,24 +65,17 @@ def _differences(root: Path, names: Collection[str], *, rows: bool, resources: R
     return {name: each for name, each in found.items() if each is not None}
 
 
-# --- ``warehouse.duckdb``, which other tools open --- Invariant: its views, comments and tables are those of the newest epoch,
-# and its paths begin with its own root. It is replaced right after an epoch is written, so it may be of the epoch before for a
-# moment.
-
-_LOOKS, _PAUSE_SECONDS = 10, 0.2
-
-
 def database_findings(root: Path) -> list[Finding]:
-    """Return the faults of the file, after waiting some time for a running update to replace it."""
+    """Return the faults of ``warehouse.duckdb``, after waiting up to two seconds for a running update to replace it."""
     found: DatabaseDifference | None = None
-    for look in range(_LOOKS):
-        if look:
+    for attempt in range(_ATTEMPTS):
+        if attempt:
             time.sleep(_PAUSE_SECONDS)
         newest = newest_epoch(root)
         if newest is None:
             return []
         try:
-            found = difference(root, newest)
+            found = database_difference(root, newest)
         except MissingPartError:
             continue  # an epoch was retired meanwhile
         if found is None or found.kind != "stale":

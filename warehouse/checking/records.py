@@ -1,8 +1,8 @@
-"""Whether the records under ``root/epochs`` are whole, follow each other, and say the same of landing files.
+"""Checks that the records under ``root/epochs`` are whole, follow each other, and agree about landing files.
 
 Invariants: the readable epochs are numbered without a gap; the window time of an epoch is ``anchor + slot * interval`` and
-is never before that of the epoch before; at most one plan is above the newest epoch, its successor's; a landing file that
-is loaded is not loaded again unless it was marked so, or was gone in between.
+is never before that of the epoch before; at most one plan is above the newest epoch, the plan of its successor; a landing file
+is loaded once, unless it was marked to be loaded again, or was gone in between.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class ReadableRecords:
     damaged: tuple[tuple[Kind, int, str], ...]
 
     @property
-    def lost(self) -> bool:
-        """Whether the tables or landing files of some epoch are unknown."""
+    def incomplete(self) -> bool:
+        """Whether a damaged record leaves the tables or landing files of an epoch unknown."""
         return any(kind != "plan" for kind, _, _ in self.damaged)
 
     @property
@@ -63,7 +63,7 @@ def read_records(root: Path) -> ReadableRecords:
             try:
                 found[kind][number] = read_record(record_path(root, number, kind), _BODIES[kind])
             except FileNotFoundError:
-                continue  # retired or forgotten just now
+                continue  # it was retired or removed meanwhile
             except (RecordDamagedError, OSError) as error:
                 reason = error.reason if isinstance(error, RecordDamagedError) else str(error)
                 damaged.append((kind, number, reason))
@@ -75,50 +75,50 @@ def read_records(root: Path) -> ReadableRecords:
 
 def records_findings(root: Path, records: ReadableRecords) -> Iterator[Finding]:
     """Yield the faults of the records."""
-    yield from _damaged(root, records)
-    yield from _numbered(root, records)
-    yield from _timed(records.epochs)
+    yield from _damage_findings(root, records)
+    yield from _number_findings(root, records)
+    yield from _time_findings(records.epochs)
     for epoch in records.epochs:
-        yield from _counted(epoch)
-    if not records.lost:
-        yield from _loaded(root, records)
-    yield from _left_over(root, records)
+        yield from _count_findings(epoch)
+    if not records.incomplete:
+        yield from _loading_findings(root, records)
+    yield from _leftover_findings(root, records)
 
 
 def _name(kind: Kind, number: int) -> str:
     return f"epochs/{number:020d}.{kind}.json"
 
 
-def _damaged(root: Path, records: ReadableRecords) -> Iterator[Finding]:
+def _damage_findings(root: Path, records: ReadableRecords) -> Iterator[Finding]:
     committed = numbers(root, "epoch")
     newest = committed[-1] if committed else -1
     for kind, number, reason in records.damaged:
         subject, message = _name(kind, number), f"it {reason}"
         if kind == "plan" and number <= newest:
-            # Its epoch is written, so nothing reads it again.
+            # its epoch is written, so nothing reads the plan again
             yield note("old_plan_damaged", subject, message, _REMOVED, repair="repair")
         elif kind == "plan":
             remedy = "the next update makes it again, unless a table has commits of it: then restore it from a copy"
             yield fault("plan_damaged", subject, message, remedy, repair="update")
-        elif kind == "epoch" and number == newest and _can_finish_again(root, records, number):
+        elif kind == "epoch" and number == newest and _can_be_recreated(root, records, number):
             remedy = "`stream-wh check --repair` sets it aside and makes it again from its plan and the tables' commits"
             yield fault("epoch_damaged", subject, message, remedy, repair="repair")
         else:
             yield fault(f"{kind}_damaged", subject, message, _RESTORE)
 
 
-def _back(number: int) -> str:
+def _roll_back_before(number: int) -> str:
     return f"`stream-wh rollback --to-epoch {number - 1}` goes back to before" if number else "load all under a new root"
 
 
-def _can_finish_again(root: Path, records: ReadableRecords, number: int) -> bool:
-    """Whether the newest epoch can be made again: its plan is there, and the epoch that the plan starts from."""
+def _can_be_recreated(root: Path, records: ReadableRecords, number: int) -> bool:
+    """Return whether the newest epoch can be made again: its plan and the epoch before are readable."""
     readable = {epoch.number for epoch in records.epochs}
     damaged_plan = any(kind == "plan" and each == number for kind, each, _ in records.damaged)
     return number in numbers(root, "plan") and not damaged_plan and (number == 0 or number - 1 in readable)
 
 
-def _numbered(root: Path, records: ReadableRecords) -> Iterator[Finding]:
+def _number_findings(root: Path, records: ReadableRecords) -> Iterator[Finding]:
     committed = numbers(root, "epoch")
     for before, after in pairwise(committed):
         for number in range(before + 1, after):
@@ -136,10 +136,10 @@ def _numbered(root: Path, records: ReadableRecords) -> Iterator[Finding]:
         yield note("unfinished", _name("plan", plan.epoch), message, "the next update completes it", repair="update")
 
 
-def _timed(epochs: Sequence[Epoch]) -> Iterator[Finding]:
+def _time_findings(epochs: Sequence[Epoch]) -> Iterator[Finding]:
     for epoch in epochs:
-        wanted = at_slot(epoch.slot, epoch.anchor, epoch.update_interval)
-        if epoch.window_time != wanted:
+        expected = at_slot(epoch.slot, epoch.anchor, epoch.update_interval)
+        if epoch.window_time != expected:
             message = f"window time {format_instant(epoch.window_time)} is not that of slot {epoch.slot}"
             yield fault("window_time", _name("epoch", epoch.number), message, _RESTORE)
     for before, after in pairwise(epochs):
@@ -153,7 +153,7 @@ def _timed(epochs: Sequence[Epoch]) -> Iterator[Finding]:
             yield fault("time_grid", subject, message, _RESTORE)
 
 
-def _counted(epoch: Epoch) -> Iterator[Finding]:
+def _count_findings(epoch: Epoch) -> Iterator[Finding]:
     arriving = {state.name for state in epoch.tables if state.kind in ("stream", "relation")}
     for counts in epoch.counts:
         if counts.stream in arriving and not _adds_up(counts):
@@ -168,38 +168,38 @@ def _adds_up(counts: Counts) -> bool:
     return counts.rows + counts.taken == counts.inserted + counts.deferred + counts.dead + counts.rejected
 
 
-def _loaded(root: Path, records: ReadableRecords) -> Iterator[Finding]:
-    """The ledger and the records above it: complete, and no file twice."""
+def _loading_findings(root: Path, records: ReadableRecords) -> Iterator[Finding]:
+    """Yield the faults of the ledger of landing files, and the files that were loaded twice."""
     newest = records.newest
     if newest is None:
         return
     try:
         for known in known_files(root, newest).values():
-            for _ in known.loaded:  # each shard is read, and compared with its name
+            for _ in known.loaded:  # reading a shard compares it with its name
                 pass
     except NewerFormatError:
         raise
     except WarehouseError as error:
         yield fault("ledger", "epochs", str(error), _RESTORE)
         return
-    held: dict[tuple[str, str], Loaded] = {}
-    again: set[tuple[str, str]] = set()
+    loaded: dict[tuple[str, str], Loaded] = {}
+    may_load_again: set[tuple[str, str]] = set()
     for epoch in records.epochs:
         for entry in epoch.files:
             for path in entry.gone:
-                held.pop((entry.stream, path), None)
+                loaded.pop((entry.stream, path), None)
             for file in entry.loaded:
-                place = (entry.stream, file.path)
-                if place in held and place not in again and epoch.cause not in ("rollback", "restate"):
+                file_key = (entry.stream, file.path)
+                if file_key in loaded and file_key not in may_load_again and epoch.cause not in ("rollback", "restate"):
                     message = f"epoch {epoch.number} loaded {file.path}, which an epoch before had loaded already"
-                    remedy = f"its rows are there twice until they expire; {_back(epoch.number)}"
+                    remedy = f"its rows are there twice until they expire; {_roll_back_before(epoch.number)}"
                     yield fault("loaded_twice", _name("epoch", epoch.number), message, remedy, table=entry.stream)
-                held[place] = entry
-                again.discard(place)
-            again.update((entry.stream, path) for path in entry.reload)
+                loaded[file_key] = entry
+                may_load_again.discard(file_key)
+            may_load_again.update((entry.stream, path) for path in entry.reload)
 
 
-def _left_over(root: Path, records: ReadableRecords) -> Iterator[Finding]:
+def _leftover_findings(root: Path, records: ReadableRecords) -> Iterator[Finding]:
     directory = root / "epochs"
     names: list[str] = sorted(store_of(directory).entry_names(directory))
     for name in names:

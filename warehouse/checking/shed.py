@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
     from warehouse.epochs.records import TableState
 
-__all__ = ["shed_findings", "uneven"]
+__all__ = ["entry_fault", "shed_findings"]
 
-_CLOSE = 1e-9
-_WAY_ON = "tables are written by updates only; go back to an epoch before it with `stream-wh rollback --to-epoch EPOCH`"
+_TOLERANCE = 1e-9
+_REMEDY = "tables are written by updates only; go back to an epoch before it with `stream-wh rollback --to-epoch EPOCH`"
 _Group = tuple[object, ...]
 _Row = tuple[list[int], int]
 """The stamps of a row, and where it ends."""
@@ -39,28 +39,28 @@ _Row = tuple[list[int], int]
 def shed_findings(root: Path, resources: Resources) -> Iterator[Finding]:
     """Yield the faults of the ledgers and records of shed tables."""
     newest = newest_epoch(root)
-    states = [] if newest is None else [state for state in newest.tables if _is_moved(state)]
+    states = [] if newest is None else [state for state in newest.tables if _is_maintained(state)]
     if newest is None or not states:
         return
     pin, connection = Pin(root, newest), connect(resources)
     try:
         for state in states:
-            wrong = [*_entries(pin, connection, state), *_recorded(state, shed_figures(pin, connection, state))]
+            wrong = [*_run_faults(pin, connection, state), *_record_faults(state, shed_figures(pin, connection, state))]
             if wrong:
                 first, more = wrong[0], f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-                yield fault("ledger", state.path, f"{first}{more}", _WAY_ON, table=state.name)
+                yield fault("ledger", state.path, f"{first}{more}", _REMEDY, table=state.name)
     finally:
         connection.close()
         pin.close()
 
 
-def _is_moved(state: TableState) -> bool:
-    """Whether each update writes the ledger again: of a frozen table rows expire, and the ledger stays."""
+def _is_maintained(state: TableState) -> bool:
+    """Return whether each update rewrites the ledger of a table; the ledger of a frozen table stays while its rows expire."""
     return is_shed(state) and state.declared and state.stopped is None
 
 
-def _entries(pin: Pin, connection: duckdb.DuckDBPyConnection, state: TableState) -> Iterator[str]:
-    """Yield the runs for which ledger and rows disagree."""
+def _run_faults(pin: Pin, connection: duckdb.DuckDBPyConnection, state: TableState) -> Iterator[str]:
+    """Yield, in words, the runs for which ledger and rows disagree."""
     groups = [] if state.coalesced is None else [*state.coalesced.definition.groups]
     tau = pin.epoch.window_time
     source = pin.read_source(connection, state, pin.live_files(state, tau), tau, hot=False)
@@ -72,31 +72,33 @@ def _entries(pin: Pin, connection: duckdb.DuckDBPyConnection, state: TableState)
             ledgers[tuple(group)] = ledger
     for key, entries in ledgers.items():
         for entry in entries:
-            if why := uneven(entry, rows[key]):
-                yield f"the run of {key} from {entry['stamps'][0]}: {why}"
+            if fault_text := entry_fault(entry, rows[key]):
+                yield f"the run of {key} from {entry['stamps'][0]}: {fault_text}"
 
 
-def uneven(entry: dict[str, Any], rows: list[_Row]) -> str:
-    """Return the fault of an entry, given the rows of its group."""
+def entry_fault(entry: dict[str, Any], rows: list[_Row]) -> str:
+    """Return the fault of a ledger's entry in words, given the rows of its group; an empty text if there is none."""
     stamps, shed, until = entry["stamps"], set(entry["shed"]), entry["until"]
-    within = [(own, end) for own, end in rows if stamps[0] <= own[0] <= stamps[-1]]
-    kept = sorted(stamp for own, _ in within for stamp in own)
+    fragments = [(stamps_of_row, end) for stamps_of_row, end in rows if stamps[0] <= stamps_of_row[0] <= stamps[-1]]
+    kept = sorted(stamp for stamps_of_row, _ in fragments for stamp in stamps_of_row)
     if stamps != sorted(set(stamps)) or not shed <= set(stamps) or not shed:
         return "its members are not in order, or none of them was shed"
     if kept != [stamp for stamp in stamps if stamp not in shed]:
         return f"{len(stamps)} members are not {len(kept)} kept and {len(shed)} shed ones"
-    following = dict(zip(stamps, [*stamps[1:], until], strict=True))
-    exact, lost = until - stamps[0], sum(following[stamp] - stamp for stamp in shed)
-    left = sum(end - own[0] for own, end in within)
-    return "" if lost == exact - left else f"{lost} microseconds were shed of {exact}, and {left} are kept"
+    next_stamp = dict(zip(stamps, [*stamps[1:], until], strict=True))
+    exact_length, shed_length = until - stamps[0], sum(next_stamp[stamp] - stamp for stamp in shed)
+    kept_length = sum(end - stamps_of_row[0] for stamps_of_row, end in fragments)
+    if shed_length == exact_length - kept_length:
+        return ""
+    return f"{shed_length} microseconds were shed of {exact_length}, and {kept_length} are kept"
 
 
-def _recorded(state: TableState, found: ShedFigures) -> Iterator[str]:
-    """Yield the differences from the record."""
+def _record_faults(state: TableState, found: ShedFigures) -> Iterator[str]:
+    """Yield the differences between the epoch's record and the counted members."""
     record = None if state.coalesced is None else state.coalesced.shed
     if record is None:
         return
     if (record.kept, record.shed) != (found.kept, found.shed):
         yield f"its record says {record.kept} members kept and {record.shed} shed, there are {found.kept} and {found.shed}"
-    if abs(record.accuracy - found.accuracy) > _CLOSE:
+    if abs(record.accuracy - found.accuracy) > _TOLERANCE:
         yield f"its record says an accuracy of {record.accuracy}, it is {found.accuracy}"

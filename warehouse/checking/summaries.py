@@ -29,26 +29,26 @@ def summary_findings(root: Path, files: Sequence[NamedFile]) -> Iterator[Finding
     for file in files:
         path = root / file.subject
         with suppress(FileNotFoundError):
-            if file.table.role == "rows" and summary_path(path).is_file() and (wrong := _wrong(path, file)):
+            if file.table.role == "rows" and summary_path(path).is_file() and (wrong := _summary_fault(path, file)):
                 subject = summary_path(path).relative_to(root).as_posix()
                 yield fault("summary", subject, wrong, _REMEDY, table=file.table.name, repair="repair")
 
 
-def _wrong(path: Path, file: NamedFile) -> str | None:
+def _summary_fault(path: Path, file: NamedFile) -> str | None:
     """Return the fault of a file's summary, or None."""
-    found, kept = read_summary(str(path), file.rows), read_filter(str(path), file.rows)
-    if not is_readable(path, filtered=kept is not None, counted=found is not None):
+    summary, key_filter = read_summary(str(path), file.rows), read_filter(str(path), file.rows)
+    if not is_readable(path, filtered=key_filter is not None, counted=summary is not None):
         return "it cannot be read, or is of another number of rows"
     counted = count_keys(path, file.state.declaration.search_key)
     if counted is None:
         return "its file has no keys of which there are summaries"
-    hashes = [hash_of(key) for key in counted.counts] if kept is not None else []
-    absent = sum(not holds(kept or b"", hashed, bits_of(hashed)) for hashed in hashes)
-    if absent:
-        return f"its filter lacks {absent} of the file's {len(hashes)} keys"
-    if found is None:
+    hashes = [hash_of(key) for key in counted.counts] if key_filter is not None else []
+    missing = sum(not holds(key_filter or b"", hashed, bits_of(hashed)) for hashed in hashes)
+    if missing:
+        return f"its filter lacks {missing} of the file's {len(hashes)} keys"
+    if summary is None:
         return None
-    different = sum(counted.counts.get(key) != count for key, count in found.counts.items())
-    if different:
-        return f"{different} of its {len(found.counts)} keys have other numbers of rows in the file"
+    wrong_counts = sum(counted.counts.get(key) != count for key, count in summary.counts.items())
+    if wrong_counts:
+        return f"{wrong_counts} of its {len(summary.counts)} keys have other numbers of rows in the file"
     return None

@@ -56,7 +56,7 @@ class TableFacts:
 
 @dataclass(frozen=True)
 class Running:
-    """A running update: its process, its start (microseconds), and its present step if that is known."""
+    """A running update: its process, its start (microseconds), and its current step; None if unknown."""
 
     by: str
     since: int | None = None
@@ -67,10 +67,10 @@ class Running:
 class Facts:
     """A warehouse at an instant ``now``; instants and durations in microseconds, sizes in bytes.
 
-    ``planned`` is when an update began that has not written its epoch yet, if there is one. ``listing`` says why landing
-    directories cannot be listed. ``replayed``: the past is replayed, so nobody waits for the next update. ``outsiders`` are
-    commits of others that the next update will judge. ``layouts`` has by table the layouts that no longer fit. ``disk_free`` is
-    None if it is unknown, as in an object store. ``written`` is the number of bytes that the last update wrote.
+    ``planned`` is the start of an update that has not written its epoch yet, if there is one. ``listing`` says why landing
+    directories cannot be listed. ``replayed`` says that the past is replayed, so that nobody waits for the next update.
+    ``outsiders`` are texts about commits of others, which the next update will judge. ``layouts`` has a text for each table whose
+    layout no longer fits. ``disk_free`` is None if it is unknown, as in an object store. The last update wrote ``written`` bytes.
     """
 
     now: int
@@ -89,11 +89,11 @@ class Facts:
     replayed: bool = False
 
 
-# --- from where on a fact is a concern: ``[health]`` of ``warehouse.toml`` ---
+# --- thresholds from which a fact is a concern: ``[health]`` of ``warehouse.toml`` ---
 
 Level = Literal["ok", "attention", "broken"]
 LEVELS: tuple[Level, ...] = get_args(Level)
-"""From well to ill. ``broken``: an answer is wrong or missing, or updates cannot go on; ``attention``: a person should look."""
+"""The levels, best first. ``attention``: a person should look; ``broken``: an answer is wrong or missing, or updates fail."""
 
 Kind = Literal[
     "ahead",
@@ -124,7 +124,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 @dataclass(frozen=True)
 class Shares:
-    """The shares of one table's rows that are still well, from 0 to 1; None: as of the other tables."""
+    """The greatest shares of one table's rows that are no concern, from 0 to 1; None: as for the other tables."""
 
     rejected: float | None = None
     dead_on_arrival: float | None = None
@@ -164,5 +164,5 @@ class Thresholds:
         >>> Thresholds(tables=(("cars", Shares(late=1.0)),)).of_table("cars").late
         1.0
         """
-        own = asdict(dict(self.tables).get(name, Shares()))
-        return replace(self, **{share: bound for share, bound in own.items() if bound is not None})
+        shares = asdict(dict(self.tables).get(name, Shares()))
+        return replace(self, **{share: bound for share, bound in shares.items() if bound is not None})

@@ -1,4 +1,4 @@
-"""The judgement: a pure function from the facts and the thresholds to a level, and to concerns with the commands that help."""
+"""The judgement: a pure function from facts and thresholds to a level, and to concerns with the commands that help."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Concern", "Health", "ahead_of_clock", "judge"]
 
-_NAMED_FILES = 3
-_LEAST_FREE = 10**9
+_MAX_NAMED_FILES = 3
+_MIN_FREE_BYTES = 10**9
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Concern:
     command: str | None = None
 
     def __str__(self) -> str:
-        """One line: the table, the sentence, the command."""
+        """Return one line: the table, the sentence, the command."""
         table = f"{self.table}: " if self.table else ""
         return f"{table}{self.text}" + (f"; `{self.command}`" if self.command else "")
 
@@ -70,13 +70,13 @@ def judge(facts: Facts, thresholds: Thresholds | None = None) -> Health:
 
     """
     bounds = thresholds or Thresholds()
-    found = [*_of_all(facts, bounds)]
+    found = [*_warehouse_concerns(facts, bounds)]
     for table in facts.tables:
-        own = bounds.of_table(table.name)
-        found += [concern for rule in _OF_TABLES for concern in rule(table, own)]
-    kept = [concern for concern in found if concern.kind not in bounds.ignore]
-    kept.sort(key=lambda concern: -LEVELS.index(concern.level))
-    return Health(kept[0].level if kept else "ok", tuple(kept), tuple(_notes(facts)))
+        table_bounds = bounds.of_table(table.name)
+        found += [concern for rule in _TABLE_RULES for concern in rule(table, table_bounds)]
+    concerns = [concern for concern in found if concern.kind not in bounds.ignore]
+    concerns.sort(key=lambda concern: -LEVELS.index(concern.level))
+    return Health(concerns[0].level if concerns else "ok", tuple(concerns), tuple(_notes(facts)))
 
 
 def _notes(facts: Facts) -> Iterator[str]:
@@ -90,7 +90,7 @@ def _notes(facts: Facts) -> Iterator[str]:
 # --- the warehouse ---
 
 
-def _of_all(facts: Facts, bounds: Thresholds) -> Iterator[Concern]:
+def _warehouse_concerns(facts: Facts, bounds: Thresholds) -> Iterator[Concern]:
     if facts.listing is not None:
         yield Concern("broken", "landing", None, f"landing files cannot be listed, so no update can run: {facts.listing}")
     yield from _unfinished(facts)
@@ -140,9 +140,9 @@ def ahead_of_clock(window_time: int, now: int) -> str:
 def _disk(facts: Facts, bounds: Thresholds) -> Iterator[Concern]:
     if facts.disk_free is None:
         return
-    wanted = bounds.disk_free if bounds.disk_free is not None else max(2 * facts.written, _LEAST_FREE)
-    if facts.disk_free < wanted:
-        text = f"{size_text(facts.disk_free)} are free on the disk of the warehouse, less than {size_text(wanted)}"
+    required = bounds.disk_free if bounds.disk_free is not None else max(2 * facts.written, _MIN_FREE_BYTES)
+    if facts.disk_free < required:
+        text = f"{size_text(facts.disk_free)} are free on the disk of the warehouse, less than {size_text(required)}"
         level: Level = "broken" if facts.disk_free < facts.written else "attention"
         yield Concern(level, "disk", None, text, "stream-wh vacuum")
 
@@ -150,7 +150,7 @@ def _disk(facts: Facts, bounds: Thresholds) -> Iterator[Concern]:
 # --- one table ---
 
 
-def _answers(table: TableFacts, _: Thresholds) -> Iterator[Concern]:
+def _state_concerns(table: TableFacts, _: Thresholds) -> Iterator[Concern]:
     name = table.name
     if table.standing_still is not None:
         yield Concern("broken", "standing_still", name, f"stands still: {table.standing_still}")
@@ -183,15 +183,15 @@ def _answers(table: TableFacts, _: Thresholds) -> Iterator[Concern]:
         yield Concern("attention", "undeclared", name, text, f"stream-wh drop {name}")
 
 
-def _landing(table: TableFacts, _: Thresholds) -> Iterator[Concern]:
+def _landing_concerns(table: TableFacts, _: Thresholds) -> Iterator[Concern]:
     if table.unreadable:
         count = len(table.unreadable)
-        named = "; ".join(f"{path}: {reason}" for path, reason in table.unreadable[:_NAMED_FILES])
-        more = f"; and {count - _NAMED_FILES} more" if count > _NAMED_FILES else ""
+        named = "; ".join(f"{path}: {reason}" for path, reason in table.unreadable[:_MAX_NAMED_FILES])
+        more = f"; and {count - _MAX_NAMED_FILES} more" if count > _MAX_NAMED_FILES else ""
         yield Concern("attention", "unreadable", table.name, f"{_files(count)} could not be loaded: {named}{more}")
     if table.changed:
         count = len(table.changed)
-        named = ", ".join(table.changed[:_NAMED_FILES]) + (" and more" if count > _NAMED_FILES else "")
+        named = ", ".join(table.changed[:_MAX_NAMED_FILES]) + (" and more" if count > _MAX_NAMED_FILES else "")
         yield Concern(
             "attention",
             "changed",
@@ -205,9 +205,9 @@ def _landing(table: TableFacts, _: Thresholds) -> Iterator[Concern]:
         yield Concern("attention", "vanished", table.name, text)
 
 
-def _rows(table: TableFacts, bounds: Thresholds) -> Iterator[Concern]:
+def _row_concerns(table: TableFacts, bounds: Thresholds) -> Iterator[Concern]:
     name = table.name
-    yield from _share(
+    yield from _share_concern(
         table,
         "rejected",
         lambda each: (each.rejected, each.rows),
@@ -215,7 +215,7 @@ def _rows(table: TableFacts, bounds: Thresholds) -> Iterator[Concern]:
         "were rejected",
         f"stream-wh rejected {name}",
     )
-    yield from _share(
+    yield from _share_concern(
         table,
         "dead_on_arrival",
         lambda each: (each.dead, each.on_time),
@@ -224,7 +224,7 @@ def _rows(table: TableFacts, bounds: Thresholds) -> Iterator[Concern]:
         f"be, raise dead_on_arrival of [streams.{name}.health]",
         None,
     )
-    yield from _share(
+    yield from _share_concern(
         table,
         "late",
         lambda each: (each.late, each.on_time),
@@ -237,7 +237,7 @@ def _rows(table: TableFacts, bounds: Thresholds) -> Iterator[Concern]:
         yield Concern("attention", "lost", name, text, "stream-wh check")
 
 
-def _share(
+def _share_concern(
     table: TableFacts,
     kind: Kind,
     counts: Callable[[Arrivals], tuple[int, int]],
@@ -245,17 +245,17 @@ def _share(
     what: str,
     command: str | None,
 ) -> Iterator[Concern]:
-    """Yield a concern where a share of the rows is too large in the last update, else where it is in the last day."""
+    """Yield a concern if a share of the rows is too large in the last update, or else in the updates of the last day."""
     for each in (table.last, table.day):
-        part, whole = counts(each)
-        if whole and part / whole > bound:
+        part, total = counts(each)
+        if total and part / total > bound:
             which = "the last update" if each is table.last else f"the newest {each.updates} updates within a day"
-            text = f"{part / whole:.1%} of the rows of {which} ({part:,} of {whole:,}) {what}"
+            text = f"{part / total:.1%} of the rows of {which} ({part:,} of {total:,}) {what}"
             yield Concern("attention", kind, table.name, text, command)
             return
 
 
-_OF_TABLES = (_answers, _landing, _rows)
+_TABLE_RULES = (_state_concerns, _landing_concerns, _row_concerns)
 
 
 # --- words ---

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.advice.coalescing import switch_signs
 from warehouse.advice.drift import drift_signs
-from warehouse.advice.past import RecentEpochs
+from warehouse.advice.update_history import RecentEpochs
 from warehouse.epochs.journal import plan_path, read_record
 from warehouse.epochs.lock import running
 from warehouse.epochs.view_findings import open_findings

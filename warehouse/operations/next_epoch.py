@@ -151,11 +151,11 @@ def chosen(context: WriteContext, last: Epoch | None) -> tuple[Catalog, tuple[Ch
     catalog = context.catalog
     if last is None or not any(table.how == "auto" for table in catalog.coalesced):
         return catalog, ()
-    from warehouse.advice.coalescing import first_choices, to_choose  # noqa: PLC0415 - few updates choose
+    from warehouse.advice.coalescing import first_choices, undecided_tables  # noqa: PLC0415 - few updates choose
     from warehouse.serving import Reader  # noqa: PLC0415 - same
 
     streams = {state.name for state in last.tables if state.kind == "stream"}
-    tables = to_choose(catalog, {state.name for state in last.tables}, streams)
+    tables = undecided_tables(catalog, {state.name for state in last.tables}, streams)
     if not tables:
         return catalog, ()
     with Reader(context.root, last) as reader:

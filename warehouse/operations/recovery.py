@@ -16,7 +16,7 @@ from warehouse.epochs.journal import read_epoch
 from warehouse.epochs.lock import writer_lock
 from warehouse.errors import BackupError, StorageFailedError
 from warehouse.operations.backup import verify
-from warehouse.publishing.database import replace_if_needed
+from warehouse.publishing.database import replace_database_if_needed
 from warehouse.storage.store import store_of
 from warehouse.views.readable_views import readable_views
 
@@ -74,7 +74,7 @@ def restore_project(directory: Path, backup: Path, *, now: int, replace: bool = 
         raise StorageFailedError(f"{error.filename or root}: {error.strerror or error}") from error
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-    replace_if_needed(root, read_epoch(root, made.epoch))
+    replace_database_if_needed(root, read_epoch(root, made.epoch))
     return made
 
 

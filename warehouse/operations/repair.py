@@ -41,7 +41,7 @@ def repair(context: WriteContext) -> tuple[str, ...]:
     An unfinished update is completed, and leftovers are removed as by ``vacuum``.
     """
     from warehouse.publishing.database import DATABASE  # noqa: PLC0415 - rarely needed
-    from warehouse.publishing.difference import difference  # noqa: PLC0415 - same
+    from warehouse.publishing.difference import database_difference  # noqa: PLC0415 - same
 
     root = context.root
     with locked(context):
@@ -55,7 +55,7 @@ def repair(context: WriteContext) -> tuple[str, ...]:
         for number in epoch_numbers(root):
             done += _repair_schema_files(root, read_epoch(root, number))
         done += [f"moved live/{name} to epoch {last.number}" for name in publish_live_tables(context, last, rebuild=True)]
-        if difference(root, last) is not None:
+        if database_difference(root, last) is not None:
             publish(context, last, rebuild=True)
             done.append(f"wrote {DATABASE} again")
         done += _repair_summaries(root)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from warehouse.advice.coalescing import choices_now
+from warehouse.advice.coalescing import current_choices
 from warehouse.epochs.journal import newest_epoch
 from warehouse.epochs.records import Removed
 from warehouse.errors import MigrationError, UsageError
@@ -92,7 +92,7 @@ def _wanted(context: WriteContext, table: Coalesced) -> str:
     if table.how != "auto":
         return now
     with Reader.open(context.root) as reader:
-        found = next((each for each in choices_now(reader, catalog) if each.table == table.name), None)
+        found = next((each for each in current_choices(reader, catalog) if each.table == table.name), None)
     return found.better or found.how if found is not None else now
 
 

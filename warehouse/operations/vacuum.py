@@ -11,7 +11,7 @@ from warehouse.operations.execution import finish, recorded_plan
 from warehouse.operations.landing_archive import archive_loaded
 from warehouse.operations.publication import free_live_tables, publish_if_behind
 from warehouse.operations.unneeded_files import GRACE, VacuumReport, retire, sweep, tidy_records, trim_logs
-from warehouse.publishing.live.publish import free, live_rules
+from warehouse.publishing.live.publish import free_live_space, live_rules
 from warehouse.steps.foreign import foreign_changes
 
 if TYPE_CHECKING:
@@ -81,6 +81,6 @@ def _counted(catalog: Catalog, newest: Epoch | None, spared: Collection[str], no
     freed += trim_logs(root, catalog.erase_within, dry_run=True)
     freed += tidy_records(root, now=now, dry_run=True)
     if newest is not None:
-        space = free(root, newest, live_rules(catalog), now=now, grace=GRACE, dry_run=True)
+        space = free_live_space(root, newest, live_rules(catalog), now=now, grace=GRACE, dry_run=True)
         freed += VacuumReport(space.files, space.bytes)
     return freed + VacuumReport(landing=archive_loaded(catalog, dry_run=True))

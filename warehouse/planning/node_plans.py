@@ -9,7 +9,7 @@ from warehouse.catalog.model import LayoutSpec
 from warehouse.layout import BUCKETS, Layout, keyed_layout, resolve
 from warehouse.planning.plan_record import NodePlan
 from warehouse.planning.restoring import REBUILT
-from warehouse.promise.allotment import allowed_in
+from warehouse.promise.allocation import results_allowed
 from warehouse.promise.units import BudgetPlan, Ledger, ViewBudget
 from warehouse.storage.tables import schema_file
 from warehouse.time import NEVER, slot
@@ -187,7 +187,7 @@ def _with_allowed(budget: ViewBudget, ledger: Ledger, took: Sequence[float]) -> 
     if budget.seconds is None:
         return replace(ledger, allowed=None)
     spent = sum(took) if took else None
-    return replace(ledger, allowed=allowed_in(budget.seconds, before=ledger.allowed, made=ledger.made, took=spent))
+    return replace(ledger, allowed=results_allowed(budget.seconds, before=ledger.allowed, made=ledger.made, took=spent))
 
 
 def overtaken(

@@ -52,20 +52,20 @@ def count(read: int, unread: Sequence[Unread], share: float | None) -> BoundedEs
     Parameters
     ----------
     read
-        How many were read.
+        How many rows of the group were read.
     unread
-        The files that were not.
+        The files that were not read.
     share
-        Their share of the stored rows of the files that were read; None if no file was read.
+        The group's share of the stored rows in the files that were read; None if no file was read.
 
     """
     low, high = read + sum(each.least for each in unread), read + sum(each.most for each in unread)
     guess = read + round(share * sum(each.most for each in unread)) if share is not None else (low + high) // 2
-    return BoundedEstimate(_within(guess, low, high), low, high)
+    return BoundedEstimate(_clamped(guess, low, high), low, high)
 
 
 def total(read: Number, rows: int, unread: Sequence[Unread], share: float | None) -> BoundedEstimate:
-    """Return the sum of values: ``read`` is that of the ``rows`` that were read; other parameters as for :func:`count`.
+    """Return the sum of values; ``read`` is the sum over the ``rows`` that were read. Other parameters as for :func:`count`.
 
     >>> total(10, 2, [Unread(0, 3, -1, 4)], 0.5)
     BoundedEstimate(value=20.0, low=7, high=22)
@@ -76,7 +76,7 @@ def total(read: Number, rows: int, unread: Sequence[Unread], share: float | None
         middle = None if low is None or high is None else (low + high) / 2
         return BoundedEstimate(middle if unread else None, low, high)
     more = 0 if share is None else round(share * sum(each.most for each in unread))
-    return BoundedEstimate(_within(read + read * more / rows if more else read, low, high), low, high)
+    return BoundedEstimate(_clamped(read + read * more / rows if more else read, low, high), low, high)
 
 
 def average(read: Number, rows: int, unread: Sequence[Unread]) -> BoundedEstimate:
@@ -88,7 +88,7 @@ def average(read: Number, rows: int, unread: Sequence[Unread]) -> BoundedEstimat
     low, high = _mean(read, rows, unread, "low"), _mean(read, rows, unread, "high")
     if not rows:
         return BoundedEstimate(None if low is None or high is None else (low + high) / 2, low, high)
-    return BoundedEstimate(_within(read / rows, low, high), low, high)
+    return BoundedEstimate(_clamped(read / rows, low, high), low, high)
 
 
 def median(values: np.ndarray, value: float | None, unread: Sequence[Unread]) -> BoundedEstimate:
@@ -109,13 +109,13 @@ def median(values: np.ndarray, value: float | None, unread: Sequence[Unread]) ->
     """
     if not any(each.most for each in unread):
         return BoundedEstimate(value, value, value)
-    low, high = _lowest_median(values, unread), _highest_median(values, unread)
+    low, high = _least_median(values, unread), _greatest_median(values, unread)
     if value is None:
         return BoundedEstimate(None if low is None or high is None else (low + high) / 2, low, high)
-    return BoundedEstimate(_within(value, low, high), low, high)
+    return BoundedEstimate(_clamped(value, low, high), low, high)
 
 
-def _within(value: Number, low: Number | None, high: Number | None) -> Number:
+def _clamped(value: Number, low: Number | None, high: Number | None) -> Number:
     if low is not None and value < low:
         return low
     return high if high is not None and value > high else value
@@ -147,19 +147,19 @@ def _mean(read: Number, rows: int, unread: Sequence[Unread], side: Literal["low"
     bounded = [(getattr(each, side), each) for each in unread if each.most]
     if any(bound is None for bound, _ in bounded):
         return None
-    must, number = sign * read, rows
+    total_sum, number = sign * read, rows
     for bound, each in bounded:
-        must, number = must + sign * bound * each.least, number + each.least
-    best = must / number if number else None
+        total_sum, number = total_sum + sign * bound * each.least, number + each.least
+    bound_so_far = total_sum / number if number else None
     for bound, each in sorted(bounded, key=lambda pair: sign * pair[0]):
-        if best is not None and sign * bound >= best:
+        if bound_so_far is not None and sign * bound >= bound_so_far:
             break
-        must, number = must + sign * bound * (each.most - each.least), number + each.most - each.least
-        best = must / number if number else None
-    return None if best is None else sign * best
+        total_sum, number = total_sum + sign * bound * (each.most - each.least), number + each.most - each.least
+        bound_so_far = total_sum / number if number else None
+    return None if bound_so_far is None else sign * bound_so_far
 
 
-def _lowest_median(values: np.ndarray, unread: Sequence[Unread]) -> float | None:
+def _least_median(values: np.ndarray, unread: Sequence[Unread]) -> float | None:
     """Return the least median, in time that hardly grows with the number of values.
 
     As many rows can be at most a point as there are values up to it, and the most rows of files whose least value is up to
@@ -167,26 +167,26 @@ def _lowest_median(values: np.ndarray, unread: Sequence[Unread]) -> float | None
     reach a number that only falls where a file begins. Between two of these places the first such point is a value of a known
     rank.
     """
-    there = [each for each in unread if each.most]
-    lows = [(float(each.low), each) for each in there if each.low is not None]
-    if len(lows) < len(there):
+    with_rows = [each for each in unread if each.most]
+    lows = [(float(each.low), each) for each in with_rows if each.low is not None]
+    if len(lows) < len(with_rows):
         return None
-    needed = len(values) + sum(each.least for each in there)
-    found = [float(values[rank - 1])] if 0 < (rank := _half(needed)) <= len(values) else []
+    needed = len(values) + sum(each.least for each in with_rows)
+    found = [float(values[rank - 1])] if 0 < (rank := _half_rounded_up(needed)) <= len(values) else []
     for low, each in sorted(lows, key=lambda pair: pair[0]):
         needed -= each.most + each.least
-        rank = _half(needed)
+        rank = _half_rounded_up(needed)
         if rank <= len(values):
             found.append(max(low, float(values[rank - 1])) if rank else low)
     return min(found, default=None)
 
 
-def _half(number: int) -> int:
-    """Half of a number, rounded up; 0 of one below."""
+def _half_rounded_up(number: int) -> int:
+    """Return half of a number, rounded up; 0 for a negative number."""
     return max(0, -(-number // 2))
 
 
-def _highest_median(values: np.ndarray, unread: Sequence[Unread]) -> float | None:
+def _greatest_median(values: np.ndarray, unread: Sequence[Unread]) -> float | None:
     mirrored = [Unread(each.least, each.most, None if each.high is None else -each.high) for each in unread]
-    found = _lowest_median(-values[::-1], mirrored)
+    found = _least_median(-values[::-1], mirrored)
     return None if found is None else -found

@@ -5,7 +5,7 @@ Block and bits come from a 64-bit hash (parquet-format, BloomFilter.md). Invaria
 
     holds(filter, hash_of(k))    for each k in K
 
-The filter also holds about one in 200 of other keys, at :data:`_BITS` bits per key.
+The filter also holds about one in 200 of other keys, at :data:`_BITS_PER_KEY` bits per key.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Parts = Sequence[Any] | NDArray[np.int64]
 
-__all__ = ["BLOCK", "bits_of", "filled", "filter_of", "hash_of", "hashes_of", "holds"]
+__all__ = ["BLOCK", "bits_of", "filter_of", "filter_of_blocks", "hash_of", "hashes_of", "holds"]
 
 BLOCK = 32
 """Bytes of a block."""
@@ -37,23 +37,23 @@ _SALTS = (
     0x5C6BFB31,
 )
 _WORDS = len(_SALTS)
-_LOW = 0xFFFFFFFF
-_ALL = 0xFFFFFFFFFFFFFFFF
+_LOW_32 = 0xFFFFFFFF
+_LOW_64 = 0xFFFFFFFFFFFFFFFF
 _GOLDEN = 0x9E3779B97F4A7C15
 _ROUNDS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 _LAST_SHIFT = 31
 _CONSTANTS = {None: 0x2545F4914F6CDD1D, False: 0x9E6C63D0676A9A99, True: 0xD1342543DE82EF95}
 """The hashes of parts that are neither integers nor text."""
-_BITS = 12
-_FEWEST_BITS = 8
+_BITS_PER_KEY = 12
+_MIN_BITS_PER_KEY = 8
 """With fewer bits per key a filter excludes too few files."""
 
 
 def hash_of(key: tuple[Any, ...]) -> int:
-    """Return the hash of a key whose parts are as summaries have them: that of :func:`hashes_of`, for one key."""
+    """Return the hash of one key, as :func:`hashes_of` does; its parts are as summaries store them."""
     hashed = 0
     for part in key:
-        hashed = _mixed((hashed + _part_hash(part)) & _ALL)
+        hashed = _mix((hashed + _part_hash(part)) & _LOW_64)
     return hashed
 
 
@@ -65,7 +65,7 @@ def filter_of(columns: Sequence[Parts], most_bytes: int) -> bytes | None:
     columns
         The parts of the keys, a list for each column of the search key; 64-bit integers may be an array.
     most_bytes
-        How long the filter may be.
+        The greatest length of the filter, in bytes.
 
     Examples
     --------
@@ -75,22 +75,22 @@ def filter_of(columns: Sequence[Parts], most_bytes: int) -> bytes | None:
 
     """
     number = len(columns[0])
-    bits = min(_BITS, 8 * most_bytes // max(number, 1))
-    if bits < _FEWEST_BITS or most_bytes < BLOCK:
+    bits = min(_BITS_PER_KEY, 8 * most_bytes // max(number, 1))
+    if bits < _MIN_BITS_PER_KEY or most_bytes < BLOCK:
         return None
-    return filled(columns, max(1, min(number * bits // (8 * BLOCK), most_bytes // BLOCK)))
+    return filter_of_blocks(columns, max(1, min(number * bits // (8 * BLOCK), most_bytes // BLOCK)))
 
 
-def filled(columns: Sequence[Parts], blocks: int) -> bytes:
+def filter_of_blocks(columns: Sequence[Parts], blocks: int) -> bytes:
     """Return the filter of keys with a number of blocks; columns as for :func:`filter_of`."""
-    import numpy as np  # noqa: PLC0415 - those who only read never need it
+    import numpy as np  # noqa: PLC0415 - reading does not need it
 
     hashes = hashes_of(columns)
-    low = hashes & np.uint64(_LOW)
+    low = hashes & np.uint64(_LOW_32)
     first = ((hashes >> np.uint64(32)) * np.uint64(blocks) >> np.uint64(32)) * np.uint64(_WORDS)
     words = np.zeros(blocks * _WORDS, np.uint32)
     for place, salt in enumerate(_SALTS):
-        bit = (low * np.uint64(salt) & np.uint64(_LOW)) >> np.uint64(27)
+        bit = (low * np.uint64(salt) & np.uint64(_LOW_32)) >> np.uint64(27)
         np.bitwise_or.at(words, first + np.uint64(place), np.uint32(1) << bit.astype(np.uint32))
     return words.astype("<u4").tobytes()
 
@@ -103,10 +103,10 @@ def hashes_of(columns: Sequence[Parts]) -> NDArray[np.uint64]:
     with np.errstate(over="ignore"):
         for parts in columns:
             if isinstance(parts, np.ndarray):
-                own = _mixed_array(parts.astype(np.int64).view(np.uint64))
+                part_hashes = _mix_array(parts.astype(np.int64).view(np.uint64))
             else:
-                own = np.fromiter(map(_part_hash, parts), np.uint64, len(parts))
-            hashes = _mixed_array(hashes + own)
+                part_hashes = np.fromiter(map(_part_hash, parts), np.uint64, len(parts))
+            hashes = _mix_array(hashes + part_hashes)
     return hashes
 
 
@@ -117,19 +117,22 @@ def _part_hash(part: Any) -> int:  # noqa: ANN401 - any part of a key
         case bool() | None:
             return _CONSTANTS[part]
         case _:
-            return _mixed(part & _ALL)
+            return _mix(part & _LOW_64)
 
 
-def _mixed(number: int) -> int:
-    """The finalizer of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014)."""
-    number = (number + _GOLDEN) & _ALL
+def _mix(number: int) -> int:
+    """Return a mixed number.
+
+    It is the finalizer of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
+    """
+    number = (number + _GOLDEN) & _LOW_64
     for shift, factor in _ROUNDS:
-        number = ((number ^ (number >> shift)) * factor) & _ALL
+        number = ((number ^ (number >> shift)) * factor) & _LOW_64
     return number ^ (number >> _LAST_SHIFT)
 
 
-def _mixed_array(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """:func:`_mixed` of each."""
+def _mix_array(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return :func:`_mix` of each number."""
     import numpy as np  # noqa: PLC0415 - as above
 
     numbers = numbers + np.uint64(_GOLDEN)
@@ -146,7 +149,7 @@ def holds(data: bytes, hashed: int, bits: int) -> bool:
 
 def bits_of(hashed: int) -> int:
     """Return the bits of a hash in its block: one in each of eight words."""
-    low, block = hashed & _LOW, 0
+    low, block = hashed & _LOW_32, 0
     for index, salt in enumerate(_SALTS):
-        block |= 1 << (32 * index + ((low * salt & _LOW) >> 27))
+        block |= 1 << (32 * index + ((low * salt & _LOW_32) >> 27))
     return block

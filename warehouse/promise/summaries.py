@@ -38,14 +38,14 @@ Key = tuple[Any, ...]
 _MAGIC = b"KS1\n"
 _SUM_BYTES = 8
 _EPOCH = date(1970, 1, 1).toordinal()
-_HALF = 1 << 62
+_DIFFERENCE_LIMIT = 1 << 62
 _EXACT = Context(prec=80)
 _SAMPLE = 512
 """Number of keys that are encoded to estimate how many fit."""
-_FEWER = 2
-"""If a file has more than this many times the keys that fit, only the most frequent keys are encoded."""
+_EXCESS = 2
+"""If a file has more keys than those that fit times this factor, only the most frequent keys are encoded."""
 LEAST_COUNT = 2
-"""Least count of a listed key if not all keys fit; a single row does not show a frequent key."""
+"""The least count of a listed key if not all keys fit; a key with a single row is not frequent."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,9 @@ class KeySummary:
     Attributes
     ----------
     rows
-        All rows.
+        The number of all rows.
     counts
-        The rows of each listed key. Parts of keys are as :func:`stored_part` gives them; a key has all its parts.
+        The number of rows of each listed key. A key has all its parts, as :func:`stored_part` returns them.
 
     """
 
@@ -66,7 +66,7 @@ class KeySummary:
 
     @cached_property
     def rest(self) -> int:
-        """Rows whose keys are not listed."""
+        """The number of rows whose keys are not listed."""
         return self.rows - sum(self.counts.values())
 
     @property
@@ -87,16 +87,16 @@ class KeySummary:
         return least, least + self.rest
 
     def __add__(self, other: KeySummary) -> KeySummary:
-        """Return the summary of both together."""
+        """Return the summary of the files of both."""
         return KeySummary(self.rows + other.rows, dict(Counter(self.counts) + Counter(other.counts)))
 
     def __sub__(self, other: KeySummary) -> KeySummary:
-        """Return the summary without a part that was added before."""
+        """Return the summary without files that were added before."""
         return KeySummary(self.rows - other.rows, dict(Counter(self.counts) - Counter(other.counts)))
 
 
 def total(summaries: Iterable[KeySummary]) -> KeySummary:
-    """Return the summary of all together.
+    """Return the summary of the files of all summaries.
 
     >>> total([KeySummary(3, {("a",): 2, ("b",): 1}), KeySummary(5, {("a",): 5})]).counts
     {('a',): 7, ('b',): 1}
@@ -132,8 +132,8 @@ def stored_part(part: Any) -> Any:  # noqa: ANN401 - any key value
     match part:
         case Decimal():
             short = _EXACT.normalize(part)
-            whole = short == short.to_integral_value(context=_EXACT) and -2 * _HALF <= short < 2 * _HALF
-            return int(short) if whole else format(short, "f")
+            is_whole = short == short.to_integral_value(context=_EXACT)
+            return int(short) if is_whole and -2 * _DIFFERENCE_LIMIT <= short < 2 * _DIFFERENCE_LIMIT else format(short, "f")
         case date():
             return part.toordinal() - _EPOCH
         case _:
@@ -149,61 +149,61 @@ def encode(rows: int, columns: Sequence[Parts], counts: Sequence[int], most_byte
     Parameters
     ----------
     rows
-        The rows of the file.
+        The number of rows of the file.
     columns
         The parts of its distinct keys, a list for each column of the search key, in the order of keys; 64-bit integers may be an
         array.
     counts
-        The rows of each of them.
+        The number of rows of each key.
     most_bytes
-        How long the result may be.
+        The greatest length of the result, in bytes.
 
     """
-    if len(counts) > _FEWER * _SAMPLE:
-        sampled = _encoded(rows, [column[:_SAMPLE] for column in columns], counts[:_SAMPLE])
-        fitting = most_bytes * _SAMPLE // len(sampled)
-        if fitting * _FEWER < len(counts):  # compressing all of them would be in vain
-            kept = most_frequent(counts, fitting)
-            if not kept:
+    if len(counts) > _EXCESS * _SAMPLE:
+        sample = _encode(rows, [column[:_SAMPLE] for column in columns], counts[:_SAMPLE])
+        fitting = most_bytes * _SAMPLE // len(sample)
+        if fitting * _EXCESS < len(counts):  # all of them would not fit
+            positions = most_frequent(counts, fitting)
+            if not positions:
                 return None
-            columns, counts = [_chosen(column, kept) for column in columns], [counts[place] for place in kept]
-    content = _encoded(rows, columns, counts)
+            columns, counts = [_selected(column, positions) for column in columns], [counts[place] for place in positions]
+    content = _encode(rows, columns, counts)
     while len(content) > most_bytes:
         fewer = min(len(counts) * most_bytes // (len(content) + 1), len(counts) - 1)
-        kept = most_frequent(counts, fewer)
-        if not kept:
+        positions = most_frequent(counts, fewer)
+        if not positions:
             return None
-        columns, counts = [_chosen(column, kept) for column in columns], [counts[place] for place in kept]
-        content = _encoded(rows, columns, counts)
+        columns, counts = [_selected(column, positions) for column in columns], [counts[place] for place in positions]
+        content = _encode(rows, columns, counts)
     return content
 
 
 def most_frequent(counts: Sequence[int], keys: int) -> list[int]:
-    """Return the positions of the largest counts, at most a number of them, in ascending order; counts of 1 are left out."""
+    """Return the positions of the largest counts, at most ``keys`` of them, in ascending order; counts of 1 are left out."""
     ranked = sorted(range(len(counts)), key=lambda place: -counts[place])[: max(keys, 0)]
     return sorted(place for place in ranked if counts[place] >= LEAST_COUNT)
 
 
-def _encoded(rows: int, columns: Sequence[Parts], counts: Sequence[int]) -> bytes:
-    body = zlib.compress(msgspec.msgpack.encode((rows, [_packed(column) for column in columns], counts)), 6)
+def _encode(rows: int, columns: Sequence[Parts], counts: Sequence[int]) -> bytes:
+    body = zlib.compress(msgspec.msgpack.encode((rows, [_as_differences(column) for column in columns], counts)), 6)
     return _MAGIC + xxhash.xxh3_64_digest(body) + body
 
 
-def _chosen(column: Parts, places: Sequence[int]) -> Parts:
-    import numpy as np  # noqa: PLC0415 - those who only read never need it
+def _selected(column: Parts, places: Sequence[int]) -> Parts:
+    import numpy as np  # noqa: PLC0415 - reading does not need it
 
     return column[list(places)] if isinstance(column, np.ndarray) else [column[place] for place in places]
 
 
-def _packed(values: Parts) -> tuple[bool, Sequence[Any]]:
+def _as_differences(values: Parts) -> tuple[bool, Sequence[Any]]:
     """Return whole numbers as differences where these fit into 64 bits, and other values as they are."""
     import numpy as np  # noqa: PLC0415 - as above
 
     if isinstance(values, np.ndarray):
-        if len(values) and values.min() >= -_HALF and values.max() < _HALF:
+        if len(values) and values.min() >= -_DIFFERENCE_LIMIT and values.max() < _DIFFERENCE_LIMIT:
             return True, [int(values[0]), *np.diff(values).tolist()]
         return False, values.tolist()
-    if values and all(type(value) is int and -_HALF <= value < _HALF for value in values):
+    if values and all(type(value) is int and -_DIFFERENCE_LIMIT <= value < _DIFFERENCE_LIMIT for value in values):
         return True, [values[0], *(later - earlier for earlier, later in pairwise(values))]
     return False, values
 

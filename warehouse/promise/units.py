@@ -46,13 +46,13 @@ PREFERENCES = ("desc", "asc", "weighted")
 """The words that a budget may prefer results by; any other text is an expression."""
 BUCKETS = 256
 """Buckets of a join key. It is part of the format: an owed unit is named by the number of its bucket."""
-_EVERY = (1 << BUCKETS) - 1
+_ALL_BUCKETS = (1 << BUCKETS) - 1
 FIRST, LAST = -(1 << 63), (1 << 63) - 1
-"""The first and the last place, and row: hashes are whole numbers of 64 bits."""
+"""The smallest and the largest ``place``, and ``row``: hashes are signed integers of 64 bits."""
 RANGES = 32
 """If a ledger has more ranges, a new range waits for others until it is a 32nd of the slots of the ledger."""
 _EXCESS_PAIRS = 10_000
-"""Pairs over a quota that may be made and dropped again: up to this number that costs less than to read more exactly."""
+"""How many pairs over a quota may be made and dropped: up to this number that costs less than a more exact read."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Unit(NamedTuple):
 
 @dataclass(frozen=True)
 class Position:
-    """Up to where a unit is made: all before (place, row), and ``made`` results of just that place and row."""
+    """Up to where a unit is made: all results before (place, row), and ``made`` results of exactly this place and row."""
 
     place: int = FIRST
     row: int = FIRST
@@ -100,7 +100,7 @@ class Position:
 
 
 class Begun(msgspec.Struct, frozen=True, array_like=True):
-    """A unit of a range that is made in part; in records a list of its numbers, since there may be many."""
+    """A unit of a range that is made in part. Records have it as a list of numbers, since there may be many units."""
 
     bucket: int
     place: int
@@ -128,7 +128,7 @@ class OwedRange:
     @property
     def untouched(self) -> bool:
         """Whether all its units are owed, and no unit is made in part."""
-        return int(self.buckets, 16) == _EVERY and not self.begun
+        return int(self.buckets, 16) == _ALL_BUCKETS and not self.begun
 
     @property
     def owed(self) -> Iterator[int]:
@@ -188,7 +188,7 @@ class Ledger:
         return 1 - self.most / self.exact, 1 - self.least / self.exact
 
     def with_slots(self, upto: int | None) -> Ledger:
-        """Return the ledger that owes the pairs of later load slots too, up to a slot whose rows are all there.
+        """Return the ledger that also owes the pairs of later load slots, up to a slot whose rows are all loaded.
 
         >>> ledger = Ledger(through=4).with_slots(5)
         >>> ledger.ranges[0].above, ledger.ranges[0].upto, len([*ledger.units()])
@@ -199,8 +199,8 @@ class Ledger:
         if self.waiting is not None:
             *older, last = self.ranges
             return replace(self, through=upto, ranges=(*older, replace(last, upto=upto)))
-        every = OwedRange(self.through, upto, f"{_EVERY:x}")
-        return replace(self, through=upto, ranges=(*self.ranges, every))
+        new_range = OwedRange(self.through, upto, f"{_ALL_BUCKETS:x}")
+        return replace(self, through=upto, ranges=(*self.ranges, new_range))
 
     @property
     def waiting(self) -> int | None:
@@ -212,9 +212,9 @@ class Ledger:
         if self.through is None or len(self.ranges) <= RANGES:
             return None
         first, last = self.ranges[0], self.ranges[-1]
-        back = self.through - first.upto
-        short = last.above is not None and (last.upto - last.above) * RANGES < back
-        return len(self.ranges) - 1 if short and last.untouched else None
+        slots = self.through - first.upto
+        is_short = last.above is not None and (last.upto - last.above) * RANGES < slots
+        return len(self.ranges) - 1 if is_short and last.untouched else None
 
     def units(self) -> Iterator[Unit]:
         """Yield the owed units."""
@@ -264,8 +264,8 @@ class BudgetPlan:
     chunk: int | None = None
 
     @property
-    def in_force(self) -> ViewBudget:
-        """The budget of this plan, as results or rows."""
+    def effective_budget(self) -> ViewBudget:
+        """The budget that this plan applies, as results or rows."""
         if self.chunk is not None:
             return replace(self.budget, pairs=self.chunk, rows=None, seconds=None)
         if self.budget.seconds is not None:
@@ -276,14 +276,14 @@ class BudgetPlan:
 def slice_end(position: Position, pairs: int, quota: int, slack: int) -> int:
     """Return the last place of a unit to read for a quota of its pairs; places are distributed evenly.
 
-    ``slack`` is the factor by which more pairs are read than should suffice.
+    ``slack`` is the factor by which more pairs are read than are expected to suffice.
 
     >>> slice_end(Position(), 1_000_000, 1_000_000, 2) == LAST, slice_end(Position(), 1_000_000, 100, 2) < FIRST // 2
     (True, True)
     """
-    left = LAST - position.place + 1
-    expected = pairs * left / (1 << 64)
-    wanted = slack * quota
-    if expected <= wanted + _EXCESS_PAIRS:
+    places = LAST - position.place + 1
+    expected = pairs * places / (1 << 64)
+    target = slack * quota
+    if expected <= target + _EXCESS_PAIRS:
         return LAST
-    return min(LAST, position.place + int(left * ((wanted + _EXCESS_PAIRS) / expected)))
+    return min(LAST, position.place + int(places * ((target + _EXCESS_PAIRS) / expected)))

@@ -1,7 +1,7 @@
-"""The snippet with which another tool reads a table's live rows: complete, and of the newest epoch each time it runs.
+"""Snippets with which other tools read a table's live rows: each is complete, and reads the newest epoch whenever it runs.
 
-All but one attach ``warehouse.duckdb`` to a connection in memory: a process that connects to the file twice by the same path
-gets one and the same database, of the epoch that was newest the first time.
+Most snippets attach ``warehouse.duckdb`` to a connection in memory. If a process connected to the file itself, a second
+connection by the same path would get the database of the first one, with its epoch.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, assert_never, get_args
 
 from warehouse.errors import MissingPartError, UsageError
 from warehouse.publishing.database import DATABASE
-from warehouse.publishing.live.log import live_place
+from warehouse.publishing.live.log import live_directory
 from warehouse.serving.lazy_rows import lazy_error
 from warehouse.storage.duckdb_sql import literal, quoted
 from warehouse.storage.store import store_of
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from warehouse.epochs.records import Epoch, TableState
 
-__all__ = ["LIVE_TOOLS", "TOOLS", "Tool", "live_snippet", "snippet", "store_snippet", "tool_of", "written_snippet"]
+__all__ = ["LIVE_TOOLS", "TOOLS", "Tool", "database_snippet", "live_snippet", "store_snippet", "table_snippet", "tool_of"]
 
 Tool = Literal["duckdb", "dbt", "spark", "pandas", "polars", "metabase"]
 TOOLS: tuple[Tool, ...] = get_args(Tool)
@@ -45,9 +45,9 @@ def store_snippet(tool: Tool, root: Path, table: str) -> str:
     Parameters
     ----------
     tool
-        Which one.
+        The tool.
     root
-        The root.
+        The root, an address of an object store.
     table
         The table's name.
 
@@ -112,28 +112,28 @@ _SNIPPETS = {
     "pandas": """\
 from deltalake import DeltaTable  # pip install deltalake pyarrow pandas
 
-rows = DeltaTable({place!r}).to_pandas()
+rows = DeltaTable({directory!r}).to_pandas()
 print(rows)
 """,
     "polars": """\
 import polars  # pip install polars deltalake
 
-rows = polars.read_delta({place!r})
+rows = polars.read_delta({directory!r})
 print(rows)
 """,
     "spark": """\
 from pyspark.sql import SparkSession  # the session needs Delta Lake
 
 spark = SparkSession.builder.getOrCreate()
-rows = spark.read.format("delta").load({place!r})
+rows = spark.read.format("delta").load({directory!r})
 rows.show()
 """,
 }
 
 
-def live_snippet(tool: str, place: Path) -> str:
+def live_snippet(tool: str, directory: Path) -> str:
     """Return the snippet by which a tool reads the live table in a directory; the table has `_ts` and `_exp` too."""
-    return _SNIPPETS[tool].format(place=str(place))
+    return _SNIPPETS[tool].format(directory=str(directory))
 
 
 def tool_of(name: str) -> Tool:
@@ -151,39 +151,39 @@ def tool_of(name: str) -> Tool:
     raise UsageError(f'no snippet for "{name}"; allowed: {", ".join(TOOLS)}')
 
 
-def written_snippet(tool: Tool, root: Path, state: TableState, epoch: Epoch) -> str:
-    """Return the snippet for a table of a warehouse that has the file, or is in an object store.
+def table_snippet(tool: Tool, root: Path, state: TableState, epoch: Epoch) -> str:
+    """Return the snippet for a table: of its live table, of ``warehouse.duckdb``, or of its files in an object store.
 
-    Tools that read Delta read the live table, where the table has one that is of the newest epoch.
+    Tools that read Delta get the live table if it is at the newest epoch.
 
     Raises
     ------
     MissingPartError
-        When it has not.
+        When the warehouse has no ``warehouse.duckdb``.
     UsageError
-        When the tool cannot read from a store.
+        When the tool cannot read from an object store.
 
     """
     if epoch.lazy_table(state.name) is not None and (tool == "spark" or not store_of(root).local_paths):
         raise lazy_error(state.name, f"{tool} reads files; DuckDB under a local root makes the rows")
-    live = live_place(root.resolve(), state.name, epoch) if tool in LIVE_TOOLS else None
+    live = live_directory(root.resolve(), state.name, epoch) if tool in LIVE_TOOLS else None
     if live is not None:
         return live_snippet(tool, live)
     if not store_of(root).local_paths:
         return store_snippet(tool, root, state.name)
-    place = root.resolve()
-    if not (place / DATABASE).exists():
-        raise MissingPartError(f"{place / DATABASE} is not there; run `stream-wh update`, or `stream-wh check --repair`")
-    return snippet(tool, place, state.name)
+    absolute = root.resolve()
+    if not (absolute / DATABASE).exists():
+        raise MissingPartError(f"{absolute / DATABASE} is not there; run `stream-wh update`, or `stream-wh check --repair`")
+    return database_snippet(tool, absolute, state.name)
 
 
-def snippet(tool: Tool, root: Path, table: str) -> str:
+def database_snippet(tool: Tool, root: Path, table: str) -> str:
     """Return the snippet, or the content of files, by which a tool reads a table.
 
     Parameters
     ----------
     tool
-        Which one.
+        The tool.
     root
         The warehouse's directory, absolute.
     table

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from warehouse.epochs.records import TableState
     from warehouse.serving.pin import Pin
 
-__all__ = ["ROOT_VARIABLE", "Contents", "TableRow", "contents_of", "fill", "window_filter"]
+__all__ = ["ROOT_VARIABLE", "Contents", "TableRow", "contents_of", "fill_database", "window_filter"]
 
 ROOT_VARIABLE = "stream_wh_root"
 """The variable that names the warehouse's directory when it has been moved or copied."""
@@ -48,9 +48,9 @@ _COMMENTS = {
 
 @dataclass(frozen=True)
 class TableRow:
-    """A table as any engine that reads Delta finds it: its directory relative to the root, its version, and the filter.
+    """What an engine that reads Delta needs of a table: its directory relative to the root, its version, and the filter.
 
-    ``failed`` says why there are no rows to be read.
+    ``failed`` says why its rows cannot be read.
     """
 
     name: str
@@ -63,7 +63,7 @@ class TableRow:
 
 
 @dataclass(frozen=True)
-class _Shown:
+class _TableContents:
     """One table: its state, the user's columns with their DuckDB types, and its live files, or why there are none."""
 
     state: TableState
@@ -79,7 +79,7 @@ class Contents:
     root: str
     number: int
     window_time: int
-    tables: tuple[_Shown, ...]
+    tables: tuple[_TableContents, ...]
     table_rows: tuple[TableRow, ...]
     file_rows: tuple[FileRow, ...]
     unreadable: tuple[str, ...]
@@ -96,18 +96,18 @@ def contents_of(pin: Pin, connection: duckdb.DuckDBPyConnection) -> Contents:
     A view that failed, and a table whose log or zero-row file cannot be read, are in the file, but reading them is an error.
     """
     epoch = pin.epoch
-    shown, unreadable = [], []
+    tables, unreadable = [], []
     for state in readable(epoch):
         columns: tuple[tuple[str, str], ...] = ()
         try:
             columns = pin.table_columns(connection, state)
             pin.state(state.name)
-            shown.append(_Shown(state, columns, pin.live_source(state, epoch.window_time)))
+            tables.append(_TableContents(state, columns, pin.live_source(state, epoch.window_time)))
         except ViewFailedError as error:
-            shown.append(_Shown(state, columns, None, str(error)))
+            tables.append(_TableContents(state, columns, None, str(error)))
         except (WarehouseError, duckdb.Error) as error:
             unreadable.append(state.name)
-            shown.append(_Shown(state, columns, None, str(error).partition("\n")[0]))
+            tables.append(_TableContents(state, columns, None, str(error).partition("\n")[0]))
     rows = tuple(
         TableRow(
             table.state.name,
@@ -118,18 +118,18 @@ def contents_of(pin: Pin, connection: duckdb.DuckDBPyConnection) -> Contents:
             window_filter(epoch.window_time),
             table.failed,
         )
-        for table in shown
+        for table in tables
         if pin.lazy(table.state) is None
     )
-    live = (table.state for table in shown if table.source is not None and pin.lazy(table.state) is None)
+    live = (table.state for table in tables if table.source is not None and pin.lazy(table.state) is None)
     files = tuple(row for state in live for row in pin.file_rows_of(state, epoch.window_time))
-    return Contents(str(pin.root), epoch.number, epoch.window_time, tuple(shown), rows, files, tuple(unreadable))
+    return Contents(str(pin.root), epoch.number, epoch.window_time, tuple(tables), rows, files, tuple(unreadable))
 
 
-def fill(connection: duckdb.DuckDBPyConnection, catalog: str, contents: Contents, epochs: Sequence[EpochRow]) -> None:
-    """Make the tables and views in an empty, attached database, which becomes the connection's current one.
+def fill_database(connection: duckdb.DuckDBPyConnection, catalog: str, contents: Contents, epochs: Sequence[EpochRow]) -> None:
+    """Create the tables and views in an empty, attached database, which becomes the connection's current one.
 
-    Views are made while their lists of files hold the zero-row file alone, so that making them opens no other.
+    While a view is created, its list of files has only the zero-row file, so that DuckDB opens no other file.
     """
     connection.execute(f"USE {quoted(catalog)}")
     connection.execute("BEGIN TRANSACTION")
@@ -144,30 +144,30 @@ def _statements(contents: Contents, catalog: str) -> Iterator[str]:
     root = literal(contents.root)
     yield f"CREATE MACRO main._root() AS coalesce(getvariable('{ROOT_VARIABLE}'), {root})"
     yield f"CREATE SCHEMA {catalog}.{SYSTEM_SCHEMA}"
-    moment = f"live at window time {format_instant(contents.window_time)} (epoch {contents.number})"
+    as_of = f"live at window time {format_instant(contents.window_time)} (epoch {contents.number})"
     for table in contents.tables:
-        paths = _Paths(contents.root, table.state.name)
+        macros = _PathMacros(contents.root, table.state.name)
         views = [
-            (schema, _query(table, columns, paths), columns)
+            (schema, _query(table, columns, macros), columns)
             for schema, columns in (("main", table.columns), (SYSTEM_SCHEMA, (*table.columns, *SYSTEM_COLUMNS)))
         ]
-        yield from paths.macros(schema_only=True)
+        yield from macros.macros(schema_only=True)
         for schema, query, columns in views:
             name = f"{catalog}.{schema}.{quoted(table.state.name)}"
             yield f"CREATE VIEW {name} AS {query}"
-            yield f"COMMENT ON VIEW {name} IS {literal(f'{table.state.kind}: rows {moment}')}"
+            yield f"COMMENT ON VIEW {name} IS {literal(f'{table.state.kind}: rows {as_of}')}"
             if table.columns:
-                shown = {column for column, _ in columns}
+                names = {column for column, _ in columns}
                 comments = _comments(table.state) if schema == "main" else _COMMENTS  # each costs as much as a small query
                 for column, comment in comments.items():
-                    if column in shown:
+                    if column in names:
                         yield f"COMMENT ON COLUMN {name}.{quoted(column)} IS {literal(comment)}"
-        yield from paths.macros(schema_only=False)
+        yield from macros.macros(schema_only=False)
 
 
-def _query(table: _Shown, columns: Sequence[tuple[str, str]], paths: _Paths) -> str:
+def _query(table: _TableContents, columns: Sequence[tuple[str, str]], macros: _PathMacros) -> str:
     if table.source is not None:
-        return select(table.source, [name for name, _ in columns], paths=paths)
+        return select(table.source, [name for name, _ in columns], paths=macros)
     empty = ", ".join(f"NULL::{kind} AS {quoted(name)}" for name, kind in columns) if table.columns else "NULL AS unreadable"
     return f"SELECT {empty} WHERE error({literal(table.failed or '')}) IS NULL"
 
@@ -180,7 +180,7 @@ def _comments(state: TableState) -> dict[str, str]:
     return comments
 
 
-class _Paths:
+class _PathMacros:
     """Lists of files as macros, so that a query names a list once, and relative to the root."""
 
     def __init__(self, root: str, table: str) -> None:
@@ -189,9 +189,9 @@ class _Paths:
         self._lists: dict[tuple[str, ...], str] = {}
 
     def __call__(self, paths: Sequence[str]) -> str:
-        """Return the expression of a list of absolute paths."""
-        given = tuple(paths)
-        name = self._lists.setdefault(given, f"main.{quoted(f'_paths_{self._table}_{len(self._lists) + 1}')}")
+        """Return the SQL expression of a list of absolute paths."""
+        path_list = tuple(paths)
+        name = self._lists.setdefault(path_list, f"main.{quoted(f'_paths_{self._table}_{len(self._lists) + 1}')}")
         return f"{name}()"
 
     def macros(self, *, schema_only: bool) -> Iterator[str]:

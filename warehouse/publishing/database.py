@@ -18,7 +18,7 @@ import duckdb
 from warehouse.epochs.journal import epoch_numbers, read_epoch
 from warehouse.epochs.points import Moment, Observer, Point, nobody
 from warehouse.errors import StorageFailedError
-from warehouse.publishing.contents import contents_of, fill
+from warehouse.publishing.contents import contents_of, fill_database
 from warehouse.serving.engine import Resources, kept_connection
 from warehouse.serving.history import EpochRow, epoch_row
 from warehouse.serving.pin import Pin
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from warehouse.epochs.records import Epoch
     from warehouse.publishing.contents import Contents
 
-__all__ = ["DATABASE", "attach", "make", "replace", "replace_if_needed"]
+__all__ = ["DATABASE", "attach_read_only", "make_database", "replace_database", "replace_database_if_needed"]
 
 DATABASE = "warehouse.duckdb"
 """The file's name under the root."""
 
 _STORAGE = "STORAGE_VERSION 'v1.0.0', BLOCK_SIZE 16384"
-"""The oldest format that is still written, which every DuckDB since 1.0 reads; the smallest blocks: there is little to hold."""
+"""The oldest format that DuckDB still writes, and that every DuckDB since 1.0 reads; the smallest blocks: the file is small."""
 
 _ENGINE = Resources(threads=1)
 _NEW, _FORMER = "warehouse", "former"
@@ -46,8 +46,8 @@ _FAILURES = (duckdb.IOException, duckdb.FatalException, duckdb.PermissionExcepti
 """DuckDB's errors for a file that cannot be written: at once, at the commit, or when it is detached."""
 
 
-def replace(root: Path, epoch: Epoch, *, observer: Observer = nobody, rebuild: bool = False) -> None:
-    """Replace the file by the one of the newest epoch; the caller holds the writer lock.
+def replace_database(root: Path, epoch: Epoch, *, observer: Observer = nobody, rebuild: bool = False) -> None:
+    """Replace ``warehouse.duckdb`` by the file of the newest epoch; the caller holds the writer lock.
 
     A root in an object store has no such file, since DuckDB needs a downloaded extension to open it there.
 
@@ -71,32 +71,32 @@ def replace(root: Path, epoch: Epoch, *, observer: Observer = nobody, rebuild: b
     if not store_of(root).local_paths:
         return
     root = root.resolve()
-    place, made = root / DATABASE, root / f".{DATABASE}.tmp"
-    _remove(made)
+    database, temporary = root / DATABASE, root / f".{DATABASE}.tmp"
+    _remove(temporary)
     try:
-        make(made, root, epoch, rebuild=rebuild)
+        make_database(temporary, root, epoch, rebuild=rebuild)
     except _FAILURES as error:
-        _remove(made)
-        raise StorageFailedError(f"{place}: {str(error).partition(chr(10))[0]}") from error
-    made.chmod(made.stat().st_mode & _MODE)
-    store_of(made).sync_file(made)
+        _remove(temporary)
+        raise StorageFailedError(f"{database}: {str(error).partition(chr(10))[0]}") from error
+    temporary.chmod(temporary.stat().st_mode & _MODE)
+    store_of(temporary).sync_file(temporary)
     observer(Moment(Point.DATABASE_READY, epoch.number))
-    _log_of(place).unlink(missing_ok=True)  # of someone who wrote into the former one
-    made.replace(place)
+    _wal_path(database).unlink(missing_ok=True)  # another program wrote into the former file
+    temporary.replace(database)
     store_of(root).sync_directory(root)
     observer(Moment(Point.DATABASE_REPLACED, epoch.number))
 
 
-def replace_if_needed(root: Path, newest: Epoch | None, *, observer: Observer = nobody) -> None:
-    """Replace the file where it is missing, cannot be opened, or was made for another epoch or another root."""
+def replace_database_if_needed(root: Path, newest: Epoch | None, *, observer: Observer = nobody) -> None:
+    """Replace ``warehouse.duckdb`` if it is missing, cannot be opened, or was made for another epoch or another root."""
     if newest is not None and store_of(root).local_paths and not _is_current(root.resolve(), newest):
-        replace(root, newest, observer=observer, rebuild=True)
+        replace_database(root, newest, observer=observer, rebuild=True)
 
 
 def _is_current(root: Path, epoch: Epoch) -> bool:
     try:
         with kept_connection(_ENGINE) as connection:
-            attach(connection, root / DATABASE, _FORMER)
+            attach_read_only(connection, root / DATABASE, _FORMER)
             query = f"SELECT (SELECT max(number) FROM {_FORMER}._epochs), {_FORMER}.main._root()"
             found = connection.execute(query).fetchone()
             connection.execute(f"DETACH {_FORMER}")
@@ -105,45 +105,48 @@ def _is_current(root: Path, epoch: Epoch) -> bool:
     return found == (epoch.number, str(root))
 
 
-def attach(connection: duckdb.DuckDBPyConnection, path: Path, name: str) -> None:
-    """Attach a file, read-only. One connection to each file: DuckDB shares a database that a process opens twice by one path."""
+def attach_read_only(connection: duckdb.DuckDBPyConnection, path: Path, name: str) -> None:
+    """Attach a file, read-only, under a name; DuckDB shares a database that a process opens twice by one path."""
     connection.execute(f"ATTACH {literal(str(path))} AS {quoted(name)} (READ_ONLY)")
 
 
-def make(made: Path, root: Path, epoch: Epoch, *, rebuild: bool) -> Contents:
-    """Write the file of an epoch under another name, which must be free; parameters as for :func:`replace`."""
+def make_database(file: Path, root: Path, epoch: Epoch, *, rebuild: bool) -> Contents:
+    """Write the database of an epoch into ``file``, which must not exist, and return its contents.
+
+    The other parameters are those of :func:`replace_database`.
+    """
     with kept_connection(_ENGINE) as connection:
         pin = Pin(root, epoch)
         contents = contents_of(pin, connection)
         numbers = [number for number in epoch_numbers(root) if number < epoch.number]
-        known = set() if rebuild else _of_former(connection, root).intersection(numbers)
-        others = [epoch_row(read_epoch(root, number)) for number in numbers if number not in known]
-        connection.execute(f"ATTACH {literal(str(made))} AS {_NEW} ({_STORAGE})")
-        fill(connection, _NEW, contents, [*others, epoch_row(epoch)])
-        if known:
+        copied = set() if rebuild else _attach_former(connection, root).intersection(numbers)
+        others = [epoch_row(read_epoch(root, number)) for number in numbers if number not in copied]
+        connection.execute(f"ATTACH {literal(str(file))} AS {_NEW} ({_STORAGE})")
+        fill_database(connection, _NEW, contents, [*others, epoch_row(epoch)])
+        if copied:
             former = f"SELECT * FROM {_FORMER}._epochs WHERE number IN (SELECT unnest(?::BIGINT[]))"
-            connection.execute(f"INSERT INTO {_NEW}._epochs {former}", [sorted(known)])
-        # detaching writes all of it, and leaves no file of a log
+            connection.execute(f"INSERT INTO {_NEW}._epochs {former}", [sorted(copied)])
+        # detaching writes everything, and leaves no write-ahead log
         connection.execute(f"USE memory; DETACH {_NEW}; DETACH DATABASE IF EXISTS {_FORMER}")
         return contents
 
 
-def _of_former(connection: duckdb.DuckDBPyConnection, root: Path) -> set[int]:
-    """Return the epochs whose rows the former file has, so that their records need not be read again; attach it."""
+def _attach_former(connection: duckdb.DuckDBPyConnection, root: Path) -> set[int]:
+    """Attach the former file, and return the epochs whose rows it has: their records need not be read again."""
     try:
-        attach(connection, root / DATABASE, _FORMER)
+        attach_read_only(connection, root / DATABASE, _FORMER)
         names = connection.execute(f"SELECT * FROM {_FORMER}._epochs LIMIT 0").description
         if [name for name, *_ in names] != [field.name for field in fields(EpochRow)]:
             return set()  # made by another version
         return {number for (number,) in connection.execute(f"SELECT number FROM {_FORMER}._epochs").fetchall()}
-    except duckdb.Error:  # it is missing or cannot be read: read all records
+    except duckdb.Error:  # the file is missing or cannot be read: all records are read
         return set()
 
 
 def _remove(path: Path) -> None:
     path.unlink(missing_ok=True)
-    _log_of(path).unlink(missing_ok=True)
+    _wal_path(path).unlink(missing_ok=True)
 
 
-def _log_of(path: Path) -> Path:
+def _wal_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.wal")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import duckdb
 
 from warehouse.epochs.journal import epoch_numbers
-from warehouse.publishing.database import DATABASE, attach, make
+from warehouse.publishing.database import DATABASE, attach_read_only, make_database
 from warehouse.serving.engine import Resources, connect
 from warehouse.storage.store import store_of
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from warehouse.epochs.records import Epoch
 
-__all__ = ["DatabaseDifference", "difference"]
+__all__ = ["DatabaseDifference", "database_difference"]
 
 _FOUND, _EXPECTED = "found", "expected"
 _PARTS = {
@@ -41,10 +41,10 @@ class DatabaseDifference:
     message: str
 
 
-def difference(root: Path, epoch: Epoch) -> DatabaseDifference | None:
-    """Return how the file differs from the contents of the newest epoch; None if it does not, or such a root has no file.
+def database_difference(root: Path, epoch: Epoch) -> DatabaseDifference | None:
+    """Return how the file differs from the contents of the newest epoch; None if it does not, or if the root is in a store.
 
-    It ignores tables whose log or zero-row file cannot be read.
+    Tables whose log or zero-row file cannot be read are ignored.
     """
     if not store_of(root).local_paths:
         return None
@@ -53,64 +53,64 @@ def difference(root: Path, epoch: Epoch) -> DatabaseDifference | None:
         return DatabaseDifference("missing", "the file is not there")
     connection = connect(Resources(threads=1))
     try:
-        attach(connection, root / DATABASE, _FOUND)
+        attach_read_only(connection, root / DATABASE, _FOUND)
         newest = connection.execute(f"SELECT max(number) FROM {_FOUND}._epochs").fetchone()
         if newest != (epoch.number,):
             return DatabaseDifference("stale", f"it is of epoch {newest[0] if newest else None}, the newest is {epoch.number}")
-        return _compared(connection, root, epoch)
+        return _contents_difference(connection, root, epoch)
     except duckdb.Error as error:
         return DatabaseDifference("damaged", f"it cannot be read: {str(error).partition(chr(10))[0]}")
     finally:
         connection.close()
 
 
-def _compared(connection: duckdb.DuckDBPyConnection, root: Path, epoch: Epoch) -> DatabaseDifference | None:
+def _contents_difference(connection: duckdb.DuckDBPyConnection, root: Path, epoch: Epoch) -> DatabaseDifference | None:
     readable = [each for each in epoch_numbers(root) if each <= epoch.number]
     with tempfile.TemporaryDirectory(prefix="stream-wh-") as scratch:
         expected = Path(scratch) / DATABASE  # DuckDB words definitions in another way once they are stored
-        unreadable = make(expected, root, epoch, rebuild=True).unreadable
-        attach(connection, expected, _EXPECTED)
-        found = _different(connection, unreadable, readable[0])
+        unreadable = make_database(expected, root, epoch, rebuild=True).unreadable
+        attach_read_only(connection, expected, _EXPECTED)
+        changed = _changed_part(connection, unreadable, readable[0])
         connection.execute(f"DETACH {_EXPECTED}")
-    if found is not None:
-        return DatabaseDifference("changed", f"its {found} not as epoch {epoch.number} makes them")
+    if changed is not None:
+        return DatabaseDifference("changed", f"its {changed} not as epoch {epoch.number} makes them")
     made_for = connection.execute(f"SELECT {_FOUND}.main._root()").fetchone()
     if made_for != (str(root),):
         return DatabaseDifference("moved", f"it was made for {made_for[0] if made_for else None}, where its views look for files")
     return None
 
 
-def _different(connection: duckdb.DuckDBPyConnection, unreadable: Collection[str], oldest: int) -> str | None:
-    """Return the difference in words."""
+def _changed_part(connection: duckdb.DuckDBPyConnection, unreadable: Collection[str], oldest: int) -> str | None:
+    """Return the first part that differs, as the beginning of a message; None if all parts are equal."""
     for part, query in _PARTS.items():
-        found, expected = (_defined(connection, query, catalog, unreadable) for catalog in (_FOUND, _EXPECTED))
+        found, expected = (_definitions(connection, query, catalog, unreadable) for catalog in (_FOUND, _EXPECTED))
         if found != expected:
             return f"{part} are"
     for table, column in (("_epochs", "number"), ("_files", "table_name"), ("_tables", "name")):
-        if _differ(connection, table, column, oldest, unreadable):
+        if _rows_differ(connection, table, column, oldest, unreadable):
             return f"rows of {table} are"
     return None
 
 
-def _defined(
+def _definitions(
     connection: duckdb.DuckDBPyConnection, query: str, catalog: str, unreadable: Collection[str]
 ) -> list[tuple[object, ...]]:
     rows = connection.execute(f"SELECT {query} WHERE database_name = '{catalog}' AND NOT internal").fetchall()
-    return sorted((row for row in rows if row[-1] != _ROOT_MACRO and not _is_of(str(row[-1]), unreadable)), key=repr)
+    return sorted((row for row in rows if row[-1] != _ROOT_MACRO and not _belongs_to(str(row[-1]), unreadable)), key=repr)
 
 
-def _is_of(name: str, tables: Collection[str]) -> bool:
+def _belongs_to(name: str, tables: Collection[str]) -> bool:
     return any(name == table or name.startswith(f"_paths_{table}_") for table in tables)
 
 
-def _differ(
+def _rows_differ(
     connection: duckdb.DuckDBPyConnection, table: str, column: str, oldest: int, unreadable: Collection[str]
 ) -> bool:
-    """Whether two tables have different rows, of readable epochs and readable tables."""
-    kept = f"number >= {oldest}" if column == "number" else f"{column} NOT IN (SELECT unnest(?::VARCHAR[]))"
-    given = [] if column == "number" else [list(unreadable)]
-    sides = [f"(SELECT * FROM {catalog}.{table} WHERE {kept})" for catalog in (_FOUND, _EXPECTED)]
-    for one, other in (sides, sides[::-1]):
-        if connection.execute(f"{one} EXCEPT ALL {other} LIMIT 1", [*given, *given]).fetchone():
+    """Return whether a table has different rows in the two databases; unreadable epochs and tables are ignored."""
+    condition = f"number >= {oldest}" if column == "number" else f"{column} NOT IN (SELECT unnest(?::VARCHAR[]))"
+    parameters = [] if column == "number" else [list(unreadable)]
+    queries = [f"(SELECT * FROM {catalog}.{table} WHERE {condition})" for catalog in (_FOUND, _EXPECTED)]
+    for one, other in (queries, queries[::-1]):
+        if connection.execute(f"{one} EXCEPT ALL {other} LIMIT 1", [*parameters, *parameters]).fetchone():
             return True
     return False

@@ -169,7 +169,7 @@ class NodeSource:
         if own is None or (self.idle and not own.ledger.ranges and not own.ledger.later):
             return None
         reports = self.planned.short_lived == "report"
-        return made_within(self.inputs, own.in_force, own.ledger, own.upto, reports=reports)
+        return made_within(self.inputs, own.effective_budget, own.ledger, own.upto, reports=reports)
 
     @property
     def commit_metadata(self) -> dict[str, object]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import xxhash
 
 from warehouse.limits import limits
-from warehouse.promise.presence import BLOCK, bits_of, filled, filter_of, hash_of, holds
+from warehouse.promise.presence import BLOCK, bits_of, filter_of, filter_of_blocks, hash_of, holds
 from warehouse.promise.summaries import LEAST_COUNT, KeySummary, decode, encode, stored_part
 from warehouse.storage.companion_files import SUMMARY
 from warehouse.storage.store import store_of
@@ -147,7 +147,7 @@ def filter_exceeds(content: bytes, file: Path, key: Sequence[str]) -> bool:
     if kept is None or counted is None:
         return kept is not None
     own = [[one[place] for one in counted.counts] for place in range(len(key))]
-    return bool(int.from_bytes(kept) & ~int.from_bytes(filled(own, len(kept) // BLOCK)))
+    return bool(int.from_bytes(kept) & ~int.from_bytes(filter_of_blocks(own, len(kept) // BLOCK)))
 
 
 def _filter_in(content: bytes) -> bytes | None:

@@ -19,7 +19,7 @@ from benchmarks.source.owed_work import (
     most_kept,
     position,
 )
-from warehouse.promise.allotment import Worth, allotted
+from warehouse.promise.allocation import Worth, allocate
 from warehouse.promise.units import Unit, ViewBudget
 
 A1 = ([1, 1, 1, 3, 2], [2, 3, 1, 1, 3])
@@ -74,13 +74,13 @@ def test_rows_that_were_dropped_unseen_owe_their_older_partners() -> None:
 
 
 def test_a_batch_under_a_budget_reads_what_gives_most_for_a_row() -> None:
-    """Vector A9, by the warehouse's own allotment: the second sub-index fits four rows, the third has no pair."""
+    """Vector A9, by the warehouse's own allocation: the second sub-index fits four rows, the third has no pair."""
     batch = Counter("aabc")
     zones = [Counter("abbbbddddd"), Counter("aaac"), Counter("dddddd")]
     worth = {Unit(0, number): Worth(pairs(batch, zone), zone.total()) for number, zone in enumerate(zones, start=1)}
     assert [each.pairs for each in worth.values()] == [6, 7, 0]
-    assert allotted(worth, ViewBudget(rows=4), 4) == {Unit(0, 2): 7}
-    assert [*allotted(worth, ViewBudget(rows=14), 14)] == [Unit(0, 2), Unit(0, 1)]
+    assert allocate(worth, ViewBudget(rows=4), 4) == {Unit(0, 2): 7}
+    assert [*allocate(worth, ViewBudget(rows=14), 14)] == [Unit(0, 2), Unit(0, 1)]
     owed = zones[0]
     reached = sum(count for key, count in owed.items() if batch[key])
     assert (sum(count for key, count in batch.items() if owed[key]) + reached, reached) == (8, 5)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
 from warehouse.layout import Layout, resolve
-from warehouse.layout.advice import DEFAULT_PRICES, Lifetimes, Workload, footprint, shares
+from warehouse.layout.advice import DEFAULT_PRICES, Lifetimes, Workload, appended_runs, footprint, shares
 
 P = 300
 LIFETIMES = [Lifetimes("uniform", P), Lifetimes("exponential", 12.0), Lifetimes("constant", 130)]
@@ -52,7 +50,7 @@ def test_very_many_blocks_are_simulated_together(lifetimes: Lifetimes, monkeypat
     """Wider blocks, each of which stands for two, make about the files and rows of these."""
     layout = blocks(10, 60, 5, seal=True)
     every = footprint(layout, load(lifetimes), stride=1)
-    monkeypatch.setattr(sys.modules[footprint.__module__], "_BLOCKS", 30)
+    monkeypatch.setattr(appended_runs, "_MAX_BLOCKS", 30)
     some = footprint(layout, load(lifetimes), stride=1)
     assert some.files == pytest.approx(every.files, rel=0.33)
     assert (some.rows, some.written) == pytest.approx((every.rows, every.written), rel=0.20)

@@ -26,7 +26,7 @@ from warehouse.epochs.points import Moment, Point
 from warehouse.errors import CursorLostError, NoEpochError, UnknownNameError, UsageError
 from warehouse.project import Warehouse
 from warehouse.publishing.database import DATABASE
-from warehouse.publishing.difference import difference
+from warehouse.publishing.difference import database_difference
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -334,4 +334,4 @@ def test_what_other_tools_open_is_no_trace_and_a_copy_in_it_goes(tmp_path: Path,
         with pytest.raises(duckdb.CatalogException):
             connection.execute("SELECT * FROM w.copied")
     assert b"secret" not in place.read_bytes()
-    assert difference(project.root, project.epoch) is None
+    assert database_difference(project.root, project.epoch) is None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from warehouse.publishing.live.move import LiveFile, LiveMove, TableFile, planned_move
+from warehouse.publishing.live.move import LiveFile, LiveMove, TableFile, plan_move
 
 if TYPE_CHECKING:
     import random
@@ -36,7 +36,7 @@ class Table:
 
     def move(self, files: dict[str, tuple[TableFile, Rows]], slot: int) -> LiveMove:
         """Carry out what is planned."""
-        move = planned_move([each for each, _ in files.values()], self.held, slot)
+        move = plan_move([each for each, _ in files.values()], self.held, slot)
         rows, held = {each.path: self.rows[each.path] for each in move.kept}, list(move.kept)
         for shared in move.shared:
             path = f"p{next(self.names)}"
@@ -92,7 +92,7 @@ def test_any_history_holds_each_live_row_once(
             files[identity] = (stored(identity, rows), rows)
         table.move(files, slot)
         assert table.bag() == live(files, slot)
-        assert all(held.low > slot for held in table.held if held.since is not None)
+        assert all(held.min_exp_slot > slot for held in table.held if held.cut_slot is not None)
 
 
 def test_a_row_is_written_at_most_once_for_each_bit_of_the_distance_to_its_end() -> None:

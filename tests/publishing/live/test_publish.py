@@ -26,9 +26,9 @@ from warehouse.epochs.journal import epoch_path
 from warehouse.epochs.points import Moment, Point
 from warehouse.errors import StorageFailedError, StoreBusyError
 from warehouse.project import Warehouse
-from warehouse.publishing.database import replace_if_needed
-from warehouse.publishing.live.log import LIVE, live_place, newest_state
-from warehouse.publishing.live.publish import LiveRules, free, live_states, publish, purge
+from warehouse.publishing.database import replace_database_if_needed
+from warehouse.publishing.live.log import LIVE, live_directory, newest_state
+from warehouse.publishing.live.publish import LiveRules, free_live_space, publish_live_tables, published_states, purge_live_tables
 from warehouse.serving import Reader
 from warehouse.serving.engine import Resources
 from warehouse.storage.checkpoints import checkpoint
@@ -55,7 +55,7 @@ def move(house: House, number: int = -1, **options: Any) -> tuple[str, ...]:  # 
     """LiveMove all live tables to an epoch."""
     epoch = house.epochs[number]
     rules = options.pop("rules", LiveRules(names(house), (), KEPT))
-    return publish(house.root, epoch, rules, now=options.pop("now", epoch.committed_at), **options)
+    return publish_live_tables(house.root, epoch, rules, now=options.pop("now", epoch.committed_at), **options)
 
 
 def scanned(house: House, name: str, epoch: Epoch) -> Counter[str]:
@@ -139,7 +139,7 @@ def house(built: House, tmp_path: Path) -> House:
 def test_every_version_is_the_scan_of_its_epoch_to_every_reader(house: House) -> None:
     """Streams, views, relations: the user's columns, `_ts` and `_exp`; no operators' state, no dead row."""
     for number, epoch in enumerate(house.epochs):
-        tables = {state.name for state in live_states(epoch, names(house))}
+        tables = {state.name for state in published_states(epoch, names(house))}
         assert set(move(house, number)) == tables
         assert move(house, number) == ()  # they are there
         for name in tables:
@@ -163,7 +163,7 @@ def test_files_without_dead_rows_are_shared_with_the_table(house: House, monkeyp
     inodes = {path.stat().st_ino for path in (house.root / "tables" / "names").rglob("*.parquet")}
     state = newest_state(house.root / LIVE / "names")
     assert state is not None
-    shared = [held.path for held in state.held() if held.since is None]
+    shared = [held.path for held in state.live_files() if held.cut_slot is None]
     assert shared
     assert all((house.root / LIVE / "names" / path).stat().st_ino in inodes for path in shared)
     shutil.rmtree(house.root / LIVE)
@@ -194,7 +194,7 @@ def test_no_reader_loses_a_nan_of_a_piece(tmp_path: Path) -> None:
     files = DeltaTable(str(house.root / LIVE / "t")).file_uris()
     state = newest_state(house.root / LIVE / "t")
     assert state is not None
-    assert [held.since for held in state.held()] == [2] * len(files)
+    assert [held.cut_slot for held in state.live_files()] == [2] * len(files)
     assert duckdb.read_parquet(files).filter("value > 5").count("*").fetchall() == [(1,)]
 
 
@@ -262,7 +262,7 @@ def test_a_crash_leaves_a_former_epoch_or_the_new_one_and_the_next_move_complete
 
     with pytest.raises(Stopped):
         move(house, 5, observer=observe)
-    for name in (state.name for state in live_states(house.epochs[2], names(house))):
+    for name in (state.name for state in published_states(house.epochs[2], names(house))):
         state = newest_state(house.root / LIVE / name)
         assert state is not None
         assert state.epoch in (2, 5)
@@ -271,10 +271,10 @@ def test_a_crash_leaves_a_former_epoch_or_the_new_one_and_the_next_move_complete
     check(house, house.epochs[-1])
     move(house, now=house.epochs[-1].committed_at)
     rules = LiveRules(names(house), (), KEPT)
-    freed = free(house.root, house.epochs[-1], rules, now=1 << 61, grace=0)
+    freed = free_live_space(house.root, house.epochs[-1], rules, now=1 << 61, grace=0)
     assert freed.files  # what the crash left, and former versions
     check(house, house.epochs[-1])
-    assert not free(house.root, house.epochs[-1], rules, now=1 << 61, grace=0).files
+    assert not free_live_space(house.root, house.epochs[-1], rules, now=1 << 61, grace=0).files
 
 
 def deleted(place: Path) -> None:
@@ -397,7 +397,7 @@ def test_a_passing_error_leaves_a_live_table_as_it_is(
         with suppress(StorageFailedError):
             move(house, 5, rules=ONE)
         with suppress(OSError, StoreBusyError):
-            free(house.root, house.epochs[4], ONE, now=house.epochs[-1].committed_at, grace=0)
+            free_live_space(house.root, house.epochs[4], ONE, now=house.epochs[-1].committed_at, grace=0)
     assert {path.name for path in table.rglob("*")} == before
     move(house, 5, rules=ONE)
     state = newest_state(table)
@@ -451,7 +451,7 @@ def test_a_repair_makes_a_file_with_other_bytes_of_the_same_size_again(
     place = house.root / LIVE / "names"
     state = newest_state(place)
     assert state is not None
-    held = next(each for each in state.held() if (each.since is not None) == cut)
+    held = next(each for each in state.live_files() if (each.cut_slot is not None) == cut)
     assert has_sum(held.path) == (cut and sums)
     other_rows(place / held.path)
     (finding,) = live_findings(house.root, names(house), rows=True, resources=Resources())
@@ -477,7 +477,7 @@ def test_a_former_commit_that_cannot_be_read_stops_nothing(house: House, content
     far = house.epochs[-1].committed_at + 2 * KEPT
     move(house, rules=ONE, now=far)
     check(house, house.epochs[-1], ("names",))
-    free(house.root, house.epochs[-1], ONE, now=1 << 61, grace=0)
+    free_live_space(house.root, house.epochs[-1], ONE, now=1 << 61, grace=0)
     state = newest_state(place)
     assert state is not None
     assert {path.name for path in place.glob("*.parquet")} == set(state.files)
@@ -490,7 +490,8 @@ def test_damage_of_a_piece_does_not_move_into_new_pieces(house: House) -> None:
     place, following = house.root / LIVE / "names", same_tables_later(house, 8)
     state = newest_state(place)
     assert state is not None
-    again = [held for held in state.held() if held.since is not None and held.low <= following.slot < held.high]
+    pieces = [held for held in state.live_files() if held.cut_slot is not None]
+    again = [piece for piece in pieces if piece.min_exp_slot <= following.slot < piece.max_exp_slot]
     for held in again:
         other_rows(place / held.path)
     assert again
@@ -559,7 +560,8 @@ def test_versions_go_when_they_were_superseded_longer_ago_than_retain(house: Hou
     for version in range(state.version + 1):
         assert bag(DeltaTable(str(place), version=version).to_pyarrow_table()) == scanned(house, "names", house.epochs[version])
     last = same_tables_later(house, 10)
-    publish(house.root, last, LiveRules(names(house), (), 2 * DAY), now=start + 6 * DAY)  # version 4 was superseded at 5 days
+    rules = LiveRules(names(house), (), 2 * DAY)
+    publish_live_tables(house.root, last, rules, now=start + 6 * DAY)  # version 4 was superseded at 5 days
     state = newest_state(place)
     assert state is not None
     assert state.oldest == 4
@@ -578,7 +580,7 @@ def test_a_long_log_is_summed_up_and_cut(house: House) -> None:
     rules = LiveRules(["names"], (), 5 * DAY)
     for slot in range(10, 45):
         epoch = same_tables_later(house, slot)
-        publish(house.root, epoch, rules, now=epoch.committed_at + slot * DAY)
+        publish_live_tables(house.root, epoch, rules, now=epoch.committed_at + slot * DAY)
     logs = sorted(path.name for path in (place / "_delta_log").iterdir())
     assert any(name.endswith(".checkpoint.parquet") for name in logs)
     assert len(logs) < 25
@@ -595,7 +597,7 @@ def test_an_update_reads_few_entries_of_a_long_log(house: House, monkeypatch: py
     """However many versions are kept: those that pass now, the one after them, and those above the newest checkpoint."""
     start, rules = house.epochs[-1].committed_at, LiveRules(["names"], (), 40 * DAY)
     for day, slot in enumerate(range(10, 55)):
-        publish(house.root, same_tables_later(house, slot), rules, now=start + day * DAY)
+        publish_live_tables(house.root, same_tables_later(house, slot), rules, now=start + day * DAY)
     state = newest_state(house.root / LIVE / "names")
     assert state is not None
     assert (state.oldest, state.version) == (4, 44)
@@ -606,7 +608,7 @@ def test_an_update_reads_few_entries_of_a_long_log(house: House, monkeypatch: py
         return read(path)
 
     monkeypatch.setattr(Path, "read_bytes", counted)
-    publish(house.root, same_tables_later(house, 55), rules, now=start + 45 * DAY)
+    publish_live_tables(house.root, same_tables_later(house, 55), rules, now=start + 45 * DAY)
     assert 0 < len([name for name in reads if name.endswith(".json")]) <= CHECKPOINT_INTERVAL + 5
 
 
@@ -614,7 +616,7 @@ def test_the_log_of_a_bounded_table_begins_with_the_oldest_version_kept(house: H
     """Statistics of files hold keys of rows that are dead: with `erase_within` none is older than `retain`."""
     start = house.epochs[0].committed_at
     for number, epoch in enumerate(house.epochs):
-        publish(house.root, epoch, LiveRules(["names"], ["names"], 2 * DAY), now=start + number * DAY)
+        publish_live_tables(house.root, epoch, LiveRules(["names"], ["names"], 2 * DAY), now=start + number * DAY)
         place = house.root / LIVE / "names"
         state = newest_state(place)
         assert state is not None
@@ -629,7 +631,7 @@ def test_the_log_of_a_bounded_table_begins_with_the_oldest_version_kept(house: H
 def test_connect_reads_the_live_table_where_there_is_one(house: House, tool: str) -> None:
     """As long as it is of the newest epoch: else the snippet reads what belongs to it."""
     (house.root.parent / "warehouse.toml").write_text(f"[warehouse]\nroot = '{house.root.name}'\n")
-    replace_if_needed(house.root, house.epochs[-1])
+    replace_database_if_needed(house.root, house.epochs[-1])
     move(house, -2)
     with Warehouse(house.root.parent, house.root) as warehouse:
         assert f"/{LIVE}/" not in warehouse.connect(tool, "names")
@@ -647,10 +649,10 @@ def test_what_is_not_published_any_more_stays_for_retain(house: House) -> None:
     """Then the directory is gone; another's stays."""
     move(house, -1)
     newest, fewer = house.epochs[-1], LiveRules(["pairs"], (), KEPT)
-    publish(house.root, newest, fewer, now=newest.committed_at + KEPT - 1)
+    publish_live_tables(house.root, newest, fewer, now=newest.committed_at + KEPT - 1)
     assert (house.root / LIVE / "names").exists()
-    assert live_place(house.root, "names", newest) is not None
-    publish(house.root, newest, fewer, now=newest.committed_at + KEPT)
+    assert live_directory(house.root, "names", newest) is not None
+    publish_live_tables(house.root, newest, fewer, now=newest.committed_at + KEPT)
     assert os.listdir(house.root / LIVE) == ["pairs"]  # noqa: PTH208 - names
 
 
@@ -663,7 +665,7 @@ def test_a_directory_whose_log_cannot_be_read_stays_for_retain_too(house: House,
     (house.root / LIVE / "empty").mkdir()
     written = max(path.stat().st_mtime_ns for path in place.rglob("*") if path.is_file()) // 1000
     for now, there in ((written + KEPT - 1, True), (written + KEPT, False)):
-        publish(house.root, newest, LiveRules(["pairs"], (), KEPT), now=now)
+        publish_live_tables(house.root, newest, LiveRules(["pairs"], (), KEPT), now=now)
         assert (place.exists(), (house.root / LIVE / "empty").exists()) == (there, False)
 
 
@@ -673,7 +675,7 @@ def test_a_purge_leaves_the_newest_rows_alone(house: House) -> None:
         move(house, number)
     rules = LiveRules([name for name in names(house) if name != "days"], (), KEPT)
     (house.root / LIVE / "names" / "left.parquet").write_bytes(b"PAR1")
-    purge(house.root, house.epochs[-1], rules)
+    purge_live_tables(house.root, house.epochs[-1], rules)
     assert not (house.root / LIVE / "days").exists()
     for name in rules.names:
         place = house.root / LIVE / name

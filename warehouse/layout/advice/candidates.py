@@ -1,4 +1,4 @@
-"""Which layouts are worth comparing for a window of p slots: technique, grid, assignments, expiry block, sealing."""
+"""Lists the layouts worth comparing for a window of p slots: technique, grid, assignments, expiry block, sealing."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 __all__ = ["candidates"]
 
 _COLUMNS = (1, 2, 3, 4, 6, 8, 12)
-_REBUILT = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 6), (4, 1), (1, 4), (9, 1), (4, 2), (2, 4), (3, 2), (4, 3))
-_LONG = 200
-"""Slots of a window beyond which only a few layouts are compared: each takes longer."""
-_SCATTERED = ((2, 2), (4, 4))
+_REBUILT_GRIDS = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 6), (4, 1), (1, 4), (9, 1), (4, 2), (2, 4), (3, 2), (4, 3))
+_LONG_WINDOW = 200
+"""In a window of more slots only a few layouts are compared, since each takes longer."""
+_SCATTERED_GRIDS = ((2, 2), (4, 4))
 
 
 def candidates(periods: int, *, widest: int | None = None, seed: int = 0, few: bool = False) -> tuple[Layout, ...]:
@@ -41,7 +41,7 @@ def candidates(periods: int, *, widest: int | None = None, seed: int = 0, few: b
     >>> [(each.technique, each.rows, each.columns, each.expiry_block) for each in candidates(2, few=True)]
     [('norebuild', 1, 1, 2), ('norebuild', 1, 1, 1), ('norebuild', 1, 2, 1), ('rebuild', 1, 1, 0)]
     """
-    few = few or periods > _LONG
+    few = few or periods > _LONG_WINDOW
     found = (*_appending(periods, few=few), *(() if few else _scattered(periods)), *_rebuilding(periods, seed, few=few))
     allowed = (each for each in found if widest is None or each.expiry_block <= widest)
     return tuple(dict.fromkeys(allowed))
@@ -51,12 +51,12 @@ def _appending(periods: int, *, few: bool) -> Iterator[Layout]:
     for columns in _COLUMNS:
         if columns > periods:
             continue
-        own = -(-periods // columns)
-        widths = (own,) if columns > 1 else tuple(dict.fromkeys(max(1, periods // parts) for parts in (1, 2, 4, 8)))
+        column_width = -(-periods // columns)
+        widths = (column_width,) if columns > 1 else tuple(dict.fromkeys(max(1, periods // parts) for parts in (1, 2, 4, 8)))
         for width in widths:
-            yield from _built("norebuild", 1, columns, "staggered", "blocks", periods, width, seal=False)
+            yield from _layout_if_possible("norebuild", 1, columns, "staggered", "blocks", periods, width, seal=False)
             for rows in _rows(periods, few=few):
-                yield from _built("norebuild", rows, columns, "staggered", "blocks", periods, width, seal=True)
+                yield from _layout_if_possible("norebuild", rows, columns, "staggered", "blocks", periods, width, seal=True)
 
 
 def _rows(periods: int, *, few: bool) -> Iterable[int]:
@@ -66,21 +66,21 @@ def _rows(periods: int, *, few: bool) -> Iterable[int]:
 
 
 def _scattered(periods: int) -> Iterator[Layout]:
-    """The source's assignments with appended runs: expensive, and compared for that reason."""
+    """Yield the assignments of the source with appended runs; they are expensive, which the comparison shows."""
     axes: tuple[tuple[Insertion, Expiration], ...] = (
         ("round-robin", "round-robin"),
         ("chronological", "chronological"),
         ("round-robin", "blocks"),
     )
-    for rows, columns in _SCATTERED:
+    for rows, columns in _SCATTERED_GRIDS:
         for insertion, expiration in axes:
             width = -(-periods // columns)
-            yield from _built("norebuild", rows, columns, insertion, expiration, periods, width, seal=False)
+            yield from _layout_if_possible("norebuild", rows, columns, insertion, expiration, periods, width, seal=False)
 
 
 def _rebuilding(periods: int, seed: int, *, few: bool) -> Iterator[Layout]:
     axes: tuple[Insertion, ...] = ("round-robin",) if few else ("round-robin", "chronological", "permuted")
-    for rows, columns in _REBUILT:
+    for rows, columns in _REBUILT_GRIDS:
         if max(rows, columns) > max(1, periods // 2):
             continue
         for axis in axes:
@@ -92,11 +92,11 @@ def _rebuilding(periods: int, seed: int, *, few: bool) -> Iterator[Layout]:
                 continue
 
 
-def _built(
+def _layout_if_possible(
     technique: str, rows: int, columns: int, insertion: Insertion, expiration: Expiration, periods: int, width: int,
     *, seal: bool,
 ) -> Iterator[Layout]:  # fmt: skip
-    """Yield the layout if it can exist: small windows allow few."""
+    """Yield the layout if it is possible; small windows allow few layouts."""
     try:
         yield Layout(technique, rows, columns, insertion, expiration, periods, width, seal=seal)  # type: ignore[arg-type]
     except LayoutError:

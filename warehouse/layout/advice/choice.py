@@ -1,16 +1,17 @@
-"""From predicted figures to advice: the few layouts that no other one beats, and which of them to take."""
+"""Chooses a layout by predicted figures: the few layouts that no other one beats, and the recommended one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from warehouse.layout.advice.footprint import Footprint, footprint
+from warehouse.layout.advice.footprint import footprint
 from warehouse.layout.advice.work import ProbeWork
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from warehouse.layout.advice.footprint_sums import Footprint
     from warehouse.layout.advice.prices import Estimate, Pricing
     from warehouse.layout.advice.workload import Workload
     from warehouse.layout.layout import Layout
@@ -69,14 +70,14 @@ def evaluate(layout: Layout, load: Workload, pricing: Pricing) -> Evaluation:
     )
 
 
-def probe_work(found: Footprint, load: Workload) -> ProbeWork:
+def probe_work(footprint: Footprint, load: Workload) -> ProbeWork:
     """Return the work of a mean probe: the first probe of a process opens every file, later ones only files with the key."""
-    without = found.files - found.key_files
+    without = footprint.files - footprint.key_files
     return ProbeWork(
         first=load.cold_probes,
         passed_file=without * (1 - load.cold_probes),
         opened_file=without * load.cold_probes,
-        key_file=found.key_files,
+        key_file=footprint.key_files,
         row=load.rows_per_key,
     )
 
@@ -99,47 +100,47 @@ class LayoutChoice:
     front: tuple[Evaluation, ...]
 
 
-def choose(found: Sequence[Evaluation], *, shown: int = 6) -> LayoutChoice:
+def choose(evaluations: Sequence[Evaluation], *, shown: int = 6) -> LayoutChoice:
     """Return the layout with the least cost per update interval, and the few layouts that no other one beats.
 
     Parameters
     ----------
-    found
+    evaluations
         Evaluations, at least one.
     shown
         The greatest number of layouts of the front to show; the recommended one is always shown.
     """
-    least = min(map(_cost, found))
-    same = [each for each in found if _cost(each) <= least * (1 + _SAME)]
-    best = min(same, key=lambda each: (_unusual(each), each.disk, each.interval))
-    front = sorted(_thinned(best, pareto(found)), key=_figures)
+    least = min(map(_cost, evaluations))
+    same = [each for each in evaluations if _cost(each) <= least * (1 + _SAME)]
+    best = min(same, key=lambda each: (_is_experimental(each), each.disk, each.interval))
+    front = sorted(_without_close_ones(best, pareto(evaluations)), key=_figures)
     while len(front) > shown:
         front.remove(max((each for each in front if each is not best), key=lambda each: each.interval))
     return LayoutChoice(best, tuple(front))
 
 
-def pareto(found: Iterable[Evaluation]) -> list[Evaluation]:
+def pareto(evaluations: Iterable[Evaluation]) -> list[Evaluation]:
     """Return the evaluations that no other one beats in update time, probe time and space on disk at once."""
     kept: list[Evaluation] = []
-    for each in sorted(found, key=_figures):
+    for each in sorted(evaluations, key=_figures):
         if not any(all(a <= b for a, b in zip(_figures(other), _figures(each), strict=True)) for other in kept):
             kept.append(each)
     return kept
 
 
 def _cost(each: Evaluation) -> float:
-    return each.interval * (1 + _EXPERIMENTAL) if _unusual(each) else each.interval
+    return each.interval * (1 + _EXPERIMENTAL) if _is_experimental(each) else each.interval
 
 
-def _unusual(each: Evaluation) -> bool:
-    """Whether the assignments are for experiments: others are taken where these are not clearly better."""
+def _is_experimental(each: Evaluation) -> bool:
+    """Return whether the assignments are for experiments: they are recommended only if they are clearly better."""
     usual = ("staggered", "blocks") if each.layout.technique == "norebuild" else ("round-robin", "round-robin")
     return (each.layout.insertion, each.layout.expiration) != usual
 
 
-def _thinned(best: Evaluation, front: Sequence[Evaluation]) -> list[Evaluation]:
+def _without_close_ones(best: Evaluation, front: Sequence[Evaluation]) -> list[Evaluation]:
     kept = [best]
-    for each in sorted(front, key=lambda one: (_unusual(one), one.interval)):
+    for each in sorted(front, key=lambda one: (_is_experimental(one), one.interval)):
         if not any(_close(each, other) for other in kept):
             kept.append(each)
     return kept

@@ -25,7 +25,7 @@ def accessed_share(rows: int, columns: int) -> Fraction:
 
 @dataclass(frozen=True)
 class TableAnswer:
-    """The line of the table that holds, and the layout that it names with this warehouse's assignments."""
+    """The line of the decision table that applies, and the layout that it names, with the assignments of this warehouse."""
 
     window: str
     queries: str
@@ -35,16 +35,16 @@ class TableAnswer:
 
 
 def decision(*, periods: int, live_bytes: float, memory: float, query_cost: float, update_cost: float) -> TableAnswer:
-    """Return the answer of the table.
+    """Return the answer of the decision table.
 
     Parameters
     ----------
     periods
         p.
     live_bytes
-        Of the live rows.
+        Bytes of the live rows.
     memory
-        Of the updating job, in bytes.
+        Memory of the updating job, in bytes.
     query_cost, update_cost
         Seconds of an interval's probes, and of its update.
 
@@ -87,8 +87,8 @@ def in_words(layout: Layout) -> str:
     """
     grid = f"{layout.technique} {layout.rows}x{layout.columns}"
     usual = ("staggered", "blocks") if layout.technique == "norebuild" else ("round-robin", "round-robin")
-    own = (layout.insertion, layout.expiration)
-    axes = "" if own == usual else f", {own[0]}" if own[0] == own[1] else f", {own[0]} by {own[1]}"
+    rows, columns = layout.insertion, layout.expiration
+    axes = "" if (rows, columns) == usual else f", {rows}" if rows == columns else f", {rows} by {columns}"
     if layout.technique == "rebuild":
         return grid + axes
     return f"{grid}{axes}, blocks of {layout.expiry_block}, {'sealed' if layout.seal else 'not sealed'}"

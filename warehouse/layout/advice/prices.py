@@ -51,13 +51,13 @@ class LayoutPrices:
     Parameters
     ----------
     names
-        Of the units.
+        The names of the units.
     values
-        Seconds for one of each.
+        Seconds for one of each unit.
     covariance
-        Of the values, row by row.
+        The covariance of the values, row by row.
     samples
-        How many measurements they were fitted to; 0 for prices that were brought along.
+        How many measurements they were fitted to; 0 for assumed prices.
     """
 
     names: tuple[str, ...]
@@ -75,7 +75,7 @@ class LayoutPrices:
         return Estimate.of(value, sqrt(max(0.0, variance)))
 
     def scaled(self, factor: float) -> LayoutPrices:
-        """Return the same prices on a storage that is slower by a factor."""
+        """Return the prices on a storage that is slower by a factor."""
         return LayoutPrices(
             self.names,
             tuple(value * factor for value in self.values),
@@ -92,8 +92,8 @@ class Pricing:
     probe: LayoutPrices
 
 
-def brought(names: tuple[str, ...], values: Sequence[float]) -> LayoutPrices:
-    """Prices from elsewhere: each may be wrong by half of itself, independently of the others."""
+def assumed_prices(names: tuple[str, ...], values: Sequence[float]) -> LayoutPrices:
+    """Return prices from another machine: the standard deviation of each is half of it, and they are independent."""
     covariance = tuple(
         tuple((_UNSURE * value) ** 2 if i == j else 0.0 for j in range(len(values))) for i, value in enumerate(values)
     )
@@ -101,8 +101,8 @@ def brought(names: tuple[str, ...], values: Sequence[float]) -> LayoutPrices:
 
 
 DEFAULT_PRICES = Pricing(
-    update=brought(UpdateWork.names(), (0.41, 2e-3, 2.6e-6, 2e-3, 8e-3, 0.16, 0.65e-6, 1.5e-6, 0.065e-6)),
-    probe=brought(ProbeWork.names(), (2.5e-3, 2.5e-2, 1e-5, 1.5e-4, 1.45e-3, 1e-6)),
+    update=assumed_prices(UpdateWork.names(), (0.41, 2e-3, 2.6e-6, 2e-3, 8e-3, 0.16, 0.65e-6, 1.5e-6, 0.065e-6)),
+    probe=assumed_prices(ProbeWork.names(), (2.5e-3, 2.5e-2, 1e-5, 1.5e-4, 1.45e-3, 1e-6)),
 )
 """Prices of work on the machine of `benchmarks/README.md` (two cores, rows of 130 bytes, a warm session).
 

@@ -72,7 +72,7 @@ class ProbeWork:
 
 
 def busiest_task(sizes: Iterable[float], workers: int, target_rows: int = FILE_ROWS) -> float:
-    """Return the rows of the busiest worker when runs of these sizes are distributed over tasks; runs larger than a file are cut.
+    """Return the rows of the busiest worker if runs of these sizes are distributed over tasks; runs larger than a file are cut.
 
     Examples
     --------
@@ -114,11 +114,11 @@ def task_work(
     runs
         Rows of each run that is written.
     files
-        How many files that makes.
+        How many files the runs have.
     read
         Rows of old files that are read again, expired ones included.
     workers
-        Tasks that run side by side.
+        Tasks that run at the same time.
     sub_indices
         Sub-indices that are written to.
     arriving, landing_files

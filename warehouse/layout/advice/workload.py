@@ -44,7 +44,7 @@ class Workload:
     retained
         Update intervals for which a superseded file stays on disk.
     workers
-        Tasks that run side by side.
+        Tasks of an update that run at the same time.
     target_rows
         Rows of a file; larger runs have several files.
     """
@@ -76,7 +76,7 @@ class Workload:
 
     @property
     def mean_lifetime(self) -> float:
-        """Updates after which a row is still live, on average."""
+        """For how many updates a row is live, on average."""
         return self.live / self.rate if self.rate else 0.0
 
 
@@ -124,7 +124,7 @@ def shares(lifetimes: Lifetimes, periods: int) -> tuple[float, ...]:
 
 
 def _integral(lifetimes: Lifetimes, periods: int) -> Callable[[float], float]:
-    """The integral from 0 of the distribution function."""
+    """Return the integral, from 0, of the distribution function."""
     size = lifetimes.size
     match lifetimes.kind:
         case "uniform":
@@ -133,15 +133,15 @@ def _integral(lifetimes: Lifetimes, periods: int) -> Callable[[float], float]:
         case "constant":
             return lambda x: max(0.0, x - min(size, periods))
         case "exponential":
-            whole = 1 - exp(-periods / size)
-            until = (periods - size * whole) / whole
+            total_share = 1 - exp(-periods / size)
+            until = (periods - size * total_share) / total_share
 
             def integral(x: float) -> float:
                 if x <= 0:
                     return 0.0
                 if x > periods:
                     return until + x - periods
-                return (x - size * (1 - exp(-x / size))) / whole
+                return (x - size * (1 - exp(-x / size))) / total_share
 
             return integral
         case _:

@@ -22,7 +22,7 @@ from warehouse.operations.erasure.store import clear_store
 from warehouse.operations.unneeded_files import merge_ledgers, retire, sweep
 from warehouse.planning.plan_record import Erasure, Plan
 from warehouse.planning.steps import CutLog
-from warehouse.publishing.live.publish import live_rules, purge
+from warehouse.publishing.live.publish import live_rules, purge_live_tables
 from warehouse.steps.erased_keys import keys_of_erasure
 from warehouse.storage.companion_files import SUMMARY
 from warehouse.storage.logcut import cut_log
@@ -63,7 +63,7 @@ def complete(
     plan, erasure = _open(plan_path(root, newest.number))
     retired = retire(root, retain=0, now=_END_OF_TIME).epochs
     sweep(root, now=_END_OF_TIME, grace=0)
-    purge(root, newest, live_rules(catalog))
+    purge_live_tables(root, newest, live_rules(catalog))
     merge_ledgers(root)
     observer(Moment(Point.SWEPT, newest.number))
     tables = tuple(_tables(root, plan, newest))

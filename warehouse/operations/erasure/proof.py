@@ -25,8 +25,8 @@ from warehouse.operations.erasure.key_matcher import text_matcher
 from warehouse.operations.unneeded_files import named_files
 from warehouse.promise.summaries import stored_part
 from warehouse.publishing.database import DATABASE
-from warehouse.publishing.difference import difference
-from warehouse.publishing.live.publish import live_files
+from warehouse.publishing.difference import database_difference
+from warehouse.publishing.live.publish import live_data_files
 from warehouse.serving.engine import Resources, connect
 from warehouse.serving.key_conditions import where_key
 from warehouse.serving.keys import KeyColumn
@@ -80,7 +80,7 @@ class Proof:
 
 def files_of_epoch(root: Path, epoch: Epoch) -> dict[str, set[str]]:
     """Return the files below the root that an epoch or ``live/`` names, by directory."""
-    return named_files(root, [epoch]) | live_files(root)
+    return named_files(root, [epoch]) | live_data_files(root)
 
 
 def prove(
@@ -181,7 +181,7 @@ def _of_summary(
 def _of_database(root: Path) -> Proof:
     """Compare ``warehouse.duckdb`` with the newest epoch: it has no rows, so if it is equal, it has no trace."""
     newest = newest_epoch(root)
-    found = difference(root, newest) if newest is not None else None
+    found = database_difference(root, newest) if newest is not None else None
     return Proof() if found is None or found.kind in ("missing", "moved") else Proof(traces=(Trace(DATABASE, found.message),))
 
 

@@ -42,12 +42,12 @@ class LiveDifference:
 
 
 def has_files(table: Path, state: LiveState) -> bool:
-    """Whether the files of a live table exist with their sizes; an object store is asked for names only.
+    """Return whether the files of a live table exist with their sizes; in an object store only names are compared.
 
     Raises
     ------
     OSError
-        When the disk does not say.
+        When the disk cannot be read.
 
     """
     if not store_of(table).cheap_requests:
@@ -59,9 +59,9 @@ def has_files(table: Path, state: LiveState) -> bool:
 
 
 def live_difference(pin: Pin, state: TableState, connection: duckdb.DuckDBPyConnection | None) -> LiveDifference | None:
-    """Return how the live table of a table differs from the pinned newest epoch; None: it does not.
+    """Return how the live table of a table differs from the pinned newest epoch; None if it does not.
 
-    Without a connection no row is read.
+    Without a connection rows are not compared.
     """
     table, epoch = pin.root / LIVE / state.name, pin.epoch
     found = newest_state(table)
@@ -75,17 +75,17 @@ def live_difference(pin: Pin, state: TableState, connection: duckdb.DuckDBPyConn
         return LiveDifference("damaged", "files that its log names are missing, or have other sizes")
     if connection is None:
         return None
-    if (damaged := _damaged(table, found)) is not None:
+    if (damaged := _first_damaged(table, found)) is not None:
         return LiveDifference("damaged", f"{damaged[0]}: {damaged[1]}")
     try:
-        own, expected = _rows(pin, state, table, found, connection)
+        published, expected = _rows_of_both(pin, state, table, found, connection)
     except (WarehouseError, duckdb.Error) as error:
         return LiveDifference("damaged", f"it cannot be compared: {str(error).partition(chr(10))[0]}")
-    message = f"it holds {own[0]} rows, which are not the {expected[0]} live ones"
-    return None if own == expected else LiveDifference("changed", message)
+    message = f"it holds {published[0]} rows, which are not the {expected[0]} live ones"
+    return None if published == expected else LiveDifference("changed", message)
 
 
-def _damaged(table: Path, found: LiveState) -> tuple[str, str] | None:
+def _first_damaged(table: Path, found: LiveState) -> tuple[str, str] | None:
     """Return the first file whose bytes changed since they were written, and how; None in an object store."""
     if not store_of(table).cheap_requests:
         return None
@@ -93,22 +93,22 @@ def _damaged(table: Path, found: LiveState) -> tuple[str, str] | None:
     return next(((path, reason) for path, reason in reasons if reason is not None), None)
 
 
-def _rows(
+def _rows_of_both(
     pin: Pin, state: TableState, table: Path, found: LiveState, connection: duckdb.DuckDBPyConnection
 ) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return how many rows the live table and the table have, with a sum of hashes of them."""
+    """Return for the live table and for the table the number of live rows, and the sum of their hashes."""
     columns = [column.name for column in state.declaration.columns if is_user_column(column.name)]
-    shown = [*columns, *TIMES]
+    names = [*columns, *TIMES]
     files = pin.local([str(table / path) for path in sorted(found.files)])
     raw = f"read_parquet({listed((pin.schema_file(state), *files))}, union_by_name = true, hive_partitioning = false)"
     tau = pin.epoch.window_time
-    held, live = f"SELECT {', '.join(map(quoted, shown))} FROM {raw}", select(pin.live_source(state, tau), shown)
-    return _summed(connection, held), _summed(connection, live)
+    published, live = f"SELECT {', '.join(map(quoted, names))} FROM {raw}", select(pin.live_source(state, tau), names)
+    return _count_and_hash(connection, published), _count_and_hash(connection, live)
 
 
-def _summed(connection: duckdb.DuckDBPyConnection, query: str) -> tuple[int, int]:
-    ends = "CASE WHEN year(_exp) < 9999 THEN _exp END AS _exp"  # a scan shows null where a row never ends
-    rows = f"SELECT * REPLACE ({ends}) FROM ({query})"
+def _count_and_hash(connection: duckdb.DuckDBPyConnection, query: str) -> tuple[int, int]:
+    null_for_never = "CASE WHEN year(_exp) < 9999 THEN _exp END AS _exp"  # a scan shows null where a row never ends
+    rows = f"SELECT * REPLACE ({null_for_never}) FROM ({query})"
     query = f"SELECT count(*), coalesce(sum(hash(r)::HUGEINT), 0) FROM ({rows}) AS r"
     ((count, total),) = connection.execute(query).fetchall()  # an answer that is not read to its end blocks the connection
     return int(count), int(total)

@@ -36,16 +36,16 @@ __all__ = [
     "LIVE",
     "TAG",
     "LiveState",
-    "Written",
+    "WrittenFile",
     "commit_version",
     "commits",
-    "delete_passed",
-    "leftovers",
-    "live_place",
-    "named_by",
+    "delete_superseded",
+    "leftover_files",
+    "live_directory",
+    "named_files",
     "newest_state",
     "oldest_kept",
-    "passed_files",
+    "superseded_files",
     "tag_of",
 ]
 
@@ -83,20 +83,23 @@ class LiveState:
         """Whether it holds the rows of an epoch."""
         return (self.epoch, self.committed_at) == (epoch.number, epoch.committed_at)
 
-    def held(self) -> list[LiveFile]:
+    def live_files(self) -> list[LiveFile]:
         """Return its files with the sources of their rows, without files that another writer added."""
         return [_live_file(path, action) for path, action in self.files.items()] if self.trusted else []
 
 
 @dataclass(frozen=True)
-class Written:
-    """A file to add: its path relative to the table, bytes, statistics as in the log, and the sources of its rows."""
+class WrittenFile:
+    """A file to add to a live table: its path relative to the table, size in bytes, time of change in milliseconds, and content.
+
+    ``stats`` are its statistics as JSON, as in the log; ``live_file`` names the sources of its rows.
+    """
 
     path: str
     size: int
     modified: int
     stats: str
-    held: LiveFile
+    live_file: LiveFile
 
 
 @dataclass(frozen=True)
@@ -139,7 +142,7 @@ def newest_state(table: Path) -> LiveState | None:
     return LiveState(newest, epoch, committed_at, oldest, last.at, state.metadata, files)
 
 
-def live_place(root: Path, name: str, epoch: Epoch) -> Path | None:
+def live_directory(root: Path, name: str, epoch: Epoch) -> Path | None:
     """Return the directory of a table's live table; None if there is no live table of this epoch or a later one."""
     table = root / LIVE / name
     state = newest_state(table)
@@ -147,9 +150,9 @@ def live_place(root: Path, name: str, epoch: Epoch) -> Path | None:
 
 
 def commits(table: Path, after: int) -> Iterator[LoggedCommit]:
-    """Yield the commits above a version, in order, as far as the log has them.
+    """Yield the commits above a version, in order, up to the first that is missing.
 
-    One that cannot be read, of a version that nobody can open then, is as old as its file and removed nothing.
+    A commit that cannot be read has the time of its file and no removed files: no reader can open its version.
     """
     version = after + 1
     while True:
@@ -182,7 +185,7 @@ def commit_version(
     schema: Mapping[str, Any],
     statistics: Sequence[str],
     kept: Iterable[LiveFile],
-    written: Sequence[Written],
+    written: Sequence[WrittenFile],
     oldest: int,
     retain: int,
     now: int,
@@ -221,18 +224,18 @@ def commit_version(
 
     """
     files = {} if before is None else before.files
-    stay = {each.path for each in kept}
-    left = {path: add for path, add in files.items() if path not in stay}
+    kept_paths = {each.path for each in kept}
+    removed = {path: add for path, add in files.items() if path not in kept_paths}
     added = {each.path: _add(each) for each in written}
     metadata = _metadata(before, table_id, schema, statistics, retain, now)
-    after = {path: files[path] for path in stay} | added
+    files_after = {path: files[path] for path in kept_paths} | added
     version = 0 if before is None else before.version + 1
     facts = {
         "epoch": epoch.number,
         "window_time": format_instant(epoch.window_time),
         "committed_at": epoch.committed_at,
         "oldest": oldest,
-        "digest": _digest(metadata, after),
+        "digest": _digest(metadata, files_after),
     }
     definitions: list[dict[str, Any]] = [] if before is not None else [{"protocol": _PROTOCOL}]
     if before is None or metadata != before.metadata:
@@ -245,11 +248,11 @@ def commit_version(
         facts={
             **({"readVersion": version - 1} if version else {}),
             "isolationLevel": "Serializable",
-            "operationMetrics": {"numFiles": str(len(added)), "numRemovedFiles": str(len(left))},
+            "operationMetrics": {"numFiles": str(len(added)), "numRemovedFiles": str(len(removed))},
         },
         definitions=definitions,
         added=list(added.values()),
-        removed=list(left.values()),
+        removed=list(removed.values()),
     )
     store_of(table).write_exclusive(entry_path(table, version), entry_text(commit.actions()).encode())
     return version
@@ -261,14 +264,14 @@ def _metadata(
     """Return the ``metaData`` action of the table: the one before, if nothing changed."""
     properties = {**table_properties(statistics, retain), "delta.enableExpiredLogCleanup": "false"}
     identity = table_id if before is None else before.metadata["id"]
-    wanted: dict[str, Any] = metadata_action(identity, schema, (), properties, now)["metaData"]
+    metadata: dict[str, Any] = metadata_action(identity, schema, (), properties, now)["metaData"]
     if before is None:
-        return wanted
+        return metadata
     same = ("schemaString", "partitionColumns", "configuration")
-    return before.metadata if all(before.metadata.get(name) == wanted[name] for name in same) else wanted
+    return before.metadata if all(before.metadata.get(name) == metadata[name] for name in same) else metadata
 
 
-def _add(written: Written) -> dict[str, Any]:
+def _add(written: WrittenFile) -> dict[str, Any]:
     return {
         "path": written.path,
         "partitionValues": {},
@@ -276,14 +279,16 @@ def _add(written: Written) -> dict[str, Any]:
         "modificationTime": written.modified,
         "dataChange": True,
         "stats": written.stats,
-        "tags": {TAG: tag_of(written.held)},
+        "tags": {TAG: tag_of(written.live_file)},
     }
 
 
-def tag_of(held: LiveFile) -> str:
-    """Return the tag of a file that holds these rows."""
-    whole = [held.group, sorted(held.sources)]
-    return json.dumps(whole if held.since is None else [*whole, held.since, held.low, held.high], separators=(",", ":"))
+def tag_of(live_file: LiveFile) -> str:
+    """Return the tag of a file: its group and sources, and of a piece the slots of its cut."""
+    parts: list[object] = [live_file.group, sorted(live_file.sources)]
+    if live_file.cut_slot is not None:
+        parts += [live_file.cut_slot, live_file.min_exp_slot, live_file.max_exp_slot]
+    return json.dumps(parts, separators=(",", ":"))
 
 
 def _live_file(path: str, action: Mapping[str, Any]) -> LiveFile:
@@ -299,40 +304,40 @@ def _digest(metadata: Mapping[str, Any], files: Mapping[str, Mapping[str, Any]])
 # --- superseded versions of a live table: readable for ``retain`` after the next version, then their files are deleted ---
 
 # The next version's ``remove`` actions name the files that only the superseded version had, so no directory is listed.
-# :func:`leftovers` lists the directory for files that crashes left.
+# :func:`leftover_files` lists the directory for files that crashes left.
 
 
 def oldest_kept(table: Path, state: LiveState, retain: int, now: int) -> int:
-    """Return the oldest version of a live table that may still be read: its next one was made less than ``retain`` ago.
+    """Return the oldest version of a live table that may still be read: the next one was made less than ``retain`` ago.
 
-    All but versions are microseconds.
+    ``retain`` and ``now`` are microseconds.
     """
     return state.oldest + superseded((commit.at for commit in commits(table, state.oldest)), retain, now)
 
 
-def delete_passed(table: Path, state: LiveState, oldest: int) -> None:
+def delete_superseded(table: Path, state: LiveState, oldest: int) -> None:
     """Delete the files that versions below ``oldest`` had and no later one has."""
-    for name in passed_files(table, state, oldest):
+    for name in superseded_files(table, state, oldest):
         (table / name).unlink(missing_ok=True)
 
 
-def passed_files(table: Path, state: LiveState, oldest: int) -> set[str]:
-    """Return the files that versions below ``oldest`` had and later ones do not have. Names are not used again.
+def superseded_files(table: Path, state: LiveState, oldest: int) -> set[str]:
+    """Return the files that versions below ``oldest`` had and later ones do not have; no name is used for two files.
 
-    Only another writer can add a removed file again. The next version replaces all its files, so nothing is kept for it.
+    Only another writer can add a removed file again. The next version replaces all files of such a writer, so they are not kept.
     """
-    over = islice(commits(table, state.oldest), oldest - state.oldest)
-    return {name for commit in over for name in commit.removed} - set(state.files)
+    superseding = islice(commits(table, state.oldest), oldest - state.oldest)
+    return {name for commit in superseding for name in commit.removed} - set(state.files)
 
 
-def named_by(table: Path, state: LiveState, oldest: int) -> set[str]:
+def named_files(table: Path, state: LiveState, oldest: int) -> set[str]:
     """Return the data files of a live table's versions from ``oldest`` on: the newest has them, or a later one removed them."""
     return set(state.files).union(*(commit.removed for commit in commits(table, oldest)))
 
 
-def leftovers(table: Path, named: set[str], *, before: int) -> list[Path]:
+def leftover_files(table: Path, named: set[str], *, before: int) -> list[Path]:
     """Return the files in a live table's directory that are not named, and got their names before an instant (microseconds)."""
     store, log = store_of(table), table / "_delta_log"
-    found = [table / name for name in store.entry_names(table) if name != "_delta_log" and name not in named]
-    found += [log / name for name in store.entry_names(log) if name.endswith(".tmp")]
-    return [path for path in found if path.is_file() and store.named_since(path) < before]
+    unnamed = [table / name for name in store.entry_names(table) if name != "_delta_log" and name not in named]
+    unnamed += [log / name for name in store.entry_names(log) if name.endswith(".tmp")]
+    return [path for path in unnamed if path.is_file() and store.named_since(path) < before]

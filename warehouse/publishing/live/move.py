@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["Cut", "LiveFile", "LiveMove", "TableFile", "planned_move"]
+__all__ = ["Cut", "LiveFile", "LiveMove", "TableFile", "plan_move"]
 
 
 @dataclass(frozen=True)
 class TableFile:
-    """A data file of the table: its identity, absolute path, the partition whose rows leave together, bounds of ``_exp_slot``.
+    """A data file of the table: its identity, absolute path, and bounds of ``_exp_slot``.
 
-    An unknown bound is None: then the file may hold dead rows.
+    Rows of files of one ``group`` leave together. An unknown bound is None: then the file may have dead rows.
     """
 
     identity: str
@@ -38,16 +38,16 @@ class TableFile:
 class LiveFile:
     """A file of the live table: its path, and the table's files with its rows; a piece also has the slots of its cut.
 
-    ``since`` is the slot at which the piece was cut (None: the file is shared, whole), ``low`` and ``high`` are the smallest
-    and largest ``_exp_slot`` of its rows.
+    ``cut_slot`` is the slot at which the piece was cut; it is None for a shared file, which is whole. ``min_exp_slot`` and
+    ``max_exp_slot`` are the smallest and the largest ``_exp_slot`` of the piece's rows.
     """
 
     path: str
     sources: frozenset[str]
     group: str = ""
-    since: int | None = None
-    low: int = 0
-    high: int = 0
+    cut_slot: int | None = None
+    min_exp_slot: int = 0
+    max_exp_slot: int = 0
 
 
 @dataclass(frozen=True)
@@ -69,37 +69,38 @@ class LiveMove:
     cuts: tuple[Cut, ...]
 
 
-def planned_move(stored: Sequence[TableFile], held: Sequence[LiveFile], slot: int) -> LiveMove:
+def plan_move(table_files: Sequence[TableFile], live_files: Sequence[LiveFile], slot: int) -> LiveMove:
     """Return the move of a live table to an epoch.
 
     Parameters
     ----------
-    stored
+    table_files
         The table's files at the epoch.
-    held
-        The live table's files now; empty when they are not to be trusted.
+    live_files
+        The live table's files before the move; empty if they are not trusted.
     slot
         The epoch's slot k: rows with ``_exp_slot`` at or below it are dead.
 
     """
-    present = {file.identity for file in stored}
-    living = [file for file in stored if file.max_exp_slot is None or file.max_exp_slot > slot]
-    whole = {file.identity: file for file in living if file.min_exp_slot is not None and file.min_exp_slot > slot}
-    shares = {next(iter(each.sources)): each for each in held if each.since is None}
-    kept = [share for identity, share in shares.items() if identity in whole]
-    pieces = _valid([each for each in held if each.since is not None], present, slot)
-    kept += [piece for piece in pieces if piece.low > slot]
+    identities = {file.identity for file in table_files}
+    with_live_rows = [file for file in table_files if file.max_exp_slot is None or file.max_exp_slot > slot]
+    whole = {file.identity: file for file in with_live_rows if file.min_exp_slot is not None and file.min_exp_slot > slot}
+    shared_before = {next(iter(each.sources)): each for each in live_files if each.cut_slot is None}
+    kept = [share for identity, share in shared_before.items() if identity in whole]
+    pieces = _valid_pieces([each for each in live_files if each.cut_slot is not None], identities, slot)
+    kept += [piece for piece in pieces if piece.min_exp_slot > slot]
     covered = frozenset[str]().union(*(piece.sources for piece in pieces))
-    mixed = [file for file in living if file.identity not in whole and file.identity not in covered]
-    shared = tuple(file for identity, file in whole.items() if identity not in shares and identity not in covered)
-    return LiveMove(tuple(kept), shared, tuple(_cuts(mixed, [each for each in pieces if each.low <= slot < each.high])))
+    mixed = [file for file in with_live_rows if file.identity not in whole and file.identity not in covered]
+    shared = tuple(file for identity, file in whole.items() if identity not in shared_before and identity not in covered)
+    with_dead_rows = [each for each in pieces if each.min_exp_slot <= slot < each.max_exp_slot]
+    return LiveMove(tuple(kept), shared, tuple(_cuts(mixed, with_dead_rows)))
 
 
-def _valid(pieces: Sequence[LiveFile], present: set[str], slot: int) -> list[LiveFile]:
+def _valid_pieces(pieces: Sequence[LiveFile], present: set[str], slot: int) -> list[LiveFile]:
     """Return the pieces that share no file, directly or through others, with one that is gone or was cut later."""
     void: set[str] = set()
     for piece in pieces:
-        if not piece.sources <= present or piece.since is None or piece.since > slot:
+        if not piece.sources <= present or piece.cut_slot is None or piece.cut_slot > slot:
             void |= piece.sources
     while True:
         valid = [piece for piece in pieces if not piece.sources & void]

@@ -21,18 +21,18 @@ from warehouse.epochs.points import Moment, Observer, Point, nobody
 from warehouse.errors import DamagedFileError, LockHeldError, MissingPartError, StorageFailedError, WarehouseError
 from warehouse.objects.path import directories_in, path_of
 from warehouse.publishing.live.difference import has_files, live_difference
-from warehouse.publishing.live.files import cut_pieces, require_sources, share, stored_of
+from warehouse.publishing.live.files import cut_pieces, require_sources, share, table_files
 from warehouse.publishing.live.log import (
     LIVE,
     commit_version,
-    delete_passed,
-    leftovers,
-    named_by,
+    delete_superseded,
+    leftover_files,
+    named_files,
     newest_state,
     oldest_kept,
-    passed_files,
+    superseded_files,
 )
-from warehouse.publishing.live.move import planned_move
+from warehouse.publishing.live.move import plan_move
 from warehouse.serving.engine import Resources, kept_connection
 from warehouse.serving.pin import Pin
 from warehouse.serving.visible_tables import is_user_column, visible
@@ -49,10 +49,19 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.model import Catalog
     from warehouse.epochs.records import Epoch, TableState
-    from warehouse.publishing.live.log import LiveState, Written
+    from warehouse.publishing.live.log import LiveState, WrittenFile
     from warehouse.publishing.live.move import LiveMove
 
-__all__ = ["LiveRules", "Space", "free", "live_files", "live_rules", "live_states", "publish", "purge"]
+__all__ = [
+    "FreedSpace",
+    "LiveRules",
+    "free_live_space",
+    "live_data_files",
+    "live_rules",
+    "publish_live_tables",
+    "published_states",
+    "purge_live_tables",
+]
 
 
 _ENGINE = Resources(memory_limit="1GB")
@@ -65,39 +74,39 @@ class LiveRules:
     """Which tables are published, and how long superseded versions stay.
 
     ``names`` are tables; ``bounded`` are the tables with a bound on how long the bytes of a dead row may exist. A superseded
-    version stays for ``retain`` microseconds; ``frees`` says whether an update deletes older ones.
+    version stays for ``retain`` microseconds; ``deletes_superseded`` says whether an update deletes older versions.
     """
 
     names: Collection[str]
     bounded: Collection[str]
     retain: int
-    frees: bool = True
+    deletes_superseded: bool = True
 
 
 @dataclass(frozen=True)
-class Space:
+class FreedSpace:
     """Files and bytes that were freed."""
 
     files: int = 0
     bytes: int = 0
 
-    def __add__(self, other: Space) -> Space:
-        return Space(self.files + other.files, self.bytes + other.bytes)
+    def __add__(self, other: FreedSpace) -> FreedSpace:
+        return FreedSpace(self.files + other.files, self.bytes + other.bytes)
 
 
-def live_states(epoch: Epoch, names: Collection[str]) -> tuple[TableState, ...]:
+def published_states(epoch: Epoch, names: Collection[str]) -> tuple[TableState, ...]:
     """Return the published tables of an epoch, with the archives of published streams."""
     return tuple(
         state for state in visible(epoch) if state.name in names or (state.archive_of is not None and state.archive_of in names)
     )
 
 
-def publish(
+def publish_live_tables(
     root: Path, epoch: Epoch, rules: LiveRules, *, now: int, observer: Observer = nobody, rebuild: bool = False
 ) -> tuple[str, ...]:
-    """Move all live tables to the newest epoch, and return the names of the moved ones.
+    """Move all live tables to the newest epoch, and return the names of those that changed.
 
-    The caller holds the writer lock. Live tables that are at this epoch already do not change.
+    The caller holds the writer lock. A live table that is already at this epoch does not change.
 
     Parameters
     ----------
@@ -120,7 +129,7 @@ def publish(
         When a file cannot be written. The epoch is committed nevertheless.
 
     """
-    states = [state for state in live_states(epoch, rules.names) if state.view is None or state.view.failed is None]
+    states = [state for state in published_states(epoch, rules.names) if state.view is None or state.view.failed is None]
     moved = []
     if states:
         with ExitStack() as opened:
@@ -128,7 +137,7 @@ def publish(
             connection = cache(lambda: opened.enter_context(kept_connection(_ENGINE)))
             for state in states:
                 try:
-                    if _moved(pin, connection, state, rules, now, observer, rebuild=rebuild):
+                    if _move_if_needed(pin, connection, state, rules, now, observer, rebuild=rebuild):
                         moved.append(state.name)
                 except (LockHeldError, StorageFailedError):
                     raise
@@ -138,14 +147,14 @@ def publish(
                 except OSError as error:
                     if not store_of(root).local_paths:
                         raise
-                    place = error.filename or root / LIVE / state.name
-                    raise StorageFailedError(f"{place}: {error.strerror or error}") from error
-    if rules.frees:
-        _forget(root, epoch, rules, now)
+                    path = error.filename or root / LIVE / state.name
+                    raise StorageFailedError(f"{path}: {error.strerror or error}") from error
+    if rules.deletes_superseded:
+        _delete_unpublished(root, epoch, rules, now)
     return tuple(moved)
 
 
-def _moved(
+def _move_if_needed(
     pin: Pin,
     connection: Callable[[], duckdb.DuckDBPyConnection],
     state: TableState,
@@ -155,7 +164,7 @@ def _moved(
     *,
     rebuild: bool,
 ) -> bool:
-    """Bring one live table to the pinned epoch and return whether it was written; try again if another writer commits."""
+    """Move one live table to the pinned epoch, and return whether it was written; try again if another writer commits."""
     table = pin.root / LIVE / state.name
     for attempt in range(_ATTEMPTS):
         before = newest_state(table)
@@ -193,15 +202,15 @@ def _move(
         store_of(table).remove_tree(table, ignore_errors=True)
         store_of(table).make_directory(table)
     oldest = 0 if before is None else before.oldest
-    if before is not None and rules.frees:
+    if before is not None and rules.deletes_superseded:
         oldest = oldest_kept(table, before, rules.retain, now)
-        delete_passed(table, before, oldest)
-    move = _whole_move(pin, state, before if trusted else None)
+        delete_superseded(table, before, oldest)
+    move = _verified_move(pin, state, before if trusted else None)
     columns = [column for column in state.declaration.columns if is_user_column(column.name)]
     schema = live_schema(columns)
-    shown = {field["name"] for field in schema["fields"]}
-    statistics = [name for name in statistics_columns(key_types(state.declaration.search_key, columns)) if name in shown]
-    written: list[Written] = []
+    names = {field["name"] for field in schema["fields"]}
+    statistics = [name for name in statistics_columns(key_types(state.declaration.search_key, columns)) if name in names]
+    written: list[WrittenFile] = []
     with undone_on_failure(lambda: _remove(table / each.path for each in written)):  # or each attempt takes more of a full disk
         written.extend(share(table, move.shared, statistics))
         for cut in move.cuts:
@@ -224,13 +233,13 @@ def _move(
     observer(Moment(Point.LIVE_MOVED, epoch.number, text=state.name))
     if checkpoint_due(table, version - 1, version):
         checkpoint(table, version)
-        if rules.frees:
+        if rules.deletes_superseded:
             trim_log(table, oldest)
-    if rules.frees and _is_bounded(state, rules):
+    if rules.deletes_superseded and _is_bounded(state, rules):
         cut_log(table, oldest)
 
 
-def _whole_move(pin: Pin, state: TableState, before: LiveState | None) -> LiveMove:
+def _verified_move(pin: Pin, state: TableState, before: LiveState | None) -> LiveMove:
     """Plan a move with verified sources only, so that no damage is published; damaged pieces are cut from the table again.
 
     Raises
@@ -239,15 +248,15 @@ def _whole_move(pin: Pin, state: TableState, before: LiveState | None) -> LiveMo
         When the table's own files are damaged.
 
     """
-    table, stored = pin.root / LIVE / state.name, stored_of(state, pin.snapshot(state).files)
-    move = planned_move(stored, before.held() if before is not None else [], pin.epoch.slot)
+    table, stored = pin.root / LIVE / state.name, table_files(state, pin.snapshot(state).files)
+    move = plan_move(stored, before.live_files() if before is not None else [], pin.epoch.slot)
     try:
         for cut in move.cuts:
             require_sources(table, cut, pin)
     except (DamagedFileError, MissingPartError):
         if before is None:
             raise
-        return _whole_move(pin, state, None)
+        return _verified_move(pin, state, None)
     if before is None:
         require_whole([path_of(file.path) for file in move.shared])
     return move
@@ -265,15 +274,15 @@ def _tables(root: Path) -> Iterator[tuple[str, Path]]:
         yield table.name, table
 
 
-def _forget(root: Path, epoch: Epoch, rules: LiveRules, now: int, *, dry_run: bool = False) -> Space:
+def _delete_unpublished(root: Path, epoch: Epoch, rules: LiveRules, now: int, *, dry_run: bool = False) -> FreedSpace:
     """Delete the live tables that are no longer published, once their last version is older than ``retain``."""
-    published = {state.name for state in live_states(epoch, rules.names)}
-    space = Space()
+    published = {state.name for state in published_states(epoch, rules.names)}
+    space = FreedSpace()
     for name, table in _tables(root):
         if name in published:
             continue
         if _changed_at(table) + rules.retain <= now:
-            space += _weight([path for path in table.rglob("*") if path.is_file()])
+            space += _space_of([path for path in table.rglob("*") if path.is_file()])
             if not dry_run:
                 store_of(table).remove_tree(table)
     return space
@@ -287,36 +296,36 @@ def _changed_at(table: Path) -> int:
     return max((path.stat().st_mtime_ns // 1000 for path in table.rglob("*") if path.is_file()), default=0)
 
 
-def free(root: Path, epoch: Epoch, rules: LiveRules, *, now: int, grace: int, dry_run: bool = False) -> Space:
+def free_live_space(root: Path, epoch: Epoch, rules: LiveRules, *, now: int, grace: int, dry_run: bool = False) -> FreedSpace:
     """Delete the files that no version younger than ``retain`` needs, and leftovers older than ``grace`` (microseconds)."""
-    space = _forget(root, epoch, rules, now, dry_run=dry_run)
+    space = _delete_unpublished(root, epoch, rules, now, dry_run=dry_run)
     for _, table in _tables(root):
         state = newest_state(table)
         if state is None:
-            continue  # the next publication makes it again
+            continue  # the next publication rebuilds it
         oldest = oldest_kept(table, state, rules.retain, now)
-        doomed = [table / name for name in passed_files(table, state, oldest) if (table / name).exists()]
-        doomed += leftovers(table, named_by(table, state, state.oldest), before=now - grace)
-        space += _weight([*doomed, *(table / "_delta_log" / name for name in trim_log(table, oldest, dry_run=True))])
+        unneeded = [table / name for name in superseded_files(table, state, oldest) if (table / name).exists()]
+        unneeded += leftover_files(table, named_files(table, state, state.oldest), before=now - grace)
+        space += _space_of([*unneeded, *(table / "_delta_log" / name for name in trim_log(table, oldest, dry_run=True))])
         if not dry_run:
-            _remove(doomed)
+            _remove(unneeded)
             trim_log(table, oldest)
     return space
 
 
-def purge(root: Path, epoch: Epoch, rules: LiveRules) -> None:
-    """Delete all that live tables hold except the rows of the newest epoch: former versions, their log, leftovers."""
-    published = {state.name for state in live_states(epoch, rules.names)}
+def purge_live_tables(root: Path, epoch: Epoch, rules: LiveRules) -> None:
+    """Delete everything in live tables except the rows of the newest epoch: former versions, their log, leftovers."""
+    published = {state.name for state in published_states(epoch, rules.names)}
     for name, table in _tables(root):
         state = newest_state(table)
         if state is None or name not in published or not state.is_of(epoch):
             store_of(table).remove_tree(table)
             continue
-        _remove(leftovers(table, set(state.files), before=1 << 62))
+        _remove(leftover_files(table, set(state.files), before=1 << 62))
         cut_log(table, state.version)
 
 
-def live_files(root: Path) -> dict[str, set[str]]:
+def live_data_files(root: Path) -> dict[str, set[str]]:
     """Return the data files of the newest version of each live table, by its directory relative to the root."""
     states = {name: newest_state(table) for name, table in _tables(root)}
     return {f"{LIVE}/{name}": set(state.files) for name, state in states.items() if state is not None}
@@ -327,10 +336,10 @@ def _remove(paths: Iterable[Path]) -> None:
         path.unlink(missing_ok=True)
 
 
-def _weight(paths: list[Path]) -> Space:
-    return Space(len(paths), sum(path.stat().st_size for path in paths if path.exists()))
+def _space_of(paths: list[Path]) -> FreedSpace:
+    return FreedSpace(len(paths), sum(path.stat().st_size for path in paths if path.exists()))
 
 
 def live_rules(catalog: Catalog) -> LiveRules:
     """Return the rules for live tables of a catalog."""
-    return LiveRules(catalog.published, tuple(catalog.erase_within), catalog.retain, frees=catalog.vacuum == "auto")
+    return LiveRules(catalog.published, tuple(catalog.erase_within), catalog.retain, deletes_superseded=catalog.vacuum == "auto")

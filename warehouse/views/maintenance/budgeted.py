@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.layout.columns import OWED_RESULT
-from warehouse.promise.allotment import Worth, allotted, spent
+from warehouse.promise.allocation import Worth, allocate, budget_used
 from warehouse.promise.units import LAST, Position, Unit, slice_end
 from warehouse.storage.arrow_types import framed
 from warehouse.views.maintenance.keys import semi_joined
@@ -83,7 +83,7 @@ def made_within(
     rows: list[DataFrame | pa.Table] = []
     left, slack = budget.amount, 2
     while left > 0 and (ready := _ready(todo, ledger.waiting)):
-        parts = _parts(ledger, positions, ready, allotted(ready, budget, left), slack)
+        parts = _parts(ledger, positions, ready, allocate(ready, budget, left), slack)
         if not parts:
             break
         found, stopped = join.made(parts)
@@ -92,7 +92,7 @@ def made_within(
             came = stopped.get(part.unit, StoppedUnit(0, 0, part.begin))
             positions[part.unit] = _position(part, came)
             made[part.unit] += came.made
-            left -= spent(todo[part.unit], budget, came.made, part.share)
+            left -= budget_used(todo[part.unit], budget, came.made, part.share)
             if positions[part.unit] is None:
                 del todo[part.unit]
         slack *= _MORE

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.layout.columns import OWED_RESULT
-from warehouse.promise.allotment import Worth
+from warehouse.promise.allocation import Worth
 from warehouse.promise.units import BUCKETS, COUNTED, FIRST, LAST, Position, Unit
 from warehouse.storage.arrow_types import can_be_collected, frame_of
 from warehouse.storage.failures import first_line

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from warehouse.layout.columns import TIMES
-from warehouse.picturing.latencies import Latencies, logged_probes, probed
+from warehouse.report.latencies import Latencies, logged_probes, measured_probes
 from warehouse.serving.expiring_rows import HORIZONS, expiring_rows
 from warehouse.serving.owed_results import owed_of
 from warehouse.serving.pin import require
@@ -19,7 +19,7 @@ from warehouse.serving.table_status import lazy_count
 from warehouse.serving.view_figures import retained
 from warehouse.serving.visible_tables import inputs_of_view, readable, visible
 from warehouse.storage.duckdb_sql import listed
-from warehouse.time import NEVER
+from warehouse.time import NEVER, SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 __all__ = ["Cell", "EpochFigures", "Figures", "LifetimeBins", "ReadEdge", "StepFigures", "TableFigures", "figures_of"]
 
 _BINS = 24
-_SECOND = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -78,14 +77,14 @@ class TableFigures:
     interval: int
     periods: int
     lifetimes: LifetimeBins
-    probed: Latencies | None
-    logged: Latencies | None
+    measured_probes: Latencies | None
+    logged_probes: Latencies | None
     failed: str | None
     owed: Owed | None = None
 
     @property
     def files(self) -> int:
-        """Its files."""
+        """The number of its files."""
         return sum(cell.files for cell in self.cells)
 
     @property
@@ -95,7 +94,7 @@ class TableFigures:
 
     @property
     def dead_bytes(self) -> int:
-        """Bytes of rows that expired and lie there still."""
+        """Bytes of expired rows that are still stored."""
         return sum(cell.dead_bytes for cell in self.cells)
 
 
@@ -125,7 +124,7 @@ class EpochFigures:
     @property
     def lag(self) -> float:
         """Seconds from the window time to the commit."""
-        return (self.committed_at - self.window_time) / _SECOND
+        return (self.committed_at - self.window_time) / SECOND
 
     @property
     def seconds(self) -> float:
@@ -135,7 +134,7 @@ class EpochFigures:
 
 @dataclass(frozen=True)
 class ReadEdge:
-    """That a view reads a table."""
+    """An edge of the graph: a view reads a table."""
 
     table: str
     view: str
@@ -143,7 +142,10 @@ class ReadEdge:
 
 @dataclass(frozen=True)
 class Figures:
-    """All that a report draws, at the newest epoch; ``epochs`` are the readable ones, oldest first; ``endings`` end next."""
+    """The figures of a report at the newest epoch; ``epochs`` are the readable ones, oldest first.
+
+    ``endings`` count the rows that expire next.
+    """
 
     number: int
     window_time: int
@@ -156,7 +158,7 @@ class Figures:
 def figures_of(reader: Reader) -> Figures:
     """Return the figures of the reader's epoch.
 
-    Reads times of all live rows, and probes each table a few times: give it a reader that is not logged.
+    It reads the times of all live rows, and probes each table a few times, so the reader must not write a read log.
     """
 
     def build(pin: Pin) -> Figures:
@@ -165,8 +167,8 @@ def figures_of(reader: Reader) -> Figures:
         return Figures(
             number=pin.epoch.number,
             window_time=pin.epoch.window_time,
-            tables=tuple(_table(reader, pin, state, logged.get(state.name)) for state in states),
-            epochs=tuple(_epoch(epoch) for epoch in retained(reader)),
+            tables=tuple(_table_figures(reader, pin, state, logged.get(state.name)) for state in states),
+            epochs=tuple(_epoch_figures(epoch) for epoch in retained(reader)),
             edges=tuple(
                 ReadEdge(read, state.name)
                 for state in states
@@ -182,7 +184,7 @@ def figures_of(reader: Reader) -> Figures:
 # --- tables ---
 
 
-def _table(reader: Reader, pin: Pin, state: TableState, logged: Latencies | None) -> TableFigures:
+def _table_figures(reader: Reader, pin: Pin, state: TableState, logged: Latencies | None) -> TableFigures:
     layout = state.layout
     failed = state.view.failed if state.view else None
     stopped = state.stopped.reason if state.stopped else None
@@ -201,40 +203,41 @@ def _table(reader: Reader, pin: Pin, state: TableState, logged: Latencies | None
         interval=pin.epoch.update_interval,
         periods=layout.periods,
         lifetimes=_lifetimes(reader, pin, state),
-        probed=probed(reader, pin, state) if failed is None else None,
-        logged=logged,
+        measured_probes=measured_probes(reader, pin, state) if failed is None else None,
+        logged_probes=logged,
         failed=failed or stopped,
         owed=owed_of(state),
     )
 
 
 def _live_rows(reader: Reader, pin: Pin, files: Sequence[DataFile]) -> dict[str, int]:
-    """Return how many rows of each file are live: known of most, counted where only some may be."""
+    """Return how many rows of each file are live; rows are counted in files that may have live and dead rows."""
     slot = pin.epoch.slot
-    counted = [file.path for file in files if any_live(file, slot) and not (all_live(file, slot) and file.rows is not None)]
-    known = {file.path: file.rows or 0 for file in files if all_live(file, slot)}
-    if counted:
-        places = dict(zip(pin.local(counted), counted, strict=True))
-        require(places)
-        scan = f"read_parquet({listed(list(places))}, union_by_name = true, hive_partitioning = false, filename = '_file')"
+    mixed = [file.path for file in files if any_live(file, slot) and not (all_live(file, slot) and file.rows is not None)]
+    live = {file.path: file.rows or 0 for file in files if all_live(file, slot)}
+    if mixed:
+        original_paths = dict(zip(pin.local(mixed), mixed, strict=True))
+        require(original_paths)
+        paths = listed(list(original_paths))
+        scan = f"read_parquet({paths}, union_by_name = true, hive_partitioning = false, filename = '_file')"
         query = f"SELECT _file, count(*) FROM {scan} WHERE _exp > {instant(pin.epoch.window_time)} GROUP BY _file"
-        known |= {places[place]: rows for place, rows in reader.connection.execute(query).fetchall()}
-    return known
+        live |= {original_paths[path]: rows for path, rows in reader.connection.execute(query).fetchall()}
+    return live
 
 
 def _cells(state: TableState, files: Sequence[DataFile], live: dict[str, int]) -> tuple[Cell, ...]:
-    """Return the cells of the newest layout, and of those before it in which files are left, in rows below."""
+    """Return the cells of the newest layout, and in rows below it the cells of former layouts that still have files."""
     layout = state.layout
-    held: dict[int, list[DataFile]] = {number: [] for number in range(layout.first_cell, layout.last_cell + 1)}
+    files_of_cell: dict[int, list[DataFile]] = {number: [] for number in range(layout.first_cell, layout.last_cell + 1)}
     for file in files:
-        held.setdefault(file.sub_index, []).append(file)
+        files_of_cell.setdefault(file.sub_index, []).append(file)
     cells = []
-    for number, own in sorted(held.items()):
-        shares = [file.size * live.get(file.path, 0) // file.rows if file.rows else 0 for file in own]
+    for number, cell_files in sorted(files_of_cell.items()):
+        live_sizes = [file.size * live.get(file.path, 0) // file.rows if file.rows else 0 for file in cell_files]
         row, column = divmod((number - layout.first_cell) % max(layout.cells, 1), layout.columns)
-        below = 0 if number >= layout.first_cell else layout.rows * (1 + (layout.base - number) // layout.cells)
-        live_bytes = sum(shares)
-        cells.append(Cell(number, row + below, column, len(own), live_bytes, sum(file.size for file in own) - live_bytes))
+        former_rows = 0 if number >= layout.first_cell else layout.rows * (1 + (layout.base - number) // layout.cells)
+        live_bytes, size = sum(live_sizes), sum(file.size for file in cell_files)
+        cells.append(Cell(number, row + former_rows, column, len(cell_files), live_bytes, size - live_bytes))
     return tuple(cells)
 
 
@@ -242,20 +245,21 @@ def _lifetimes(reader: Reader, pin: Pin, state: TableState) -> LifetimeBins:
     width = max(1, -(-state.layout.periods * pin.epoch.update_interval // _BINS))
     source = pin.live_source(state, pin.epoch.window_time)
     require((source.schema_file, *source.files))
-    lived = select(source, TIMES)
-    life = f"(epoch_us(coalesce(_exp, {instant(NEVER)})) - epoch_us(_ts)) // {width}"
-    query = f"SELECT CASE WHEN _exp IS NULL THEN -1 ELSE least({life}, {_BINS}) END AS bin, count(*) FROM ({lived}) GROUP BY bin"
-    found: dict[int, int] = dict(reader.connection.execute(query).fetchall())
-    return LifetimeBins(width, tuple(found.get(place, 0) for place in range(_BINS)), found.get(_BINS, 0), found.get(-1, 0))
+    times = select(source, TIMES)
+    bin_of_row = f"(epoch_us(coalesce(_exp, {instant(NEVER)})) - epoch_us(_ts)) // {width}"
+    bins = f"CASE WHEN _exp IS NULL THEN -1 ELSE least({bin_of_row}, {_BINS}) END"
+    query = f"SELECT {bins} AS bin, count(*) FROM ({times}) GROUP BY bin"
+    counts: dict[int, int] = dict(reader.connection.execute(query).fetchall())
+    return LifetimeBins(width, tuple(counts.get(place, 0) for place in range(_BINS)), counts.get(_BINS, 0), counts.get(-1, 0))
 
 
 # --- epochs ---
 
 
-def _epoch(epoch: Epoch) -> EpochFigures:
+def _epoch_figures(epoch: Epoch) -> EpochFigures:
     steps = [StepFigures(step.step, step.seconds) for step in epoch.seconds if step.seconds]
     if epoch.planned_at:
-        rest = (epoch.committed_at - epoch.planned_at) / _SECOND - sum(step.seconds for step in steps)
+        rest = (epoch.committed_at - epoch.planned_at) / SECOND - sum(step.seconds for step in steps)
         steps.append(StepFigures("", max(rest, 0.0)))
     sizes = tuple(
         (state.name, sum(part.files for part in state.partitions), sum(part.bytes for part in state.partitions))

@@ -1,4 +1,4 @@
-"""Pieces of the report's page: a section, a figure with its heading and caption, a table of texts that are HTML already."""
+"""HTML parts of the report's page: a section, a figure with its heading and caption, a table whose cells are HTML."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 __all__ = ["anchor", "figure", "rows_table", "section"]
 
-_PAIR = 2
-"""Columns that fit a phone side by side."""
+_MAX_PHONE_COLUMNS = 2
+"""How many columns fit the screen of a phone."""
 
 
 def anchor(table: str) -> str:
@@ -19,10 +19,10 @@ def anchor(table: str) -> str:
     return escape(f"table-{table}")
 
 
-def section(title: str, *parts: str, place: str = "") -> str:
-    """Return parts below a heading."""
-    named = f' id="{place}"' if place else ""
-    return f"<section{named}><h2>{escape(title)}</h2>\n" + "\n".join(parts) + "\n</section>"
+def section(title: str, *parts: str, identifier: str = "") -> str:
+    """Return a section with a heading above its parts; ``identifier`` is the target of links to it."""
+    attribute = f' id="{identifier}"' if identifier else ""
+    return f"<section{attribute}><h2>{escape(title)}</h2>\n" + "\n".join(parts) + "\n</section>"
 
 
 def figure(title: str, picture: str, caption: str) -> str:
@@ -41,9 +41,10 @@ def rows_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int
 
     def cells(row: Sequence[str]) -> str:
         parts = zip(row, classes, titles, strict=True)
-        return "".join(f'<td{own} data-head="{title}">{cell}</td>' for cell, own, title in parts)
+        return "".join(f'<td{attribute} data-head="{title}">{cell}</td>' for cell, attribute, title in parts)
 
-    first = "".join(f"<th{own}>{title}</th>" for own, title in zip(classes, titles, strict=True))
+    heading = "".join(f"<th{attribute}>{title}</th>" for attribute, title in zip(classes, titles, strict=True))
     body = "".join(f"<tr>{cells(row)}</tr>" for row in rows)
-    kind = "" if len(head) <= _PAIR else ' class="stacked short"' if len(head) <= 2 * _PAIR else ' class="stacked"'
-    return f'<div class="wide"><table{kind}><tr>{first}</tr>{body}</table></div>'
+    short = " short" if len(head) <= 2 * _MAX_PHONE_COLUMNS else ""
+    kind = f' class="stacked{short}"' if len(head) > _MAX_PHONE_COLUMNS else ""
+    return f'<div class="wide"><table{kind}><tr>{heading}</tr>{body}</table></div>'

@@ -13,12 +13,12 @@ from tests.serving.house import House, add_views, build, declare
 from warehouse.cli.main import run
 from warehouse.epochs.records import StepSeconds
 from warehouse.health import Concern, Health
-from warehouse.picturing.charts import Axis, Series, stacked
-from warehouse.picturing.figures import EpochFigures, Figures, StepFigures, figures_of
-from warehouse.picturing.graph import GraphNode, graph
-from warehouse.picturing.heat_map import HeatCell, heat_map
-from warehouse.picturing.page import html_page
-from warehouse.picturing.scales import COUNT
+from warehouse.report.charts import Axis, Series, stacked_columns
+from warehouse.report.figures import EpochFigures, Figures, StepFigures, figures_of
+from warehouse.report.graph import GraphNode, graph
+from warehouse.report.heat_map import HeatCell, heat_map
+from warehouse.report.page import html_page
+from warehouse.report.scales import COUNT
 from warehouse.serving import Reader
 from warehouse.serving.read_log import VARIABLE, reads_of
 from warehouse.time import HOUR, NEVER
@@ -124,7 +124,7 @@ def test_an_arrow_past_a_column_has_a_way_of_its_own() -> None:
 
 def test_probes_are_measured_where_there_are_keys(figures: Figures) -> None:
     """Of each table with live rows that have a key."""
-    measured = {table.name: len(table.probed.milliseconds) if table.probed else 0 for table in figures.tables}
+    measured = {table.name: len(table.measured_probes.milliseconds) if table.measured_probes else 0 for table in figures.tables}
     assert (measured["nothing"], measured["names"] > 5) == (0, True)
 
 
@@ -140,7 +140,7 @@ def test_latencies_are_those_of_the_read_log(house: House, tmp_path: Path, monke
     taken = sorted(read.seconds * 1000 for read in reads_of(house.root) if read.keys == 1)
     assert len(reads_of(house.root)) == 4
     with Reader.open(house.root) as reader:
-        logged = {table.name: table.logged for table in figures_of(reader).tables}
+        logged = {table.name: table.logged_probes for table in figures_of(reader).tables}
     assert logged["names"] is not None
     assert logged["names"].milliseconds == tuple(taken)
     assert sum(count for _, count in logged["names"].bins()) == len(taken) == 2
@@ -249,7 +249,7 @@ def test_no_label_needs_a_glossary(figures: Figures) -> None:
 
 def test_columns_stand_on_each_other() -> None:
     """Heights are proportional to values, and the axis ends with a round number above the largest sum."""
-    picture = stacked(Axis(("x",), "y"), [Series("a", (3.0,)), Series("b", (4.0,))], COUNT, ["x"])
+    picture = stacked_columns(Axis(("x",), "y"), [Series("a", (3.0,)), Series("b", (4.0,))], COUNT, ["x"])
     heights = {kind: float(height) for kind, height in re.findall(r'class="bar (c\d)" [^>]* height="([0-9.]+)"', picture)}
     lows = {kind: float(y) + heights[kind] for kind, y in re.findall(r'class="bar (c\d)" x="[0-9.]+" y="([0-9.]+)"', picture)}
     assert heights["c0"] / heights["c1"] == pytest.approx(3 / 4, abs=0.01)
@@ -259,12 +259,12 @@ def test_columns_stand_on_each_other() -> None:
 
 def test_a_wave_index_lies_on_its_side_and_a_large_grid_has_small_cells() -> None:
     """A column of few cells becomes a row; where cells are too many for texts, these stand in the titles only."""
-    wave = heat_map([HeatCell(row, 0, 1.0, 0.0, (f"text {row}",), "t") for row in range(4)], across="across", down="down")
+    wave = heat_map([HeatCell(row, 0, 1.0, 0.0, (f"text {row}",), "t") for row in range(4)], horizontal="across", vertical="down")
     assert re.findall(r'class="cell" x="(\d+)" y="40"', wave) == ["44", "148", "252", "356"]
     assert ">down<" in wave
     assert ">across<" not in wave
     large = [HeatCell(row, column, 1.0, 0.0, ("text",), "title") for row in range(12) for column in range(12)]
-    picture = heat_map(large, across="a", down="d")
+    picture = heat_map(large, horizontal="a", vertical="d")
     assert (picture.count("<title>title</title>"), picture.count(">text<")) == (144, 0)
 
 

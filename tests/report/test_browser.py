@@ -18,8 +18,8 @@ import pytest
 
 from tests.serving.house import add_views, build
 from warehouse.health import Health
-from warehouse.picturing.figures import figures_of
-from warehouse.picturing.page import html_page
+from warehouse.report.figures import figures_of
+from warehouse.report.page import html_page
 from warehouse.serving import Reader
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The report: one HTML page, everything in it, nothing fetched; for a dark browser, a light one, and paper."""
+"""The report: one HTML page that fetches nothing, for dark and light screens and for paper."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from warehouse.layout.wording import leaving_text
-from warehouse.picturing.charts import COLOURS, Axis, Series, legend, lines, stacked
-from warehouse.picturing.graph import GraphNode, graph
-from warehouse.picturing.pieces import anchor, figure, rows_table, section
-from warehouse.picturing.scales import COUNT, seconds_scale, times
-from warehouse.picturing.style import STYLE
-from warehouse.picturing.table_section import table_parts
 from warehouse.planning.wording import step_text
+from warehouse.report.charts import COLOURS, Axis, Series, legend, line_chart, stacked_columns
+from warehouse.report.graph import GraphNode, graph
+from warehouse.report.html_parts import anchor, figure, rows_table, section
+from warehouse.report.scales import COUNT, labels_of_times, seconds_scale
+from warehouse.report.style import STYLE
+from warehouse.report.table_section import table_parts
 from warehouse.time import SECOND, format_duration, format_instant
 from warehouse.units import counted, size_text
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from warehouse.health import Concern, Health
-    from warehouse.picturing.figures import EpochFigures, Figures, TableFigures
+    from warehouse.report.figures import EpochFigures, Figures, TableFigures
     from warehouse.serving.expiring_rows import ExpiringRows
 
 __all__ = ["html_page"]
 
-_MOST_EPOCHS = 200
-_MOST_STEPS = 12
-_GENERAL = ("Tables", "What ends next", "What reads what", "Updates")
-_REST, _UNNAMED = "other steps", "plan, and write the records"
-_FIELD = (
+_MAX_EPOCHS = 200
+_MAX_STEPS = 12
+_GENERAL_SECTIONS = ("Tables", "What ends next", "What reads what", "Updates")
+_OTHER_STEPS, _OUTSIDE_STEPS = "other steps", "plan, and write the records"
+_SEARCH_FIELD = (
     '<p class="search" hidden><label>Search <input type="search" autocomplete="off" spellcheck="false"/></label> '
     "<output></output></p>"
 )
@@ -40,7 +40,7 @@ its output aloud when it changes.
 """
 _SCRIPT = """<script>
 (() => {
-  const bar = document.querySelector(".search"), field = bar.querySelector("input"), told = bar.querySelector("output");
+  const bar = document.querySelector(".search"), field = bar.querySelector("input"), output = bar.querySelector("output");
   const rows = [...document.querySelectorAll('section[id^="all-"] tr')].filter((row) => row.querySelector("td"));
   const named = rows.filter((row) => row.querySelector('a[href^="#table-"]'));
   const parts = [...document.querySelectorAll('section[id^="table-"]')];
@@ -53,7 +53,7 @@ _SCRIPT = """<script>
     const found = new Set(named.filter((row) => !row.hidden).map(target));
     for (const part of parts) part.hidden = !found.has(part.id);
     for (const link of links) link.hidden = !found.has(target(link));
-    told.textContent = words.length ? `${found.size} of ${named.length} tables` : "";
+    output.textContent = words.length ? `${found.size} of ${named.length} tables` : "";
   });
   bar.hidden = false;
 })();
@@ -87,7 +87,7 @@ def html_page(figures: Figures, name: str, health: Health) -> str:
 
 
 def _verdict(health: Health, known: Collection[str]) -> str:
-    """Return the verdict, each concern with what helps, and the running work."""
+    """Return the verdict, each concern with the command that helps, and notes about running work."""
     concerns = "".join(f'<li class="{each.level}"><b>{each.level}</b> {_concern(each, known)}</li>' for each in health.concerns)
     notes = "".join(f"<p>{escape(note)}</p>" for note in health.notes)
     listed = f"<ul>{concerns}</ul>" if concerns else ""
@@ -103,32 +103,33 @@ def _concern(concern: Concern, known: Collection[str]) -> str:
 
 
 def _contents(figures: Figures) -> str:
-    """Return links to the sections, and the field by which they are searched."""
-    titles = [(title, _place(title)) for title in _GENERAL] + [(table.name, anchor(table.name)) for table in figures.tables]
-    links = "".join(f'<li><a href="#{place}">{escape(title)}</a></li>' for title, place in titles)
-    return f'<nav aria-label="Contents"><h2>Contents</h2><ul class="contents">{links}</ul>{_FIELD}</nav>\n'
+    """Return links to the sections, and the search field."""
+    titles = [(title, _section_identifier(title)) for title in _GENERAL_SECTIONS]
+    titles += [(table.name, anchor(table.name)) for table in figures.tables]
+    links = "".join(f'<li><a href="#{identifier}">{escape(title)}</a></li>' for title, identifier in titles)
+    return f'<nav aria-label="Contents"><h2>Contents</h2><ul class="contents">{links}</ul>{_SEARCH_FIELD}</nav>\n'
 
 
-def _place(title: str) -> str:
-    """Return the place of a section that is of no table alone."""
+def _section_identifier(title: str) -> str:
+    """Return the identifier of a section about all tables."""
     return f"all-{title.lower().replace(' ', '-')}"
 
 
 def _sections(figures: Figures) -> Iterator[str]:
-    shown = figures.epochs[-_MOST_EPOCHS:]
+    epochs = figures.epochs[-_MAX_EPOCHS:]
     readable = len(figures.epochs)
     committed = format_instant(figures.epochs[-1].committed_at // SECOND * SECOND)
-    drawn = f", of which the newest {len(shown)} are drawn" if len(shown) < readable else ""
+    drawn = f", of which the newest {len(epochs)} are drawn" if len(epochs) < readable else ""
     yield (
         f'<p class="note">Live rows are those that had arrived and not expired at the window time, '
         f"{format_instant(figures.window_time)}. The update that moved the tables there made epoch {figures.number} of the "
         f"warehouse at {committed}; the states of {counted(readable, 'epoch')} can still be read{drawn}.</p>"
     )
-    parts = ((_summary(figures.tables),), tuple(_endings(figures.endings)), (_graph(figures),), tuple(_updates(shown)))
-    for title, content in zip(_GENERAL, parts, strict=True):
-        yield section(title, *content, place=_place(title))
+    parts = ((_summary(figures.tables),), tuple(_endings(figures.endings)), (_graph(figures),), tuple(_updates(epochs)))
+    for title, content in zip(_GENERAL_SECTIONS, parts, strict=True):
+        yield section(title, *content, identifier=_section_identifier(title))
     for table in figures.tables:
-        yield section(table.name, *table_parts(table, shown), place=anchor(table.name))
+        yield section(table.name, *table_parts(table, epochs), identifier=anchor(table.name))
 
 
 # --- all tables ---
@@ -145,7 +146,7 @@ def _summary(tables: Sequence[TableFigures]) -> str:
             f"{table.files:,}",
             size_text(table.live_bytes),
             size_text(table.dead_bytes),
-            f"{table.probed.median:.1f} ms" if table.probed else "stands still" if table.failed else "none",
+            f"{table.measured_probes.median:.1f} ms" if table.measured_probes else "stands still" if table.failed else "none",
         )
         for table in tables
     ]
@@ -157,7 +158,7 @@ def _summary(tables: Sequence[TableFigures]) -> str:
 
 
 def _endings(endings: Sequence[ExpiringRows]) -> Iterator[str]:
-    """Return the rows and bytes that leave with the next update, within six hours and within a day, drawn and as numbers."""
+    """Yield a chart and a table of the rows and bytes that leave with the next update, within six hours and within a day."""
     horizons = tuple(dict.fromkeys(each.within for each in endings))
     labels = tuple("next update" if place == 0 else f"within {format_duration(each)}" for place, each in enumerate(horizons))
     found = {(each.table, each.within): each for each in endings}
@@ -166,14 +167,14 @@ def _endings(endings: Sequence[ExpiringRows]) -> Iterator[str]:
     if not ending:
         yield '<p class="note">No live row ends within a day.</p>'
         return
-    shown, rest = ending[: COLOURS - 1], ending[COLOURS - 1 :]
-    series = [Series(name, tuple(float(found[name, each].rows) for each in horizons)) for name in shown]
-    if rest:
-        series.append(Series("other tables", tuple(float(sum(found[name, each].rows for name in rest)) for each in horizons)))
+    drawn_tables, others = ending[: COLOURS - 1], ending[COLOURS - 1 :]
+    series = [Series(name, tuple(float(found[name, each].rows) for each in horizons)) for name in drawn_tables]
+    if others:
+        series.append(Series("other tables", tuple(float(sum(found[name, each].rows for name in others)) for each in horizons)))
     totals = [sum(found[name, each].rows for name in ending) for each in horizons]
     titles = [f"{label}: {total:,} rows" for label, total in zip(labels, totals, strict=True)]
     colours = legend([(f"c{min(number, COLOURS - 1)}", each.name) for number, each in enumerate(series)])
-    drawn = stacked(Axis(labels, "after the window time"), series, COUNT, titles) + colours
+    drawn = stacked_columns(Axis(labels, "after the window time"), series, COUNT, titles) + colours
     rows = [
         (escape(name), *(f"{found[name, each].rows:,} ({size_text(found[name, each].bytes)})" for each in horizons))
         for name in ending
@@ -195,8 +196,8 @@ def _graph(figures: Figures) -> str:
         )
         for table in figures.tables
     ]
-    known = {table.name for table in figures.tables}
-    edges = [(edge.table, edge.view) for edge in figures.edges if edge.table in known]
+    names = {table.name for table in figures.tables}
+    edges = [(edge.table, edge.view) for edge in figures.edges if edge.table in names]
     return figure("", graph(nodes, edges), "An arrow leads from a table to each view that reads it.")
 
 
@@ -204,35 +205,35 @@ def _graph(figures: Figures) -> str:
 
 
 def _updates(epochs: Sequence[EpochFigures]) -> Iterator[str]:
-    along = times([epoch.window_time for epoch in epochs], "window time")
-    axis = Axis(along.labels, along.axis)
+    time_labels = labels_of_times([epoch.window_time for epoch in epochs], "window time")
+    axis = Axis(time_labels.labels, time_labels.axis)
     totals: dict[str, float] = {}
     for epoch in epochs:
         for step in epoch.steps:
-            totals[step.step or _UNNAMED] = totals.get(step.step or _UNNAMED, 0.0) + step.seconds
+            totals[step.step or _OUTSIDE_STEPS] = totals.get(step.step or _OUTSIDE_STEPS, 0.0) + step.seconds
     names = sorted(totals, key=lambda name: -totals[name])
-    shown, rest = names[: COLOURS - 1], set(names[COLOURS - 1 :])
-    series = [Series(step_text(name), tuple(_seconds(epoch, {name}) for epoch in epochs)) for name in shown]
-    if rest:
-        series.append(Series(_REST, tuple(_seconds(epoch, rest) for epoch in epochs)))
+    drawn, others = names[: COLOURS - 1], set(names[COLOURS - 1 :])
+    series = [Series(step_text(name), tuple(_seconds(epoch, {name}) for epoch in epochs)) for name in drawn]
+    if others:
+        series.append(Series(_OTHER_STEPS, tuple(_seconds(epoch, others) for epoch in epochs)))
     titles = [
         f"epoch {epoch.number} ({epoch.cause}), window time {format_instant(epoch.window_time)}: {epoch.seconds:.2f} s"
         for epoch in epochs
     ]
     scale = seconds_scale(max((epoch.seconds for epoch in epochs), default=0.0))
     colours = legend([(f"c{min(number, COLOURS - 1)}", each.name) for number, each in enumerate(series)])
-    taken = figure("How long each update took, by step", stacked(axis, series, scale, titles) + colours,
-                   f"From its plan to its commit; the {len(shown)} steps that took most in all, from the foot up.")  # fmt: skip
+    durations = figure("How long each update took, by step", stacked_columns(axis, series, scale, titles) + colours,
+                   f"From its plan to its commit; the {len(drawn)} steps that took most in all, from the foot up.")  # fmt: skip
     if not series:
-        taken = figure("How long each update took, by step", "", "No step of these updates was timed.")
+        durations = figure("How long each update took, by step", "", "No step of these updates was timed.")
     lag = Series("lag", tuple(epoch.lag for epoch in epochs))
-    behind = figure("How far behind", lines(axis, [lag], seconds_scale(max(lag.values, default=0.0))),
+    lags = figure("How far behind", line_chart(axis, [lag], seconds_scale(max(lag.values, default=0.0))),
                     "From the window time to the commit (0 where it is ahead); large where the past is replayed.")  # fmt: skip
-    yield f'<div class="figures">{taken}{behind}{_longest_steps(epochs[-1])}</div>'
+    yield f'<div class="figures">{durations}{lags}{_longest_steps(epochs[-1])}</div>'
 
 
 def _seconds(epoch: EpochFigures, names: set[str]) -> float:
-    return sum(step.seconds for step in epoch.steps if (step.step or _UNNAMED) in names)
+    return sum(step.seconds for step in epoch.steps if (step.step or _OUTSIDE_STEPS) in names)
 
 
 def _longest_steps(epoch: EpochFigures) -> str:
@@ -240,7 +241,7 @@ def _longest_steps(epoch: EpochFigures) -> str:
     if not epoch.steps:
         return ""
     steps = sorted(epoch.steps, key=lambda step: -step.seconds)
-    rows = [(escape(step_text(step.step or _UNNAMED)), f"{step.seconds:.2f} s") for step in steps[:_MOST_STEPS]]
-    left = f"; {len(steps) - _MOST_STEPS} more took less" if len(steps) > _MOST_STEPS else ""
+    rows = [(escape(step_text(step.step or _OUTSIDE_STEPS)), f"{step.seconds:.2f} s") for step in steps[:_MAX_STEPS]]
+    left = f"; {len(steps) - _MAX_STEPS} more took less" if len(steps) > _MAX_STEPS else ""
     caption = f"Epoch {epoch.number} ({epoch.cause}) took {epoch.seconds:.2f} s{left}."
     return figure("The newest update's steps", rows_table(("step", "time"), rows, texts=1), caption)

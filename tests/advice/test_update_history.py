@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from warehouse.advice.past import past_of, recent_epochs
+from warehouse.advice.update_history import recent_epochs, update_history
 from warehouse.epochs.journal import epoch_path
 from warehouse.epochs.records import Partition, StepSeconds
 from warehouse.layout import resolve
@@ -37,7 +37,7 @@ def test_runs_are_read_off_what_changed_in_the_partitions(epochs: list[Epoch]) -
         for epoch, parts in zip(epochs[4:6], (before, after), strict=True)
     )
     other = replace(other, counts=(counted(15, rewritten=60),))
-    (update,) = past_of([one, other], "names", workers=1).updates
+    (update,) = update_history([one, other], "names", workers=1).updates
     assert (update.work.file, update.work.sub_index) == (3, 3)
     assert (update.work.row_written, update.work.row_read) == (15 + 70 + 4, 60)
     assert (update.work.arriving_row, update.work.landing_file, update.seconds) == (15, 1, 0.5)
@@ -45,31 +45,31 @@ def test_runs_are_read_off_what_changed_in_the_partitions(epochs: list[Epoch]) -
 
 def test_only_updates_of_today_s_layout_count(epochs: list[Epoch]) -> None:
     """The first build, what came before another layout, restatements and epochs after a gap are left out."""
-    assert len(past_of(epochs, "names", 2).updates) == 10
+    assert len(update_history(epochs, "names", 2).updates) == 10
     other = resolve(periods=6, label="WK", grid=(3, 1))
     moved = [
         replace(epoch, tables=tuple(replace(state, layout=other) for state in epoch.tables)) if epoch.number >= 6 else epoch
         for epoch in epochs
     ]
-    assert [update.epoch for update in past_of(moved, "names", 2).updates] == [7, 8, 9, 10]
+    assert [update.epoch for update in update_history(moved, "names", 2).updates] == [7, 8, 9, 10]
     restated = [replace(epoch, cause="restate") if epoch.number == 8 else epoch for epoch in epochs]
-    assert 8 not in [update.epoch for update in past_of(restated, "names", 2).updates]
-    assert [update.epoch for update in past_of([*epochs[:3], *epochs[5:]], "names", 2).updates] == [1, 2, 6, 7, 8, 9, 10]
-    assert past_of(epochs, "other", 2).updates == ()
+    assert 8 not in [update.epoch for update in update_history(restated, "names", 2).updates]
+    assert [update.epoch for update in update_history([*epochs[:3], *epochs[5:]], "names", 2).updates] == [1, 2, 6, 7, 8, 9, 10]
+    assert update_history(epochs, "other", 2).updates == ()
 
 
 def test_steps_of_other_tables_are_not_counted(epochs: list[Epoch]) -> None:
     """Of all seconds of an epoch those of the table's own main step count."""
     others = (StepSeconds("deferred/names: move-deferred", 9.0), StepSeconds("tables/x: move-window", 9.0))
     steps = (*others, StepSeconds(STEP, 0.25))
-    (update,) = past_of([epochs[3], replace(epochs[4], seconds=steps)], "names", 2).updates
+    (update,) = update_history([epochs[3], replace(epochs[4], seconds=steps)], "names", 2).updates
     assert update.seconds == 0.25
 
 
 def test_rates_are_for_each_slot(epochs: list[Epoch]) -> None:
     """An update that caught up with four slots brought what four would have; it ends the sequence of arrivals."""
     late = replace(epochs[5], previous_slot=epochs[5].slot - 4, counts=(counted(400),))
-    past = past_of([*epochs[:5], late, *epochs[6:]], "names", 2)
+    past = update_history([*epochs[:5], late, *epochs[6:]], "names", 2)
     assert past.per_slot("inserted") == 100
     assert past.arrivals == (100,) * 5
 

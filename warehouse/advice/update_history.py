@@ -1,4 +1,4 @@
-"""The past of a table, from its epochs: the work and seconds of its updates, the rows that arrive, those too long-lived."""
+"""The updates of a table, read from its epochs: their work and seconds, the rows that arrived, and rows that live too long."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
     from warehouse.epochs.records import Counts, Epoch, Partition, TableState
 
-__all__ = ["MOST_EPOCHS", "Past", "RecentEpochs", "Update", "past_of", "recent_epochs", "target_rows_of"]
+__all__ = ["MAX_EPOCHS", "RecentEpochs", "TableUpdate", "UpdateHistory", "recent_epochs", "target_rows_of", "update_history"]
 
-MOST_EPOCHS = 200
-"""How many epochs are looked at, the newest ones."""
+MAX_EPOCHS = 200
+"""How many of the newest epochs are read."""
 _MAIN_STEPS = ("move-window", "rewrite-cells")
 
 
 @dataclass(frozen=True)
-class Update:
+class TableUpdate:
     """One update of a table, over ``slots`` slots; ``seconds`` is the duration of the table's step."""
 
     epoch: int
@@ -37,10 +37,10 @@ class Update:
 
 
 @dataclass(frozen=True)
-class Past:
-    """The updates of a table in the readable epochs, oldest first, the first build left out."""
+class UpdateHistory:
+    """The updates of a table in the readable epochs, oldest first, without the first build."""
 
-    updates: tuple[Update, ...]
+    updates: tuple[TableUpdate, ...]
 
     def per_slot(self, name: str) -> float:
         """Return a count of rows or files for each slot, by its name in `Counts`."""
@@ -55,7 +55,7 @@ class Past:
 
     @property
     def arrivals(self) -> tuple[int, ...]:
-        """Rows inserted by the newest unbroken sequence of updates of one slot each."""
+        """The rows that each update inserted, in the newest unbroken sequence of updates of one slot each."""
         rows: list[int] = []
         for before, each in pairwise((None, *reversed(self.updates))):
             if each is None or each.slots != 1 or (before is not None and before.epoch != each.epoch + 1):
@@ -65,26 +65,26 @@ class Past:
 
 
 class RecentEpochs:
-    """The newest readable epochs up to one, at most :data:`MOST_EPOCHS`, each read once and not before it is asked for.
+    """The newest readable epochs up to a given one, at most :data:`MAX_EPOCHS`; each is read once, when it is needed.
 
-    One that is retired meanwhile, or damaged, is left out.
+    An epoch that is damaged, or retired meanwhile, is left out.
     """
 
-    def __init__(self, root: Path, newest: Epoch, most: int = MOST_EPOCHS) -> None:
-        """Begin with the newest, which is read already."""
+    def __init__(self, root: Path, newest: Epoch, most: int = MAX_EPOCHS) -> None:
+        """Start with the newest epoch, which is read already."""
         self._root = root
         self._read = [newest]
         self._most = most
 
     @cached_property
-    def _left(self) -> Iterator[int]:
+    def _older_numbers(self) -> Iterator[int]:
         older = [number for number in reversed(epoch_numbers(self._root)) if number < self._read[0].number]
         return iter(older[: self._most - 1])
 
     def __iter__(self) -> Iterator[Epoch]:
         """Yield them, newest first."""
         yield from self._read
-        for number in self._left:
+        for number in self._older_numbers:
             try:
                 self._read.append(read_epoch(self._root, number))
             except (MissingPartError, RecordDamagedError):
@@ -92,7 +92,7 @@ class RecentEpochs:
             yield self._read[-1]
 
     def since(self, instant: int) -> tuple[Epoch, ...]:
-        """Return those committed after an instant (microseconds) and the one before them, oldest first."""
+        """Return the epochs committed after an instant (microseconds) and the epoch before them, oldest first."""
         found: list[Epoch] = []
         for epoch in self:
             found.append(epoch)
@@ -105,12 +105,12 @@ class RecentEpochs:
         return tuple(reversed(list(self)))
 
 
-def recent_epochs(root: Path, newest: Epoch, most: int = MOST_EPOCHS) -> tuple[Epoch, ...]:
-    """Return the newest readable epochs up to one, oldest first; one that is retired meanwhile, or damaged, is left out."""
+def recent_epochs(root: Path, newest: Epoch, most: int = MAX_EPOCHS) -> tuple[Epoch, ...]:
+    """Return the newest readable epochs up to ``newest``, oldest first; damaged and retired ones are left out."""
     return RecentEpochs(root, newest, most).all()
 
 
-def past_of(epochs: Sequence[Epoch], table: str, workers: int, target_file_size: int | None = None) -> Past:
+def update_history(epochs: Sequence[Epoch], table: str, workers: int, target_file_size: int | None = None) -> UpdateHistory:
     """Return the updates of a table since the last change of its layout.
 
     Parameters
@@ -120,26 +120,26 @@ def past_of(epochs: Sequence[Epoch], table: str, workers: int, target_file_size:
     table
         The table's name.
     workers
-        Tasks that run side by side in an update.
+        Tasks of an update that run at the same time.
     target_file_size
         Bytes of a file; None: the default.
     """
-    return Past(tuple(_updates(epochs, table, workers, target_file_size)))
+    return UpdateHistory(tuple(_updates(epochs, table, workers, target_file_size)))
 
 
-def _updates(epochs: Sequence[Epoch], table: str, workers: int, target_file_size: int | None) -> Iterator[Update]:
+def _updates(epochs: Sequence[Epoch], table: str, workers: int, target_file_size: int | None) -> Iterator[TableUpdate]:
     newest = epochs[-1].table(table)
     for before, epoch in pairwise(epochs):
         old, new = before.table(table), epoch.table(table)
-        moved = epoch.cause == "update" and epoch.number == before.number + 1 and epoch.slot > epoch.previous_slot
-        if not moved or old is None or new is None or newest is None or (old.layout, new.layout) != (newest.layout,) * 2:
+        is_one_update = epoch.cause == "update" and epoch.number == before.number + 1 and epoch.slot > epoch.previous_slot
+        if not is_one_update or old is None or new is None or newest is None or (old.layout, new.layout) != (newest.layout,) * 2:
             continue
         counts = next((each for each in epoch.counts if each.stream == table), None)
         names = {f"{new.path}: {step}" for step in _MAIN_STEPS}
         seconds = sum(each.seconds for each in epoch.seconds if each.step in names)
         if counts is None or seconds <= 0:
             continue
-        runs, cells = _written(old.partitions, new.partitions)
+        runs, cells = _written_runs(old.partitions, new.partitions)
         rebuilds = new.layout.technique == "rebuild"
         work = task_work(
             runs=runs,
@@ -151,24 +151,24 @@ def _updates(epochs: Sequence[Epoch], table: str, workers: int, target_file_size
             landing_files=counts.files,
             target_rows=target_rows_of(old, target_file_size),
         )
-        yield Update(epoch.number, epoch.slot - epoch.previous_slot, counts, work, seconds)
+        yield TableUpdate(epoch.number, epoch.slot - epoch.previous_slot, counts, work, seconds)
 
 
 def target_rows_of(state: TableState, target_file_size: int | None) -> int:
-    """Return the rows of a file that an update of a table aims at."""
+    """Return how many rows an update of a table puts into a file."""
     parts = state.partitions
     return file_rows(target_file_size, rows=sum(part.rows for part in parts), size=sum(part.bytes for part in parts))
 
 
-def _written(before: Sequence[Partition], after: Sequence[Partition]) -> tuple[list[int], int]:
-    """Return the rows of each run that lies in ``after`` and not in ``before``, and the sub-indices of these."""
-    old = {(part.sub_index, part.exp_block): part for part in before}
+def _written_runs(before: Sequence[Partition], after: Sequence[Partition]) -> tuple[list[int], int]:
+    """Return the rows of each run that is in ``after`` and not in ``before``, and the number of their sub-indices."""
+    former = {(part.sub_index, part.exp_block): part for part in before}
     runs, cells = [], set()
     for part in after:
-        was = old.get((part.sub_index, part.exp_block))
-        if was == part:
+        former_part = former.get((part.sub_index, part.exp_block))
+        if former_part == part:
             continue
-        appended = was is not None and part.runs == was.runs + 1
-        runs.append(part.rows - was.rows if appended and was is not None else part.rows)
+        appended = former_part is not None and part.runs == former_part.runs + 1
+        runs.append(part.rows - former_part.rows if appended and former_part is not None else part.rows)
         cells.add(part.sub_index)
     return runs, len(cells)

@@ -1,4 +1,4 @@
-"""Charts over an axis as SVG text: stacked columns, lines, a histogram; pure functions of values.
+"""Charts as SVG text: stacked columns, lines, a histogram; pure functions of values.
 
 Every shape has a title, which browsers show at the pointer and read aloud.
 """
@@ -10,25 +10,25 @@ from html import escape
 from math import ceil
 from typing import TYPE_CHECKING
 
-from warehouse.picturing.scales import COUNT, Scale, ticks
-from warehouse.picturing.svg import picture, rectangle, text
+from warehouse.report.scales import COUNT, Scale, ticks
+from warehouse.report.svg import picture, rectangle, text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["COLOURS", "Axis", "Bin", "Series", "histogram", "legend", "lines", "stacked"]
+__all__ = ["COLOURS", "Axis", "Bin", "Series", "histogram", "legend", "line_chart", "stacked_columns"]
 
 COLOURS = 8
 """How many classes `c0`, `c1`, ... the style sheet has; the last one is for the rest."""
 
 _WIDTH, _HEIGHT = 480, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 14, 22, 40
-_LETTER = 7
-_BAR = 0.85
-_ONE = 0.2
-"""How much of the axis a single column takes at the most."""
-_PARTED = 5
-"""How wide a column is at least whose parts a line keeps apart."""
+_LETTER_WIDTH = 7
+_COLUMN_SHARE = 0.85
+_MAX_COLUMN_SHARE = 0.2
+"""The greatest width of a column, as a share of the chart's width."""
+_MIN_SEPARATED_WIDTH = 5
+"""The least width of a column whose parts are separated by a line."""
 
 
 @dataclass(frozen=True)
@@ -57,15 +57,15 @@ class Bin:
     kind: str = "c0"
 
 
-def stacked(axis: Axis, series: Sequence[Series], scale: Scale, titles: Sequence[str]) -> str:
+def stacked_columns(axis: Axis, series: Sequence[Series], scale: Scale, titles: Sequence[str]) -> str:
     """Return a chart of stacked columns, one for each label, with the first series at the bottom."""
     count = len(axis.labels)
     totals = [sum(each.values[place] for each in series) for place in range(count)]
     frame, top = _frame(max(totals, default=0.0), scale, axis.name)
     step = _step(count)
-    wide = min(step * _BAR, _ONE * _WIDTH)
-    kind = "bar" if wide >= _PARTED else "column"
-    parts = [*frame, *_labels(axis.labels, step, middle=True)]
+    width = min(step * _COLUMN_SHARE, _MAX_COLUMN_SHARE * _WIDTH)
+    shape = "bar" if width >= _MIN_SEPARATED_WIDTH else "column"
+    parts = [*frame, *_axis_labels(axis.labels, step, middle=True)]
     for place in range(count):
         base = 0.0
         parts.append(f"<g><title>{escape(titles[place])}</title>")
@@ -73,18 +73,18 @@ def stacked(axis: Axis, series: Sequence[Series], scale: Scale, titles: Sequence
             value = each.values[place]
             if value > 0:
                 y = _y(base + value, top)
-                x = _LEFT + (place + 0.5) * step - wide / 2
-                parts.append(rectangle(f"{kind} c{min(number, COLOURS - 1)}", x, y, wide, _y(base, top) - y))
+                x = _LEFT + (place + 0.5) * step - width / 2
+                parts.append(rectangle(f"{shape} c{min(number, COLOURS - 1)}", x, y, width, _y(base, top) - y))
                 base += value
         parts.append("</g>")
     return picture(_WIDTH, _HEIGHT, parts)
 
 
-def lines(axis: Axis, series: Sequence[Series], scale: Scale, up: str = "") -> str:
-    """Return a line for each series, with a dot at each place; ``up`` names the upward axis where the unit does not."""
-    frame, top = _frame(max((value for each in series for value in each.values), default=0.0), scale, axis.name, up)
+def line_chart(axis: Axis, series: Sequence[Series], scale: Scale, vertical: str = "") -> str:
+    """Return a line for each series, with a dot at each place; ``vertical`` names the vertical axis if the unit does not."""
+    frame, top = _frame(max((value for each in series for value in each.values), default=0.0), scale, axis.name, vertical)
     step = _step(len(axis.labels))
-    parts = [*frame, *_labels(axis.labels, step, middle=True)]
+    parts = [*frame, *_axis_labels(axis.labels, step, middle=True)]
     for number, each in enumerate(series):
         points = [(_LEFT + (place + 0.5) * step, _y(value, top)) for place, value in enumerate(each.values)]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
@@ -96,11 +96,11 @@ def lines(axis: Axis, series: Sequence[Series], scale: Scale, up: str = "") -> s
     return picture(_WIDTH, _HEIGHT, parts)
 
 
-def histogram(bins: Sequence[Bin], across: str, what: str) -> str:
-    """Return a column for each bin, without gaps; ``what`` names the things that are counted."""
-    frame, top = _frame(max((each.count for each in bins), default=0), COUNT, across, what)
+def histogram(bins: Sequence[Bin], horizontal: str, counted: str) -> str:
+    """Return a column for each bin, without gaps; ``counted`` names the things that are counted."""
+    frame, top = _frame(max((each.count for each in bins), default=0), COUNT, horizontal, counted)
     step = _step(len(bins))
-    parts = [*frame, *_labels([each.begins for each in bins], step, middle=False)]
+    parts = [*frame, *_axis_labels([each.begins for each in bins], step, middle=False)]
     for place, each in enumerate(bins):
         y, x = _y(each.count, top), _LEFT + place * step
         parts.append(f"<g><title>{escape(each.title)}</title>{rectangle(f'bar {each.kind}', x, y, step, _y(0, top) - y)}</g>")
@@ -128,13 +128,13 @@ def _y(value: float, top: float) -> float:
     return _HEIGHT - _BOTTOM - (_HEIGHT - _TOP - _BOTTOM) * max(value, 0.0) / top
 
 
-def _frame(largest: float, scale: Scale, across: str, up: str = "") -> tuple[list[str], float]:
+def _frame(largest: float, scale: Scale, horizontal: str, vertical: str = "") -> tuple[list[str], float]:
     """Return grid lines with their values, the names of both axes, and the value at the top: round numbers."""
     places = ticks(largest, scale)
     top = places[-1]
     parts = [
-        text(_LEFT, 12, up or scale.axis, "axis"),
-        text(_LEFT + (_WIDTH - _LEFT - _RIGHT) / 2, _HEIGHT - 5, across, "axis", "middle"),
+        text(_LEFT, 12, vertical or scale.axis, "axis"),
+        text(_LEFT + (_WIDTH - _LEFT - _RIGHT) / 2, _HEIGHT - 5, horizontal, "axis", "middle"),
     ]
     for tick in places:
         y = _y(tick, top)
@@ -143,11 +143,11 @@ def _frame(largest: float, scale: Scale, across: str, up: str = "") -> tuple[lis
     return parts, top
 
 
-def _labels(labels: Sequence[str], step: float, *, middle: bool) -> list[str]:
-    """Return as many labels as fit, below the middle or the begin of their places."""
-    named = [(place, label) for place, label in enumerate(labels) if label]
-    longest = max((len(label) for _, label in named), default=0)
-    most = max(1, (_WIDTH - _LEFT - _RIGHT) // (_LETTER * (longest + 3)))
-    every = max(1, ceil(len(named) / most))
+def _axis_labels(labels: Sequence[str], step: float, *, middle: bool) -> list[str]:
+    """Return as many labels as fit, below the middle or the left end of their places."""
+    labelled = [(place, label) for place, label in enumerate(labels) if label]
+    longest = max((len(label) for _, label in labelled), default=0)
+    fitting = max(1, (_WIDTH - _LEFT - _RIGHT) // (_LETTER_WIDTH * (longest + 3)))
+    every = max(1, ceil(len(labelled) / fitting))
     y = _HEIGHT - _BOTTOM + 16
-    return [text(_LEFT + (place + middle * 0.5) * step, y, label, "axis", "middle") for place, label in named[::every]]
+    return [text(_LEFT + (place + middle * 0.5) * step, y, label, "axis", "middle") for place, label in labelled[::every]]

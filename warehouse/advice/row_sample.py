@@ -1,4 +1,4 @@
-"""Facts about a table's rows, from its files: how long they live, and how many share a key."""
+"""Samples a table's live rows: how long they live, and how many of them have the same key."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ if TYPE_CHECKING:
     from warehouse.serving.reader import Reader
     from warehouse.storage.snapshot import DataFile
 
-__all__ = ["StoredSample", "stored_rows"]
+__all__ = ["RowSample", "sample_rows"]
 
-_MOST_ROWS = 5_000_000
+_MAX_ROWS = 5_000_000
 
 
 @dataclass(frozen=True)
-class StoredSample:
+class RowSample:
     """The live rows of a table, or of a sample of its files.
 
     Parameters
     ----------
     shares
-        Of inserted rows, the share for each distance of load slot and expiration slot 1..p, estimated from the live rows.
+        The share of inserted rows for each distance 1..p between load slot and expiration slot, estimated from the live rows.
     rows_per_key
-        Rows by different keys.
+        Rows divided by different keys.
     looked_at
         How many rows were read.
     """
 
     shares: tuple[float, ...]
     rows_per_key: float
-    looked_at: int
+    rows_read: int
 
 
-def stored_rows(reader: Reader, state: TableState, *, keys: bool = True) -> StoredSample:
-    """Sample the slots and keys of a table's live rows; of a large table only from evenly chosen files.
+def sample_rows(reader: Reader, state: TableState, *, keys: bool = True) -> RowSample:
+    """Return a sample of a table's live rows; of a large table only some files are read.
 
     A row of distance d is live after d updates, so there are d times as many live rows of distance d as each update inserts.
 
@@ -58,13 +58,13 @@ def stored_rows(reader: Reader, state: TableState, *, keys: bool = True) -> Stor
         Whether to count different keys too, which reads the key's columns.
     """
     slot, periods = reader.epoch.slot, state.layout.periods
-    chosen = _chosen([file for file in reader.pin.snapshot(state).files if any_live(file, slot)])
-    places = reader.pin.local([file.path for file in chosen])
-    require(places)
-    if not chosen:
-        return StoredSample((0.0,) * periods, 1.0, 0)
-    paths = ", ".join(map(literal, places))
-    source = f"read_parquet([{paths}], union_by_name = true, hive_partitioning = false) WHERE _exp_slot > {slot}"
+    files = _sampled_files([file for file in reader.pin.snapshot(state).files if any_live(file, slot)])
+    paths = reader.pin.local([file.path for file in files])
+    require(paths)
+    if not files:
+        return RowSample((0.0,) * periods, 1.0, 0)
+    listed_paths = ", ".join(map(literal, paths))
+    source = f"read_parquet([{listed_paths}], union_by_name = true, hive_partitioning = false) WHERE _exp_slot > {slot}"
     try:
         distances = reader.connection.execute(
             f"SELECT _exp_slot - _load_slot, count(*) FROM {source} AND _exp_slot - _load_slot <= {periods} GROUP BY 1"
@@ -75,19 +75,19 @@ def stored_rows(reader: Reader, state: TableState, *, keys: bool = True) -> Stor
             counted = f"SELECT count(*), approx_count_distinct(({key})) FROM {source}"
             rows, values = reader.connection.execute(counted).fetchall()[0]
     except duckdb.Error as error:
-        raise read_error(error, places) from error
+        raise read_error(error, paths) from error
     counts = {int(distance): int(count) for distance, count in distances}
-    return StoredSample(_shares(counts, periods), rows / values if values else 1.0, sum(counts.values()))
+    return RowSample(_shares(counts, periods), rows / values if values else 1.0, sum(counts.values()))
 
 
-def _chosen(files: Sequence[DataFile]) -> list[DataFile]:
-    """Return all files, or a regular sample of them if they have more rows than are worth reading."""
+def _sampled_files(files: Sequence[DataFile]) -> list[DataFile]:
+    """Return all files, or every n-th file if they have too many rows to read."""
     rows = sum(file.rows or 0 for file in files)
     ordered = sorted(files, key=lambda file: (file.exp_block, file.sub_index, file.path))
-    return ordered[:: max(1, -(-rows // _MOST_ROWS))]
+    return ordered[:: max(1, -(-rows // _MAX_ROWS))]
 
 
 def _shares(counts: dict[int, int], periods: int) -> tuple[float, ...]:
-    each = [counts.get(distance, 0) / distance for distance in range(1, periods + 1)]
-    total = sum(each)
-    return tuple(value / total for value in each) if total else (0.0,) * periods
+    rates = [counts.get(distance, 0) / distance for distance in range(1, periods + 1)]
+    total = sum(rates)
+    return tuple(value / total for value in rates) if total else (0.0,) * periods

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast, get_args
 
 from warehouse.cli.human import ago
-from warehouse.cli.library import opened
 from warehouse.cli.outcome import AnswerTime, Rows
 from warehouse.cli.output import Figure, Records
 from warehouse.cli.output.values import text
+from warehouse.cli.reading import open_project
 from warehouse.layout.layout import Label
 from warehouse.layout.wording import leaving_text
 from warehouse.storage.duckdb_sql import literal
@@ -63,7 +63,7 @@ class DescriptionRow:
 
 @dataclass(frozen=True)
 class ListedFile:
-    """One file, absolute, and the condition that keeps the live rows of it in any engine."""
+    """One file by its absolute path, and the condition by which any engine selects its live rows."""
 
     path: str
     bytes: int
@@ -77,33 +77,33 @@ def tables(directory: Path) -> Rows:
     """Return the names of the tables."""
     from warehouse.serving.visible_tables import readable
 
-    reader = opened(directory).reader()
+    reader = open_project(directory).reader()
     rows = [NameRow(state.name, state.kind) for state in readable(reader.epoch)]
     return Rows(Records.of(NameRow, rows), _moment(reader))
 
 
 def describe(directory: Path, table: str) -> Rows:
     """Return a table's declaration, columns and layout."""
-    from warehouse.serving.metadata import describe as described
+    from warehouse.serving.metadata import describe as describe_table
 
-    reader = opened(directory).reader()
-    found = described(reader, table)
-    rows = tuple(_description(found))
-    return Rows(Records.of(DescriptionRow, rows), _moment(reader), brief=Records.of(DescriptionRow, map(_in_words, rows)))
+    reader = open_project(directory).reader()
+    description = describe_table(reader, table)
+    rows = tuple(_description(description))
+    return Rows(Records.of(DescriptionRow, rows), _moment(reader), brief=Records.of(DescriptionRow, map(_for_people, rows)))
 
 
 def files(directory: Path, table: str) -> Rows:
     """Return the files of a table that may hold live rows."""
-    from warehouse.publishing.live.log import live_place
-    from warehouse.serving.metadata import files as held
+    from warehouse.publishing.live.log import live_directory
+    from warehouse.serving.metadata import files as table_files
 
-    reader = opened(directory).reader()
-    found = held(reader, table)
+    reader = open_project(directory).reader()
+    found = table_files(reader, table)
     rows = [
         ListedFile(file.path, file.size, file.rows, file.sub_index, file.exp_block, found.filter) for file in found.files
     ]
     facts = {"table version": found.version, "filter": found.filter, "or in slots": found.slot_filter}
-    live = live_place(reader.root, table, reader.epoch)
+    live = live_directory(reader.root, table, reader.epoch)
     if live is not None:
         facts["live rows alone"] = str(live)
     return Rows(Records.of(ListedFile, rows), _moment(reader), lambda: facts)
@@ -114,21 +114,21 @@ def history(directory: Path, limit: int | None) -> Rows:
     from warehouse.serving.history import EpochRow
     from warehouse.serving.history import history as epochs
 
-    warehouse = opened(directory)
+    warehouse = open_project(directory)
     reader = warehouse.reader()
     rows = [replace(row, seconds=round(row.seconds, 3)) for row in epochs(warehouse.root, limit)]
     now = time.time_ns() // 1000
     return Rows(
-        Records.of(EpochRow, rows), _moment(reader), brief=Records.of(BriefEpoch, [_brief(row, now) for row in rows])
+        Records.of(EpochRow, rows), _moment(reader), brief=Records.of(BriefEpoch, [_brief_epoch(row, now) for row in rows])
     )
 
 
 def rejected(directory: Path, table: str, limit: int | None) -> Rows:
     """Return the invalid rows of a table."""
-    from warehouse.serving.metadata import rejected as invalid
+    from warehouse.serving.metadata import rejected as rejected_rows
 
-    reader = opened(directory).reader()
-    answer = invalid(reader, table, limit)
+    reader = open_project(directory).reader()
+    answer = rejected_rows(reader, table, limit)
     query = f"SELECT reason, count(*) FROM _rejected WHERE table_name = {literal(table)} GROUP BY ALL ORDER BY 2 DESC, 1"
     counts = [(str(reason), int(rows)) for reason, rows in reader.sql(query).all()]
     total = counted(sum(rows for _, rows in counts), "rejected row")
@@ -140,20 +140,21 @@ def restored(directory: Path, view: str, limit: int | None) -> Rows:
     """Return the short-lived results of a view, with a hint at the key to declare if the view keeps none."""
     from warehouse.views.plans import judged_views
 
-    warehouse = opened(directory)
+    warehouse = open_project(directory)
     reader = warehouse.reader()
     answer = reader.restored(view, limit=limit)
     record = reader.pin.recorded(view).view
     hints: tuple[str, ...] = ()
     if record is not None and record.short_lived != "report":
         plan = judged_views(warehouse.catalog)[0].view(view)
-        way = f'`short_lived = "report"` in [views.{view}] keeps them'
-        why = "it is recomputed where its inputs changed, so they are not known"
-        hints = (f'short-lived results of "{view}" are not kept; {way if plan is None or plan.counts_short_lived else why}',)
+        remedy = f'`short_lived = "report"` in [views.{view}] keeps them'
+        reason = "it is recomputed where its inputs changed, so they are not known"
+        why = remedy if plan is None or plan.counts_short_lived else reason
+        hints = (f'short-lived results of "{view}" are not kept; {why}',)
     return Rows(answer, _moment(reader), warnings=hints)
 
 
-def _brief(row: EpochRow, now: int) -> BriefEpoch:
+def _brief_epoch(row: EpochRow, now: int) -> BriefEpoch:
     return BriefEpoch(
         epoch=row.number,
         cause=row.cause,
@@ -171,44 +172,44 @@ def _moment(reader: Reader) -> AnswerTime:
     return AnswerTime(reader.epoch.number, reader.epoch.window_time)
 
 
-def _in_words(row: DescriptionRow) -> DescriptionRow:
-    """Return a row of a description for people, who need not know labels."""
+def _for_people(row: DescriptionRow) -> DescriptionRow:
+    """Return a row of a description in words for people; other rows as they are."""
     if (row.of, row.name) != ("table", "label") or row.value not in get_args(Label):
         return row
     return DescriptionRow("table", "its rows", leaving_text(cast("Label", row.value)))
 
 
-def _description(found: TableDescription) -> Iterator[DescriptionRow]:
-    own = {
-        "kind": found.kind,
-        "label": found.label,
-        "search_key": ", ".join(found.search_key),
-        "arrival": found.arrival,
-        "expires": found.expires,
-        "max_lifetime": None if found.max_lifetime is None else format_duration(found.max_lifetime),
-        "declared": str(found.declared).lower(),
+def _description(description: TableDescription) -> Iterator[DescriptionRow]:
+    facts = {
+        "kind": description.kind,
+        "label": description.label,
+        "search_key": ", ".join(description.search_key),
+        "arrival": description.arrival,
+        "expires": description.expires,
+        "max_lifetime": None if description.max_lifetime is None else format_duration(description.max_lifetime),
+        "declared": str(description.declared).lower(),
     }
-    if found.view is not None:
-        del own["arrival"], own["expires"]
-        own |= {
-            "sql": found.view.sql,
-            "inputs": ", ".join(found.view.inputs),
-            "short_lived": found.view.short_lived,
-            "restored_rows": str(found.view.restored),
-            "state_tables": ", ".join(found.view.state) or None,
-            "failed": found.view.failed,
+    if description.view is not None:
+        del facts["arrival"], facts["expires"]
+        facts |= {
+            "sql": description.view.sql,
+            "inputs": ", ".join(description.view.inputs),
+            "short_lived": description.view.short_lived,
+            "restored_rows": str(description.view.restored),
+            "state_tables": ", ".join(description.view.state) or None,
+            "failed": description.view.failed,
         }
-    if found.relation is not None:
-        del own["label"], own["arrival"], own["expires"], own["max_lifetime"]  # the keys of the stream of its changes
-        own |= {
-            "changed_at": found.arrival,
-            "op": found.relation.op,
-            "retroactive": str(found.relation.retroactive).lower(),
-            "current_versions": str(found.relation.current_versions),
+    if description.relation is not None:
+        del facts["label"], facts["arrival"], facts["expires"], facts["max_lifetime"]  # the keys of the stream of its changes
+        facts |= {
+            "changed_at": description.arrival,
+            "op": description.relation.op,
+            "retroactive": str(description.relation.retroactive).lower(),
+            "current_versions": str(description.relation.current_versions),
         }
-    if found.kind == "archive":
-        del own["arrival"], own["expires"], own["max_lifetime"]  # no file is loaded into it, and its rows never expire
-    yield from (DescriptionRow("table", name, value) for name, value in own.items())
-    yield from (DescriptionRow("column", column.name, column.type) for column in found.columns)
-    yield from (DescriptionRow("origin", column.name, column.origin) for column in found.columns if column.origin)
-    yield from (DescriptionRow("layout", name, text(value)) for name, value in found.layout.items())
+    if description.kind == "archive":
+        del facts["arrival"], facts["expires"], facts["max_lifetime"]  # no file is loaded into it, and its rows never expire
+    yield from (DescriptionRow("table", name, value) for name, value in facts.items())
+    yield from (DescriptionRow("column", column.name, column.type) for column in description.columns)
+    yield from (DescriptionRow("origin", column.name, column.origin) for column in description.columns if column.origin)
+    yield from (DescriptionRow("layout", name, text(value)) for name, value in description.layout.items())

@@ -6,17 +6,17 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from warehouse.layout.wording import leaving_text
-from warehouse.picturing.charts import Axis, Bin, Series, histogram, legend, lines
-from warehouse.picturing.heat_map import HeatCell, heat_map
-from warehouse.picturing.pieces import figure
-from warehouse.picturing.scales import COUNT, bytes_scale, times
+from warehouse.report.charts import Axis, Bin, Series, histogram, legend, line_chart
+from warehouse.report.heat_map import HeatCell, heat_map
+from warehouse.report.html_parts import figure
+from warehouse.report.scales import COUNT, bytes_scale, labels_of_times
 from warehouse.time import SECOND, format_duration
 from warehouse.units import counted, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from warehouse.picturing.figures import Cell, EpochFigures, LifetimeBins, TableFigures
+    from warehouse.report.figures import Cell, EpochFigures, LifetimeBins, TableFigures
 
 __all__ = ["table_parts"]
 
@@ -27,7 +27,7 @@ _TECHNIQUES = {
 
 
 def table_parts(table: TableFigures, epochs: Sequence[EpochFigures]) -> Iterator[str]:
-    """Return a line about a table and its figures."""
+    """Yield a line about a table, and its figures."""
     if table.failed:
         yield f'<p class="failed">It stands still: {escape(table.failed)}</p>'
     lives = f", within {format_duration(table.periods * table.interval)}" if table.label in ("WK", "WKS") else ""
@@ -37,11 +37,11 @@ def table_parts(table: TableFigures, epochs: Sequence[EpochFigures]) -> Iterator
         f"{size_text(table.live_bytes)} live, {size_text(table.dead_bytes)} expired.</p>"
     )
     over_time = [*_sizes(table.name, epochs), *_owed(table, epochs)]
-    shown = [_grid(table), *over_time, _lifetimes(table.lifetimes, table.live_rows), _latencies(table)]
-    yield f'<div class="figures">{"".join(shown)}</div>'
+    figures = [_grid(table), *over_time, _lifetimes(table.lifetimes, table.live_rows), _latencies(table)]
+    yield f'<div class="figures">{"".join(figures)}</div>'
 
 
-def _keyed(table: TableFigures) -> bool:
+def _is_keyed(table: TableFigures) -> bool:
     return table.kind == "relation" or (table.columns == 1 and table.label == "STR")
 
 
@@ -50,22 +50,22 @@ def _keyed(table: TableFigures) -> bool:
 
 def _grid(table: TableFigures) -> str:
     warmest = max((cell.live_bytes for cell in table.cells), default=0)
-    cells = [_heat(cell, warmest) for cell in table.cells]
-    if _keyed(table):
-        title, across, down = f"Its {table.rows} buckets, by a hash of the search key", "", "bucket"
+    cells = [_heat_cell(cell, warmest) for cell in table.cells]
+    if _is_keyed(table):
+        title, horizontal, vertical = f"Its {table.rows} buckets, by a hash of the search key", "", "bucket"
     else:
         title = f"Its grid, {table.rows} by {table.columns}"
-        across, down = "expires", "arrived"
+        horizontal, vertical = "expires", "arrived"
     former = max((cell.row for cell in table.cells), default=0) >= table.rows
     strongest = f"live data: the stronger, the more, up to {size_text(warmest)}"
     colours = legend([("live", strongest), ("dead", "share that has expired")])
     caption = "Each cell is a set of files (a sub-index), sorted by the search key"
-    caption += "." if _keyed(table) else ": a row of the table lies in it by when it arrived and when it expires."
+    caption += "." if _is_keyed(table) else ": a row of the table lies in it by when it arrived and when it expires."
     caption += " Rows of the grid below are of former layouts." if former else ""
-    return figure(title, heat_map(cells, across=across, down=down) + colours, caption)
+    return figure(title, heat_map(cells, horizontal=horizontal, vertical=vertical) + colours, caption)
 
 
-def _heat(cell: Cell, warmest: int) -> HeatCell:
+def _heat_cell(cell: Cell, warmest: int) -> HeatCell:
     size = cell.live_bytes + cell.dead_bytes
     files = f"{cell.files} file{'' if cell.files == 1 else 's'}"
     texts = (size_text(cell.live_bytes), *([f"{size_text(cell.dead_bytes)} expired"] if cell.dead_bytes else [])) if size else ()
@@ -78,22 +78,24 @@ def _heat(cell: Cell, warmest: int) -> HeatCell:
 
 
 def _sizes(name: str, epochs: Sequence[EpochFigures]) -> Iterator[str]:
-    own = [(epoch.window_time, files, size) for epoch in epochs for table, files, size in epoch.sizes if table == name]
-    along = times([window_time for window_time, _, _ in own], "window time")
-    axis = Axis(along.labels, along.axis)
-    size = Series("bytes", tuple(float(each) for _, _, each in own))
-    files = Series("files", tuple(float(each) for _, each, _ in own))
-    yield figure("Bytes over time", lines(axis, [size], bytes_scale(max(size.values, default=0.0))), "Of live and expired rows.")
-    yield figure("Files over time", lines(axis, [files], COUNT, "files"), "A look-up opens those that may hold its key.")
+    sizes = [(epoch.window_time, files, size) for epoch in epochs for table, files, size in epoch.sizes if table == name]
+    time_labels = labels_of_times([window_time for window_time, _, _ in sizes], "window time")
+    axis = Axis(time_labels.labels, time_labels.axis)
+    size = Series("bytes", tuple(float(each) for _, _, each in sizes))
+    files = Series("files", tuple(float(each) for _, each, _ in sizes))
+    scale = bytes_scale(max(size.values, default=0.0))
+    yield figure("Bytes over time", line_chart(axis, [size], scale), "Of live and expired rows.")
+    yield figure("Files over time", line_chart(axis, [files], COUNT, "files"), "A look-up opens those that may hold its key.")
 
 
 def _owed(table: TableFigures, epochs: Sequence[EpochFigures]) -> Iterator[str]:
-    """The results that a view under a budget lacks, over epochs."""
+    """Yield the results that a view under a budget lacks, over epochs."""
     if table.owed is None:
         return
-    own = [(epoch.window_time, float(count)) for epoch in epochs for name, count in epoch.owed if name == table.name]
-    along = times([window_time for window_time, _ in own], "window time")
-    picture = lines(Axis(along.labels, along.axis), [Series("owed", tuple(count for _, count in own))], COUNT, "results")
+    counts = [(epoch.window_time, float(count)) for epoch in epochs for name, count in epoch.owed if name == table.name]
+    time_labels = labels_of_times([window_time for window_time, _ in counts], "window time")
+    owed = Series("owed", tuple(count for _, count in counts))
+    picture = line_chart(Axis(time_labels.labels, time_labels.axis), [owed], COUNT, "results")
     caption = "It has all results of its query." if table.owed.complete else f"{table.owed.text}. "
     if table.owed.units:
         caption += f"It has {table.owed.share_least:.0%} of its results or more; {table.owed.cost}."
@@ -108,7 +110,7 @@ def _lifetimes(lifetimes: LifetimeBins, live: int) -> str:
     ending = live - lifetimes.never
     if ending <= 0:
         return figure(title, "", f"All {live:,} live rows never expire." if live else "There is no live row.")
-    ends = [format_duration(_readable(lifetimes.width * place)) for place in range(len(lifetimes.bins) + 1)]
+    ends = [format_duration(_rounded(lifetimes.width * place)) for place in range(len(lifetimes.bins) + 1)]
     bins = [
         Bin(ends[place] if place % 6 == 0 else "", count, f"{ends[place]} to {ends[place + 1]}: {count:,} rows")
         for place, count in enumerate(lifetimes.bins)
@@ -119,7 +121,7 @@ def _lifetimes(lifetimes: LifetimeBins, live: int) -> str:
     return figure(title, picture, f"{ending:,} live rows by their lifetime{never}.")
 
 
-def _readable(duration: int) -> int:
+def _rounded(duration: int) -> int:
     """Round a duration down to readable units: milliseconds, seconds for long ones, minutes for hours."""
     unit = next(size for least, size in ((7200, 60 * SECOND), (10, SECOND), (0, SECOND // 1000)) if duration >= least * SECOND)
     return duration // unit * unit
@@ -130,25 +132,25 @@ def _readable(duration: int) -> int:
 
 def _latencies(table: TableFigures) -> str:
     title = "How long look-ups of a key (probes) take"
-    now = (
-        f"For this page {len(table.probed.milliseconds)} keys that are there were probed, one after the other: "
-        f"median {table.probed.median:.1f} ms, the slowest {table.probed.milliseconds[-1]:.1f} ms."
-        if table.probed
+    measured_text = (
+        f"For this page {len(table.measured_probes.milliseconds)} keys that are there were probed, one after the other: "
+        f"median {table.measured_probes.median:.1f} ms, the slowest {table.measured_probes.milliseconds[-1]:.1f} ms."
+        if table.measured_probes
         else "For this page no key was probed."
     )
-    shown = table.logged or table.probed
-    if shown is None:
-        return figure(title, "", "No probe of one key is in the read log of this user. " + now)
+    latencies = table.logged_probes or table.measured_probes
+    if latencies is None:
+        return figure(title, "", "No probe of one key is in the read log of this user. " + measured_text)
     bins = [
         Bin(f"{begins:g}", count, f"{begins:g} ms or more, and less than the next: {count:,} probes")
-        for begins, count in shown.bins()
+        for begins, count in latencies.bins()
     ]
     picture = histogram(bins, "milliseconds, each column from its number on", "probes")
-    if table.logged is None:
-        return figure(title, picture, now + " The read log of this user has none.")
-    log = table.logged
+    if table.logged_probes is None:
+        return figure(title, picture, measured_text + " The read log of this user has none.")
+    log = table.logged_probes
     caption = (
         f"{len(log.milliseconds):,} probes of one key in the read log of this user: "
         f"median {log.median:.1f} ms, 95 of 100 within {log.quantile(0.95):.1f} ms. "
     )
-    return figure(title, picture, caption + now)
+    return figure(title, picture, caption + measured_text)

@@ -7,7 +7,7 @@ dead is vermilion. A line separates shapes that touch.
 
 from __future__ import annotations
 
-from warehouse.picturing.charts import COLOURS
+from warehouse.report.charts import COLOURS
 
 __all__ = ["STYLE"]
 

@@ -1,4 +1,4 @@
-"""Labels of chart axes: values in the unit of the largest one, round ticks, times without their common part."""
+"""Labels of chart axes: values in the unit of the largest one, round ticks, times without the part that all have in common."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from warehouse.time import format_instant
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["COUNT", "Scale", "TimeLabels", "bytes_scale", "seconds_scale", "ticks", "times"]
+__all__ = ["COUNT", "Scale", "TimeLabels", "bytes_scale", "labels_of_times", "seconds_scale", "ticks"]
 
 _TICKS = 4
 _THREE_DIGITS = 3
@@ -37,8 +37,8 @@ class Scale:
     def number(self, value: float) -> str:
         """Return a value in this unit, without its name."""
         scaled = value / self.size
-        whole = self.whole or abs(scaled) >= 10**_THREE_DIGITS
-        return f"{scaled:,.0f}" if whole else f"{scaled:.{_THREE_DIGITS}g}"
+        is_whole = self.whole or abs(scaled) >= 10**_THREE_DIGITS
+        return f"{scaled:,.0f}" if is_whole else f"{scaled:.{_THREE_DIGITS}g}"
 
 
 COUNT = Scale(1, "", whole=True)
@@ -98,20 +98,20 @@ class TimeLabels:
     axis: str
 
 
-def times(instants: Sequence[int], what: str) -> TimeLabels:
-    """Return labels for instants (microseconds); a day or year that is common to all is in the axis's name instead.
+def labels_of_times(instants: Sequence[int], name: str) -> TimeLabels:
+    """Return labels for instants (microseconds); a day or year that all have in common is part of the axis's name instead.
 
     >>> noon = 1_356_998_400_000_000
-    >>> times([noon, noon + 3_600_000_000], "window time")
+    >>> labels_of_times([noon, noon + 3_600_000_000], "window time")
     TimeLabels(labels=('00:00', '01:00'), axis='window time on 2013-01-01 (UTC)')
-    >>> times([noon, noon + 86_400_000_000], "window time").labels
+    >>> labels_of_times([noon, noon + 86_400_000_000], "window time").labels
     ('01-01 00:00', '01-02 00:00')
     """
     texts = [format_instant(instant).replace("T", " ").removesuffix("Z") for instant in instants]
     if all(text.endswith(":00") for text in texts):
         texts = [text.removesuffix(":00") for text in texts]
-    for length, kept in ((10, "on "), (4, "in ")):
+    for length, preposition in ((10, "on "), (4, "in ")):
         shared = {text[:length] for text in texts}
         if len(shared) == 1:
-            return TimeLabels(tuple(text[length + 1 :] for text in texts), f"{what} {kept}{shared.pop()} (UTC)")
-    return TimeLabels(tuple(text[:10] for text in texts), f"{what} (UTC)")
+            return TimeLabels(tuple(text[length + 1 :] for text in texts), f"{name} {preposition}{shared.pop()} (UTC)")
+    return TimeLabels(tuple(text[:10] for text in texts), f"{name} (UTC)")

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 __all__ = ["picture", "rectangle", "shortened", "text"]
 
 
-_LEAST = 0.72
-"""How far a picture shrinks with a narrow page, so that its texts stay readable; beyond that it scrolls."""
+_MIN_SHRINK = 0.72
+"""The least scale of a picture on a narrow page, at which its texts are still readable; on a narrower page it scrolls."""
 
 
 def picture(width: float, height: float, parts: Iterable[str]) -> str:
     """Return a whole picture, which is never larger than drawn."""
-    size = f'viewBox="0 0 {width:.0f} {height:.0f}" style="max-width:{width:.0f}px;min-width:{_LEAST * width:.0f}px"'
+    size = f'viewBox="0 0 {width:.0f} {height:.0f}" style="max-width:{width:.0f}px;min-width:{_MIN_SHRINK * width:.0f}px"'
     return f'<svg role="img" {size}>{"".join(parts)}</svg>'
 
 
@@ -27,7 +27,7 @@ def rectangle(kind: str, x: float, y: float, width: float, height: float) -> str
 
 
 def text(x: float, y: float, content: str, kind: str, anchor: str = "start") -> str:
-    """Return text of a class that begins, is centred or ends at a place."""
+    """Return text of a class that starts, is centred or ends at a point."""
     return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(content)}</text>'
 
 

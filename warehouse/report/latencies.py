@@ -1,4 +1,4 @@
-"""Latencies of probes of one key: those of users, from the read log, and a few that the report makes."""
+"""Latencies of probes of one key: from the read log, and of a few probes that the report makes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from warehouse.serving.pin import Pin
     from warehouse.serving.reader import Reader
 
-__all__ = ["Latencies", "logged_probes", "probed"]
+__all__ = ["Latencies", "logged_probes", "measured_probes"]
 
 _PROBES = 20
 
@@ -31,7 +31,7 @@ class Latencies:
     milliseconds: tuple[float, ...]
 
     def quantile(self, share: float) -> float:
-        """Return the smallest of them that at least this share does not exceed.
+        """Return the smallest latency that at least this share of the probes does not exceed.
 
         >>> Latencies((1.0, 2.0, 3.0, 40.0)).quantile(0.5), Latencies((1.0, 2.0, 3.0, 40.0)).quantile(0.95)
         (2.0, 40.0)
@@ -40,11 +40,11 @@ class Latencies:
 
     @property
     def median(self) -> float:
-        """The one in the middle."""
+        """The median, in milliseconds."""
         return self.quantile(0.5)
 
     def bins(self) -> tuple[tuple[float, int], ...]:
-        """Return bins 1, 2, 5, 10, ... from about the least to about the greatest latency: the begin of each, and its count.
+        """Return bins 1, 2, 5, 10, ... from about the least to about the greatest latency: where each begins, and its count.
 
         The first bin also has lower latencies, the last (20 000 seconds) higher ones.
 
@@ -52,30 +52,30 @@ class Latencies:
         ((0.2, 0), (0.5, 1), (1.0, 0), (2.0, 2), (5.0, 0), (10.0, 1), (20.0, 0))
         """
         edges = [round(digit * 10.0**power, 6) for power in range(-3, 8) for digit in (1, 2, 5)]
-        within = [min(max(each, edges[0]), edges[-2]) for each in self.milliseconds]
-        counts = [(low, sum(low <= each < high for each in within)) for low, high in pairwise(edges)]
-        held = [place for place, (_, count) in enumerate(counts) if count]
-        return tuple(counts[max(held[0] - 1, 0) : held[-1] + 2]) if held else ()
+        clamped = [min(max(each, edges[0]), edges[-2]) for each in self.milliseconds]
+        counts = [(low, sum(low <= each < high for each in clamped)) for low, high in pairwise(edges)]
+        filled = [place for place, (_, count) in enumerate(counts) if count]
+        return tuple(counts[max(filled[0] - 1, 0) : filled[-1] + 2]) if filled else ()
 
 
 def logged_probes(root: Path) -> dict[str, Latencies]:
-    """Return the latencies of probes of one key in this user's read log of a root, by table; tables without probes are absent."""
+    """Return the latencies of logged probes of one key in this user's read log of a root, by table."""
     found: dict[str, list[float]] = {}
     for read in reads_of(root):
         if read.kind == "probe" and read.keys == 1:
             found.setdefault(read.table, []).append(read.seconds * 1000)
-    return {table: Latencies(tuple(sorted(taken))) for table, taken in found.items()}
+    return {table: Latencies(tuple(sorted(milliseconds))) for table, milliseconds in found.items()}
 
 
-def probed(reader: Reader, pin: Pin, state: TableState) -> Latencies | None:
-    """Probe for some keys of the table, one after the other, and return the latencies; None if the table has no key."""
+def measured_probes(reader: Reader, pin: Pin, state: TableState) -> Latencies | None:
+    """Probe for some keys of a table, one after the other, and return the latencies; None if the table has no key."""
     key = [quoted(name) for name in state.declaration.search_key]
     source = select(pin.live_source(state, pin.epoch.window_time), state.declaration.search_key)
-    some = f"SELECT DISTINCT {', '.join(key)} FROM ({source}) WHERE {key[0]} IS NOT NULL USING SAMPLE {_PROBES} ROWS"
-    keys = reader.connection.execute(some).fetchall()
-    taken = []
-    for each in keys:
-        began = time.perf_counter()
-        reader.probe(state.name, [each if len(each) > 1 else each[0]]).all()
-        taken.append((time.perf_counter() - began) * 1000)
-    return Latencies(tuple(sorted(taken))) if taken else None
+    sample = f"SELECT DISTINCT {', '.join(key)} FROM ({source}) WHERE {key[0]} IS NOT NULL USING SAMPLE {_PROBES} ROWS"
+    keys = reader.connection.execute(sample).fetchall()
+    milliseconds = []
+    for key_values in keys:
+        start = time.perf_counter()
+        reader.probe(state.name, [key_values if len(key_values) > 1 else key_values[0]]).all()
+        milliseconds.append((time.perf_counter() - start) * 1000)
+    return Latencies(tuple(sorted(milliseconds))) if milliseconds else None

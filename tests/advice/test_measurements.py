@@ -8,9 +8,9 @@ import pytest
 
 from tests.serving.house import ANCHOR
 from warehouse.advice.advise import advise
-from warehouse.advice.measured import _probe_work, _reads_per_interval, measured, workers_of
-from warehouse.advice.past import _written, past_of, recent_epochs
-from warehouse.advice.stored import stored_rows
+from warehouse.advice.measurements import _probe_work, _reads_per_interval, measure_table, workers_of
+from warehouse.advice.row_sample import sample_rows
+from warehouse.advice.update_history import _written_runs, recent_epochs, update_history
 from warehouse.epochs.journal import newest_epoch
 from warehouse.errors import UsageError
 from warehouse.layout.advice import ProbeWork
@@ -36,9 +36,9 @@ def test_lifetimes_are_those_of_the_live_rows_weighed_by_how_long_they_show(tmp_
         if distance <= 6:
             counts[distance] += 1 / distance
     with Reader.open(tmp_path) as reader:
-        found = stored_rows(reader, reader.pin.state("names"))
+        found = sample_rows(reader, reader.pin.state("names"))
     assert found.shares == pytest.approx([count / sum(counts.values()) for count in counts.values()])
-    assert found.looked_at == sum(1 for row in rows if slot(row.exp, ANCHOR, HOUR) - row.load <= 6)
+    assert found.rows_read == sum(1 for row in rows if slot(row.exp, ANCHOR, HOUR) - row.load <= 6)
     keys = {house["names"].key_of(row) for row in rows}
     assert found.rows_per_key == pytest.approx(len(rows) / len(keys), rel=0.15)
 
@@ -86,7 +86,7 @@ def test_what_spark_wrote_is_what_the_partitions_tell(history: Project) -> None:
     assert epoch is not None
     epochs = recent_epochs(history.root, epoch)
     for table in ("a", "b"):
-        updates = past_of(epochs, table, 1).updates
+        updates = update_history(epochs, table, 1).updates
         assert [update.epoch for update in updates] == [1, 2]
         for update in updates:
             assert update.work.file == update.counts.files_added
@@ -95,7 +95,7 @@ def test_what_spark_wrote_is_what_the_partitions_tell(history: Project) -> None:
     for before, after, counts in zip(states, states[1:], [epoch.counts for epoch in epochs[1:]], strict=False):
         assert before is not None
         assert after is not None
-        runs, _ = _written(before.partitions, after.partitions)
+        runs, _ = _written_runs(before.partitions, after.partitions)
         (own,) = [each for each in counts if each.stream == "a"]
         assert len(runs) == own.files_added
         assert own.inserted <= sum(runs) <= own.inserted + own.rewritten
@@ -119,7 +119,7 @@ def test_space_follows_from_retain(tmp_path: Path) -> None:
     with Reader.open(tmp_path) as reader:
         state = reader.pin.state("names")
         epochs = recent_epochs(tmp_path, reader.epoch)
-        known = measured(reader, state, epochs, workers=1, retain=10 * HOUR, now=0)
+        known = measure_table(reader, state, epochs, workers=1, retain=10 * HOUR, now=0)
         found = advise(reader, "names", spark={}, retain=10 * HOUR, now=0)
     assert known.load.retained == 10
     assert found.current is not None

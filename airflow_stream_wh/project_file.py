@@ -1,4 +1,4 @@
-"""What a DAG needs of a project's ``warehouse.toml``: its tables, Δ, and where files land. Nothing is checked in full here."""
+"""Reads what a DAG needs of a project's ``warehouse.toml``: its tables, Δ, and where files land; it validates nothing else."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from warehouse.time import parse_duration, parse_instant
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Declared", "LandingFolder", "declared"]
+__all__ = ["LandingFolder", "ProjectFile", "read_project"]
 
 FILE = "warehouse.toml"
 
 
 @dataclass(frozen=True)
 class LandingFolder:
-    """Where the files of a stream or relation land: directory, glob, and the age in microseconds below which they wait."""
+    """Where the files of a stream or relation land: directory, glob, and the least age of a file in microseconds."""
 
     directory: Path
     files: str
@@ -30,7 +30,7 @@ class LandingFolder:
 
 
 @dataclass(frozen=True)
-class Declared:
+class ProjectFile:
     """The tables that a project declares, where their files land, and its grid of times (microseconds)."""
 
     tables: tuple[str, ...]
@@ -39,7 +39,7 @@ class Declared:
     update_interval: int
 
 
-def declared(project: str | Path) -> Declared:
+def read_project(project: str | Path) -> ProjectFile:
     """Read a project's declarations.
 
     Raises
@@ -60,14 +60,14 @@ def declared(project: str | Path) -> Declared:
     except ValueError as error:
         raise UsageError(f"{directory / FILE}: {error}; run `stream-wh validate`") from error
     try:
-        return _declared(directory, content)
+        return _project_of(directory, content)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(f"{directory / FILE}: {type(error).__name__}: {error}; run `stream-wh validate`") from error
 
 
-def _declared(directory: Path, content: Mapping[str, Any]) -> Declared:
+def _project_of(directory: Path, content: Mapping[str, Any]) -> ProjectFile:
     sources = {**content.get("streams", {}), **content.get("relations", {})}
-    return Declared(
+    return ProjectFile(
         tables=(*sources, *(name for key in ("views", "aggregates") for name in content.get(key, {}))),
         landings={name: _landing(directory, source) for name, source in sources.items()},
         anchor=parse_instant(str(content["warehouse"]["anchor"])),

@@ -1,0 +1,130 @@
+"""Sums of simulated updates, and the footprint of a layout that follows from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import exp
+from statistics import fmean, pstdev
+from typing import TYPE_CHECKING
+
+from warehouse.layout.advice.work import UpdateWork, task_work
+from warehouse.layout.tasks import largest_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from warehouse.layout.advice.workload import Workload
+
+__all__ = ["Footprint", "FootprintSums", "SimulatedUpdate"]
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """A layout under a workload, on average over its updates.
+
+    Parameters
+    ----------
+    updates
+        The work of each simulated update.
+    files
+        Files of the newest epoch.
+    key_files
+        How many of them have the key of a probe.
+    rows
+        Rows in the files, dead ones included.
+    written
+        Rows that an update writes.
+    spread
+        The largest standard deviation of the sub-indices' rows, divided by their mean.
+    """
+
+    updates: tuple[UpdateWork, ...]
+    files: float
+    key_files: float
+    rows: float
+    written: float
+    spread: float
+
+    @property
+    def mean_work(self) -> UpdateWork:
+        """The work of a mean update: prices are linear."""
+        vectors = [each.vector() for each in self.updates]
+        return UpdateWork(*(fmean(values) for values in zip(*vectors, strict=True)))
+
+
+@dataclass(frozen=True)
+class SimulatedUpdate:
+    """A simulated update: rows of its runs, rows read again, number of sub-indices, and how many updates it stands for."""
+
+    runs: Sequence[float]
+    read: float
+    cells: int
+    weight: float = 1.0
+
+
+@dataclass
+class FootprintSums:
+    """Sums over the simulated updates."""
+
+    load: Workload
+    works: list[UpdateWork] = field(default_factory=list)
+    files: list[float] = field(default_factory=list)
+    key_files: list[float] = field(default_factory=list)
+    rows: list[float] = field(default_factory=list)
+    written: list[float] = field(default_factory=list)
+    spread: float = 0.0
+
+    def add_work(self, *updates: SimulatedUpdate) -> None:
+        """Add the work of an update, or the mean of several updates weighted by the number that each stands for."""
+        load, weight = self.load, sum(each.weight for each in updates)
+        vectors = []
+        for each in updates:
+            files = sum(self.expected_files(rows) for rows in each.runs)
+            work = task_work(
+                runs=each.runs, files=files, read=each.read, workers=load.workers, sub_indices=min(each.cells, files),
+                arriving=load.arriving, landing_files=load.landing_files, target_rows=load.target_rows,
+            )  # fmt: skip
+            vectors.append([value * each.weight / weight for value in work.vector()])
+        self.works.append(UpdateWork(*map(sum, zip(*vectors, strict=True))))
+        self.written.append(sum(sum(each.runs) * each.weight for each in updates) / weight)
+
+    def add_state(self, sizes: Sequence[float], cells: Iterable[float], counts: Sequence[float] | None = None) -> None:
+        """Add the files of an epoch.
+
+        Parameters
+        ----------
+        sizes
+            Rows of each run.
+        cells
+            Rows of every sub-index, also of empty ones.
+        counts
+            How many runs there are of each size; None: one of each.
+
+        """
+        numbers = counts or [1.0] * len(sizes)
+        total = sum(size * count for size, count in zip(sizes, numbers, strict=True))
+        self.files.append(sum(count * self.expected_files(rows) for rows, count in zip(sizes, numbers, strict=True)))
+        self.rows.append(total)
+        per_key = self.load.rows_per_key
+        share = [count * (1 - (1 - min(1.0, size / total)) ** per_key) for size, count in zip(sizes, numbers, strict=True)]
+        self.key_files.append(sum(share) if total else 0.0)
+        rows_of_cells = list(cells)
+        mean = fmean(rows_of_cells)
+        if mean:
+            self.spread = max(self.spread, pstdev(rows_of_cells, mean) / mean)
+
+    def expected_files(self, rows: float) -> float:
+        """Return the expected number of files of a run that has ``rows`` rows on average; a run of few rows may have no file."""
+        target = self.load.target_rows
+        return 1.0 - exp(-rows) if rows <= largest_file(target) else rows / target
+
+    def footprint(self) -> Footprint:
+        """Return the means over the simulated updates."""
+        return Footprint(
+            updates=tuple(self.works),
+            files=fmean(self.files),
+            key_files=fmean(self.key_files),
+            rows=fmean(self.rows),
+            written=fmean(self.written),
+            spread=self.spread,
+        )

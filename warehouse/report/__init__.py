@@ -1,0 +1,1 @@
+"""The report: figures of tables, epochs and views, drawn as one page that needs no network."""
