@@ -289,3 +289,19 @@ def test_rows_that_all_arrive_later(tmp_path: Path) -> None:
     source.write_text("id,at\n" + "".join(f"b{i},2090-05-02 08:00:{i:02}\n" for i in range(20)))
     lines = proposal(source, now=1_704_103_200_000_000).files["warehouse.toml"]
     assert b'anchor = "2024-01-01T00:00:00Z"' in lines
+
+
+@pytest.mark.parametrize(
+    ("names", "kind", "words"),
+    [
+        (["at", "k", "K"], pa.string(), "K, k differ in case"),
+        (["at", "k", "v"], pa.decimal256(60, 2), "k, v has more than 38 digits"),
+    ],
+)
+def test_a_parquet_file_that_updates_leave_out(tmp_path: Path, names: list[str], kind: pa.DataType, words: str) -> None:
+    """It is refused, for the same reason, although DuckDB reads it."""
+    at = pa.array([1_704_067_200_000_000 + i * DAY for i in range(9)], pa.timestamp("us"))
+    values = pa.array([None] * 9, kind)
+    pq.write_table(pa.Table.from_arrays([at, values, values], names=names), tmp_path / "odd.parquet")
+    with pytest.raises(UsageError, match=words):
+        propose(tmp_path / "odd.parquet")

@@ -133,7 +133,9 @@ def sniff(source: Path) -> SniffedFile:
             if kind in ("json", *COLUMNAR):
                 flatten_objects(connection)
             columns = _columns(connection, kind, dialect)
-            columns = _with_duration_units(columns, plain) if kind == "parquet" else columns
+            if kind == "parquet":
+                _require_loadable(source, plain)
+                columns = _with_duration_units(columns, plain)
             combined = tuple(
                 replace(_summary(connection, SniffedColumn(name, "timestamp")), expression=sql, parts=parts)
                 for name, sql, parts in (combined_times(connection, columns) if kind in _TEXTS else ())
@@ -189,6 +191,18 @@ def _in_microseconds(rows: Any) -> Any:  # noqa: ANN401 - a table of Arrow
 
     kinds = [pa.timestamp("us", field.type.tz) if pa.types.is_timestamp(field.type) else field.type for field in rows.schema]
     return rows.cast(pa.schema(list(zip(rows.column_names, kinds, strict=True))), safe=False)
+
+
+def _require_loadable(source: Path, plain: Path) -> None:
+    """Refuse a Parquet file that Spark cannot read, so that updates would leave it out; DuckDB reads more files."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - only Parquet files need it
+
+    schema = pq.read_schema(plain)
+    lower = [name.lower() for name in schema.names]
+    if alike := sorted(name for name in schema.names if lower.count(name.lower()) > 1):
+        raise UsageError(f"{source}: its columns {', '.join(alike)} differ in case only, or not at all; rename them")
+    if wide := [field.name for field in schema if "decimal256(" in str(field.type)]:
+        raise UsageError(f"{source}: {', '.join(wide)} has more than 38 digits; write it as a double or a string")
 
 
 def _with_duration_units(columns: tuple[SniffedColumn, ...], plain: Path) -> tuple[SniffedColumn, ...]:
