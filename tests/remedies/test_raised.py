@@ -13,9 +13,9 @@ TEXTS = raised()
 _NAMES = re.compile(rf"{HOLE}|--[a-z]|`[a-z_]+`|\[[a-z]+\]|\b[a-z_]+=|\b[A-Z]{{4,}}\b")
 """A name that is filled in, an option, a key, a section, a parameter, an argument of a command."""
 _VERBS = """
-add ask accept begin cast check choose change convert copy correct create cut declare decompress drop erase forget free get give go
+add ask accept begin check choose change convert copy correct create cut declare decompress drop erase forget free get give go
 install leave let look lower make match migrate move name open quote raise read remove rename replace restate restore run save
-say set start stop suppose take try update use wait write
+say set start stop suppose take try update use wait write cast
 """
 _BEGINS = r"(?:[;:.,] |^|\bor |\band |`)(?:so |best )?"
 _WAY = re.compile(rf"allowed:|pip install|{_BEGINS}(?:stream-wh |{'|'.join(_VERBS.split())})\b", re.IGNORECASE)
