@@ -2,7 +2,8 @@
 
 Three streams of JSON lines get a third of the rows each; a process updates the warehouse again and again at the grid points of
 a replayed clock. Beside seconds, which depend on what else the machine does, it counts what does not: Spark jobs, calls to the
-JVM, and processor seconds of both processes. With ``--cold`` each update is a whole process, beside an empty Spark session.
+JVM, and processor seconds of both processes. With ``--first`` each update is the first of a new warehouse. With ``--cold`` each
+is a whole process, beside an empty Spark session.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import random
 import statistics
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,7 @@ from warehouse.storage.session import spark_session
 from warehouse.time import MINUTE, format_instant, parse_instant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pyspark.sql import SparkSession
 
@@ -183,14 +184,26 @@ def _jvm_seconds() -> float:
 
 def measured(small: Small, updates: int, warm_up: int) -> Iterator[dict[str, float]]:
     """Yield what each update after the warm-up cost; the warehouse is built by the first."""
-    meter = Meter()
     small.declare()
-    for slot in range(1, warm_up + updates + 1):
+    yield from _costs(((small, slot) for slot in range(1, warm_up + updates + 1)), warm_up)
+
+
+def first(small: Small, updates: int, warm_up: int) -> Iterator[dict[str, float]]:
+    """Yield what the first update of each new warehouse cost, after the warm-up."""
+    new = [replace(small, directory=small.directory / str(number)) for number in range(warm_up + updates)]
+    for each in new:
+        each.declare()
+    yield from _costs(((each, 1) for each in new), warm_up)
+
+
+def _costs(given: Iterable[tuple[Small, int]], warm_up: int) -> Iterator[dict[str, float]]:
+    meter = Meter()
+    for number, (small, slot) in enumerate(given):
         small.land(slot)
         before = meter.now()
         small.update(slot)
         after = meter.now()
-        if slot > warm_up:
+        if number >= warm_up:
             yield {name: round(after[name] - before[name], 4) for name in after}
 
 
@@ -211,15 +224,16 @@ def cold(small: Small, updates: int) -> Iterator[dict[str, float]]:
 @click.option("--views", type=click.IntRange(0, len(VIEWS)), default=0, show_default=True, help="How many views.")
 @click.option("--updates", type=click.IntRange(1), default=10, show_default=True, help="Updates that are measured.")
 @click.option("--warm-up", type=click.IntRange(1), default=8, show_default=True, help="Updates before these.")
+@click.option("--first", "firsts", is_flag=True, help="Each update is the first of a new warehouse.")
 @click.option("--cold", "processes", is_flag=True, help="Each update is a whole process, beside an empty Spark session.")
 @click.option("--work", type=click.Path(path_type=Path), required=True, help="An empty directory for the warehouse.")
-def main(*, rows: int, views: int, updates: int, warm_up: int, processes: bool, work: Path) -> None:
+def main(*, rows: int, views: int, updates: int, warm_up: int, firsts: bool, processes: bool, work: Path) -> None:
     """Update a warehouse of three JSON streams again and again in one process, and print the median cost of an update."""
     load = os.getloadavg()[0]
     if processes:
         lines = list(cold(Small(work.absolute(), rows, views, _PAST), updates))
     else:
-        lines = list(measured(Small(work.absolute(), rows, views), updates, warm_up))
+        lines = list((first if firsts else measured)(Small(work.absolute(), rows, views), updates, warm_up))
     heads = list(lines[0])
     medians = [f"{statistics.median(line[name] for line in lines):.4g}" for name in heads]
     click.echo(markdown_table([["views", *heads, "load"], [str(views), *medians, f"{load:.1f} to {os.getloadavg()[0]:.1f}"]]))
