@@ -54,7 +54,7 @@ class StreamWarehouseOperator(BaseOperator):
     executable
         The ``stream-wh`` to run, of any environment; left out: the one of this Python's environment, else the one on the path.
     env
-        Environment variables for it in addition to those of the worker, such as ``JAVA_HOME``.
+        Environment variables for it in addition to the worker's, such as ``JAVA_HOME``.
 
     """
 

@@ -68,7 +68,7 @@ class RunningCommand:
     line
         The program and its arguments.
     environment
-        Environment variables in addition to those of this process.
+        Environment variables in addition to this process's own.
 
     Raises
     ------

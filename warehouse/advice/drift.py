@@ -55,7 +55,7 @@ def drift_signs(
 ) -> tuple[tuple[str, str], ...]:
     """Return each table whose layout no longer fits, with a text about the sign and the remedy.
 
-    Parameters are those of :func:`warehouse.advice.advise.advise`; ``recent`` has the reader's epochs, if some are read already.
+    Parameters are as for :func:`warehouse.advice.advise.advise`; ``recent`` has the reader's epochs, if some are read already.
     """
     states = [state for state in reader.epoch.tables if state.declared and unsuitable_reason(state) is None]
     states = [state for state in states if state.view is None or state.view.failed is None]

@@ -36,7 +36,7 @@ def order_columns(state: TableState) -> tuple[str, ...]:
 def first_group_out_of_order(footer: Any, column: str) -> int | None:  # noqa: ANN401 - pyarrow has no types
     """Return the first row group, from 0, whose least value is below the greatest of the previous group; None if there is none.
 
-    Values are those of ``column``. A group without bounds is ignored.
+    The values of ``column`` are compared. A group without bounds is ignored.
     """
     position = next((number for number in range(footer.num_columns) if footer.schema.column(number).path == column), None)
     if position is None:

@@ -96,7 +96,7 @@ def read_records(
 
 
 def typed_rows(rows: DataFrame, stream: Stream, shape: DelimitedShape | None) -> DataFrame:
-    """Return the values of each record, with its position; ``rows`` are those of :class:`FileRecords` with that shape."""
+    """Return the values of each record, with its position; ``rows`` come from :class:`FileRecords` with that shape."""
     return _json(rows, stream) if shape is None else typed_fields(rows, stream, shape)
 
 

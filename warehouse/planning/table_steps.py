@@ -163,7 +163,7 @@ def _names(declaration: Declaration) -> list[str]:
 def view_steps(
     node: NodePlan, catalog: Catalog, last: Epoch | None, slot: int, ids: TableIds, *, moves: bool
 ) -> Iterator[Step]:
-    """Yield the steps of a view's node in an update, with those of its overdue rows and of its properties."""
+    """Yield the steps of a view's node in an update, with the steps for its overdue rows and its properties."""
     state = last.table(node.name) if last else None
     own = list(node_steps(node, state, slot, epoch=ids.epoch, clock=ids.clock))
     if moves:

@@ -113,7 +113,7 @@ def attach_read_only(connection: duckdb.DuckDBPyConnection, path: Path, name: st
 def make_database(file: Path, root: Path, epoch: Epoch, *, rebuild: bool) -> Contents:
     """Write the database of an epoch into ``file``, which must not exist, and return its contents.
 
-    The other parameters are those of :func:`replace_database`.
+    The other parameters are as for :func:`replace_database`.
     """
     with kept_connection(_ENGINE) as connection:
         pin = Pin(root, epoch)

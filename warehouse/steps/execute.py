@@ -83,7 +83,7 @@ def execute(
     observer
         Called at every :class:`Point`.
     classified
-        Rows by stream that were read and classified before; they are taken where they are still those of the plan.
+        Rows by stream that were read and classified before; they are used if the plan loads the same rows.
 
     Raises
     ------

@@ -125,7 +125,7 @@ class StreamSource:
     reading_settings
         The settings of its session, without those of writers.
     classified
-        Rows that were read and classified before; they may be others than those of the plan.
+        Rows that were read and classified before; the plan may load other rows.
 
     """
 
@@ -182,7 +182,7 @@ class StreamSource:
 
     @property
     def classified_before(self) -> pa.Table | None:
-        """The rows that were classified before the plan, if they are those of the plan."""
+        """The rows that were classified before the plan, if the plan loads the same rows."""
         found = self.classified
         return found.rows if found is not None and self.is_few and found.are_of(self._batch_source) else None
 

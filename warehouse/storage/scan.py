@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from warehouse.storage.lookup import Bound
     from warehouse.storage.snapshot import DataFile, Snapshot
 
-__all__ = ["SlotBounds", "TableFiles", "few", "no_rows", "none_in_driver"]
+__all__ = ["SlotBounds", "TableFiles", "few", "no_rows", "no_rows_in_driver"]
 
 _VERIFIED = 256 << 20
 """Files of at most this many bytes are verified before a lookup."""
@@ -292,7 +292,7 @@ class TableFiles:
         return snapshot.files
 
 
-def none_in_driver(columns: Sequence[Column | ColumnRecord], *, rewritten: bool = False) -> pa.Table | None:
+def no_rows_in_driver(columns: Sequence[Column | ColumnRecord], *, rewritten: bool = False) -> pa.Table | None:
     """Return no rows, with the columns of :meth:`TableFiles.found`, or of :meth:`TableFiles.to_rewrite` if ``rewritten``.
 
     None: Arrow does not have the type of a column.

@@ -200,7 +200,7 @@ def _known_or_read(location: str, version: int) -> tuple[str, Any]:
     with _reading:
         found, opened = _taken(key), None
     if found is None:
-        opened = _moved_on(location, log, version)
+        opened = _table_at_version(location, log, version)
         found = _contents(opened, location, version)
     with _reading:
         _taken(key)  # another thread may have read it meanwhile
@@ -215,7 +215,7 @@ def _known_or_read(location: str, version: int) -> tuple[str, Any]:
     return found
 
 
-def _moved_on(location: str, log: Path, version: int) -> DeltaTable:
+def _table_at_version(location: str, log: Path, version: int) -> DeltaTable:
     """Return a table at a version. A table that was opened at an earlier version reads the later entries only."""
     with _reading:
         former = _opened.pop(location, None)

@@ -49,7 +49,7 @@ class AppendedRuns:
     merged, at the slot at which the row closes. Slots, blocks and rows of the grid do not change. A window of very many blocks is
     simulated with wider blocks; each stands for ``blocks_together`` blocks.
 
-    Letters are those of the sheet: k is a slot, e a column, w the width of a block, p the slots of a window, f the stride.
+    Letters are as in the sheet: k is a slot, e a column, w the width of a block, p the slots of a window, f the stride.
     """
 
     def __init__(self, layout: Layout, load: Workload, stride: int) -> None:

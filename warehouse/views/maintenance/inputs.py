@@ -18,7 +18,7 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.layout.columns import CELL, is_system
 from warehouse.storage.arrow_types import can_be_collected
 from warehouse.storage.lookup import Bound, live_at
-from warehouse.storage.scan import SlotBounds, few, no_rows, none_in_driver
+from warehouse.storage.scan import SlotBounds, few, no_rows, no_rows_in_driver
 from warehouse.storage.session import interpreted
 from warehouse.views.algebra import stateful_of
 from warehouse.views.maintenance.cache import FEW
@@ -144,7 +144,7 @@ class NodeTable(InputFacts):
 
     def short_lived_in_driver(self) -> pa.Table | None:
         """Return the rows that are known to have begun and ended since the last epoch; None: Spark must read them."""
-        none = none_in_driver(self.columns)
+        none = no_rows_in_driver(self.columns)
         return none if none is None or self.dead is None else self._died(self.dead, none.schema)
 
     def _died(self, dead: DeadRows, schema: pa.Schema) -> pa.Table | None:
@@ -161,7 +161,7 @@ class NodeTable(InputFacts):
     def ended_in_driver(self) -> pa.Table | None:
         """Return the rows that were live at the last epoch and have reached their own end; None: Spark must read them."""
         if self.move.first:
-            return none_in_driver(self.columns)
+            return no_rows_in_driver(self.columns)
         if self.base is None:
             return None
         lived = SlotBounds.expiring_after(self.move.k0)
@@ -189,7 +189,7 @@ class NodeTable(InputFacts):
     def live_before_in_driver(self, keys: pa.Table | None = None) -> pa.Table | None:
         """Return the rows that were live at the last epoch, at least those of the keys; None: Spark must read them."""
         if self.move.first:
-            return none_in_driver(self.columns)
+            return no_rows_in_driver(self.columns)
         if self.base is None or (keys is None and not few(self._files(self.base))):
             return None
         live = live_at(self.move.k0, self.move.before)
@@ -234,7 +234,7 @@ class NodeTable(InputFacts):
         On a first build there are none.
         """
         if self.move.first:
-            return none_in_driver(self.columns, rewritten=True)
+            return no_rows_in_driver(self.columns, rewritten=True)
         few = self.rows_to_rewrite_in_driver()
         return self.cells_to_rewrite_in_driver() if few is None else few
 
