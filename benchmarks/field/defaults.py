@@ -101,15 +101,26 @@ VARIANTS: tuple[Entry, ...] = (
 @click.option("--updates", type=click.IntRange(1), default=9, show_default=True, help="Updates; more of them go on.")
 @click.option("--lifetimes", type=click.Choice(LIFETIMES), default="uniform", show_default=True, help="How long rows live.")
 @click.option("--rate", type=click.Choice(RATES), default="constant", show_default=True, help="How many come with each update.")
-@click.option("--sealing", is_flag=True, help="Only what decides about sealing: with and without it, other grids and blocks.")
+@click.option("--settling", type=click.IntRange(0), default=0, show_default=True, help="Updates before these, not measured.")
+@click.option("--only", "chosen", multiple=True, metavar="TITLE", help="Only variants whose titles begin so; again for more.")
 @click.option("--results", type=click.Path(path_type=Path), default=_RESULTS, help="Where JSON lines and the page go.")
 @click.option("--work", type=click.Path(path_type=Path), help="Where tables lie until the end.  [work, beside the results]")
 def main(
-    *, rows: int, updates: int, lifetimes: Lifetimes, rate: Rate, sealing: bool, results: Path, work: Path | None
+    *,
+    rows: int,
+    updates: int,
+    lifetimes: Lifetimes,
+    rate: Rate,
+    settling: int,
+    chosen: tuple[str, ...],
+    results: Path,
+    work: Path | None,
 ) -> None:
     """Measure each default beside other values of it."""
-    job = Job(rows=rows, keys=max(100, rows // 10), updates=updates, lifetimes=lifetimes, rate=rate)
-    variants = [each for each in VARIANTS if not sealing or each.title.startswith(("no sealing", "grid", "expiry"))]
+    job = Job(rows=rows, keys=max(100, rows // 10), updates=updates, lifetimes=lifetimes, rate=rate, settling=settling)
+    variants = [each for each in VARIANTS if not chosen or each.title.startswith(chosen)]
+    if not variants:
+        raise click.UsageError(f"no variant begins so; there are: {', '.join(each.title for each in VARIANTS)}")
     try:
         found = Results((results / "defaults.jsonl").absolute(), job, facts())
     except OtherJobError as error:

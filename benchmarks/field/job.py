@@ -50,7 +50,9 @@ class Job:
     keys
         Distinct search keys, at least 100. With more, a tenth of the rows has one of 100 keys.
     updates
-        Updates after the first build.
+        Updates after the first build that are measured.
+    settling
+        Updates between the build and these, of which nothing is asked: after p of them, all rows of the build have expired.
     lifetimes
         ``uniform`` in (0, S]; ``exponential`` with mean S/10, cut at S; ``bimodal``: 80 % in (0, S/20], 20 % in
         (0.9 S, S]; ``equal`` to S; ``trace``: the flight times of the bundled flights, the longest as S.
@@ -71,6 +73,7 @@ class Job:
     rate: Rate = "constant"
     periods: int = 36
     seed: int = 20130101
+    settling: int = 0
 
     def digest(self) -> dict[str, object]:
         """Return the values by which a run is known: results of another job are not mixed with it."""
@@ -82,9 +85,14 @@ class Job:
         return self.periods
 
     @property
+    def unmeasured(self) -> range:
+        """The slots of the updates that settle."""
+        return range(self.first_slot + 1, self.first_slot + 1 + self.settling)
+
+    @property
     def slots(self) -> range:
-        """The slots of the updates after the build."""
-        return range(self.first_slot + 1, self.first_slot + 1 + self.updates)
+        """The slots of the updates that are measured."""
+        return range(self.unmeasured.stop, self.unmeasured.stop + self.updates)
 
     @property
     def longest(self) -> int:

@@ -71,9 +71,10 @@ def made_on(job: Job, results: Results) -> str:
     facts = results.facts
     machine: dict[str, Any] = facts["machine"]
     told = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
+    updates = f"{job.updates} updates" + (f" after {job.settling} that are not measured" if job.settling else "")
     return (
         f"{job.rows:,} live rows of {job.row_bytes} bytes, {job.keys:,} keys, p = {job.periods}, lifetimes {job.lifetimes}, "
-        f"rate {job.rate} ({job.batch:,} rows an update), seed {job.seed}. "
+        f"rate {job.rate} ({job.batch:,} rows an update), seed {job.seed}; {updates}. "
         f"{machine['processor']}, {machine['cores']} cores, {machine['memory']}, {machine['system']}; "
         f"commit {facts.get('commit', 'unknown')}; load average {facts['load']:.1f} at the start, {facts['started']}.\n\n{told}."
     )

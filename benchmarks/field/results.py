@@ -1,7 +1,8 @@
 """What a run found, as JSON lines: each is forced to disk when it is written, so a run that is stopped goes on where it was.
 
 The first line is the job with the machine; then, for each contender, ``built``, and for each of its updates ``begun`` and
-``done``. ``failed`` ends a contender (``missing``: it could not run here), ``again`` lets it begin again.
+``done``, or ``settled`` where nothing was asked after it. ``failed`` ends a contender (``missing``: it could not run here),
+``again`` lets it begin again.
 """
 
 from __future__ import annotations
@@ -26,10 +27,14 @@ class OtherJobError(Exception):
 
 @dataclass
 class Standing:
-    """How far a contender is: its build, the finished updates by slot, the one that was begun, why it failed."""
+    """How far a contender is: its build, the finished updates by slot, the one that was begun, why it failed.
+
+    ``settled``: the slots of the updates after which nothing was asked.
+    """
 
     built: dict[str, Any] | None = None
     done: dict[int, dict[str, Any]] = field(default_factory=dict)
+    settled: set[int] = field(default_factory=set)
     begun: int | None = None
     failed: dict[str, Any] | None = None
 
@@ -75,6 +80,9 @@ class Results:
             case "done":
                 standing.begun = None
                 standing.done[line["slot"]] = line
+            case "settled":
+                standing.begun = None
+                standing.settled.add(line["slot"])
             case "failed":
                 standing.begun = None
                 standing.failed = line

@@ -79,6 +79,10 @@ class Run:
             for together in self._rounds():
                 for entry in together:
                     self._attempt(entry, self.job.first_slot, self._bring_up)
+                for number in self.job.unmeasured:
+                    for entry in _turned(together, number):
+                        if number not in self.results.of(entry.name).settled:
+                            self._attempt(entry, number, self._settle)
                 for number in self.job.slots:
                     for entry in _turned(together, number):
                         if number not in self.results.of(entry.name).done:
@@ -126,9 +130,15 @@ class Run:
         built = self._tell(entry, "build", files=[str(self._landed(each)) for each in self._past()], now=self.job.instant(number))
         if standing.built is None:
             self.results.add("built", entry.name, **built)
-        for slot in sorted(standing.done):
+        for slot in sorted({*standing.settled, *standing.done}):
             self.say(f"{entry.title}: update {slot} again")
             self._tell(entry, "update", file=str(self._landed(slot)), now=self.job.instant(slot))
+
+    def _settle(self, entry: Entry, number: int) -> None:
+        self.results.add("begun", entry.name, slot=number)
+        update = self._tell(entry, "update", file=str(self._landed(number)), now=self.job.instant(number))
+        self.results.add("settled", entry.name, slot=number, **update)
+        self.say(f"{entry.title}: update {number} settles: {update['load'] + update['expire']:.2f} s")
 
     def _update(self, entry: Entry, number: int) -> None:
         now = self.job.instant(number)

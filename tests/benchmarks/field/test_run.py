@@ -138,6 +138,19 @@ def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
     assert [slot for event, slot in events(tmp_path, "stopped") if event == "begun"] == [5, BAD_SLOT, BAD_SLOT, 7]
 
 
+def test_updates_that_settle_are_not_asked_after(tmp_path: Path) -> None:
+    """They come before the measured ones, once, also where a run goes on when what was stored is gone."""
+    settling = replace(JOB, settling=2, updates=1)
+    played(tmp_path, fake("Plain"), job=settling)
+    (tmp_path / "work" / "plain" / "rows.parquet").unlink()
+    (tmp_path / "work" / "plain").rmdir()
+    results = played(tmp_path, fake("Plain"), job=replace(settling, updates=2))
+    assert [each for each in events(tmp_path, "plain") if each[0] in ("settled", "done")] == [
+        ("settled", 5), ("settled", 6), ("done", 7), ("done", 8),
+    ]  # fmt: skip
+    assert results.of("plain").failed is None
+
+
 def test_more_updates_go_on_with_a_run(tmp_path: Path) -> None:
     """A run with more updates measures only these, also when what was stored is gone."""
     played(tmp_path, fake("Plain"))
