@@ -25,7 +25,9 @@ from warehouse.storage.duckdb_sql import quoted
 from .reading import attached, comparable, with_duckdb_alone
 
 if TYPE_CHECKING:
-    from warehouse.epochs.records import TableState
+    from collections.abc import Iterable
+
+    from warehouse.epochs.records import Epoch, TableState
 
 
 def publish(house: House, number: int = -1, *, rebuild: bool = False) -> None:
@@ -118,6 +120,87 @@ def test_columns_say_what_they_are(house: House) -> None:
         assert system["_exp"] == "when the row ends; null: never"
         (comment,) = connection.execute("SELECT DISTINCT comment FROM duckdb_views() WHERE view_name = 'planes'").fetchall()
         assert comment == ("relation: rows live at window time 2013-01-01T05:00:00Z (epoch 3)",)
+
+
+@pytest.fixture
+def whole(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The epochs whose files were written whole."""
+    numbers: list[int] = []
+    make = database.make_database
+
+    def made(file: Path, root: Path, epoch: Epoch, *, rebuild: bool) -> object:
+        numbers.append(epoch.number)
+        return make(file, root, epoch, rebuild=rebuild)
+
+    monkeypatch.setattr(database, "make_database", made)
+    return numbers
+
+
+def test_a_process_changes_the_file_that_it_wrote(own: House, whole: list[int]) -> None:
+    """Into what it would write: tables come, go, fail, are damaged and heal; epochs come and go."""
+    log = own.root / "tables" / "pairs" / "_delta_log"
+
+    def same(number: int = -1) -> None:
+        publish(own, number)
+        assert database_difference(own.root, own.epochs[number]) is None
+
+    def later(states: Iterable[TableState]) -> None:
+        last = own.epochs[-1]
+        add_epoch(own, last.number + 1, last.slot + 1, tuple(states))
+        same()
+
+    add_views(own)
+    same()
+    tables = own.epochs[-1].tables
+    later(_failed(state) if state.view else state for state in tables)
+    later(tables)
+    later(state for state in tables if state.name not in ("days", "names"))
+    later([*tables, replace(tables[0], name="Other"), replace(tables[0], name="_paths_days_1")])
+    later([*tables, replace(tables[0], name="other")])
+    later(tables)
+    log.rename(log.with_name("lost"))
+    same()
+    log.with_name("lost").rename(log)
+    same()
+    record_path(own.root, 0, "epoch").rename(record_path(own.root, 0, "past"))
+    same()
+    assert len(whole) < 3, "changed definitions may double the size of so small a file, but seldom"
+    whole.clear()
+    for _ in range(6):
+        same_tables_later(own, own.epochs[-1].slot + 1)
+        same()
+    assert not whole
+
+
+def test_a_file_that_is_not_as_it_was_left_is_written_whole(own: House, whole: list[int]) -> None:
+    """Changed by hand, with somebody's log beside it, gone, grown to twice its size: nothing of it is kept."""
+    place = own.root / DATABASE
+    publish(own)
+    assert not whole
+    place.chmod(0o644)
+    with duckdb.connect(str(place)) as connection:
+        connection.execute("CREATE TABLE kept AS SELECT 1 AS n")
+    publish(own)
+    place.with_name(f"{DATABASE}.wal").write_bytes(b"somebody's changes")
+    publish(own)
+    place.unlink()
+    publish(own)
+    assert len(whole) == 3
+    written = database._written[place.resolve()]
+    database._written[place.resolve()] = replace(written, whole_bytes=written.whole_bytes // 4)
+    publish(own)
+    publish(own)
+    assert len(whole) == 4
+    assert database_difference(own.root, own.epochs[-1]) is None
+
+
+def test_few_files_are_remembered(own: House, tmp_path: Path) -> None:
+    """A process that writes to very many warehouses does not grow."""
+    for number in range(database._REMEMBERED + 2):
+        other = tmp_path / f"copy{number}"
+        shutil.copytree(own.root, other)
+        database.replace_database(other, own.epochs[-1])
+    assert len(database._written) == database._REMEMBERED
 
 
 def test_an_open_connection_keeps_its_epoch_and_a_new_one_sees_the_next(own: House) -> None:
@@ -257,10 +340,15 @@ def test_points_are_reached_before_and_after_it_is_replaced(own: House) -> None:
     assert seen == [(Point.DATABASE_READY, 0), (Point.DATABASE_REPLACED, 2)]
 
 
-@pytest.mark.parametrize("limit", [0, 5_000, 13_000, 40_000])
-def test_a_disk_that_does_not_take_it(own: House, limit: int) -> None:
+@pytest.mark.parametrize("changed", [False, True], ids=["whole", "changed"])
+@pytest.mark.parametrize("limit", [0, 5_000, 13_000, 40_000, 160_000])
+def test_a_disk_that_does_not_take_it(own: House, limit: int, *, changed: bool) -> None:
     """However far it comes, it is said as of any other file, the former one stays, and a later attempt succeeds."""
     publish(own, 0)
+    if limit >= (own.root / DATABASE).stat().st_size:
+        pytest.skip("it takes the file")
+    if not changed:
+        database._written.clear()
     before = resource.prlimit(0, resource.RLIMIT_FSIZE)
     resource.prlimit(0, resource.RLIMIT_FSIZE, (limit, before[1]))
     try:

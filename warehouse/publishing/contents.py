@@ -6,11 +6,13 @@ its stream. Schema ``main`` has the user's columns, schema ``system`` has system
 ``_tables`` are tables.
 
 Paths come from the macro ``_root()``: the root for which the file was made, or the variable ``stream_wh_root`` of the
-session that reads a copy of the warehouse elsewhere.
+session that reads a copy of the warehouse elsewhere. The window time comes from the macro ``_window_time()``, so that the text of
+a view says nothing about the epoch.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,8 +21,8 @@ import duckdb
 from warehouse.errors import ViewFailedError, WarehouseError
 from warehouse.serving.guard import SYSTEM_SCHEMA
 from warehouse.serving.history import EpochRow, FileRow, Instant
-from warehouse.serving.sandbox import RecordTable, create_table
-from warehouse.serving.statement import SYSTEM_COLUMNS, Source, select
+from warehouse.serving.sandbox import RecordTable, create_table, insert_records
+from warehouse.serving.statement import SYSTEM_COLUMNS, Source, instant, select
 from warehouse.serving.visible_tables import readable
 from warehouse.storage.duckdb_sql import listed, literal, quoted
 from warehouse.time import format_instant
@@ -31,11 +33,22 @@ if TYPE_CHECKING:
     from warehouse.epochs.records import TableState
     from warehouse.serving.pin import Pin
 
-__all__ = ["ROOT_VARIABLE", "Contents", "TableRow", "contents_of", "fill_database", "window_filter"]
+__all__ = [
+    "ROOT_VARIABLE",
+    "Contents",
+    "Definitions",
+    "TableDefinition",
+    "TableRow",
+    "contents_of",
+    "fill_database",
+    "window_filter",
+]
 
 ROOT_VARIABLE = "stream_wh_root"
 """The variable that names the warehouse's directory when it has been moved or copied."""
 
+_SCHEMAS = ("main", SYSTEM_SCHEMA)
+_WINDOW_TIME = "main._window_time()"
 _COMMENTS = {
     "_ts": "when the row begins",
     "_exp": "when the row ends; null: never",
@@ -126,48 +139,94 @@ def contents_of(pin: Pin, connection: duckdb.DuckDBPyConnection) -> Contents:
     return Contents(str(pin.root), epoch.number, epoch.window_time, tuple(tables), rows, files, tuple(unreadable))
 
 
-def fill_database(connection: duckdb.DuckDBPyConnection, catalog: str, contents: Contents, epochs: Sequence[EpochRow]) -> None:
-    """Create the tables and views in an empty, attached database, which becomes the connection's current one.
+@dataclass(frozen=True)
+class TableDefinition:
+    """What the views of a table are made from: nothing else of them changes from one epoch to the next but their comments.
 
-    While a view is created, its list of files has only the zero-row file, so that DuckDB opens no other file.
+    ``columns`` have their DuckDB types; ``texts`` are the queries of the views in ``main`` and in ``system`` and the comments of
+    their columns; ``path_macros`` are the quoted names of the macros that list the files, whose contents may change.
     """
+
+    columns: tuple[tuple[str, str], ...]
+    texts: tuple[str, ...]
+    path_macros: tuple[str, ...]
+
+
+Definitions = Mapping[str, TableDefinition]
+"""The definitions in a file, by table."""
+
+
+def fill_database(
+    connection: duckdb.DuckDBPyConnection,
+    catalog: str,
+    contents: Contents,
+    epochs: Sequence[EpochRow],
+    former: Definitions | None = None,
+) -> Definitions:
+    """Create the tables and views in an attached database, which becomes the current one, and return the views' definitions.
+
+    The database is empty, or it has the contents of a former epoch. Then ``former`` are its definitions, of which only the
+    changed ones are made again, and ``epochs`` are the rows that it lacks. While a view is created, its list of files has only
+    the zero-row file, so that DuckDB opens no other file.
+    """
+    definitions: dict[str, TableDefinition] = {}
     connection.execute(f"USE {quoted(catalog)}")
     connection.execute("BEGIN TRANSACTION")
-    create_table(connection, RecordTable("_epochs", EpochRow, tuple(epochs)))
+    fill = create_table if former is None else insert_records
+    fill(connection, RecordTable("_epochs", EpochRow, tuple(epochs)))
     create_table(connection, RecordTable("_files", FileRow, contents.file_rows))
     create_table(connection, RecordTable("_tables", TableRow, contents.table_rows))
-    connection.execute("; ".join(_statements(contents, quoted(catalog))))
+    connection.execute("; ".join(_statements(contents, quoted(catalog), former or {}, definitions)))
     connection.execute("COMMIT")
+    return definitions
 
 
-def _statements(contents: Contents, catalog: str) -> Iterator[str]:
+def _statements(contents: Contents, catalog: str, former: Definitions, definitions: dict[str, TableDefinition]) -> Iterator[str]:
+    """Yield the statements that make all definitions except those that are as ``former`` has them; fill ``definitions``."""
     root = literal(contents.root)
-    yield f"CREATE MACRO main._root() AS coalesce(getvariable('{ROOT_VARIABLE}'), {root})"
-    yield f"CREATE SCHEMA {catalog}.{SYSTEM_SCHEMA}"
+    yield f"CREATE OR REPLACE MACRO main._root() AS coalesce(getvariable('{ROOT_VARIABLE}'), {root})"
+    yield f"CREATE OR REPLACE MACRO {_WINDOW_TIME} AS {instant(contents.window_time)}"
+    yield f"CREATE SCHEMA IF NOT EXISTS {catalog}.{SYSTEM_SCHEMA}"
+    macros_of = {}
+    for table in contents.tables:
+        macros = macros_of[table.state.name] = _PathMacros(contents.root, table.state.name)
+        texts = tuple(_view_statements(table, catalog, macros))
+        definitions[table.state.name] = TableDefinition(table.columns, texts, macros.names)
+    for name, definition in former.items():
+        if definitions.get(name) != definition:
+            yield from (f"DROP VIEW {_view_name(catalog, schema, name)}" for schema in _SCHEMAS)
+            yield from (f"DROP MACRO {macro}" for macro in definition.path_macros)
     as_of = f"live at window time {format_instant(contents.window_time)} (epoch {contents.number})"
     for table in contents.tables:
-        macros = _PathMacros(contents.root, table.state.name)
-        views = [
-            (schema, _query(table, columns, macros), columns)
-            for schema, columns in (("main", table.columns), (SYSTEM_SCHEMA, (*table.columns, *SYSTEM_COLUMNS)))
-        ]
-        yield from macros.macros(schema_only=True)
-        for schema, query, columns in views:
-            name = f"{catalog}.{schema}.{quoted(table.state.name)}"
-            yield f"CREATE VIEW {name} AS {query}"
-            yield f"COMMENT ON VIEW {name} IS {literal(f'{table.state.kind}: rows {as_of}')}"
-            if table.columns:
-                names = {column for column, _ in columns}
-                comments = _comments(table.state) if schema == "main" else _COMMENTS  # each costs as much as a small query
-                for column, comment in comments.items():
-                    if column in names:
-                        yield f"COMMENT ON COLUMN {name}.{quoted(column)} IS {literal(comment)}"
+        name, macros = table.state.name, macros_of[table.state.name]
+        if former.get(name) != definitions[name]:
+            yield from macros.macros(schema_only=True)
+            yield from definitions[name].texts
+        comment = literal(f"{table.state.kind}: rows {as_of}")
+        yield from (f"COMMENT ON VIEW {_view_name(catalog, schema, name)} IS {comment}" for schema in _SCHEMAS)
         yield from macros.macros(schema_only=False)
+
+
+def _view_statements(table: _TableContents, catalog: str, macros: _PathMacros) -> Iterator[str]:
+    """Yield the statements that create the views of a table, with comments of their columns."""
+    for schema, columns in zip(_SCHEMAS, (table.columns, (*table.columns, *SYSTEM_COLUMNS)), strict=True):
+        name = _view_name(catalog, schema, table.state.name)
+        yield f"CREATE VIEW {name} AS {_query(table, columns, macros)}"
+        if table.columns:
+            names = {column for column, _ in columns}
+            comments = _comments(table.state) if schema == "main" else _COMMENTS  # each costs as much as a small query
+            for column, comment in comments.items():
+                if column in names:
+                    yield f"COMMENT ON COLUMN {name}.{quoted(column)} IS {literal(comment)}"
+
+
+def _view_name(catalog: str, schema: str, table: str) -> str:
+    return f"{catalog}.{schema}.{quoted(table)}"
 
 
 def _query(table: _TableContents, columns: Sequence[tuple[str, str]], macros: _PathMacros) -> str:
     if table.source is not None:
-        return select(table.source, [name for name, _ in columns], paths=macros)
+        return select(table.source, [name for name, _ in columns], paths=macros, window_time=_WINDOW_TIME)
     empty = ", ".join(f"NULL::{kind} AS {quoted(name)}" for name, kind in columns) if table.columns else "NULL AS unreadable"
     return f"SELECT {empty} WHERE error({literal(table.failed or '')}) IS NULL"
 
@@ -193,6 +252,11 @@ class _PathMacros:
         path_list = tuple(paths)
         name = self._lists.setdefault(path_list, f"main.{quoted(f'_paths_{self._table}_{len(self._lists) + 1}')}")
         return f"{name}()"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The quoted names of the macros."""
+        return tuple(self._lists.values())
 
     def macros(self, *, schema_only: bool) -> Iterator[str]:
         """Yield the statements that make the lists, or lists of the zero-row file alone, which is the first of each."""

@@ -1,7 +1,8 @@
 """The file ``warehouse.duckdb`` under the root, replaced whole by every epoch.
 
 Invariant: under the file's name is a database that DuckDB opens, made for an epoch that was newest at some time, or nothing.
-It is made under another name, made durable, and renamed over the former one; readers keep the file that they have open. The
+It is made under another name, made durable, and renamed over the former one; readers keep the file that they have open. A process
+that wrote the former file, and finds it as it left it, copies it and changes in the copy what is different. The
 process that commits an epoch holds the writer lock and replaces the file next, before any file of a former epoch is deleted;
 after a crash in between, the next verb that writes replaces it.
 
@@ -10,7 +11,8 @@ The file is read-only: a tool that opened it for writing would lock out all othe
 
 from __future__ import annotations
 
-from dataclasses import fields
+import shutil
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from warehouse.epochs.records import Epoch
-    from warehouse.publishing.contents import Contents
+    from warehouse.publishing.contents import Contents, Definitions
 
 __all__ = ["DATABASE", "attach_read_only", "make_database", "replace_database", "replace_database_if_needed"]
 
@@ -42,8 +44,22 @@ _STORAGE = "STORAGE_VERSION 'v1.0.0', BLOCK_SIZE 16384"
 _ENGINE = Resources(threads=1)
 _NEW, _FORMER = "warehouse", "former"
 _MODE = 0o444
+_REMEMBERED = 8
 _FAILURES = (duckdb.IOException, duckdb.FatalException, duckdb.PermissionException, duckdb.TransactionException)
 """DuckDB's errors for a file that cannot be written: at once, at the commit, or when it is detached."""
+
+
+@dataclass(frozen=True)
+class _Written:
+    """A file that this process wrote: its identity, its definitions, and its bytes when it was last written whole."""
+
+    identity: tuple[int, ...]
+    definitions: Definitions
+    whole_bytes: int
+
+
+_written: dict[Path, _Written] = {}
+"""The files that this process wrote, the last one last."""
 
 
 def replace_database(root: Path, epoch: Epoch, *, observer: Observer = nobody, rebuild: bool = False) -> None:
@@ -73,8 +89,13 @@ def replace_database(root: Path, epoch: Epoch, *, observer: Observer = nobody, r
     root = root.resolve()
     database, temporary = root / DATABASE, root / f".{DATABASE}.tmp"
     _remove(temporary)
+    former = None if rebuild else _former(database)
     try:
-        make_database(temporary, root, epoch, rebuild=rebuild)
+        if former is None:
+            _, definitions = make_database(temporary, root, epoch, rebuild=rebuild)
+        else:
+            _copy(database, temporary)
+            definitions = _change_database(temporary, root, epoch, former.definitions)
     except _FAILURES as error:
         _remove(temporary)
         raise StorageFailedError(f"{database}: {str(error).partition(chr(10))[0]}") from error
@@ -84,6 +105,7 @@ def replace_database(root: Path, epoch: Epoch, *, observer: Observer = nobody, r
     _wal_path(database).unlink(missing_ok=True)  # another program wrote into the former file
     temporary.replace(database)
     store_of(root).sync_directory(root)
+    _remember(database, definitions, former)
     observer(Moment(Point.DATABASE_REPLACED, epoch.number))
 
 
@@ -110,8 +132,42 @@ def attach_read_only(connection: duckdb.DuckDBPyConnection, path: Path, name: st
     connection.execute(f"ATTACH {literal(str(path))} AS {quoted(name)} (READ_ONLY)")
 
 
-def make_database(file: Path, root: Path, epoch: Epoch, *, rebuild: bool) -> Contents:
-    """Write the database of an epoch into ``file``, which must not exist, and return its contents.
+def _former(database: Path) -> _Written | None:
+    """Return what is known of the file if this process wrote it, nobody changed it since, and changes did not double its size."""
+    written = _written.get(database)
+    if written is None or _wal_path(database).exists() or _identity(database) != written.identity:
+        return None
+    return written if database.stat().st_size <= 2 * written.whole_bytes else None
+
+
+def _copy(database: Path, temporary: Path) -> None:
+    try:
+        shutil.copyfile(database, temporary)
+    except OSError as error:
+        _remove(temporary)
+        raise StorageFailedError(f"{temporary}: {error.strerror or error}") from error
+
+
+def _remember(database: Path, definitions: Definitions, former: _Written | None) -> None:
+    identity = _identity(database)
+    _written.pop(database, None)
+    if identity is not None:
+        _written[database] = _Written(identity, definitions, database.stat().st_size if former is None else former.whole_bytes)
+    while len(_written) > _REMEMBERED:
+        del _written[next(iter(_written))]
+
+
+def _identity(file: Path) -> tuple[int, ...] | None:
+    """Return numbers that differ after each write to a file; None without the file."""
+    try:
+        found = file.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def make_database(file: Path, root: Path, epoch: Epoch, *, rebuild: bool) -> tuple[Contents, Definitions]:
+    """Write the database of an epoch into ``file``, which must not exist, and return its contents and definitions.
 
     The other parameters are as for :func:`replace_database`.
     """
@@ -122,13 +178,27 @@ def make_database(file: Path, root: Path, epoch: Epoch, *, rebuild: bool) -> Con
         copied = set() if rebuild else _attach_former(connection, root).intersection(numbers)
         others = [epoch_row(read_epoch(root, number)) for number in numbers if number not in copied]
         connection.execute(f"ATTACH {literal(str(file))} AS {_NEW} ({_STORAGE})")
-        fill_database(connection, _NEW, contents, [*others, epoch_row(epoch)])
+        definitions = fill_database(connection, _NEW, contents, [*others, epoch_row(epoch)])
         if copied:
             former = f"SELECT * FROM {_FORMER}._epochs WHERE number IN (SELECT unnest(?::BIGINT[]))"
             connection.execute(f"INSERT INTO {_NEW}._epochs {former}", [sorted(copied)])
         # detaching writes everything, and leaves no write-ahead log
         connection.execute(f"USE memory; DETACH {_NEW}; DETACH DATABASE IF EXISTS {_FORMER}")
-        return contents
+        return contents, definitions
+
+
+def _change_database(file: Path, root: Path, epoch: Epoch, definitions: Definitions) -> Definitions:
+    """Change the database of a former epoch, which has these definitions, into that of an epoch, and return its definitions."""
+    with kept_connection(_ENGINE) as connection:
+        contents = contents_of(Pin(root, epoch), connection)
+        connection.execute(f"ATTACH {literal(str(file))} AS {_NEW}")
+        numbers = [number for number in epoch_numbers(root) if number < epoch.number]
+        connection.execute(f"DELETE FROM {_NEW}._epochs WHERE number NOT IN (SELECT unnest(?::BIGINT[]))", [numbers])
+        present = {number for (number,) in connection.execute(f"SELECT number FROM {_NEW}._epochs").fetchall()}
+        others = [epoch_row(read_epoch(root, number)) for number in numbers if number not in present]
+        made = fill_database(connection, _NEW, contents, [*others, epoch_row(epoch)], definitions)
+        connection.execute(f"USE memory; DETACH {_NEW}")  # as above
+        return made
 
 
 def _attach_former(connection: duckdb.DuckDBPyConnection, root: Path) -> set[int]:

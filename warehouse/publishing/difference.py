@@ -68,9 +68,9 @@ def _contents_difference(connection: duckdb.DuckDBPyConnection, root: Path, epoc
     readable = [each for each in epoch_numbers(root) if each <= epoch.number]
     with tempfile.TemporaryDirectory(prefix="stream-wh-") as scratch:
         expected = Path(scratch) / DATABASE  # DuckDB words definitions in another way once they are stored
-        unreadable = make_database(expected, root, epoch, rebuild=True).unreadable
+        contents, _ = make_database(expected, root, epoch, rebuild=True)
         attach_read_only(connection, expected, _EXPECTED)
-        changed = _changed_part(connection, unreadable, readable[0])
+        changed = _changed_part(connection, contents.unreadable, readable[0])
         connection.execute(f"DETACH {_EXPECTED}")
     if changed is not None:
         return DatabaseDifference("changed", f"its {changed} not as epoch {epoch.number} makes them")

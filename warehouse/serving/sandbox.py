@@ -107,12 +107,18 @@ def open_sandbox(
 
 
 def create_table(connection: duckdb.DuckDBPyConnection, table: RecordTable) -> None:
-    """Create a table of records in the connection's current database."""
+    """Create a table of records in the connection's current database, in place of one of its name."""
     types: Mapping[str, str] = {field.name: _TYPES[str(field.type)] for field in fields(table.kind)}
     columns = ", ".join(f"{quoted(name)} {kind}" for name, kind in types.items())
-    connection.execute(f"CREATE TABLE {quoted(table.name)} ({columns})")
+    connection.execute(f"CREATE OR REPLACE TABLE {quoted(table.name)} ({columns})")
+    insert_records(connection, table)
+
+
+def insert_records(connection: duckdb.DuckDBPyConnection, table: RecordTable) -> None:
+    """Insert records into their table in the connection's current database."""
     if not table.records:
         return
+    types: Mapping[str, str] = {field.name: _TYPES[str(field.type)] for field in fields(table.kind)}
     values: list[list[Any]] = [[getattr(record, name) for record in table.records] for name in types]
     for index, kind in enumerate(types.values()):
         if kind.startswith("TIMESTAMP"):

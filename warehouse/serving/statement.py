@@ -123,26 +123,29 @@ def select(
     limit: int | None = None,
     *,
     paths: Callable[[Sequence[str]], str] = listed,
+    window_time: str = "",
 ) -> str:
     """Return the query that gives the live rows of some columns.
 
-    ``where`` is a condition over table columns, ``paths`` makes the expression that reads some files.
+    ``where`` is a condition over table columns, ``paths`` makes the expression that reads some files, and ``window_time`` is an
+    expression that stands for the source's window time where its rows are read from files.
     """
     if source.lazy is not None:
         parts = _lazy_parts(source, source.lazy, columns, where, paths)
     elif source.memory is not None:
         parts = _memory_parts(source, source.memory, columns, where)
     else:
-        parts = _file_parts(source, columns, where, paths, at_once=bool(order))
+        tau = window_time or instant(source.tau)
+        parts = _file_parts(source, columns, where, paths, tau, at_once=bool(order))
     text = " UNION ALL ".join(parts)
     ordered = f"{text} ORDER BY {order}" if order else text
     return ordered if limit is None else f"{ordered} LIMIT {int(limit)}"
 
 
 def _file_parts(
-    source: Source, columns: Sequence[str], where: str, paths: Callable[[Sequence[str]], str], *, at_once: bool
+    source: Source, columns: Sequence[str], where: str, paths: Callable[[Sequence[str]], str], tau: str, *, at_once: bool
 ) -> list[str]:
-    """Return a query over the files without dead rows, and one over the others.
+    """Return a query over the files without dead rows, and one over the others, which compares ``_exp`` with ``tau``.
 
     ``at_once``: one query over all files, for an order by columns that may not be in the result.
     """
@@ -155,7 +158,7 @@ def _file_parts(
         scan = f"read_parquet({listed_files}, union_by_name = true, hive_partitioning = false{named})"
         return _part(projection, scan, (expiry, where))
 
-    alive = f"_exp > {instant(source.tau)}"
+    alive = f"_exp > {tau}"
     if not source.live or not source.mixed:
         return [part(source.files, alive if source.mixed else "")]
     if at_once:
