@@ -86,8 +86,10 @@ def shape_of(
     try:
         rows = _analysed(NodeInputs(node, layout, move, opened, tables, Cache()))
     except (AnalysisException, PySparkException) as error:
-        found = f"a query that Spark refuses: {str(error).strip().splitlines()[0]}"
-        raise ConfigurationError([Problem("warehouse.toml", f"views.{view}.sql", found, "a query that Spark can run")]) from None
+        refusal = f"a query that Spark refuses: {str(error).strip().splitlines()[0]}"
+        raise ConfigurationError(
+            [Problem("warehouse.toml", f"views.{view}.sql", refusal, "a query that Spark can run")]
+        ) from None
     types = dict(rows.dtypes)
     core = stateful_of(node.operator)
     state: list[str] = []
@@ -113,8 +115,8 @@ def _analysed(inputs: NodeInputs) -> DataFrame:
         case OutputWindow():
             below = stateful_of(core.input)
             if isinstance(below, Join):
-                whole = answer(below, [live(each, tables) for each in below.inputs], inputs.move)
-                rows = over(core.input, below, whole)
+                results = answer(below, [live(operator, tables) for operator in below.inputs], inputs.move)
+                rows = over(core.input, below, results)
             else:
                 rows = live(core.input, tables)
         case _:
@@ -129,7 +131,7 @@ def _problem(view: str, node: Node, name: str, kind: str) -> Problem | None:
     except ValueError:
         allowed = "a column of a type that a table can have; CAST it"
         return Problem("warehouse.toml", key, f'the column "{name}" of type {kind}', allowed)
-    if not node.hidden and name.lower() in (each.lower() for each in node.search_key) and not is_key_type(parsed):
+    if not node.hidden and name.lower() in (column.lower() for column in node.search_key) and not is_key_type(parsed):
         allowed = "key columns that are strings, integers, decimals, dates, timestamps or booleans"
         return Problem("warehouse.toml", f"views.{view}.search_key", f'the column "{name}" of type {kind}', allowed)
     return None

@@ -31,7 +31,7 @@ def answer(core: Operator, inputs: Sequence[Frame], move: Move) -> Frame:
     core
         The operator.
     inputs
-        The live rows of each of its inputs, all or of some keys; for an anti-join the rows that lived since the last epoch.
+        The live rows of each of its inputs, of all keys or of some; for an anti-join the rows that lived since the last epoch.
     move
         The times between which the step moves.
 
@@ -74,7 +74,7 @@ def terms_of(order: Sequence[Order]) -> list[str]:
 
 
 def _ranked(rows: Frame, partition: Sequence[str], terms: Sequence[str], limit: int) -> Frame:
-    """Return the first rows of each partition; equal rows by arrival, newest first, then by all columns."""
+    """Return the first rows of each partition; of equal rows in the order the newest comes first, then all columns decide."""
     last: list[str] = [quoted(name) for name in rows.columns if not name.startswith("_")]
     ranked = numbered(rows, partition, [*terms, "_ts DESC", "_exp DESC", *last], "_rank")
     return ranked.where(f"_rank <= {limit}").selectExpr(*map(quoted, rows.columns))

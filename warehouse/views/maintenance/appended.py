@@ -32,10 +32,10 @@ EVALUATED = 5_000
 
 
 def appended(inputs: NodeInputs, values: DataFrame | pa.Table | None = None) -> DataFrame | pa.Table | None:
-    """Return the rows that entered the answer, placed, with ``_fate`` (``dead``: short-lived); None if no row can have entered.
+    """Return the rows that entered the answer, with their cells and ``_fate`` (``dead``: short-lived); None: no row entered.
 
-    ``values`` are the changes of a DISTINCT's values. Few rows are in the driver, or are collected. Others are cached before they
-    are placed, so the generated code that computes them is the same at each step; the results are few.
+    ``values`` are the changes of a DISTINCT's values. Few rows are in the driver, or are collected. Many rows are cached before
+    their cells are computed, so the generated code that computes them is the same at each step; the results are few.
     """
     node, layout, move = inputs.node, inputs.layout, inputs.move
     if isinstance(inputs.core, Distinct) and values is not None:
@@ -52,7 +52,7 @@ def appended(inputs: NodeInputs, values: DataFrame | pa.Table | None = None) -> 
 
 
 def arriving(inputs: NodeInputs, operator: Operator) -> DataFrame | None:
-    """Return the rows that entered an operator's answer, not placed; their results stay for ever. None: no row entered."""
+    """Return the rows that entered an operator's answer, without cells; their results stay for ever. None: no row entered."""
     rows, _ = _arrivals(inputs, operator)
     if rows is None:
         return None
@@ -60,22 +60,22 @@ def arriving(inputs: NodeInputs, operator: Operator) -> DataFrame | None:
 
 
 def _arrivals(inputs: NodeInputs, operator: Operator) -> tuple[DataFrame | pa.Table | None, bool]:
-    """Return the rows that entered an operator's answer, in the driver if possible, and whether they are surely few."""
+    """Return the rows that entered an operator's answer, in the driver if possible, and whether they are certainly few."""
     core, few = stateful_of(operator), False
     match core:
         case None:
             return _of_pipeline(inputs, operator)
         case Join():
             sides = join_inputs(core, inputs)
-            found = local_results(core, sides, operator)
-            if found is None:
+            results = local_results(core, sides, operator)
+            if results is None:
                 rows = new_results(core, sides)
             else:
-                own = evaluated_above(operator, core, found, core.where)
-                if own is not None:
-                    return own, True
+                output = evaluated_above(operator, core, results, core.where)
+                if output is not None:
+                    return output, True
                 few = keeps_values(inputs.node.operator, core)
-                rows = frame_of(inputs.session, found)
+                rows = frame_of(inputs.session, results)
                 rows = rows if core.where is None else rows.where(core.where)
         case OutputWindow(length=int() as length):
             below, _ = _arrivals(inputs, core.input)
@@ -92,18 +92,20 @@ def _of_pipeline(inputs: NodeInputs, operator: Operator) -> tuple[DataFrame | pa
     """Return the rows of the pipeline over the arrived rows, and whether they are few."""
     tables = inputs.tables
     most = most_arrived(operator, tables)
-    came = {name: tables[name].arrived_in_driver() for name in set(scanned(operator))} if most is not None and most <= FEW else {}
-    known = {name: rows for name, rows in came.items() if rows is not None}
-    if not came or len(known) < len(came) or sum(rows.num_rows for rows in known.values()) > EVALUATED:
+    arrived = (
+        {name: tables[name].arrived_in_driver() for name in set(scanned(operator))} if most is not None and most <= FEW else {}
+    )
+    in_driver = {name: rows for name, rows in arrived.items() if rows is not None}
+    if not arrived or len(in_driver) < len(arrived) or sum(rows.num_rows for rows in in_driver.values()) > EVALUATED:
         return relation(operator, tables, NodeTable.arrived), False
-    rows = evaluated(operator, tables, lambda table: known[table.name])
+    rows = evaluated(operator, tables, lambda table: in_driver[table.name])
     if rows is not None:
         return rows, True
-    frames = {name: frame_of(inputs.session, rows) for name, rows in known.items()}
+    frames = {name: frame_of(inputs.session, rows) for name, rows in in_driver.items()}
     return relation(operator, tables, lambda table: frames[table.name]), True
 
 
 def _until(rows: DataFrame, end: str) -> DataFrame:
-    """Set the instant at which results of rows leave the answer."""
-    others = [quoted(name) for name in rows.columns if name != "_out"]
-    return rows.selectExpr(*others, f"timestamp_micros({end}) AS _out")
+    """Set the instant at which the rows' results leave the answer."""
+    columns = [quoted(name) for name in rows.columns if name != "_out"]
+    return rows.selectExpr(*columns, f"timestamp_micros({end}) AS _out")

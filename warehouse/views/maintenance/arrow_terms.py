@@ -1,8 +1,8 @@
 """Expressions of Spark SQL that Arrow computes over rows in the driver: a query of DuckDB takes longer than the work.
 
-These are columns, constants, comparisons of whole numbers, texts, dates and times, and conditions of them. DuckDB
-computes everything else (:mod:`warehouse.views.language.driver_sql`). A translation has no instants in it, since each update has
-other ones and the expressions of a project's views are translated once.
+Arrow computes columns, constants, comparisons of whole numbers, texts, dates and times, and combinations of these conditions.
+DuckDB computes everything else (:mod:`warehouse.views.language.driver_sql`). A translation contains no instants: these differ at
+each update, but the expressions of a project's views are translated once.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _Value: TypeAlias = "Callable[[_Columns, Sequence[int]], Any]"
 
 _TRANSLATED = 4096
 _INSTANT = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|\b(?P<instant>\d{14,18})(?=L\b)""", re.DOTALL)
-"""Matches an instant, or a quoted text or name, in which digits are no instant."""
+"""Matches an instant; it also matches quoted texts and names, since digits in them are no instant."""
 _FIRST = 8_999_999_999_999_990_000
 """The number that stands for the first instant of an expression."""
 _PLACES = 1_000
@@ -68,26 +68,26 @@ def without_instants(sql: str) -> tuple[str, tuple[int, ...]]:
     """
     instants: list[int] = []
 
-    def stand_in(found: re.Match[str]) -> str:
-        if found["instant"] is None:
-            return found[0]
-        instants.append(int(found["instant"]))
+    def stand_in(match: re.Match[str]) -> str:
+        if match["instant"] is None:
+            return match[0]
+        instants.append(int(match["instant"]))
         return str(_FIRST + len(instants) - 1)
 
     if _STANDS.search(sql):
         return sql, ()
-    made = _INSTANT.sub(stand_in, sql)
-    return (made, tuple(instants)) if len(instants) < _PLACES else (sql, ())
+    template = _INSTANT.sub(stand_in, sql)
+    return (template, tuple(instants)) if len(instants) < _PLACES else (sql, ())
 
 
 def restored(sql: str, instants: Sequence[int]) -> str:
     """Return SQL with the instants themselves."""
-    return _STANDS.sub(lambda found: str(instants[int(found[0]) - _FIRST]), sql) if instants else sql
+    return _STANDS.sub(lambda match: str(instants[int(match[0]) - _FIRST]), sql) if instants else sql
 
 
 @lru_cache(maxsize=_TRANSLATED)
 def term_of(sql: str, kinds: Kinds) -> ArrowTerm | None:
-    """Return the Arrow function of an expression without an alias and without instants; None: it is DuckDB's."""
+    """Return the Arrow function of an expression without an alias and without instants; None: DuckDB must compute it."""
     try:
         node = expression_of(sql)
     except RefusedError:
@@ -122,9 +122,9 @@ def _literal(node: exp.Literal) -> ArrowTerm | None:
         return None
     number = int(node.this)
     if _FIRST <= number < _FIRST + _PLACES:
-        place = number - _FIRST
+        position = number - _FIRST
         return ArrowTerm(
-            lambda _, instants: pa.scalar(instants[place] if instants else number, pa.int64()), "bigint", constant=True
+            lambda _, instants: pa.scalar(instants[position] if instants else number, pa.int64()), "bigint", constant=True
         )
     kind = "int" if number < _INT else "bigint"
     return _constant(pa.scalar(number, pa.int32() if kind == "int" else pa.int64()), kind)
@@ -137,7 +137,7 @@ def _constant(value: pa.Scalar, kind: str) -> ArrowTerm:
 def _negative(inner: ArrowTerm | None) -> ArrowTerm | None:
     if inner is None or not inner.constant or inner.kind not in ("int", "bigint"):
         return None
-    return ArrowTerm(lambda *given: pc.negate_checked(inner.of(*given)), inner.kind, constant=True)
+    return ArrowTerm(lambda *args: pc.negate_checked(inner.of(*args)), inner.kind, constant=True)
 
 
 def _long(node: exp.Cast, kinds: Mapping[str, str | None]) -> ArrowTerm | None:
@@ -145,7 +145,7 @@ def _long(node: exp.Cast, kinds: Mapping[str, str | None]) -> ArrowTerm | None:
     inner = _term(node.this, kinds)
     if inner is None or inner.kind not in _WHOLE or node.args["to"].sql("spark").lower() != "bigint":
         return None
-    return ArrowTerm(lambda *given: inner.of(*given).cast(pa.int64()), "bigint", inner.constant)
+    return ArrowTerm(lambda *args: inner.of(*args).cast(pa.int64()), "bigint", inner.constant)
 
 
 def _of_time(node: exp.Anonymous, kinds: Mapping[str, str | None]) -> ArrowTerm | None:
@@ -154,9 +154,9 @@ def _of_time(node: exp.Anonymous, kinds: Mapping[str, str | None]) -> ArrowTerm 
     inner = _term(node.expressions[0], kinds)
     match str(node.this).lower():
         case "unix_micros" if inner is not None and inner.kind == "timestamp":
-            return ArrowTerm(lambda *given: inner.of(*given).cast(_TIME).cast(pa.int64()), "bigint", inner.constant)
+            return ArrowTerm(lambda *args: inner.of(*args).cast(_TIME).cast(pa.int64()), "bigint", inner.constant)
         case "timestamp_micros" if inner is not None and inner.kind == "bigint":
-            return ArrowTerm(lambda *given: inner.of(*given).cast(_TIME), "timestamp", inner.constant)
+            return ArrowTerm(lambda *args: inner.of(*args).cast(_TIME), "timestamp", inner.constant)
     return None
 
 
@@ -172,9 +172,9 @@ def _condition(node: exp.Expr, kinds: Mapping[str, str | None]) -> ArrowTerm | N
             return _inverted(_term(node.this, kinds))
         case exp.Is() if isinstance(node.expression, exp.Null):
             inner = _term(node.this, kinds)
-            return None if inner is None else ArrowTerm(lambda *given: pc.is_null(inner.of(*given)), "boolean", inner.constant)
+            return None if inner is None else ArrowTerm(lambda *args: pc.is_null(inner.of(*args)), "boolean", inner.constant)
         case exp.In() if node.expressions and not node.args.get("query"):
-            return _joined(pc.or_kleene, [_compared("equal", node.this, each, kinds) for each in node.expressions])
+            return _joined(pc.or_kleene, [_compared("equal", node.this, expression, kinds) for expression in node.expressions])
         case exp.Between():
             low = _compared("greater_equal", node.this, node.args["low"], kinds)
             return _joined(pc.and_kleene, [low, _compared("less_equal", node.this, node.args["high"], kinds)])
@@ -187,24 +187,24 @@ def _condition(node: exp.Expr, kinds: Mapping[str, str | None]) -> ArrowTerm | N
 def _inverted(inner: ArrowTerm | None) -> ArrowTerm | None:
     if inner is None or inner.kind != "boolean":
         return None
-    return ArrowTerm(lambda *given: pc.invert(inner.of(*given)), "boolean", inner.constant)
+    return ArrowTerm(lambda *args: pc.invert(inner.of(*args)), "boolean", inner.constant)
 
 
-def _joined(word: Callable[..., Any], terms: Sequence[ArrowTerm | None]) -> ArrowTerm | None:
-    """Return the combination of terms that are all conditions; None if one of them is not."""
-    known = [each for each in terms if each is not None and each.kind == "boolean"]
-    if len(known) < len(terms):
+def _joined(combine: Callable[..., Any], terms: Sequence[ArrowTerm | None]) -> ArrowTerm | None:
+    """Return the combination of conditions; None if one of the terms is no condition."""
+    conditions = [term for term in terms if term is not None and term.kind == "boolean"]
+    if len(conditions) < len(terms):
         return None
-    constant = all(each.constant for each in known)
-    return ArrowTerm(lambda *given: reduce(word, [each.of(*given) for each in known]), "boolean", constant)
+    constant = all(term.constant for term in conditions)
+    return ArrowTerm(lambda *args: reduce(combine, [term.of(*args) for term in conditions]), "boolean", constant)
 
 
-def _compared(word: str, one: exp.Expr, other: exp.Expr, kinds: Mapping[str, str | None]) -> ArrowTerm | None:
-    left, right = _term(one, kinds), _term(other, kinds)
+def _compared(function: str, first: exp.Expr, second: exp.Expr, kinds: Mapping[str, str | None]) -> ArrowTerm | None:
+    left, right = _term(first, kinds), _term(second, kinds)
     if left is None or right is None:
         return None
     alike = (left.kind in _WHOLE and right.kind in _WHOLE) or (left.kind == right.kind and left.kind in _ORDERED)
     if not alike:
         return None
-    compare = getattr(pc, word)
-    return ArrowTerm(lambda *given: compare(left.of(*given), right.of(*given)), "boolean", left.constant and right.constant)
+    compare = getattr(pc, function)
+    return ArrowTerm(lambda *args: compare(left.of(*args), right.of(*args)), "boolean", left.constant and right.constant)

@@ -1,8 +1,8 @@
 """Cached intermediate rows: later frames are planned over the cached rows, and not over the plan that made them.
 
-Spark analyses and optimises the whole plan of a frame each time a frame is derived from it or run, also if rows are cached. A
-step of a view derives many frames, and with few rows planning is nearly all of its time. Few rows are collected: they become a
-local relation of the plan. Spark knows their number and broadcasts them without a job.
+Spark analyses and optimises the whole plan of a frame each time the frame runs or another frame is derived from it, even if its
+rows are cached. A step of a view derives many frames, and with few rows planning takes nearly all of the step's time. Few rows
+are collected: they become a local relation of the plan. Spark knows their number and broadcasts them without a job.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Cache:
         for rows, leaf in self._cached:
             if leaf is cached:
                 rows.unpersist()
-        self._cached[:] = [each for each in self._cached if each[1] is not cached]
+        self._cached[:] = [entry for entry in self._cached if entry[1] is not cached]
 
     def release(self) -> None:
         """Drop all rows."""
@@ -56,7 +56,7 @@ class Cache:
 
 
 def collected(rows: DataFrame) -> tuple[DataFrame, pa.Table]:
-    """Return few rows as a local relation and as a table; the caller knows that they are few and fit in Arrow."""
+    """Return few rows as a local relation and as a table; the caller must know that they are few and fit in Arrow."""
     table = rows.toArrow()
     return frame_of(rows.sparkSession, table, rows.schema), table
 
@@ -77,7 +77,7 @@ def collected_keys(keys: DataFrame) -> DistinctKeys | None:
     if table.num_rows > FEW:
         return None
     fields = keys.schema.fields
-    known = [
-        StructField(field.name, field.dataType, table.column(place).null_count > 0) for place, field in enumerate(fields)
+    exact_fields = [
+        StructField(field.name, field.dataType, table.column(index).null_count > 0) for index, field in enumerate(fields)
     ]
-    return DistinctKeys(frame_of(keys.sparkSession, table, StructType(known)), table)
+    return DistinctKeys(frame_of(keys.sparkSession, table, StructType(exact_fields)), table)

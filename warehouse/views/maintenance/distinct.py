@@ -1,9 +1,10 @@
 """DISTINCT as delta*: one shown row for each live value and at most one spare (update-patterns sheet, 5.2).
 
-State of a value: the shown row ``[gen, exp)`` in the view's table, and in a side table the row with the latest ``exp`` of all
-rows that arrived since, if it outlives the shown row. When the shown row has ended, the row that lives longest replaces it; its
-``gen`` is the predecessor's ``exp``, or its own arrival if that was later. So the input is never scanned. With one update for
-each instant this is exactly delta*; a batch leaves out rows that no reader could see between two updates.
+The state of a value: the shown row ``[gen, exp)`` in the view's table, and perhaps a spare row in a side table. The spare row has
+the latest ``exp`` of all rows that arrived since, and outlives the shown row. When the shown row has ended, the row that lives
+longest replaces it; its ``gen`` is the predecessor's ``exp``, or its own arrival if that was later. So the input is never
+scanned. With one update for each instant this is exactly delta*; a batch leaves out rows that no reader could see between two
+updates.
 
 Few rows need no Spark job: the driver reads the arrived rows, the shown rows that ended, and by key the shown and spare rows of
 these values from the files. DuckDB groups them, and the same rules decide about each value.
@@ -65,13 +66,13 @@ def moved_values(inputs: NodeInputs) -> DataFrame | pa.Table:
     most = most_arrived(core.input, tables)
     if most is not None and most <= FEW and can_be_collected(arrived.schema):
         arrived, _ = collected(arrived)
-    held: list[DataFrame] = []
+    before: list[DataFrame] = []
     if not inputs.move.first:
-        gone = inputs.own.ended().select(*value)
-        touched = changed_keys(arrived.select(*value).unionByName(gone).distinct(), inputs.cache)
+        ended = inputs.own.ended().select(*value)
+        touched = changed_keys(arrived.select(*value).unionByName(ended).distinct(), inputs.cache)
         stored = [table.live_before(touched.values) for table in (inputs.own, inputs.spares) if table is not None]
-        held = [semi_joined(rows, touched.rows, node.columns) for rows in stored if rows is not None]
-    return inputs.cache.add(_moved(arrived, held, node.columns, inputs.move))
+        before = [semi_joined(rows, touched.rows, node.columns) for rows in stored if rows is not None]
+    return inputs.cache.add(_moved(arrived, before, node.columns, inputs.move))
 
 
 def appearances(values: DataFrame | pa.Table, columns: Sequence[str]) -> DataFrame | pa.Table:
@@ -144,11 +145,11 @@ def _moved(arrived: DataFrame, before: Sequence[DataFrame], columns: Sequence[st
     """
     value = [quoted(name) for name in columns]
     ends = "unix_micros(_exp) AS _end"
-    every = arrived.selectExpr(*value, "1 AS _kind", "unix_micros(_ts) AS _at", ends)
+    tagged_rows = arrived.selectExpr(*value, "1 AS _kind", "unix_micros(_ts) AS _at", ends)
     for kind, rows in enumerate(before, start=2):
-        every = every.unionByName(rows.selectExpr(*value, f"{kind} AS _kind", "0L AS _at", ends))
+        tagged_rows = tagged_rows.unionByName(rows.selectExpr(*value, f"{kind} AS _kind", "0L AS _at", ends))
     longest = "max(CASE WHEN _kind <> 2 THEN named_struct('exp', _end, 'at', CASE WHEN _kind = 1 THEN _at END) END)"
-    grouped = every.groupBy(*[F.col(name) for name in value]).agg(
+    grouped = tagged_rows.groupBy(*[F.col(name) for name in value]).agg(
         F.expr("array_sort(collect_list(CASE WHEN _kind = 1 THEN named_struct('at', _at, 'exp', _end) END)) AS _arrivals"),
         F.expr("max(CASE WHEN _kind = 2 THEN _end END) AS _shown"),
         F.expr("max(CASE WHEN _kind = 3 THEN _end END) AS _spare"),
@@ -200,14 +201,14 @@ def _moved_in_driver(core: Distinct, inputs: NodeInputs) -> pa.Table | None:
 
 def _moved_few(core: Distinct, inputs: NodeInputs) -> pa.Table:
     node, move = inputs.node, inputs.move
-    came = evaluated(core.input, inputs.tables, NodeTable.arrived_in_driver)
-    gone = inputs.own.ended_in_driver()
-    if came is None or gone is None:
+    arrived_rows = evaluated(core.input, inputs.tables, NodeTable.arrived_in_driver)
+    ended_rows = inputs.own.ended_in_driver()
+    if arrived_rows is None or ended_rows is None:
         raise LeftToSparkError("Spark is to read what came or has gone")
-    arrived = over(node.operator, core, DriverRows.of(came)).where("_exp > _ts")
+    arrived = over(node.operator, core, DriverRows.of(arrived_rows)).where("_exp > _ts")
     value = list(node.columns)
     arrived = DriverRows.of(renamed(arrived, [*value, "_ts", "_exp"], [*value, "_ts", "_exp"]).toArrow())
-    ended = renamed(DriverRows.of(gone), value, value)
+    ended = renamed(DriverRows.of(ended_rows), value, value)
     touched = renamed(arrived, value, value).unionByName(ended).grouped(value, []).toArrow()
     parts = {"arrived": arrived}
     for kind, table in (("shown", inputs.own), ("spare", inputs.spares)):
@@ -246,61 +247,61 @@ def _by_value(parts: Mapping[str, DriverRows], columns: Sequence[str]) -> pa.Tab
             max(struct_pack(exp := _end, gen := {gen})) FILTER (_kind <> 'shown') AS _longest
         FROM ({rows}) GROUP BY {value}
     """
-    found = query_in_driver(query, {name: table for part in parts.values() for name, table in part.tables.items()})
-    if found is None:
+    facts = query_in_driver(query, {name: table for part in parts.values() for name, table in part.tables.items()})
+    if facts is None:
         raise LeftToSparkError("DuckDB did not group the values")
-    kept = pa.schema([(name, parts["arrived"].types[name]) for name in columns])
-    own = found.select(list(columns)).cast(kept)
+    schema = pa.schema([(name, parts["arrived"].types[name]) for name in columns])
+    result = facts.select(list(columns)).cast(schema)
     for name in ("_arrivals", "_shown", "_spare", "_longest"):
-        own = own.append_column(name, found[name])
-    return own
+        result = result.append_column(name, facts[name])
+    return result
 
 
-def _judged(known: pa.Table, columns: Sequence[str], move: Move) -> pa.Table:
+def _judged(facts: pa.Table, columns: Sequence[str], move: Move) -> pa.Table:
     """Return the change of each value: ``gen``, ``exp``, ``spare``, ``had_spare`` and ``lost`` as in :func:`_moved`."""
-    shown, longest = known["_shown"], known["_longest"].combine_chunks()
-    most, at = longest.field("exp"), longest.field("gen")
-    most = pc.if_else(longest.is_valid(), most, None)
-    at = pc.if_else(pc.and_(longest.is_valid(), pc.greater(at, _NO_TIME)), at, None)
+    shown, longest = facts["_shown"], facts["_longest"].combine_chunks()
+    latest_end, arrival = longest.field("exp"), longest.field("gen")
+    latest_end = pc.if_else(longest.is_valid(), latest_end, None)
+    arrival = pc.if_else(pc.and_(longest.is_valid(), pc.greater(arrival, _NO_TIME)), arrival, None)
     lives = pc.fill_null(pc.greater(shown, move.now), fill_value=False)
-    lasts = pc.fill_null(pc.greater(most, move.now), fill_value=False)
+    lasts = pc.fill_null(pc.greater(latest_end, move.now), fill_value=False)
     enters = pc.and_(pc.invert(lives), lasts)
-    gen = pc.coalesce(pc.max_element_wise(shown, at), pa.scalar(move.now, _LONG))
-    outlives = pc.and_(lives, pc.fill_null(pc.greater(most, shown), fill_value=False))
-    none = pa.scalar(None, _LONG)
+    gen = pc.coalesce(pc.max_element_wise(shown, arrival), pa.scalar(move.now, _LONG))
+    outlives = pc.and_(lives, pc.fill_null(pc.greater(latest_end, shown), fill_value=False))
+    null = pa.scalar(None, _LONG)
     return (
-        known.select(list(columns))
-        .append_column("_gen", pc.if_else(enters, gen, none))
-        .append_column("_until", pc.if_else(enters, most, none))
-        .append_column("_spare", pc.if_else(outlives, most, none))
-        .append_column("_had_spare", known["_spare"].is_valid())
-        .append_column("_lost", pa.array(_lost_few(known, move), _ARROW_SPANS))
+        facts.select(list(columns))
+        .append_column("_gen", pc.if_else(enters, gen, null))
+        .append_column("_until", pc.if_else(enters, latest_end, null))
+        .append_column("_spare", pc.if_else(outlives, latest_end, null))
+        .append_column("_had_spare", facts["_spare"].is_valid())
+        .append_column("_lost", pa.array(_lost_few(facts, move), _ARROW_SPANS))
     )
 
 
-def _lost_few(known: pa.Table, move: Move) -> list[list[dict[str, int]]]:
+def _lost_few(facts: pa.Table, move: Move) -> list[list[dict[str, int]]]:
     """Return the ended stretches of time that arrivals cover, without the time of rows that were shown before."""
     if move.first:
-        return [[] for _ in range(known.num_rows)]
-    found: list[list[dict[str, int]]] = []
-    columns = (known[name].to_pylist() for name in ("_arrivals", "_shown", "_spare"))
+        return [[] for _ in range(facts.num_rows)]
+    lost_spans: list[list[dict[str, int]]] = []
+    columns = (facts[name].to_pylist() for name in ("_arrivals", "_shown", "_spare"))
     for arrivals, shown, spare in zip(*columns, strict=True):
         before = max((end for end in (shown, spare) if end is not None), default=None)
-        found.append([*_covered(arrivals or [], before, move)])
-    return found
+        lost_spans.append([*_covered(arrivals or [], before, move)])
+    return lost_spans
 
 
 def _covered(arrivals: Sequence[Mapping[str, int]], reached: int | None, move: Move) -> list[dict[str, int]]:
     begun: int | None = None
     lost: list[dict[str, int]] = []
-    for each in arrivals:
-        at = max(each["gen"], move.before)  # a late row enters the answer now, not in the past
-        if reached is not None and at <= reached:
-            reached = max(reached, each["exp"])
+    for arrival in arrivals:
+        entry = max(arrival["gen"], move.before)  # a late row enters the answer now, not in the past
+        if reached is not None and entry <= reached:
+            reached = max(reached, arrival["exp"])
             continue
         if begun is not None and reached is not None:
             lost.append({"gen": begun, "exp": reached})
-        begun, reached = at, each["exp"]
+        begun, reached = entry, arrival["exp"]
     if begun is not None and reached is not None and reached <= move.now:
         lost.append({"gen": begun, "exp": reached})
     return lost
@@ -315,14 +316,14 @@ def _appearances_in_driver(values: pa.Table, columns: Sequence[str]) -> pa.Table
         (shown, shown["_gen"], shown["_until"]),
         (rows, spans.field("gen"), spans.field("exp")),
     ]
-    instant = pa.timestamp("us", "UTC")
+    time_type = pa.timestamp("us", "UTC")
     parts = [
         pa.table(
             {
                 **{name: part[name] for name in columns},
-                "_ts": begins.cast(instant),
-                "_exp": ends.cast(instant),
-                "_out": ends.cast(instant),
+                "_ts": begins.cast(time_type),
+                "_exp": ends.cast(time_type),
+                "_out": ends.cast(time_type),
             }
         )
         for part, begins, ends in times
@@ -332,17 +333,17 @@ def _appearances_in_driver(values: pa.Table, columns: Sequence[str]) -> pa.Table
 
 def _spared_in_driver(inputs: NodeInputs, values: pa.Table, layout: Layout) -> Replacement | None:
     """Return the new content of the table of spare rows, like :func:`spared`; None: Spark must compute it."""
-    own = None if inputs.spares is None or not inputs.spares.fits_driver() else inputs.spares.all_rows_to_rewrite_in_driver()
-    if own is None:
+    stored = None if inputs.spares is None or not inputs.spares.fits_driver() else inputs.spares.all_rows_to_rewrite_in_driver()
+    if stored is None:
         return None
-    columns, move, instant = list(inputs.node.columns), inputs.move, pa.timestamp("us", "UTC")
+    columns, move, time_type = list(inputs.node.columns), inputs.move, pa.timestamp("us", "UTC")
     touched = values.filter(pc.or_(values["_spare"].is_valid(), values["_had_spare"]))
     new = touched.filter(touched["_spare"].is_valid())
-    begins = pa.array(np.full(new.num_rows, move.now), _LONG).cast(instant)
-    answer = new.select(columns).append_column("_ts", begins).append_column("_exp", new["_spare"].cast(instant))
+    begins = pa.array(np.full(new.num_rows, move.now), _LONG).cast(time_type)
+    answer = new.select(columns).append_column("_ts", begins).append_column("_exp", new["_spare"].cast(time_type))
     changed = (touched.select(columns), columns)
     try:
-        return rewritten(own, changed, answer, columns=columns, search_key=columns, state=(), layout=layout, move=move)
+        return rewritten(stored, changed, answer, columns=columns, search_key=columns, state=(), layout=layout, move=move)
     except (*FAILURES, OverflowError) as error:
         leave_to_spark(error)
         return None

@@ -45,7 +45,7 @@ def rewritten(
     layout: Layout,
     move: Move,
 ) -> Replacement:
-    """Return the new content of the changed buckets; on a first build of all.
+    """Return the new content of the changed buckets; on a first build, of all buckets.
 
     Parameters
     ----------
@@ -72,28 +72,30 @@ def rewritten(
     touched = touched_buckets(matched, stateful=bool(state))
     if not touched:
         return Replacement(None, {}, {}, 0)
-    kept = ~of_keys & np.isin(own["sub_index"].to_numpy(), list(touched)) & (own["_exp"].cast(pa.int64()).to_numpy() > move.now)
-    rest = own.filter(pa.array(kept))  # once: a table may have many rows
+    unchanged = (
+        ~of_keys & np.isin(own["sub_index"].to_numpy(), list(touched)) & (own["_exp"].cast(pa.int64()).to_numpy() > move.now)
+    )
+    rest = own.filter(pa.array(unchanged))  # once: a table may have many rows
     fresh = entered(_in_buckets(matched, list(touched)), columns, state, move, dated=not move.first)
     return replacing(pa.concat_tables([fresh, rest.select(fresh.column_names).cast(fresh.schema)]), touched)
 
 
-def _of_keys(own: pa.Table, keys: pa.Table, key: Sequence[str]) -> NDArray[np.bool_]:
-    """Return for each row whether it has one of the keys."""
+def _of_keys(stored: pa.Table, keys: pa.Table, key: Sequence[str]) -> NDArray[np.bool_]:
+    """Return a mask of the rows that have one of the keys."""
     names = list(dict.fromkeys(key))
-    numbered = own.select(names).append_column(_ROW, pa.array(np.arange(own.num_rows)))
+    numbered = stored.select(names).append_column(_ROW, pa.array(np.arange(stored.num_rows)))
     rows = semi_joined(DriverRows.of(numbered), DriverRows.of(keys), key).selectExpr(_ROW).toArrow()
-    of_keys = np.zeros(own.num_rows, dtype=bool)
+    of_keys = np.zeros(stored.num_rows, dtype=bool)
     of_keys[rows[_ROW].to_numpy()] = True
     return of_keys
 
 
-def _in_buckets(rows: pa.Table, buckets: Sequence[int]) -> pa.Table:
-    return rows.filter(pc.is_in(rows["sub_index"], pa.array(buckets, rows.schema.field("sub_index").type)))
+def _in_buckets(rows: pa.Table, sub_indexes: Sequence[int]) -> pa.Table:
+    return rows.filter(pc.is_in(rows["sub_index"], pa.array(sub_indexes, rows.schema.field("sub_index").type)))
 
 
 def exact_terms(schema: pa.Schema, names: Sequence[str]) -> list[str]:
-    """Return terms that group rows with the same values in these columns; 0.0 and -0.0 are different values.
+    """Return the terms of a GROUP BY of these columns in which 0.0 and -0.0 are different values.
 
     Raises
     ------
@@ -116,72 +118,77 @@ def matched_rows(
 ) -> pa.Table:
     """Return a row for each row of the answer before or now; ``_was`` and ``_came`` list its positions before and now.
 
-    ``sub_index`` is the bucket in which it is stored, or to which it belongs.
+    ``sub_index`` is the bucket in which the row is stored, or to which it belongs.
     """
-    same = [*columns, "_exp"]
-    found = _matched_by_arrow(held, answer, same, state)
-    found = _matched_by_duckdb(held, answer, same, state) if found is None else found
-    known, place = found["sub_index"].cast(pa.int32()), found.column_names.index("sub_index")
-    new = pc.is_null(known).combine_chunks()
-    made = buckets_of(found.filter(new), search_key, layout)
-    return found.set_column(place, "sub_index", pc.replace_with_mask(known, new, made))
+    compared = [*columns, "_exp"]
+    matched = _matched_by_arrow(held, answer, compared, state)
+    matched = _matched_by_duckdb(held, answer, compared, state) if matched is None else matched
+    sub_indexes, position = matched["sub_index"].cast(pa.int32()), matched.column_names.index("sub_index")
+    missing = pc.is_null(sub_indexes).combine_chunks()
+    assigned = buckets_of(matched.filter(missing), search_key, layout)
+    return matched.set_column(position, "sub_index", pc.replace_with_mask(sub_indexes, missing, assigned))
 
 
-def _matched_by_arrow(held: pa.Table, answer: pa.Table, same: Sequence[str], state: Sequence[str]) -> pa.Table | None:
+def _matched_by_arrow(stored: pa.Table, answer: pa.Table, compared: Sequence[str], state: Sequence[str]) -> pa.Table | None:
     """Return the matched rows; None if the engines might disagree on equality, or equal rows are in order of their state."""
-    if any(name not in rows.column_names for name in (*same, *state) for rows in (held, answer)):
+    if any(name not in rows.column_names for name in (*compared, *state) for rows in (stored, answer)):
         return None
-    own, new = (rows.select([*same, "_ts", *state]) for rows in (held, answer))
-    if own.schema.types != new.schema.types or not all(map(is_exact, own.select(same).schema.types)):
+    old, new = (rows.select([*compared, "_ts", *state]) for rows in (stored, answer))
+    if old.schema.types != new.schema.types or not all(map(is_exact, old.select(compared).schema.types)):
         return None
-    every = pa.Table.from_arrays(
-        [pa.chunked_array([*one.chunks, *other.chunks], one.type) for one, other in zip(own.columns, new.columns, strict=True)],
-        own.column_names,
+    both = pa.Table.from_arrays(
+        [
+            pa.chunked_array([*above.chunks, *below.chunks], above.type)
+            for above, below in zip(old.columns, new.columns, strict=True)
+        ],
+        old.column_names,
     )
-    side = np.repeat([0, 1], [held.num_rows, answer.num_rows])
-    _, first, groups = np.unique(group_numbers(every.select(same).columns), return_index=True, return_inverse=True)
+    side = np.repeat([0, 1], [stored.num_rows, answer.num_rows])
+    _, first, groups = np.unique(group_numbers(both.select(compared).columns), return_index=True, return_inverse=True)
     counts = np.bincount(groups * 2 + side, minlength=2 * len(first)).reshape(-1, 2)
     if state and (counts > 1).any():
         return None
-    slots = np.concatenate([held["_load_slot"].to_numpy(), np.zeros(answer.num_rows, np.int64)])
-    order = np.lexsort((slots, every["_ts"].cast(pa.int64()).to_numpy(), side, groups))
-    structs = _positions(every, slots, state)
-    lists = [_lists(structs.take(pa.array(order[side[order] == which])), counts[:, which]) for which in (0, 1)]
-    buckets = np.full(len(first), np.iinfo(np.int32).max, np.int32)
-    np.minimum.at(buckets, groups[: held.num_rows], held["sub_index"].to_numpy())
-    values = every.select(same).take(pa.array(first))
-    known = pa.array(buckets, pa.int32(), mask=counts[:, 0] == 0)
-    return values.append_column("_was", lists[0]).append_column("_came", lists[1]).append_column("sub_index", known)
+    slots = np.concatenate([stored["_load_slot"].to_numpy(), np.zeros(answer.num_rows, np.int64)])
+    order = np.lexsort((slots, both["_ts"].cast(pa.int64()).to_numpy(), side, groups))
+    structs = _positions(both, slots, state)
+    lists = [_lists(structs.take(pa.array(order[side[order] == number])), counts[:, number]) for number in (0, 1)]
+    smallest = np.full(len(first), np.iinfo(np.int32).max, np.int32)
+    np.minimum.at(smallest, groups[: stored.num_rows], stored["sub_index"].to_numpy())
+    values = both.select(compared).take(pa.array(first))
+    sub_indexes = pa.array(smallest, pa.int32(), mask=counts[:, 0] == 0)
+    return values.append_column("_was", lists[0]).append_column("_came", lists[1]).append_column("sub_index", sub_indexes)
 
 
 def _positions(rows: pa.Table, slots: NDArray[np.int64], state: Sequence[str]) -> pa.StructArray:
-    """Return the elements of the lists of matched rows."""
+    """Return the elements of the lists ``_was`` and ``_came``."""
     carried = [rows[name].combine_chunks() for name in state]
-    held = pa.StructArray.from_arrays(carried, list(state)) if state else pa.array(np.zeros(rows.num_rows, np.int32))
-    return pa.StructArray.from_arrays([rows["_ts"].combine_chunks(), pa.array(slots, pa.int64()), held], ["ts", "slot", "state"])
+    states = pa.StructArray.from_arrays(carried, list(state)) if state else pa.array(np.zeros(rows.num_rows, np.int32))
+    return pa.StructArray.from_arrays(
+        [rows["_ts"].combine_chunks(), pa.array(slots, pa.int64()), states], ["ts", "slot", "state"]
+    )
 
 
 def _lists(values: pa.Array, counts: NDArray[np.int64]) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32()), values)
 
 
-def _matched_by_duckdb(held: pa.Table, answer: pa.Table, same: Sequence[str], state: Sequence[str]) -> pa.Table:
-    shown = ", ".join(map(quoted, same))
-    carried = ", ".join(f"{quoted(name)} := {quoted(name)}" for name in state)
-    one = f"struct_pack(ts := _ts, slot := _load_slot, state := {f'struct_pack({carried})' if state else '0'})"
-    own = ", ".join(map(quoted, ("_ts", *state)))
-    every = (
-        f"SELECT {shown}, {own}, _load_slot, sub_index, 0 AS side FROM held "
-        f"UNION ALL SELECT {shown}, {own}, 0 AS _load_slot, NULL AS sub_index, 1 AS side FROM answer"
+def _matched_by_duckdb(stored: pa.Table, answer: pa.Table, compared: Sequence[str], state: Sequence[str]) -> pa.Table:
+    shown = ", ".join(map(quoted, compared))
+    state_fields = ", ".join(f"{quoted(name)} := {quoted(name)}" for name in state)
+    position = f"struct_pack(ts := _ts, slot := _load_slot, state := {f'struct_pack({state_fields})' if state else '0'})"
+    other_columns = ", ".join(map(quoted, ("_ts", *state)))
+    both = (
+        f"SELECT {shown}, {other_columns}, _load_slot, sub_index, 0 AS side FROM held "
+        f"UNION ALL SELECT {shown}, {other_columns}, 0 AS _load_slot, NULL AS sub_index, 1 AS side FROM answer"
     )
-    listed = f"list({one} ORDER BY {one})"
+    listed = f"list({position} ORDER BY {position})"
     lists = f"coalesce({listed} FILTER (side = 0), []) AS _was, coalesce({listed} FILTER (side = 1), []) AS _came"
-    by = ", ".join(exact_terms(answer.schema, same))
-    query = f"SELECT {shown}, {lists}, min(sub_index) AS sub_index FROM ({every}) GROUP BY {by}"
-    found = query_in_driver(query, {"held": held, "answer": answer})
-    if found is None:
+    by = ", ".join(exact_terms(answer.schema, compared))
+    query = f"SELECT {shown}, {lists}, min(sub_index) AS sub_index FROM ({both}) GROUP BY {by}"
+    matched = query_in_driver(query, {"held": stored, "answer": answer})
+    if matched is None:
         raise LeftToSparkError("DuckDB did not match the rows of the changed keys")
-    return found
+    return matched
 
 
 def buckets_of(rows: pa.Table, names: Sequence[str], layout: Layout) -> pa.Array:

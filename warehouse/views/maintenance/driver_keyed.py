@@ -37,17 +37,17 @@ if TYPE_CHECKING:
 __all__ = ["replaced_in_driver"]
 
 _CANDIDATES = 20_000_000
-"""Pairs of rows that might meet, at most."""
+"""Pairs of rows that might join, at most."""
 
 
 def replaced_in_driver(inputs: NodeInputs) -> tuple[Replacement, pa.Table | None] | None:
     """Return the new content of the changed buckets, and short-lived rows if they are known; None: Spark must compute both."""
-    core, move, read = inputs.core, inputs.move, [inputs.tables[name] for name in set(scanned(inputs.node.operator))]
+    core, move, tables = inputs.core, inputs.move, [inputs.tables[name] for name in set(scanned(inputs.node.operator))]
     if not (move.first or move.k0 < move.k) or not inputs.own.fits_driver() or isinstance(core, OutputWindow):
         return None
     if isinstance(core, Top) and not core.order and inputs.node.hidden:  # its rows are also distinguished by their times
         return None
-    for table in read:
+    for table in tables:
         most = None if table.keyed else table.most_arrived()
         if table.changed is not None:
             continue
@@ -63,46 +63,46 @@ def replaced_in_driver(inputs: NodeInputs) -> tuple[Replacement, pa.Table | None
 
 def _replaced(inputs: NodeInputs) -> tuple[Replacement, pa.Table | None]:
     core, node, move = inputs.core, inputs.node, inputs.move
-    own = inputs.own.all_rows_to_rewrite_in_driver()
-    if own is None:
+    stored = inputs.own.all_rows_to_rewrite_in_driver()
+    if stored is None:
         raise LeftToSparkError("Spark is to read the rows that are stored")
     sides = (node.operator,) if core is None else inputs_of(core)
     by = (node.search_key,) if core is None else node.changed_by
     key = node.search_key if core is None else node.changed_key
-    came = [_changes(side, inputs) for side in sides] if key or isinstance(core, Group) else []
-    keys = _keys(came, by, key) if key and not move.first else None
+    changes = [_changes(side, inputs) for side in sides] if key or isinstance(core, Group) else []
+    keys = _keys(changes, by, key) if key and not move.first else None
     state: list[str] = []
-    types = dict(came[0].dtypes) if isinstance(core, Group) else {}
+    types = dict(changes[0].dtypes) if isinstance(core, Group) else {}
     if isinstance(core, Group) and is_adjustable(core, types):
         state = state_columns(core)
-        held = DriverRows.of(own) if keys is None else semi_joined(DriverRows.of(own), DriverRows.of(keys), key)
-        _require_state(own, adjustable=True)
-        rows = for_ever(adjusted(core, came[0], held, types), move)
+        before = DriverRows.of(stored) if keys is None else semi_joined(DriverRows.of(stored), DriverRows.of(keys), key)
+        _require_state(stored, adjustable=True)
+        rows = for_ever(adjusted(core, changes[0], before, types), move)
     elif core is None:
         live = _of_keys(node.operator, inputs, keys, key, key, NodeTable.live_now_in_driver)
         rows = live.where(f"unix_micros(_exp) > {move.now}L")
     else:
-        _require_state(own, adjustable=False)
+        _require_state(stored, adjustable=False)
         rows = answer(core, _sides(core, inputs, keys), move)
         rows = rows if isinstance(core, Group) else over(node.operator, core, rows)
-    found = rows.toArrow()
-    if found.num_rows > MATCHES:
+    results = rows.toArrow()
+    if results.num_rows > MATCHES:
         raise LeftToSparkError("the rows of the changed keys are too many for the driver")
     lost = None
     if core is None and any(inputs.tables[table].dead for table in scanned(node.operator)):
         lost = _pipeline(node.operator, inputs, NodeTable.short_lived_in_driver).toArrow()
     elif isinstance(core, AntiJoin):
-        lost = found.filter(pc.less_equal(found["_exp"].cast(pa.int64()), move.now))
-        found = ending_after(found, "_exp", move.now)
+        lost = results.filter(pc.less_equal(results["_exp"].cast(pa.int64()), move.now))
+        results = ending_after(results, "_exp", move.now)
     changed = None if keys is None else (keys, key)
-    content = rewritten(own, changed, found, columns=node.columns, search_key=node.search_key, state=state,
+    content = rewritten(stored, changed, results, columns=node.columns, search_key=node.search_key, state=state,
                         layout=inputs.layout, move=move)  # fmt: skip
     return content, lost
 
 
-def _require_state(own: pa.Table, *, adjustable: bool) -> None:
+def _require_state(stored: pa.Table, *, adjustable: bool) -> None:
     """Leave a table to Spark if it was written by a build that adjusted other sums."""
-    if any(name.startswith("_state_") for name in own.column_names) != adjustable:
+    if any(name.startswith("_state_") for name in stored.column_names) != adjustable:
         raise LeftToSparkError("the table has the state columns of another build")
 
 
@@ -110,14 +110,14 @@ def _changes(operator: Operator, inputs: NodeInputs) -> DriverRows:
     """Return the same as :func:`warehouse.views.maintenance.pipelines.changes`."""
     tables, move = inputs.tables, inputs.move
     if any(tables[table].keyed for table in scanned(operator)):
-        known = all(tables[table].changed is not None for table in scanned(operator)) and _is_linear(operator)
-        new = NodeTable.inserted_in_driver if known else NodeTable.live_now_in_driver
-        old = NodeTable.removed_in_driver if known else NodeTable.live_before_in_driver
+        changes_known = all(tables[table].changed is not None for table in scanned(operator)) and _is_linear(operator)
+        new = NodeTable.inserted_in_driver if changes_known else NodeTable.live_now_in_driver
+        old = NodeTable.removed_in_driver if changes_known else NodeTable.live_before_in_driver
         now = ending_after(_pipeline(operator, inputs, new).toArrow(), "_exp", move.now)
         return _net_of_bags(now, ending_after(_pipeline(operator, inputs, old).toArrow(), "_exp", move.before))
-    ended = NodeTable.live_before_in_driver if any(window_lengths(operator)) else NodeTable.ended_in_driver
-    came, gone = (_pipeline(operator, inputs, part) for part in (NodeTable.arrived_in_driver, ended))
-    return DriverRows.of(net_changes(came, gone, move).toArrow())
+    earlier_part = NodeTable.live_before_in_driver if any(window_lengths(operator)) else NodeTable.ended_in_driver
+    arrived, earlier = (_pipeline(operator, inputs, part) for part in (NodeTable.arrived_in_driver, earlier_part))
+    return DriverRows.of(net_changes(arrived, earlier, move).toArrow())
 
 
 def _is_linear(operator: Operator) -> bool:
@@ -126,22 +126,22 @@ def _is_linear(operator: Operator) -> bool:
 
 
 def _net_of_bags(now: pa.Table, before: pa.Table) -> DriverRows:
-    """Return the difference of two bags of rows with the same lifetimes; ``_ts`` is that of one of them."""
+    """Return the difference of two bags of rows with the same lifetimes; ``_ts`` is the latest of equal rows."""
     names = [*user_columns(DriverRows.of(now)), "_exp", "_out"]
     shown, by = ", ".join(map(quoted, names)), ", ".join(exact_terms(now.schema, names))
-    every = f"SELECT {shown}, _ts, 1 AS _one FROM now UNION ALL SELECT {shown}, _ts, -1 AS _one FROM earlier"
-    summed = f"SELECT {shown}, max(_ts) AS _ts, sum(_one) AS _sum FROM ({every}) GROUP BY {by} HAVING sum(_one) <> 0"
-    each = f"SELECT {shown}, _ts, CAST(sign(_sum) AS INTEGER) AS _weight FROM ({summed}), range(CAST(abs(_sum) AS BIGINT))"
-    rows = query_in_driver(each, {"now": now, "earlier": before})
+    both = f"SELECT {shown}, _ts, 1 AS _one FROM now UNION ALL SELECT {shown}, _ts, -1 AS _one FROM earlier"
+    summed = f"SELECT {shown}, max(_ts) AS _ts, sum(_one) AS _sum FROM ({both}) GROUP BY {by} HAVING sum(_one) <> 0"
+    repeated = f"SELECT {shown}, _ts, CAST(sign(_sum) AS INTEGER) AS _weight FROM ({summed}), range(CAST(abs(_sum) AS BIGINT))"
+    rows = query_in_driver(repeated, {"now": now, "earlier": before})
     if rows is None:
         raise LeftToSparkError("DuckDB did not compare what was there with what is")
-    kinds = [now.schema.field(name) for name in (*names, "_ts")]
-    return DriverRows.of(rows.cast(pa.schema([*kinds, ("_weight", pa.int32())])))
+    fields = [now.schema.field(name) for name in (*names, "_ts")]
+    return DriverRows.of(rows.cast(pa.schema([*fields, ("_weight", pa.int32())])))
 
 
 def _keys(changes: Sequence[DriverRows], by: Sequence[Sequence[str]], key: Sequence[str]) -> pa.Table:
     """Return the distinct changed keys."""
-    parts = [renamed(rows, own, key) for rows, own in zip(changes, by, strict=True)]
+    parts = [renamed(rows, columns, key) for rows, columns in zip(changes, by, strict=True)]
     keys = reduce(DriverRows.unionByName, parts).grouped(key, []).toArrow()
     if keys.num_rows > FEW:
         raise LeftToSparkError("more keys changed than the driver looks up")
@@ -150,43 +150,43 @@ def _keys(changes: Sequence[DriverRows], by: Sequence[Sequence[str]], key: Seque
 
 def _sides(core: Operator, inputs: NodeInputs, keys: pa.Table | None) -> list[DriverRows]:
     """Return the inputs' live rows of the changed keys; for an anti-join also rows that lived since the last epoch."""
-    node, found = inputs.node, []
+    node, sides = inputs.node, []
     for number, side in enumerate(inputs_of(core)):
         by = node.changed_by[number] if node.changed_by else ()
         keyed = any(inputs.tables[table].keyed for table in scanned(side))
         if isinstance(core, AntiJoin) and not keyed and not inputs.move.first:
             before = _of_keys(side, inputs, keys, by, node.changed_key, NodeTable.live_before_in_driver)
-            came = _pipeline(side, inputs, NodeTable.arrived_in_driver)
-            came = came if keys is None else semi_joined(came, DriverRows.of(keys), by, node.changed_key)
-            rows = before.unionByName(came).where(f"unix_micros(_exp) > {inputs.move.before}L AND _exp > _ts")
+            arrived = _pipeline(side, inputs, NodeTable.arrived_in_driver)
+            arrived = arrived if keys is None else semi_joined(arrived, DriverRows.of(keys), by, node.changed_key)
+            rows = before.unionByName(arrived).where(f"unix_micros(_exp) > {inputs.move.before}L AND _exp > _ts")
         else:
             rows = _of_keys(side, inputs, keys, by, node.changed_key, NodeTable.live_now_in_driver)
             rows = rows.where(f"unix_micros(_exp) > {inputs.move.now}L")
-        found.append(rows.toArrow())
-    if len(found) > 1 and _pairs(found, node.changed_by) > _CANDIDATES:
+        sides.append(rows.toArrow())
+    if len(sides) > 1 and _pairs(sides, node.changed_by) > _CANDIDATES:
         raise LeftToSparkError("more rows of the changed keys might meet than the driver looks at")
-    return [DriverRows.of(rows) for rows in found]
+    return [DriverRows.of(rows) for rows in sides]
 
 
 def _pairs(sides: Sequence[pa.Table], by: Sequence[Sequence[str]]) -> int:
-    """Return how many combinations of rows might join: those with equal keys, if there are keys and the product is large."""
+    """Return how many combinations of rows might join; keys are compared if there are keys and the product is large."""
     product: int = math.prod(rows.num_rows for rows in sides)
     if product <= _CANDIDATES or len(by) != len(sides) or not all(by):
         return product
-    counts = [
-        f"(SELECT {', '.join(f'{quoted(name)} AS k{place}' for place, name in enumerate(names))}, count(*)::DOUBLE AS n{number} "
+    subqueries = [
+        f"(SELECT {', '.join(f'{quoted(name)} AS k{index}' for index, name in enumerate(names))}, count(*)::DOUBLE AS n{number} "
         f"FROM side{number} GROUP BY ALL)"
         for number, names in enumerate(by)
     ]
-    keys = ", ".join(f"k{place}" for place in range(len(by[0])))
+    keys = ", ".join(f"k{index}" for index in range(len(by[0])))
     product_sql = " * ".join(f"n{number}" for number in range(len(sides)))
-    joined = counts[0] + "".join(f" JOIN {each} USING ({keys})" for each in counts[1:])
-    found = query_in_driver(
+    joined = subqueries[0] + "".join(f" JOIN {subquery} USING ({keys})" for subquery in subqueries[1:])
+    result = query_in_driver(
         f"SELECT coalesce(sum({product_sql}), 0) AS pairs FROM {joined}", {f"side{n}": rows for n, rows in enumerate(sides)}
     )
-    if found is None:
+    if result is None:
         return product
-    pairs: float = found["pairs"][0].as_py()
+    pairs: float = result["pairs"][0].as_py()
     return int(pairs)
 
 
@@ -198,7 +198,7 @@ def _of_keys(
     by: Sequence[str],
     part: Callable[[NodeTable, pa.Table | None], pa.Table | None],
 ) -> DriverRows:
-    """Return a pipeline's rows whose columns have one of the keys (there named ``by``); no keys: all rows.
+    """Return a pipeline's rows whose columns have one of the keys (``by`` are the names in ``keys``); no keys: all rows.
 
     ``part`` returns the rows of a table, with its lookup keys.
     """

@@ -1,4 +1,4 @@
-"""Rows in the driver, with the methods of Spark's frames that pipelines use: one definition of a pipeline is run by either.
+"""Rows in the driver, with the methods of Spark's frames that pipelines use: both can run the same definition of a pipeline.
 
 Nothing is computed before :meth:`DriverRows.toArrow`. It runs one DuckDB query, or none if Arrow can compute everything. An
 expression that the driver would not compute like Spark raises :class:`~warehouse.views.language.driver_types.LeftToSparkError`;
@@ -49,8 +49,8 @@ _Computed: TypeAlias = "Callable[[], pa.Table]"
 class DriverRows:
     """Rows that DuckDB computes.
 
-    ``query`` is SQL over ``tables``; ``types`` are the types of its columns, in order. ``computed`` gives the same rows by Arrow
-    alone; None where only DuckDB computes them.
+    ``query`` is SQL over ``tables``; ``types`` are the types of its columns, in order. ``computed`` returns the same rows from
+    Arrow alone; None if only DuckDB can compute them.
     """
 
     query: str
@@ -62,8 +62,8 @@ class DriverRows:
     def of(cls, rows: pa.Table) -> DriverRows:
         """Return the rows of a table, whose types are as Spark gives them to Arrow."""
         name = f"rows_{id(rows)}"
-        own = dict(zip(rows.column_names, rows.schema.types, strict=True))
-        return cls(f"SELECT * FROM {name}", _distinct(own, rows.num_columns), {name: rows}, lambda: rows)
+        types = dict(zip(rows.column_names, rows.schema.types, strict=True))
+        return cls(f"SELECT * FROM {name}", _distinct(types, rows.num_columns), {name: rows}, lambda: rows)
 
     @property
     def columns(self) -> list[str]:
@@ -81,25 +81,25 @@ class DriverRows:
         Raises
         ------
         LeftToSparkError
-            When the driver does not compute one.
+            When the driver does not compute one of the expressions.
 
         """
         shown: list[str] = []
         types: list[tuple[str, pa.DataType]] = []
         terms: list[tuple[ArrowTerm | None, tuple[int, ...]]] = []
-        for each in expressions:
-            if each == "*":
+        for expression in expressions:
+            if expression == "*":
                 shown += map(quoted, self.types)
                 types += self.types.items()
                 terms += [(term_of(f"`{name}`", self._kinds), ()) for name in self.types]
                 continue
-            sql, instants = without_instants(each)
-            name, column, found = _named(sql, self._kinds)
-            shown.append(f"{restored(found.sql, instants)} AS {quoted(name)}")
-            types.append((name, self._type(column) if column else _arrow_type(str(found.kind))))
+            sql, instants = without_instants(expression)
+            name, column, translation = _named(sql, self._kinds)
+            shown.append(f"{restored(translation.sql, instants)} AS {quoted(name)}")
+            types.append((name, self._type(column) if column else _arrow_type(str(translation.kind))))
             terms.append((term_of(sql, self._kinds), instants))
         kinds = _distinct(dict(types), len(types))
-        computed = self._picked([(term, at) for term, at in terms if term is not None], kinds)
+        computed = self._picked([(term, instants) for term, instants in terms if term is not None], kinds)
         return DriverRows(f"SELECT {', '.join(shown)} FROM ({self.query})", kinds, self.tables, computed)
 
     def _picked(self, terms: Sequence[tuple[ArrowTerm, tuple[int, ...]]], types: Mapping[str, pa.DataType]) -> _Computed | None:
@@ -109,9 +109,9 @@ class DriverRows:
 
         def made() -> pa.Table:
             rows = inner()
-            there, columns = _by_name(rows), []
+            by_name, columns = _by_name(rows), []
             for (term, instants), kind in zip(terms, types.values(), strict=True):
-                value = term.of(there, instants)
+                value = term.of(by_name, instants)
                 column = pa.repeat(value, rows.num_rows) if term.constant else value
                 columns.append(column if column.type == kind else column.cast(kind))
             return pa.Table.from_arrays(columns, list(types))
@@ -135,8 +135,8 @@ class DriverRows:
 
         def made() -> pa.Table:
             rows = inner()
-            found = term.of(_by_name(rows), instants)
-            return rows.filter(pa.repeat(found, rows.num_rows) if term.constant else found)
+            mask = term.of(_by_name(rows), instants)
+            return rows.filter(pa.repeat(mask, rows.num_rows) if term.constant else mask)
 
         return DriverRows(query, self.types, self.tables, made)
 
@@ -150,32 +150,32 @@ class DriverRows:
 
         """
         template, instants = without_instants(sql)
-        found = _translated(template, self._kinds)
-        if found.kind != "boolean":
+        translation = _translated(template, self._kinds)
+        if translation.kind != "boolean":
             raise LeftToSparkError(f"{sql} is no condition")
-        return restored(found.sql, instants)
+        return restored(translation.sql, instants)
 
     def unionByName(self, other: DriverRows) -> DriverRows:  # noqa: N802 - as Spark calls it
-        """Return the rows of both, which have the same columns.
+        """Return the rows of both frames, which have the same columns.
 
         Raises
         ------
         LeftToSparkError
-            When types differ, which Spark would make alike.
+            When types differ: Spark would convert them.
 
         """
-        there = {name.lower(): (name, kind) for name, kind in other.types.items()}
-        if {name.lower(): kind for name, kind in self.types.items()} != {name: kind for name, (_, kind) in there.items()}:
+        other_columns = {name.lower(): (name, kind) for name, kind in other.types.items()}
+        if {name.lower(): kind for name, kind in self.types.items()} != {name: kind for name, (_, kind) in other_columns.items()}:
             raise LeftToSparkError("the inputs of a UNION ALL have columns of different types")
-        same = ", ".join(f"{quoted(there[name.lower()][0])} AS {quoted(name)}" for name in self.types)
-        query = f"SELECT * FROM ({self.query}) UNION ALL SELECT {same} FROM ({other.query})"
-        one, two, names = self.computed, other.computed, list(self.types)
-        if one is None or two is None:
+        aligned = ", ".join(f"{quoted(other_columns[name.lower()][0])} AS {quoted(name)}" for name in self.types)
+        query = f"SELECT * FROM ({self.query}) UNION ALL SELECT {aligned} FROM ({other.query})"
+        first, second, names = self.computed, other.computed, list(self.types)
+        if first is None or second is None:
             return DriverRows(query, self.types, {**self.tables, **other.tables})
 
         def made() -> pa.Table:
-            there = _by_name(two())
-            above, below = pa.Table.from_arrays(one().columns, names), [there[name.lower()] for name in names]
+            by_name = _by_name(second())
+            above, below = pa.Table.from_arrays(first().columns, names), [by_name[name.lower()] for name in names]
             return pa.concat_tables([above, pa.Table.from_arrays(below, names)])
 
         return DriverRows(query, self.types, {**self.tables, **other.tables}, made)
@@ -196,7 +196,7 @@ class DriverRows:
         return DriverRows(f"SELECT * FROM {both.query} ON {both.condition(condition)}", shown, both.tables)
 
     def matched(self, keys: DriverRows, columns: Sequence[str], condition: str, how: str) -> DriverRows:
-        """Return the rows whose columns equal one of the keys, or with ``left_anti`` none of them; nulls equal nulls.
+        """Return the rows whose columns have one of the keys, or with ``left_anti`` have none of them; null equals null.
 
         Parameters
         ----------
@@ -205,7 +205,7 @@ class DriverRows:
         columns
             Names of columns.
         condition
-            That columns and keys are equal, as Spark SQL.
+            The condition that columns and keys are equal, as Spark SQL.
         how
             ``left_semi`` or ``left_anti``.
 
@@ -215,21 +215,21 @@ class DriverRows:
             When the driver cannot compare them.
 
         """
-        found = self.join(keys, condition, how)
-        inner, wanted, own = self.computed, keys.computed, [self._type(name) for name in columns]
-        if inner is None or wanted is None or own != [*keys.types.values()] or not all(map(is_exact, own)):
-            return found
+        joined = self.join(keys, condition, how)
+        inner, computed_keys, types = self.computed, keys.computed, [self._type(name) for name in columns]
+        if inner is None or computed_keys is None or types != [*keys.types.values()] or not all(map(is_exact, types)):
+            return joined
 
         def made() -> pa.Table:
             rows = inner()
-            there = _by_name(rows)
-            known = have_key([there[name.lower()] for name in columns], wanted().columns)
-            return rows.filter(known if how == "left_semi" else pc.invert(known))
+            by_name = _by_name(rows)
+            mask = have_key([by_name[name.lower()] for name in columns], computed_keys().columns)
+            return rows.filter(mask if how == "left_semi" else pc.invert(mask))
 
-        return replace(found, computed=made)
+        return replace(joined, computed=made)
 
     def numbered(self, partition: Sequence[str], order: Sequence[str], name: str) -> DriverRows:
-        """Return the rows with their number, from 1, in an order of their own within each partition.
+        """Return the rows, numbered from 1 in an order within each partition.
 
         Parameters
         ----------
@@ -247,8 +247,8 @@ class DriverRows:
 
         """
         kinds = dict(self._kinds)
-        terms = [f"{quoted(column)} {way}" for column, way in map(_term, order)]
-        if any(not exactly_grouped(kinds[column.lower()]) for column in (*partition, *(_term(each)[0] for each in order))):
+        terms = [f"{quoted(column)} {direction}" for column, direction in map(_term, order)]
+        if any(not exactly_grouped(kinds[column.lower()]) for column in (*partition, *(_term(term)[0] for term in order))):
             raise LeftToSparkError("the driver does not order by floats or nested values")
         by = f"PARTITION BY {', '.join(map(quoted, partition))} " if partition else ""
         number = f"CAST(row_number() OVER ({by}ORDER BY {', '.join(terms)}) AS INTEGER) AS {quoted(name)}"
@@ -274,14 +274,14 @@ class DriverRows:
         kinds = dict(self._kinds)
         if any(not exactly_grouped(kinds[name.lower()]) for name in keys):
             raise LeftToSparkError("the driver does not group by floats or nested values")
-        found = [(_translated(sql, self._kinds, aggregates=True), name) for sql, name in aggregates]
-        shown = [*map(quoted, keys), *(f"{value.sql} AS {quoted(name)}" for value, name in found)]
-        types = [*((name, self._type(name)) for name in keys), *((name, _arrow_type(str(value.kind))) for value, name in found)]
+        values = [(_translated(sql, self._kinds, aggregates=True), name) for sql, name in aggregates]
+        shown = [*map(quoted, keys), *(f"{value.sql} AS {quoted(name)}" for value, name in values)]
+        types = [*((name, self._type(name)) for name in keys), *((name, _arrow_type(str(value.kind))) for value, name in values)]
         by = f" GROUP BY {', '.join(map(quoted, keys))}" if keys else ""
         query = f"SELECT {', '.join(shown)} FROM ({self.query}){by}"
-        own = _distinct(dict(types), len(types))
-        exact = not aggregates and all(map(is_exact, own.values()))
-        return DriverRows(query, own, self.tables, self._distinct_values(keys) if exact else None)
+        result_types = _distinct(dict(types), len(types))
+        exact = not aggregates and all(map(is_exact, result_types.values()))
+        return DriverRows(query, result_types, self.tables, self._distinct_values(keys) if exact else None)
 
     def _distinct_values(self, columns: Sequence[str]) -> _Computed | None:
         inner, names = self.computed, list(columns)
@@ -289,8 +289,8 @@ class DriverRows:
             return None
 
         def made() -> pa.Table:
-            there = _by_name(inner())
-            rows = pa.Table.from_arrays([there[name.lower()] for name in names], names)
+            by_name = _by_name(inner())
+            rows = pa.Table.from_arrays([by_name[name.lower()] for name in names], names)
             return rows.group_by(names, use_threads=False).aggregate([]).select(names)
 
         return made
@@ -341,17 +341,17 @@ def _translated(sql: str, kinds: Kinds, *, aggregates: bool = False) -> Translat
 
 @lru_cache(maxsize=_TRANSLATED)
 def _named(sql: str, kinds: Kinds) -> tuple[str, str | None, Translated]:
-    """Return the name of an expression, the column if it is one, and the expression as DuckDB's."""
+    """Return the name of an expression, its column (None if it is no plain column), and its translation for DuckDB."""
     try:
         node = expression_of(sql)
     except RefusedError as error:
         raise LeftToSparkError(str(error)) from None
     inner, name = (node.this, node.alias) if isinstance(node, exp.Alias) else (node, _name(node))
-    found = translated(inner, dict(kinds))
+    translation = translated(inner, dict(kinds))
     column = inner.name if isinstance(inner, exp.Column) else None
-    if column is None and found.kind is None:
+    if column is None and translation.kind is None:
         raise LeftToSparkError("the driver passes on columns of nested types only")
-    return name, column, found
+    return name, column, translation
 
 
 def _by_name(rows: pa.Table) -> dict[str, pa.ChunkedArray]:
@@ -360,12 +360,12 @@ def _by_name(rows: pa.Table) -> dict[str, pa.ChunkedArray]:
 
 
 def _term(sql: str) -> tuple[str, str]:
-    """Return the column of a term of an order, and its direction, with nulls where Spark has them."""
-    found = _ORDERED.fullmatch(sql)
-    if found is None:
+    """Return the column of a term of an order, and its direction, with nulls where Spark puts them."""
+    match = _ORDERED.fullmatch(sql)
+    if match is None:
         raise LeftToSparkError(f"the driver does not order by {sql}")
-    nulls = found["nulls"] or ("LAST" if found["way"] == "DESC" else "FIRST")
-    return found["quoted"] or found["plain"], f"{found['way'] or 'ASC'} NULLS {nulls}"
+    nulls = match["nulls"] or ("LAST" if match["way"] == "DESC" else "FIRST")
+    return match["quoted"] or match["plain"], f"{match['way'] or 'ASC'} NULLS {nulls}"
 
 
 def _name(node: exp.Expr) -> str:
@@ -382,9 +382,9 @@ def _distinct(types: dict[str, pa.DataType], count: int) -> dict[str, pa.DataTyp
 
 @lru_cache(maxsize=_TRANSLATED)
 def _spark_type(kind: pa.DataType) -> str | None:
-    """Return the Spark SQL type of plain values; None for nested ones."""
-    found = None if pa.types.is_nested(kind) else from_arrow_type(kind).simpleString()
-    return found if plain_type(found) else None
+    """Return the Spark SQL type of plain values; None for nested values."""
+    name = None if pa.types.is_nested(kind) else from_arrow_type(kind).simpleString()
+    return name if plain_type(name) else None
 
 
 @lru_cache(maxsize=_TRANSLATED)

@@ -5,7 +5,7 @@ Counts and sums of integers and decimals are subtractable, so they are adjusted 
 
 Added and removed rows are summed in any order, so an intermediate sum can be larger than the sum before or after. It is computed
 in a type that is large enough: a decimal of 38 digits for integers, and ten more digits for decimals. Decimals of more than 27
-digits have no such type, and are summed again.
+digits have no such type, so their groups are recomputed.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def adjusted(group: Group, changes: Frame, before: Frame | None, types: Mapping[
     keys = [quoted(name) for name in group.keys]
     states = state_columns(group)
     delta = changes.selectExpr(*keys, *_weighed(group, types))
-    every = delta if before is None else delta.unionByName(before.selectExpr(*keys, *states))
-    summed = grouped(every, group.keys, [(f"coalesce(sum({name}), 0)", name) for name in states])
+    rows = delta if before is None else delta.unionByName(before.selectExpr(*keys, *states))
+    summed = grouped(rows, group.keys, [(f"coalesce(sum({name}), 0)", name) for name in states])
     alive = summed.where(f"{COUNT} > 0") if keys else summed
     values = [
         f"{_value(number, aggregate, types)} AS {quoted(aggregate.name)}"

@@ -1,4 +1,4 @@
-"""What is known about a table that a node reads, without reading rows: versions, and files with exact bounds of their slots."""
+"""The facts about a table that a node reads, known without its rows: versions, and files with exact bounds of their slots."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 __all__ = ["Changed", "DeadRows", "InputFacts", "Move"]
 
 _WIDE = 8 * 1024 * 1024
-"""Files of more bytes are not read by the driver, however few rows they have: compressed texts may be many times as long."""
+"""The driver reads no files with more bytes, even if they have few rows: compressed texts may be many times as long."""
 
 
 @dataclass(frozen=True)
 class Move:
-    """Where a node's step moves it: from slot ``k0``, which ended at ``before``, to ``k``, which ends at ``now``.
+    """The times of a node's step: from slot ``k0``, which ended at ``before``, to slot ``k``, which ends at ``now``.
 
     ``before`` and ``now`` are microseconds; ``first`` builds the node over the rows that are live at ``now``.
     """
@@ -78,7 +78,7 @@ class InputFacts:
     name, columns
         The table and the columns that views read, including those of aggregates' state.
     opened, files
-        Give access to the table; the former opens a session, for reads by Spark.
+        The access to the table: ``opened`` opens a session, for reads by Spark; ``files`` reads the files.
     move
         The times between which the node's step moves.
     base, version
@@ -90,11 +90,11 @@ class InputFacts:
     size
         The approximate number of rows of the last epoch.
     dead
-        Rows that expired before they were stored. None: there are none, or they are no longer known.
+        Rows that expired before they were stored. None: there are no such rows, or they are no longer known.
     changed
         The changes of a keyed table since the last epoch. None: a comparison of both contents shows them.
     search_key
-        The columns of its search key, of which its files have summaries.
+        The columns of its search key; its files have summaries of these columns.
 
     """
 
@@ -130,13 +130,13 @@ class InputFacts:
         return few([*filter(SlotBounds.expiring_after(self.move.k), self._files(self.version))])
 
     def files_before(self) -> Sequence[DataFile]:
-        """Return the files of the rows that were live at the last epoch; none on a first build."""
+        """Return the files of the rows that were live at the last epoch; no files on a first build."""
         if self.move.first:
             return ()
         return [file for file in self._files(self.base) if SlotBounds.expiring_after(self.move.k0)(file)]
 
     def loaded_files(self) -> Sequence[DataFile] | None:
-        """Return the files of the rows that this plan loaded; None if these may have other rows, too."""
+        """Return the files of the rows that this plan loaded; None if these files may have other rows, too."""
         if self.move.first or self._overlaps():
             return None
         loaded = [file for file in self._files(self.version) if SlotBounds.loaded_after(self.loaded_until)(file)]
@@ -144,14 +144,14 @@ class InputFacts:
         return loaded if all(low is not None and low > self.loaded_until for low in lows) else None
 
     def most_arrived(self) -> int | None:
-        """Return an upper bound of the rows that arrived; None if none is known, or if rows are wide."""
-        again = self.move.first or self._overlaps()
-        wanted = SlotBounds.expiring_after(self.move.k) if again else SlotBounds.loaded_after(self.loaded_until)
-        held = [file for file in self._files(self.version) if wanted(file)]
-        if any(file.rows is None for file in held) or sum(file.size for file in held) > _WIDE:
+        """Return an upper bound of the rows that arrived; None if no bound is known, or if rows are wide."""
+        whole = self.move.first or self._overlaps()
+        wanted = SlotBounds.expiring_after(self.move.k) if whole else SlotBounds.loaded_after(self.loaded_until)
+        files = [file for file in self._files(self.version) if wanted(file)]
+        if any(file.rows is None for file in files) or sum(file.size for file in files) > _WIDE:
             return None
-        gone = 0 if self.move.first or self.keyed or self.dead is None else self.dead.count
-        return sum(file.rows or 0 for file in held) + gone
+        dead_count = 0 if self.move.first or self.keyed or self.dead is None else self.dead.count
+        return sum(file.rows or 0 for file in files) + dead_count
 
     def is_unchanged(self) -> bool:
         """Whether the table gained no row since the last epoch; for a keyed table: whether it also lost none."""
@@ -159,24 +159,24 @@ class InputFacts:
             return False
         if self.keyed or self.version == self.base or self._overlaps():
             return self.version == self.base
-        came = SlotBounds.loaded_after(self.loaded_until)
-        return not any(came(file) for file in self._files(self.version))
+        loaded = SlotBounds.loaded_after(self.loaded_until)
+        return not any(loaded(file) for file in self._files(self.version))
 
     def may_expire(self, window: int | None = None) -> bool:
         """Whether rows, or rows of a time window of this length in microseconds, may have ended since the last epoch."""
         if self.move.first or self.base is None:
             return False
         lived = SlotBounds.expiring_after(self.move.k0)
-        held = [file for file in self._files(self.base) if lived(file)]
+        files = [file for file in self._files(self.base) if lived(file)]
         if window is not None:
             inside = SlotBounds.loaded_after(self.move.k0 - window // self.move.interval - 1)
-            return any(inside(file) for file in held)
-        return any(map(self._may_end, held))
+            return any(inside(file) for file in files)
+        return any(map(self._may_end, files))
 
     def _overlaps(self) -> bool:
         """Whether the last epoch has rows of slots to which this plan loads; then both contents must be compared.
 
-        This happens if files were left over, or if a stream that stood still continued at an earlier window time.
+        This happens if files were left over, or if a stream stood still and continued at an earlier window time.
         """
         loads = SlotBounds.loaded_after(self.loaded_until)
         return self.move.k0 == self.move.k or any(loads(file) for file in self._files(self.base))

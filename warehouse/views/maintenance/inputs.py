@@ -48,7 +48,7 @@ class NodeTable(InputFacts):
     # --- relations, read by Spark ---
 
     def arrived(self) -> DataFrame:
-        """Return the rows that this plan loaded, dead ones included; on a first build the live rows."""
+        """Return the rows that this plan loaded, dead rows included; on a first build the live rows."""
         if self.move.first:
             return self.live_now()
         if self._overlaps():
@@ -60,11 +60,11 @@ class NodeTable(InputFacts):
         return loaded if self.dead is None or self.keyed else loaded.unionByName(self._declared(self.dead.rows))
 
     def live_before(self, keys: pa.Table | None = None) -> DataFrame:
-        """Return the rows that were live at the last epoch, empty on a first build; rows without the ``keys`` may be missing."""
+        """Return the rows that were live at the last epoch, empty on a first build; with ``keys``, other rows may be missing."""
         return self._none() if self.move.first else _plain(self._lived(keys))
 
     def live_now(self, keys: pa.Table | None = None) -> DataFrame:
-        """Return the rows that are live at the plan's window time; with ``keys`` others may be missing."""
+        """Return the rows that are live at the plan's window time; with ``keys``, rows without these keys may be missing."""
         return _plain(self._live(self._read(self.version, SlotBounds.expiring_after(self.move.k), keys)))
 
     def live_now_with_slots(self) -> DataFrame:
@@ -82,7 +82,7 @@ class NodeTable(InputFacts):
         return _plain(rows.where(f"_load_slot <= {self.move.k0}L"))
 
     def stored_before(self) -> DataFrame:
-        """Return the rows that were live at the last epoch, and others that had ended by then; empty on a first build."""
+        """Return the rows that were live at the last epoch, and perhaps rows that had ended by then; empty on a first build."""
         if self.move.first:
             return self._none()
         return _plain(self._read(self.base, SlotBounds.expiring_after(self.move.k0)))
@@ -96,7 +96,7 @@ class NodeTable(InputFacts):
         return _plain(rows.where(f"_exp_slot > {self.move.k0}L AND _exp_slot <= {self.move.k}L"))
 
     def live_before_with_slots(self, *, whole: bool) -> DataFrame:
-        """Return the rows that were live at the last epoch, with ``_loaded``; ``whole``: also those that have not ended."""
+        """Return the rows that were live at the last epoch, with ``_loaded``; ``whole``: also the rows that have not ended."""
         if self.move.first:
             return self._none().selectExpr("*", "0L AS _loaded")
         lived = SlotBounds.expiring_after(self.move.k0)
@@ -109,21 +109,21 @@ class NodeTable(InputFacts):
         return self._none() if self.dead is None else self._declared(self.dead.rows)
 
     def versions(self) -> DataFrame:
-        """Return all versions of a relation that are kept, closed ones included."""
+        """Return all stored versions of a relation, closed versions included."""
         return _plain(self._read(self.version, lambda _: True))
 
     def rows_to_rewrite(self, keys: pa.Table | None = None) -> DataFrame | None:
         """Return the rows that were live at the last epoch, without the partition columns; None on a first build.
 
-        With ``keys``, rows that have other values in these columns may be missing. The rows are written again in buckets that
-        change, so their files are verified first.
+        With ``keys``, rows without these keys may be missing. The rows are written again in buckets that change, so their files
+        are verified first.
         """
         return None if self.move.first or self.base is None else self._lived(keys, rewritten=True)
 
     # --- relations, read in the driver ---
 
     def arrived_in_driver(self) -> pa.Table | None:
-        """Return the rows that this plan loaded, dead ones included; None: Spark must read them.
+        """Return the rows that this plan loaded, dead rows included; None: Spark must read them.
 
         On a first build these are the live rows.
         """
@@ -139,22 +139,22 @@ class NodeTable(InputFacts):
             self._path, self.version, self.columns, SlotBounds.loaded_after(self.loaded_until), most=FEW,
             where=[Bound("_load_slot", ">", self.loaded_until), *live_at(move.k, move.now)],
         )  # fmt: skip
-        gone = None if rows is None or dead is None else self._died(dead, rows.schema)
-        return rows if rows is None or dead is None else None if gone is None else pa.concat_tables([rows, gone])
+        dead_rows = None if rows is None or dead is None else self._died(dead, rows.schema)
+        return rows if rows is None or dead is None else None if dead_rows is None else pa.concat_tables([rows, dead_rows])
 
     def short_lived_in_driver(self) -> pa.Table | None:
         """Return the rows that are known to have begun and ended since the last epoch; None: Spark must read them."""
-        none = no_rows_in_driver(self.columns)
-        return none if none is None or self.dead is None else self._died(self.dead, none.schema)
+        empty = no_rows_in_driver(self.columns)
+        return empty if empty is None or self.dead is None else self._died(self.dead, empty.schema)
 
     def _died(self, dead: DeadRows, schema: pa.Schema) -> pa.Table | None:
-        """Return rows that expired before they were stored, as a table of few rows; None if they are many or do not fit."""
+        """Return rows that expired before they were stored; None if they are many or do not fit in Arrow."""
         if dead.count > FEW:
             return None
         if dead.in_driver is not None:
-            own = {name.lower(): dead.in_driver[name] for name in dead.in_driver.column_names}
-            if own.keys() >= {name.lower() for name in schema.names}:
-                return pa.table({name: own[name.lower()] for name in schema.names}).cast(schema)
+            columns = {name.lower(): dead.in_driver[name] for name in dead.in_driver.column_names}
+            if columns.keys() >= {name.lower() for name in schema.names}:
+                return pa.table({name: columns[name.lower()] for name in schema.names}).cast(schema)
         rows = self._declared(dead.rows)
         return rows.toArrow().cast(schema) if can_be_collected(rows.schema) else None
 
@@ -212,7 +212,7 @@ class NodeTable(InputFacts):
     ) -> pa.Table | None:
         """Return the rows of :meth:`rows_to_rewrite_in_driver` in the ``wanted`` cells, few or many; None on a first build.
 
-        The rows of the cells ``present`` are in the driver already. None, too, if Spark must read the rows.
+        The rows of the cells ``present`` are in the driver already. Returns None, too, if Spark must read the rows.
         """
         if self.move.first or self.base is None:
             return None
@@ -231,7 +231,7 @@ class NodeTable(InputFacts):
     def all_rows_to_rewrite_in_driver(self) -> pa.Table | None:
         """Return the rows of :meth:`rows_to_rewrite_in_driver`, few or many; None: Spark must read them.
 
-        On a first build there are none.
+        On a first build there are no rows.
         """
         if self.move.first:
             return no_rows_in_driver(self.columns, rewritten=True)
@@ -239,7 +239,7 @@ class NodeTable(InputFacts):
         return self.cells_to_rewrite_in_driver() if few is None else few
 
     def columns_of_cells_in_driver(self, cells: Collection[tuple[int, int]], columns: pa.Schema) -> pa.Table | None:
-        """Return some columns, and the cells, of all rows of some cells; None if this process cannot read them."""
+        """Return these columns of all rows of some cells, with their cells; None if this process cannot read them."""
         if self.base is None:
             return None
         return self.files.some_columns(
@@ -247,23 +247,23 @@ class NodeTable(InputFacts):
         )
 
     def stored_arrivals_in_driver(self, columns: pa.Schema, most: int) -> pa.Table | None:
-        """Return some columns of the rows that this plan loaded and stored; None if their files may have more than ``most``."""
+        """Return these columns of the rows that this plan loaded and stored; None if there may be more than ``most`` rows."""
         loaded = SlotBounds.loaded_after(self.loaded_until)
-        held = [most + 1 if file.rows is None else file.rows for file in self._files(self.version) if loaded(file)]
-        if self.version is None or self._overlaps() or sum(held) > most:
+        row_counts = [most + 1 if file.rows is None else file.rows for file in self._files(self.version) if loaded(file)]
+        if self.version is None or self._overlaps() or sum(row_counts) > most:
             return None
         fields = [*columns, pa.field("_load_slot", pa.int64())]
         rows = self.files.some_columns(self._path, self.version, loaded, pa.schema(fields))
         return None if rows is None else rows.filter(pc.greater(rows["_load_slot"], self.loaded_until))
 
     def versions_in_driver(self) -> pa.Table | None:
-        """Return all versions of a relation that has few, closed ones included; None: Spark must read them."""
+        """Return all versions of a relation that has few versions, closed versions included; None: Spark must read them."""
         if self.version is None or not few(self._files(self.version)):
             return None
         return self.files.found(self._path, self.version, self.columns, lambda _: True)
 
     def rows_of_keys_in_driver(self, keys: pa.Table, columns: AbstractSet[str] | None = None) -> pa.Table | None:
-        """Return rows of some keys: those live at the last epoch, and others that had ended; None: Spark must read them.
+        """Return the rows of some keys that were live at the last epoch, and perhaps ended rows; None: Spark must read them.
 
         ``columns`` are the names, in lower case, of the columns to read. None: all.
         """
@@ -302,7 +302,7 @@ class NodeTable(InputFacts):
         return rows.where(f"_exp_slot > {self.move.k}L AND unix_micros(_exp) > {self.move.now}L")
 
     def _lives_at(self, version: int | None) -> DataFrame:
-        """Return the rows of a version that are live at the plan's window time; it has the same columns even without a file."""
+        """Return the rows of a version that are live at the plan's window time; the columns are the same even without a file."""
         return self._live(self._read(version, SlotBounds.expiring_after(self.move.k))).drop(*CELL)
 
     def _none(self) -> DataFrame:
@@ -310,9 +310,9 @@ class NodeTable(InputFacts):
 
     def _declared(self, rows: DataFrame) -> DataFrame:
         """Return rows of a batch, with only the columns that views read."""
-        there = {name.lower() for name in rows.columns}
-        own = [quoted(column.name) for column in self.columns if column.name.lower() in there]
-        return rows.select(*own, "_ts", "_exp")
+        available = {name.lower() for name in rows.columns}
+        columns = [quoted(column.name) for column in self.columns if column.name.lower() in available]
+        return rows.select(*columns, "_ts", "_exp")
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,7 +328,7 @@ class NodeInputs:
     opened
         Opens the session of its table, for the work of Spark.
     tables
-        By name: the tables that it scans, relations that it looks up, its own table, and a DISTINCT's table of spare rows.
+        By name: the tables that the node scans, relations that it looks up, its own table, and a DISTINCT's table of spare rows.
     cache
         Caches intermediate rows until the step is done.
 
@@ -358,7 +358,7 @@ class NodeInputs:
 
     @property
     def owed(self) -> NodeTable | None:
-        """The table of rows that are set aside for owed results; None if there is none."""
+        """The table of rows that are set aside for owed results; None if there is no such table."""
         return self.tables.get(f"{self.node.table}.owed")
 
     @property

@@ -78,9 +78,9 @@ _CANDIDATES = 20_000_000
 """Pairs with equal keys that the driver looks at, at most."""
 _PUSHED_TYPES = ("string", "tinyint", "smallint", "int", "bigint", "date")
 PUSHED_KEYS = 200
-"""Keys of a delta up to which the files of a window are read by key."""
+"""The files of a window are read by key if a delta has at most this many keys."""
 _SURELY_MORE = 2
-"""Approximate numbers of keys are off by some per cent; beyond this multiple of the limit an exact count is not needed."""
+"""Approximate numbers of keys have errors of a few per cent: above this multiple of the limit no exact count is needed."""
 
 
 # --- the inputs: rows that arrived, with their figures, and rows from before ---
@@ -88,7 +88,7 @@ _SURELY_MORE = 2
 
 @dataclass(frozen=True)
 class JoinInputs:
-    """The inputs of a join: rows that arrived, figures of them, and rows from before (None on a first build)."""
+    """The inputs of a join: rows that arrived, with their figures, and rows from before (None on a first build)."""
 
     arrived: tuple[ArrivedSide, ...]
     before: tuple[EarlierSide, ...] | None
@@ -97,10 +97,10 @@ class JoinInputs:
 
 @dataclass(frozen=True)
 class ArrivedSide:
-    """Rows that arrived, which each term reads again, and figures of them.
+    """Rows that arrived, which each term reads again, and their figures.
 
-    ``frame`` has cached or collected rows, ``known`` the collected ones; ``picked`` has the same rows if they were read without
-    Spark: then a frame is made only when it is needed.
+    ``frame`` has the rows, cached or collected; ``known`` has the rows if they are in the driver. ``picked`` has the same rows if
+    they were read without Spark: then a frame is made only when it is needed.
     """
 
     opened: Callable[[], SparkSession]
@@ -118,7 +118,7 @@ class ArrivedSide:
         return frame_of(self.opened(), self.known).selectExpr("*", _since(self.since))
 
     def as_side(self) -> DataFrame:
-        """Return the rows as the other side of a join, late ones included, also if they have ended."""
+        """Return the rows as the other side of a join, with late rows and rows that have ended."""
         return without_end(self.rows.drop("_since"))
 
     def keys(self, column: str) -> list[object] | None:
@@ -134,16 +134,16 @@ class ArrivedSide:
 def join_inputs(join: Join, inputs: NodeInputs) -> JoinInputs:
     """Read the inputs of a join."""
     classes = equality_classes(join)
-    arrived = tuple(_arrived(each, own, inputs) for each, own in zip(join.inputs, classes, strict=True))
-    came = [
-        (each.statistics.arrived, None if each.known is None else each.known.select([*own]))
-        for each, own in zip(arrived, classes, strict=True)
+    arrived = tuple(_arrived(operator, columns, inputs) for operator, columns in zip(join.inputs, classes, strict=True))
+    arrivals = [
+        (side.statistics.arrived, None if side.known is None else side.known.select([*columns]))
+        for side, columns in zip(arrived, classes, strict=True)
     ]
-    counts = None if inputs.move.first else counted_keys(join.inputs, classes, inputs.tables, came)
-    order = chosen_order(join, [each.statistics for each in arrived], counts)
+    counts = None if inputs.move.first else counted_keys(join.inputs, classes, inputs.tables, arrivals)
+    order = chosen_order(join, [side.statistics for side in arrived], counts)
     if inputs.move.first:
         return JoinInputs(arrived, None, order)
-    earlier = (EarlierSide(each, join.where is None, inputs.tables, inputs.move.before) for each in join.inputs)
+    earlier = (EarlierSide(operator, join.where is None, inputs.tables, inputs.move.before) for operator in join.inputs)
     return JoinInputs(arrived, tuple(earlier), order)
 
 
@@ -170,36 +170,36 @@ class EarlierSide:
 
         ``wanted`` are names of columns, in lower case; other columns may be missing.
         """
-        asked = lookup_keys(self.operator, columns, keys)
-        if reads_row_windows(self.operator) or not asked.keys() >= set(scanned(self.operator)):
+        keys_of_table = lookup_keys(self.operator, columns, keys)
+        if reads_row_windows(self.operator) or not keys_of_table.keys() >= set(scanned(self.operator)):
             return None
         names: dict[str, set[str]] = {}
         operator = self.operator if wanted is None else narrowed(self.operator, map(str.lower, (*wanted, *columns)), names)
         any_row = picks_only(operator)
 
-        def found(table: NodeTable) -> pa.Table | None:
-            rows = table.rows_of_keys_in_driver(asked[table.name], None if wanted is None else names[table.name])
+        def rows_of_table(table: NodeTable) -> pa.Table | None:
+            rows = table.rows_of_keys_in_driver(keys_of_table[table.name], None if wanted is None else names[table.name])
             return rows if rows is None or any_row else ending_after(rows, "_exp", self.before)
 
-        rows = evaluated(operator, self.tables, found)
+        rows = evaluated(operator, self.tables, rows_of_table)
         return None if rows is None else ending_after(rows, "_exp", self.before)
 
 
 def _arrived(operator: Operator, columns: Iterable[str], inputs: NodeInputs) -> ArrivedSide:
     tables, opened, since = inputs.tables, inputs.opened, inputs.move.before
     window = sum(tables[table].size for table in scanned(operator))
-    known = _evaluated(operator, tables)
-    if known is not None and known.num_rows <= FEW:  # sealed files also have other rows: they do not show how few these are
-        statistics = InputStatistics(known.num_rows, {name: _distinct(known[name]) for name in columns}, window)
-        return ArrivedSide(opened, since, statistics, known=known, picked=known)
+    local_rows = _evaluated(operator, tables)
+    if local_rows is not None and local_rows.num_rows <= FEW:  # counted, since sealed files also have other rows
+        statistics = InputStatistics(local_rows.num_rows, {name: _distinct(local_rows[name]) for name in columns}, window)
+        return ArrivedSide(opened, since, statistics, known=local_rows, picked=local_rows)
     rows = relation(operator, tables, NodeTable.arrived).where("_exp > _ts").selectExpr("*", _since(since))
     most = most_arrived(operator, tables)
     if most is None or most > FEW or not can_be_collected(rows.schema):
         rows = inputs.cache.add(rows)
         return ArrivedSide(opened, since, _statistics(rows, columns, window), rows)
-    rows, known = collected(rows)
-    distinct = {name: _distinct(known[name]) for name in columns}
-    return ArrivedSide(opened, since, InputStatistics(known.num_rows, distinct, window), rows, known)
+    rows, local_rows = collected(rows)
+    distinct = {name: _distinct(local_rows[name]) for name in columns}
+    return ArrivedSide(opened, since, InputStatistics(local_rows.num_rows, distinct, window), rows, local_rows)
 
 
 def _since(instant: int) -> str:
@@ -229,7 +229,7 @@ def _statistics(rows: DataFrame, columns: Iterable[str], window: int) -> InputSt
 
 
 def without_end(rows: Frame) -> Frame:
-    """Return rows with an endless ``_held``, so that any row may meet them."""
+    """Return rows with an endless ``_held``, so that they may join with any row."""
     return rows.selectExpr("*", f"timestamp_micros({NEVER}L) AS _held")
 
 
@@ -237,7 +237,7 @@ def without_end(rows: Frame) -> Frame:
 
 
 def new_results(join: Join, inputs: JoinInputs) -> DataFrame | None:
-    """Return the results with at least one new part, short-lived ones included; None if no row arrived.
+    """Return the results with at least one new part, short-lived results included; None if no row arrived.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ def new_results(join: Join, inputs: JoinInputs) -> DataFrame | None:
             continue
         if inputs.before is None:
             if position < len(order) - 1:
-                continue  # what came before is empty, so only the term without it is left
+                continue  # there are no earlier rows, so only the term without them is left
             sides = {other: inputs.arrived[other].as_side() for other in order if other != number}
         else:
             sides = {
@@ -286,9 +286,9 @@ def joined(join: Join, inputs: Sequence[Frame]) -> Frame:
 def outer_joined(join: OuterJoin, left: Frame, right: Frame) -> Frame:
     """Return the outer join of live rows of the changed keys.
 
-    Matched rows live while both parts do, unmatched ones until a partner comes, at the latest their own end.
+    Matched rows live while both parts live. Unmatched rows live until a partner comes, or until their own end.
     """
-    conditions = [f"{quoted(one)} = {quoted(other)}" for one, other in join.on]
+    conditions = [f"{quoted(left_column)} = {quoted(right_column)}" for left_column, right_column in join.on]
     if join.where is not None:
         conditions.append(f"({join.where})")
     matched = paired(left, _as_other_side(right), " AND ".join(conditions), join.kind)
@@ -298,9 +298,9 @@ def outer_joined(join: OuterJoin, left: Frame, right: Frame) -> Frame:
 def _term(
     join: Join, start: int, sides: dict[int, DataFrame], order: Sequence[int], delta: ArrivedSide
 ) -> DataFrame:
-    """Join the rows that arrived at one input with the others in order; few rows are broadcast."""
+    """Join the rows that arrived at one input with the other inputs in order; few rows are broadcast."""
     large = delta.statistics.arrived > BROADCAST_ROWS
-    first = next((each for each in order if each != start and connecting(join, {start}, each)), None)
+    first = next((number for number in order if number != start and connecting(join, {start}, number)), None)
     if first is not None and not large:
         sides = {**sides, first: _narrowed(sides[first], delta, connecting(join, {start}, first), null_safe=join.null_safe)}
     rows = delta.rows
@@ -320,19 +320,19 @@ def _narrowed(side: DataFrame, delta: ArrivedSide, on: Sequence[tuple[str, str]]
 
     With more keys every row group has some of them, and the filter would only cost time.
     """
-    one, other = on[0]
-    kind = dict(delta.rows.dtypes)[one]
-    if kind not in _PUSHED_TYPES or dict(side.dtypes)[other] != kind:
+    delta_column, side_column = on[0]
+    kind = dict(delta.rows.dtypes)[delta_column]
+    if kind not in _PUSHED_TYPES or dict(side.dtypes)[side_column] != kind:
         return side
-    keys = delta.keys(one)
+    keys = delta.keys(delta_column)
     if keys is None or (null_safe and None in keys):
         return side
-    return side.where(F.col(quoted(other)).isin([key for key in keys if key is not None]))
+    return side.where(F.col(quoted(side_column)).isin([key for key in keys if key is not None]))
 
 
 def _equal(on: Sequence[tuple[str, str]], join: Join) -> list[str]:
     sign = "<=>" if join.null_safe else "="
-    return [f"{quoted(one)} {sign} {quoted(other)}" for one, other in on]
+    return [f"{quoted(left)} {sign} {quoted(right)}" for left, right in on]
 
 
 def _probe(left: Frame, right: Frame, on: Sequence[tuple[str, str]], join: Join) -> Frame:
@@ -357,10 +357,10 @@ def _met(matched: Frame, columns: Sequence[str]) -> Frame:
 
 
 def local_results(join: Join, inputs: JoinInputs, operator: Operator) -> pa.Table | None:
-    """Return the results with at least one new part, short-lived ones included; None: Spark must find them.
+    """Return the results with at least one new part, short-lived results included; None: Spark must find them.
 
-    The join's further condition is not evaluated. The columns are those of the inputs, in their order, that ``operator``, whose
-    core is the join, may use; ``_ts``, ``_exp``, ``_out``.
+    The join's further condition is not evaluated. The join is the core of ``operator``. The results have the inputs' columns that
+    ``operator`` may use, in their order, then ``_ts``, ``_exp``, ``_out``.
     """
     try:
         return _local_terms(join, inputs, named_above(operator, join))
@@ -370,52 +370,55 @@ def local_results(join: Join, inputs: JoinInputs, operator: Operator) -> pa.Tabl
 
 
 def _local_terms(join: Join, inputs: JoinInputs, wanted: AbstractSet[str] | None) -> pa.Table | None:
-    known = [each.picked for each in inputs.arrived if each.picked is not None]
-    if len(known) < len(inputs.arrived):
+    arrived = [side.picked for side in inputs.arrived if side.picked is not None]
+    if len(arrived) < len(inputs.arrived):
         return None
-    asked = None
+    needed = None
     if wanted is not None:
-        compared = [name.lower() for each in join.equal for name in (each.left_column, each.right_column)]
-        asked = {*wanted, *compared, *CARRIED}
-        known = [rows.select([name for name in rows.column_names if name.lower() in asked]) for rows in known]
-    columns = [name for rows in known for name in rows.column_names if name not in CARRIED]
+        compared = [name.lower() for equality in join.equal for name in (equality.left_column, equality.right_column)]
+        needed = {*wanted, *compared, *CARRIED}
+        arrived = [rows.select([name for name in rows.column_names if name.lower() in needed]) for rows in arrived]
+    columns = [name for rows in arrived for name in rows.column_names if name not in CARRIED]
     terms = [
-        _local_term(join, start, inputs, known, inputs.order[:position], asked).select([*columns, *CARRIED])
+        _local_term(join, start, inputs, arrived, inputs.order[:position], needed).select([*columns, *CARRIED])
         for position, start in enumerate(inputs.order)
-        if known[start].num_rows and (inputs.before is not None or position == len(inputs.order) - 1)
+        if arrived[start].num_rows and (inputs.before is not None or position == len(inputs.order) - 1)
     ]
     return pa.concat_tables(terms) if terms else None
 
 
 def _local_term(
-    join: Join, start: int, inputs: JoinInputs, known: Sequence[pa.Table], new: Sequence[int], asked: AbstractSet[str] | None
+    join: Join, start: int, inputs: JoinInputs, arrived: Sequence[pa.Table], new: Sequence[int], needed: AbstractSet[str] | None
 ) -> pa.Table:
-    """Return the join of rows that arrived at one input with earlier rows of the others, and new rows of those in ``new``.
+    """Return the join of the rows that arrived at input ``start`` with the earlier rows of the other inputs.
 
-    On a first build there are no earlier rows, and all others are in ``new``.
+    Inputs in ``new`` also take part with their arrived rows. On a first build all other inputs are in ``new``, and there are no
+    earlier rows.
     """
-    rows = known[start]
+    rows = arrived[start]
     for number, on in probes(join, start, inputs.order):
-        if any(rows.schema.field(one).type != known[number].schema.field(other).type for one, other in on):
+        if any(rows.schema.field(left).type != arrived[number].schema.field(right).type for left, right in on):
             raise LeftToSparkError("columns of different types are compared")
-        if not all(compared_alike(rows.schema.field(one).type) for one, _ in on):
+        if not all(compared_alike(rows.schema.field(left).type) for left, _ in on):
             raise LeftToSparkError("the engines may compare the columns of the join in different ways")
         if inputs.before is None:
-            rows = _taken(rows, known[number], on, join)
+            rows = _taken(rows, arrived[number], on, join)
             continue
-        keys = distinct_keys([rows[one] for one, _ in on], nulls=join.null_safe)
-        side = inputs.before[number].looked_up([other for _, other in on], keys, asked)
+        keys = distinct_keys([rows[left] for left, _ in on], nulls=join.null_safe)
+        side = inputs.before[number].looked_up([right for _, right in on], keys, needed)
         if side is None:
             raise LeftToSparkError("Spark is to read the rows from before")
-        side = side.select(known[number].column_names)
-        rows = _taken(rows, pa.concat_tables([side, known[number]]) if number in new else side, on, join)
+        side = side.select(arrived[number].column_names)
+        rows = _taken(rows, pa.concat_tables([side, arrived[number]]) if number in new else side, on, join)
     return rows
 
 
 def _taken(left: pa.Table, right: pa.Table, on: Sequence[tuple[str, str]], join: Join) -> pa.Table:
-    """Join two tables like :func:`_probe`, but read only the compared columns, and take the others for the pairs alone."""
-    own, theirs = ([rows[name] for name in names] for rows, names in zip((left, right), zip(*on, strict=True), strict=True))
-    equal = equal_rows(own, theirs, nulls=join.null_safe)
+    """Join two tables like :func:`_probe`: find the pairs by the compared columns, and take other columns for these alone."""
+    left_keys, right_keys = (
+        [rows[name] for name in names] for rows, names in zip((left, right), zip(*on, strict=True), strict=True)
+    )
+    equal = equal_rows(left_keys, right_keys, nulls=join.null_safe)
     if equal.pairs > _CANDIDATES:
         raise LeftToSparkError("too many rows have the same keys")
     if any(rows[name].null_count for rows in (left, right) for name in CARRIED):
@@ -424,10 +427,10 @@ def _taken(left: pa.Table, right: pa.Table, on: Sequence[tuple[str, str]], join:
     pairs = overlapping(equal, *lives, most=MATCHES)
     if pairs is None:
         raise LeftToSparkError("too many rows meet")
-    rows, others, *instants = (pa.array(each, pa.int64()) for each in pairs)
-    times = [each.cast(left[CARRIED[0]].type) for each in instants]
-    if bytes_taken(left, rows) + bytes_taken(right, others) > WIDE:
+    left_rows, right_rows, *instants = (pa.array(values, pa.int64()) for values in pairs)
+    times = [values.cast(left[CARRIED[0]].type) for values in instants]
+    if bytes_taken(left, left_rows) + bytes_taken(right, right_rows) > WIDE:
         raise LeftToSparkError("too many rows meet")
-    left, right = (each.drop_columns(CARRIED) for each in (left, right))
-    found = [*left.take(rows).columns, *right.take(others).columns, *times]
-    return pa.Table.from_arrays(found, [*left.column_names, *right.column_names, *CARRIED])
+    left, right = (table.drop_columns(CARRIED) for table in (left, right))
+    columns = [*left.take(left_rows).columns, *right.take(right_rows).columns, *times]
+    return pa.Table.from_arrays(columns, [*left.column_names, *right.column_names, *CARRIED])

@@ -48,8 +48,8 @@ class MovedCells:
 class Replacement:
     """The new content of the changed buckets: rows with all columns, and per bucket the rows written, inserted and removed.
 
-    ``rows`` is None if no row changed; few rows are in the driver. Buckets are replaced whole, in block 0, unless ``cells`` says
-    which of their cells are.
+    ``rows`` is None if no row changed; few rows are in the driver. Buckets are replaced whole, in block 0, unless ``cells`` lists
+    the cells that are replaced.
     """
 
     rows: DataFrame | pa.Table | None
@@ -65,7 +65,7 @@ def changed_keys(keys: DataFrame, cache: Cache) -> DistinctKeys:
 
 
 def no_stored_rows_like(rows: DataFrame) -> DataFrame:
-    """Return an empty frame with the columns of a keyed table for such rows."""
+    """Return an empty frame with the columns that a keyed table of these rows has."""
     return rows.where("false").withColumns({name: F.lit(0).cast("bigint") for name in SLOTS})
 
 
@@ -96,7 +96,7 @@ def replacement(
     keys, changed_key
         The changed values of these columns; None: every row may have changed.
     of_keys
-        ``old``, but rows without one of the keys may be missing; None: ``old`` itself.
+        ``old``, but rows with other keys may be missing; None: ``old`` itself.
     columns, state
         The columns by which rows are compared, and others that may change in a row that stays the same.
     search_key
@@ -111,17 +111,17 @@ def replacement(
         Reads the live rows of some of the table's buckets, if they are certainly few; None: Spark computes the content.
 
     """
-    own, state_names = [quoted(name) for name in columns], [quoted(name) for name in state]
+    quoted_columns, state_names = [quoted(name) for name in columns], [quoted(name) for name in state]
     carried = f"struct({', '.join(state_names)})" if state else "0"
     row = f"named_struct('ts', _ts, 'slot', {{slot}}, 'state', {carried})"
     was, came = row.format(slot="_load_slot"), row.format(slot="0L")
     names = [*columns, "_exp", *(["_ts"] if timed else [])]
-    same = list(map(quoted, names))
+    compared = list(map(quoted, names))
     changed = None if keys is None else keys.rows
     stored_rows = semi_joined(old if of_keys is None else of_keys, changed, changed_key)
-    held = stored_rows.selectExpr(*same, f"{was} AS _was", f"if(false, {was}, NULL) AS _came")
-    arrived = new.selectExpr(*same, f"if(false, {came}, NULL) AS _was", f"{came} AS _came")
-    both = held.unionByName(arrived)
+    former = stored_rows.selectExpr(*compared, f"{was} AS _was", f"if(false, {was}, NULL) AS _came")
+    arrived = new.selectExpr(*compared, f"if(false, {came}, NULL) AS _was", f"{came} AS _came")
+    both = former.unionByName(arrived)
     matched = grouped_exactly(
         both,
         names,
@@ -129,9 +129,9 @@ def replacement(
     ).selectExpr("*", f"{bucket_sql(search_key, layout)} AS sub_index")
     if stored is not None and can_be_collected(StructType([field for field in matched.schema.fields if field.name in names])):
         dated = not move.first and not timed
-        made = _in_driver(matched.toArrow(), keys, changed_key, columns, state, move, stored, dated=dated)
-        if made is not None:
-            return made
+        content = _in_driver(matched.toArrow(), keys, changed_key, columns, state, move, stored, dated=dated)
+        if content is not None:
+            return content
     matched = cache.add(matched)
     summary = (
         matched.groupBy("sub_index")
@@ -153,19 +153,20 @@ def replacement(
         gen = f"CASE WHEN unix_micros({gen}) > {move.before}L THEN {gen} ELSE timestamp_micros({move.now}L) END"
     stays = "named_struct('ts', _was[_at].ts, 'slot', _was[_at].slot, 'state', _came[_at].state)"
     enters = f"named_struct('ts', {gen}, 'slot', {load_slot_sql(gen, move)}, 'state', _came[_at].state)"
-    each = f"explode(transform(_came, (_one, _at) -> CASE WHEN _at < size(_was) THEN {stays} ELSE {enters} END))"
-    placed = [f"_row.state.{name} AS {name}" for name in state_names]
+    exploded = f"explode(transform(_came, (_one, _at) -> CASE WHEN _at < size(_was) THEN {stays} ELSE {enters} END))"
+    state_values = [f"_row.state.{name} AS {name}" for name in state_names]
     came_in = (
         matched.where(buckets)
         .where("size(_came) > 0")
-        .selectExpr(*own, "_exp", "sub_index", f"{each} AS _row")
+        .selectExpr(*quoted_columns, "_exp", "sub_index", f"{exploded} AS _row")
         .selectExpr(
-            *own, *placed, "_row.ts AS _ts", "_exp", "_row.slot AS _load_slot", *_derived(move), "sub_index", "0L AS exp_block"
+            *quoted_columns, *state_values, "_row.ts AS _ts", "_exp", "_row.slot AS _load_slot", *_derived(move), "sub_index",
+            "0L AS exp_block",
         )
-    )
+    )  # fmt: skip
     unchanged = anti_joined(old, changed, changed_key).where(f"unix_micros(_exp) > {move.now}L")
     rest = unchanged.selectExpr(
-        *own, *state_names, "_ts", "_exp", "_load_slot", "_exp_slot", f"{bucket_sql(search_key, layout)} AS sub_index",
+        *quoted_columns, *state_names, "_ts", "_exp", "_load_slot", "_exp_slot", f"{bucket_sql(search_key, layout)} AS sub_index",
         "0L AS exp_block",
     ).where(buckets)  # fmt: skip
     return replacing(came_in.unionByName(rest), touched)
@@ -199,8 +200,8 @@ def _in_driver(
     written = matched.filter(pc.is_in(matched["sub_index"], pa.array(touched, matched.schema.field("sub_index").type)))
     rows = entered(written, columns, state, move, dated=dated)
     if keys is not None and keys.values is not None:
-        held = stored(touched)
-        rest = None if held is None else others(held, keys.values.select(list(changed_key)), changed_key)
+        stored_rows = stored(touched)
+        rest = None if stored_rows is None else others(stored_rows, keys.values.select(list(changed_key)), changed_key)
         if rest is None:
             return None
         rows = pa.concat_tables([rows, rest.select(rows.column_names).cast(rows.schema)])

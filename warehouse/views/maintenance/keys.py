@@ -2,7 +2,7 @@
 
 If keys have no null, plain equality finds the same rows: Spark then hashes the key itself, and not a pair of the key and whether
 it is null. When Spark groups, it treats -0.0 as 0.0 and writes 0.0 for both. So rows are grouped by the values and by the signs
-of zeros, and the values of a group are those of one of its rows.
+of zeros, and a group has the values of one of its rows.
 
 A pipeline keeps no state, so each of its rows comes from one row of a table. If a column of the pipeline is a column of the
 table, rows with other values than the lookup keys need not be read. This only saves time: the caller compares again.
@@ -48,7 +48,7 @@ _SCALAR = ("float", "double")
 def semi_joined(rows: Frame, keys: Frame | None, columns: Sequence[str], by: Sequence[str] | None = None) -> Frame:
     """Return the rows whose columns have one of the keys; no keys: all rows.
 
-    ``by`` are the names of the same columns in ``keys``, where they differ.
+    ``by`` are the names of the same columns in ``keys``, if they differ.
     """
     return rows if keys is None else _matched(rows, keys, columns, by, "left_semi")
 
@@ -68,7 +68,7 @@ def _matched(rows: Frame, keys: Frame, columns: Sequence[str], by: Sequence[str]
         return rows if how == "left_semi" else rows.where("false")
     plain = renamed(keys, by or columns, [f"_key_{number}" for number in range(len(columns))])
     nullable = [True] * len(columns) if isinstance(plain, DriverRows) else [field.nullable for field in plain.schema.fields]
-    signs = ["<=>" if each else "=" for each in nullable]
+    signs = ["<=>" if may_be_null else "=" for may_be_null in nullable]
     equal = " AND ".join(
         f"{quoted(column)} {sign} _key_{number}" for number, (column, sign) in enumerate(zip(columns, signs, strict=True))
     )
@@ -85,12 +85,12 @@ def paired(rows: Frame, others: Frame, condition: str, how: str) -> Frame:
 
 
 def numbered(rows: Frame, partition: Sequence[str], order: Sequence[str], name: str) -> Frame:
-    """Return the rows with their number, from 1, in an order (terms of Spark SQL) of their own within each partition."""
+    """Return the rows, numbered from 1 in an order (terms of Spark SQL) within each partition."""
     if isinstance(rows, DriverRows):
         return rows.numbered(partition, order, name)
     by = f"PARTITION BY {', '.join(map(quoted, partition))} " if partition else ""
-    own = map(quoted, rows.columns)
-    return rows.selectExpr(*own, f"row_number() OVER ({by}ORDER BY {', '.join(order)}) AS {quoted(name)}")
+    columns = map(quoted, rows.columns)
+    return rows.selectExpr(*columns, f"row_number() OVER ({by}ORDER BY {', '.join(order)}) AS {quoted(name)}")
 
 
 def grouped(rows: Frame, columns: Sequence[str], aggregates: Sequence[tuple[str, str]]) -> Frame:
@@ -122,9 +122,9 @@ def grouped_exactly(rows: DataFrame, columns: Sequence[str], aggregates: Sequenc
     signs = [_sign(name, kinds[name]).alias(f"_sign_{number}") for number, name in enumerate(floating)]
     values = F.struct(*[F.col(quoted(name)).alias(f"f{number}") for number, name in enumerate(floating)])
     grouped = rows.groupBy(*by, *signs).agg(*aggregates, F.first(values).alias("_floating"))
-    own = {name: F.col(f"_floating.f{number}").alias(name) for number, name in enumerate(floating)}
-    others = [F.col(quoted(name)) for name in grouped.columns[len(columns) + len(signs) : -1]]
-    return grouped.select(*[own.get(name, F.col(quoted(name))) for name in columns], *others)
+    restored = {name: F.col(f"_floating.f{number}").alias(name) for number, name in enumerate(floating)}
+    aggregated = [F.col(quoted(name)) for name in grouped.columns[len(columns) + len(signs) : -1]]
+    return grouped.select(*[restored.get(name, F.col(quoted(name))) for name in columns], *aggregated)
 
 
 def bag_difference(left: DataFrame, right: DataFrame) -> DataFrame:
@@ -154,31 +154,33 @@ def _sign(name: str, kind: str) -> Column:
 
 
 def lookup_keys(operator: Operator, columns: Sequence[str], keys: pa.Table) -> dict[str, pa.Table]:
-    """Return the values that columns of a pipeline's tables must have in rows that give one of some keys.
+    """Return lookup keys for the tables of a pipeline: only rows of a table with them can lead to rows with one of ``keys``.
 
     Parameters
     ----------
     operator
         The pipeline.
     columns, keys
-        Columns of the pipeline, and values of them in the same order.
+        Columns of the pipeline, and their values in the same order.
 
     Returns
     -------
     dict
-        The values by table, under their names in the table; tables without columns of the keys are missing.
+        The lookup keys by table, with the table's names of the columns; tables without columns of the keys are missing.
 
     """
-    places: dict[str, Mapping[str, str] | None] = {}
-    for table, held in origins(operator, dict(zip((name.lower() for name in columns), keys.column_names, strict=True))):
-        places[table] = held if places.get(table, held) == held else None  # read twice, by other columns
+    by_table: dict[str, Mapping[str, str] | None] = {}
+    for table, key_columns in origins(operator, dict(zip((name.lower() for name in columns), keys.column_names, strict=True))):
+        by_table[table] = key_columns if by_table.get(table, key_columns) == key_columns else None  # read twice, by other columns
     return {
-        table: keys.select(list(held.values())).rename_columns(list(held)) for table, held in places.items() if held
+        table: keys.select(list(key_columns.values())).rename_columns(list(key_columns))
+        for table, key_columns in by_table.items()
+        if key_columns
     }
 
 
 def origins(operator: Operator, wanted: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Yield each table that a pipeline scans, and which of its columns are the wanted ones.
+    """Yield each table that a pipeline scans, and its columns that are wanted, each with its other name.
 
     Parameters
     ----------
@@ -198,8 +200,8 @@ def origins(operator: Operator, wanted: Mapping[str, str]) -> Iterator[tuple[str
         case Scan():
             yield operator.table, wanted
         case UnionAll():
-            for each in operator.inputs:
-                yield from origins(each, wanted)
+            for branch in operator.inputs:
+                yield from origins(branch, wanted)
         case TimeWindow() | InternalRows() | Filter():
             yield from origins(operator.input, wanted)
         case AsOf():
@@ -208,7 +210,7 @@ def origins(operator: Operator, wanted: Mapping[str, str]) -> Iterator[tuple[str
         case Project():
             picked = {column.name.lower(): column_of(column.sql) for column in operator.columns}
             yield from origins(
-                operator.input, {place.lower(): key for name, key in wanted.items() if (place := picked.get(name))}
+                operator.input, {source.lower(): key for name, key in wanted.items() if (source := picked.get(name))}
             )
         case _:
             raise TypeError(f"{type(operator).__name__} keeps state and is no part of a pipeline")

@@ -22,7 +22,7 @@ __all__ = ["entered", "others", "touched_buckets"]
 
 
 def touched_buckets(matched: pa.Table, *, stateful: bool) -> dict[int, tuple[int, int, int]]:
-    """Return the rows of the changed keys in each changed bucket, and how many of them are inserted and removed.
+    """Return for each changed bucket how many rows the changed keys have in it, and how many rows are inserted and removed.
 
     Parameters
     ----------
@@ -36,16 +36,18 @@ def touched_buckets(matched: pa.Table, *, stateful: bool) -> dict[int, tuple[int
     changed = was != came
     if stateful:
         changed |= np.array(
-            [[each["state"] for each in one] != [each["state"] for each in other] for one, other in _pairs(matched)], dtype=bool
+            [[row["state"] for row in before] != [row["state"] for row in now] for before, now in _pairs(matched)], dtype=bool
         )
     buckets = matched["sub_index"].to_numpy()
-    found = {}
+    touched = {}
     for bucket in np.unique(buckets[changed]).tolist():
-        own = buckets == bucket
-        found[bucket] = (
-            int(came[own].sum()), int(np.maximum(came - was, 0)[own].sum()), int(np.maximum(was - came, 0)[own].sum())
-        )  # fmt: skip
-    return found
+        in_bucket = buckets == bucket
+        touched[bucket] = (
+            int(came[in_bucket].sum()),
+            int(np.maximum(came - was, 0)[in_bucket].sum()),
+            int(np.maximum(was - came, 0)[in_bucket].sum()),
+        )
+    return touched
 
 
 def _pairs(matched: pa.Table) -> zip[tuple[list[dict[str, object]], list[dict[str, object]]]]:
@@ -62,36 +64,37 @@ def entered(matched: pa.Table, columns: Sequence[str], state: Sequence[str], mov
     columns, state
         The user's columns, and the columns of ``state``.
     move
-        From when to when.
+        The times between which the step moves.
     dated
-        Whether a row that enters although it began before begins now: when exactly others let it in is not known.
+        Whether a row that began earlier and enters now gets the present time: the exact instant at which other rows let it enter
+        is unknown.
 
     """
     was, came = (matched[name].combine_chunks() for name in ("_was", "_came"))
     parents = pc.list_parent_indices(came)
     rows, now, before = parents.to_numpy(), came.flatten(), was.flatten()
-    starts, held = (each.offsets.to_numpy() - each.offsets.to_numpy()[0] for each in (came, was))
-    places = np.arange(len(rows)) - starts[rows]
-    stays = places < np.diff(held)[rows]
-    former = pa.array(held[rows] + places, pa.int64(), mask=~stays)
+    starts, former_starts = (lists.offsets.to_numpy() - lists.offsets.to_numpy()[0] for lists in (came, was))
+    positions = np.arange(len(rows)) - starts[rows]
+    stays = positions < np.diff(former_starts)[rows]
+    former = pa.array(former_starts[rows] + positions, pa.int64(), mask=~stays)
     kind = now.field("ts").type
     gen = now.field("ts").cast(pa.int64()).to_numpy()
     if dated:
         gen = np.where(gen > move.before, gen, move.now)
     loads = np.clip(slots_of(gen, move), min(move.k0 + 1, move.k), move.k)
-    own = matched.select([*columns, "_exp", "sub_index"]).take(parents)
-    ends = own["_exp"].cast(pa.int64()).to_numpy()
-    kept = {name: now.field("state").field(name) for name in state}
+    content = matched.select([*columns, "_exp", "sub_index"]).take(parents)
+    ends = content["_exp"].cast(pa.int64()).to_numpy()
+    states = {name: now.field("state").field(name) for name in state}
     begins = pc.coalesce(before.field("ts").take(former).cast(pa.int64()), pa.array(gen, pa.int64()))
     return pa.table(
         {
-            **{name: own[name] for name in columns},
-            **kept,
+            **{name: content[name] for name in columns},
+            **states,
             "_ts": begins.cast(kind),
-            "_exp": own["_exp"],
+            "_exp": content["_exp"],
             "_load_slot": pc.coalesce(before.field("slot").take(former), pa.array(loads, pa.int64())),
             "_exp_slot": pa.array(slots_of(ends, move), pa.int64()),
-            "sub_index": own["sub_index"],
+            "sub_index": content["sub_index"],
             "exp_block": pa.repeat(pa.scalar(0, pa.int64()), len(rows)),
         }
     )
@@ -104,15 +107,15 @@ def others(rows: pa.Table, keys: pa.Table, columns: Sequence[str]) -> pa.Table |
     values = [rows[name] for name in columns]
     if any(value.type != key.type or not _exact(key.type) for value, key in zip(values, keys.columns, strict=True)):
         return None
-    names = [f"key_{place}" for place in range(len(columns))]
+    names = [f"key_{number}" for number in range(len(columns))]
     numbered = pa.table({"row": pa.array(np.arange(rows.num_rows)), **dict(zip(names, values, strict=True))})
     equal = " AND ".join(f"h.{name} IS NOT DISTINCT FROM k.{name}" for name in names)
-    found = query_in_driver(f"SELECT h.row FROM h ANTI JOIN k ON {equal}", _tables(numbered, keys.rename_columns(names)))
-    return None if found is None else rows.take(found["row"])
+    remaining = query_in_driver(f"SELECT h.row FROM h ANTI JOIN k ON {equal}", _tables(numbered, keys.rename_columns(names)))
+    return None if remaining is None else rows.take(remaining["row"])
 
 
-def _tables(held: pa.Table, keys: pa.Table) -> Mapping[str, pa.Table]:
-    return {"h": held, "k": keys}
+def _tables(rows: pa.Table, keys: pa.Table) -> Mapping[str, pa.Table]:
+    return {"h": rows, "k": keys}
 
 
 def _exact(kind: pa.DataType) -> bool:

@@ -45,9 +45,9 @@ def uncovered(left: Frame, right: Frame, on: Sequence[tuple[str, str]], move: Mo
     """
     keys = [f"{quoted(column)} AS _key_{number}" for number, (_, column) in enumerate(on)]
     lives = right.selectExpr(*keys, "unix_micros(_ts) AS _begin", "unix_micros(_exp) AS _end")
-    same = " AND ".join(f"{quoted(column)} = _key_{number}" for number, (column, _) in enumerate(on))
+    equal = " AND ".join(f"{quoted(column)} = _key_{number}" for number, (column, _) in enumerate(on))
     columns = [quoted(name) for name in left.columns if name not in CARRIED]
-    gaps = _between(left, lives, same, columns)
+    gaps = _between(left, lives, equal, columns)
     whole = f"_begin <= {move.now}L AND _end > {move.now}L"
     # The row in the answer keeps its own end, an upper bound: a right row that is still to come may end it earlier.
     shown = gaps.where(f"({whole}) OR (_begin > {move.before}L AND _end <= {move.now}L)")
@@ -55,20 +55,20 @@ def uncovered(left: Frame, right: Frame, on: Sequence[tuple[str, str]], move: Mo
     return shown.selectExpr(*columns, *times, "timestamp_micros(_end) AS _out")
 
 
-def _between(left: Frame, lives: Frame, same: str, columns: Sequence[str]) -> Frame:
+def _between(left: Frame, lives: Frame, equal: str, columns: Sequence[str]) -> Frame:
     """Return the parts of left rows' lives that no life of their value covers: the columns, ``_begin`` and ``_end``."""
     if isinstance(lives, DriverRows):
         begins, ends = "greatest(unix_micros(_ts), _from) AS _begin", "least(unix_micros(_exp), _until) AS _end"
-        with_gaps = paired(left, _free(lives), same, "left")
+        with_gaps = paired(left, _free(lives), equal, "left")
         return with_gaps.selectExpr(*columns, begins, ends).where("_begin < _end")
     names = [name for name in lives.columns if name not in ("_begin", "_end")]
     covers = lives.groupBy(*names).agg(F.expr("array_sort(collect_list(named_struct('begin', _begin, 'end', _end))) AS _covers"))
-    gaps = paired(left, covers, same, "left").selectExpr(*columns, f"explode({_gaps()}) AS _gap")
+    gaps = paired(left, covers, equal, "left").selectExpr(*columns, f"explode({_gaps()}) AS _gap")
     return gaps.selectExpr(*columns, "_gap.begin AS _begin", "_gap.end AS _end")
 
 
 def _free(lives: DriverRows) -> DriverRows:
-    """Return the times at which no row of a value lives: ``[_from, _until)``, null where it has no bound."""
+    """Return the times at which no row of a value lives: ``[_from, _until)``; null is no bound."""
     names = [name for name in lives.columns if name not in ("_begin", "_end")]
     kinds = dict(lives.dtypes)
     if not all(exactly_grouped(kinds[name]) for name in names):
@@ -106,13 +106,13 @@ def difference(left: Frame, right: Frame, columns: Sequence[str]) -> Frame:
     value = [quoted(name) for name in columns]
     names = [f"_key_{number}" for number in range(len(columns))]
     kinds = dict(left.dtypes)
-    # A group of Spark's has 0.0 for -0.0.
+    # When Spark groups, it writes 0.0 for -0.0.
     zeros = {name: f" + CAST(0 AS {kinds[name]}) AS {quoted(name)}" for name in columns if kinds[name] in _FLOATING}
     left = left.selectExpr(*[quoted(name) + zeros.get(name, "") for name in columns], "_ts", "_exp", "_out")
     cancelled = grouped(right, columns, [("count(*)", "_cancelled")])
     cancelled = cancelled.selectExpr(*[f"{name} AS {key}" for name, key in zip(value, names, strict=True)], "_cancelled")
-    # The newest ones are cancelled.
+    # The newest rows are cancelled.
     ranked = numbered(left, columns, ["_ts DESC", "_exp DESC"], "_rank")
-    same = " AND ".join(f"{name} <=> {key}" for name, key in zip(value, names, strict=True))
-    kept = paired(ranked, cancelled, same, "left").where("_rank > coalesce(_cancelled, 0L)")
-    return kept.selectExpr(*value, "_ts", "_exp", "_out")
+    equal = " AND ".join(f"{name} <=> {key}" for name, key in zip(value, names, strict=True))
+    remaining = paired(ranked, cancelled, equal, "left").where("_rank > coalesce(_cancelled, 0L)")
+    return remaining.selectExpr(*value, "_ts", "_exp", "_out")

@@ -63,7 +63,7 @@ __all__ = [
 
 CARRIED = (*TIMES, "_out")
 LOADED, PLACE, UNIT = "_loaded", "_place", "_unit"
-"""Under a budget: a row's load slot; of a pair its place in its unit, and the unit."""
+"""Under a budget: the load slot of a row; the place of a pair in its unit, and the unit."""
 _WEIGHT = "_weight"
 
 
@@ -98,11 +98,11 @@ def _versions(operator: Operator, tables: Mapping[str, NodeTable]) -> dict[str, 
 
 
 def looked_up(operator: Operator) -> Iterator[str]:
-    """Yield the relations of whose versions each row of an operator sees one."""
+    """Yield the relations in which an operator looks up a version for each row."""
     if isinstance(operator, AsOf):
         yield operator.relation
-    for each in inputs_of(operator):
-        yield from looked_up(each)
+    for below in inputs_of(operator):
+        yield from looked_up(below)
 
 
 def carried_by(rows: DataFrame | DriverRows) -> list[str]:
@@ -117,17 +117,17 @@ def rows_of(operator: Operator, tables: Mapping[str, Frame], versions: Mapping[s
             rows = tables[operator.table]
             return rows.selectExpr(*map(quoted, user_columns(rows)), *carried_by(rows), "_exp AS _out")
         case UnionAll():
-            parts = [rows_of(each, tables, versions) for each in operator.inputs]
-            every = parts[0]
-            for other in parts[1:]:
-                every = every.unionByName(other)
-            return every
+            parts = [rows_of(branch, tables, versions) for branch in operator.inputs]
+            union = parts[0]
+            for part in parts[1:]:
+                union = union.unionByName(part)
+            return union
         case TimeWindow():
             return _ended(rows_of(operator.input, tables, versions), operator)
         case InternalRows():
             rows = rows_of(operator.input, tables, versions)
-            kept = [quoted(name) for name in rows.columns if name != "_out"]
-            return rows.selectExpr(*kept, f"timestamp_micros({NEVER}L) AS _out")
+            columns = [quoted(name) for name in rows.columns if name != "_out"]
+            return rows.selectExpr(*columns, f"timestamp_micros({NEVER}L) AS _out")
         case AsOf():
             return _looked_up(rows_of(operator.input, tables, versions), operator, versions[operator.relation])
         case Filter() | Project():
@@ -164,23 +164,23 @@ def changes(operator: Operator, tables: Mapping[str, NodeTable], move: Move) -> 
 def net_changes(arrived: Frame, earlier: Frame, move: Move) -> Frame:
     """Return the arrived rows that are live now, and the earlier rows that were live then and are not live now."""
     lives, lived = f"unix_micros(_exp) > {move.now}L", f"unix_micros(_exp) > {move.before}L"
-    came, went = arrived.where(lives), earlier.where(f"{lived} AND NOT ({lives})")
-    return came.selectExpr("*", f"1 AS {_WEIGHT}").unionByName(went.selectExpr("*", f"-1 AS {_WEIGHT}"))
+    inserted, removed = arrived.where(lives), earlier.where(f"{lived} AND NOT ({lives})")
+    return inserted.selectExpr("*", f"1 AS {_WEIGHT}").unionByName(removed.selectExpr("*", f"-1 AS {_WEIGHT}"))
 
 
 def _net_of_bags(now: DataFrame, before: DataFrame) -> DataFrame:
-    """Return the difference of two bags of rows with the same lifetimes; ``_ts`` is that of one of them."""
+    """Return the difference of two bags of rows with the same lifetimes; ``_ts`` is the latest of equal rows."""
     names = [*user_columns(now), "_exp", "_out"]
-    own = list(map(quoted, names))
-    every = now.selectExpr(*own, "_ts", "1 AS _one").unionByName(before.selectExpr(*own, "_ts", "-1 AS _one"))
-    summed = grouped_exactly(every, names, [F.expr("max(_ts) AS _ts"), F.expr("CAST(sum(_one) AS int) AS _sum")])
-    each = f"explode(array_repeat(CAST(signum(_sum) AS int), abs(_sum))) AS {_WEIGHT}"
-    return summed.selectExpr(*own, "_ts", each)
+    columns = list(map(quoted, names))
+    both = now.selectExpr(*columns, "_ts", "1 AS _one").unionByName(before.selectExpr(*columns, "_ts", "-1 AS _one"))
+    summed = grouped_exactly(both, names, [F.expr("max(_ts) AS _ts"), F.expr("CAST(sum(_one) AS int) AS _sum")])
+    repeated = f"explode(array_repeat(CAST(signum(_sum) AS int), abs(_sum))) AS {_WEIGHT}"
+    return summed.selectExpr(*columns, "_ts", repeated)
 
 
 def reads_row_windows(operator: Operator) -> bool:
-    """Whether a pipeline reads internal row windows, whose rows leave early and end nothing."""
-    return isinstance(operator, InternalRows) or any(reads_row_windows(each) for each in inputs_of(operator))
+    """Whether a pipeline reads internal row windows, whose rows leave early and end no result."""
+    return isinstance(operator, InternalRows) or any(reads_row_windows(below) for below in inputs_of(operator))
 
 
 def window_lengths(operator: Operator) -> Iterator[tuple[str, int]]:
@@ -192,7 +192,7 @@ def window_lengths(operator: Operator) -> Iterator[tuple[str, int]]:
 
 
 def over(operator: Operator, below: Operator, rows: Frame) -> Frame:
-    """Apply the filters and projections of ``operator`` down to ``below``, whose rows are given."""
+    """Apply the filters and projections of ``operator`` above ``below`` to the rows of ``below``."""
     if operator is below:
         return rows
     match operator:
@@ -208,31 +208,31 @@ def over(operator: Operator, below: Operator, rows: Frame) -> Frame:
 
 def _ended(rows: Frame, window: TimeWindow) -> Frame:
     """End rows at ``ts + length``; an internal window ends them in the state only."""
-    others = [quoted(name) for name in rows.columns if name not in ("_exp", "_out")]
+    columns = [quoted(name) for name in rows.columns if name not in ("_exp", "_out")]
     end = f"unix_micros(_ts) + {window.length}L"
     out = f"timestamp_micros({NEVER}L)" if window.internal else f"timestamp_micros(least(unix_micros(_out), {end}))"
-    return rows.selectExpr(*others, f"timestamp_micros(least(unix_micros(_exp), {end})) AS _exp", f"{out} AS _out")
+    return rows.selectExpr(*columns, f"timestamp_micros(least(unix_micros(_exp), {end})) AS _exp", f"{out} AS _out")
 
 
 def _looked_up(rows: Frame, lookup: AsOf, versions: Frame) -> Frame:
     """Join with the version that each row sees: ``valid_from < ts <= valid_to`` (update-patterns sheet, 4.3)."""
     keys = [f"{quoted(column)} AS _key_{number}" for number, (_, column) in enumerate(lookup.on)]
     added = [f"{column.sql} AS {quoted(column.name)}" for column in lookup.columns]
-    held = versions.selectExpr(*keys, *added, "_ts AS _valid_from", "_exp AS _valid_to")
+    renamed_versions = versions.selectExpr(*keys, *added, "_ts AS _valid_from", "_exp AS _valid_to")
     names = [*rows.columns, *(column.name for column in lookup.columns)]
-    return paired(rows, held, _sees(lookup), "left" if lookup.outer else "inner").selectExpr(*map(quoted, names))
+    return paired(rows, renamed_versions, _sees(lookup), "left" if lookup.outer else "inner").selectExpr(*map(quoted, names))
 
 
 def _sees(lookup: AsOf) -> str:
-    same = [f"{quoted(column)} = _key_{number}" for number, (column, _) in enumerate(lookup.on)]
-    return " AND ".join([*same, "_valid_from < _ts", "_ts <= _valid_to"])
+    equal = [f"{quoted(column)} = _key_{number}" for number, (column, _) in enumerate(lookup.on)]
+    return " AND ".join([*equal, "_valid_from < _ts", "_ts <= _valid_to"])
 
 
 # --- in the driver, over few rows ---
 
 
 def picks_only(operator: Operator) -> bool:
-    """Whether a pipeline only picks and renames columns and ends rows, which can be done with any row."""
+    """Whether a pipeline only picks and renames columns and ends rows: this cannot fail for any row."""
     match operator:
         case Scan():
             return True
@@ -288,8 +288,8 @@ def pipeline(
 
 
 def _scanned(rows: pa.Table) -> pa.Table:
-    known = DriverRows.of(rows)
-    return rows.select([*user_columns(known), *carried_by(known)]).append_column("_out", rows["_exp"])
+    driver_rows = DriverRows.of(rows)
+    return rows.select([*user_columns(driver_rows), *carried_by(driver_rows)]).append_column("_out", rows["_exp"])
 
 
 def _driver_rows(tables: Mapping[str, pa.Table | None]) -> dict[str, DriverRows]:
@@ -297,25 +297,25 @@ def _driver_rows(tables: Mapping[str, pa.Table | None]) -> dict[str, DriverRows]
 
 
 def evaluated_above(operator: Operator, below: Operator, rows: pa.Table, where: str | None) -> pa.Table | None:
-    """Return the results of filters and projections over the rows of ``below`` for which a condition holds; None: Spark must."""
+    """Return the results of the operators above ``below`` over its rows for which a condition holds; None: Spark must compute."""
     try:
-        given = DriverRows.of(rows)
-        return over(operator, below, given if where is None else given.where(where)).toArrow()
+        driver_rows = DriverRows.of(rows)
+        return over(operator, below, driver_rows if where is None else driver_rows.where(where)).toArrow()
     except LeftToSparkError:
         return None
 
 
 def narrowed(operator: Operator, wanted: Iterable[str], tables: dict[str, set[str]]) -> Operator:
-    """Return a pipeline with the wanted columns at least, which need not compute others.
+    """Return the pipeline with at least the wanted columns; it need not compute other columns.
 
     Parameters
     ----------
     operator
         The pipeline.
     wanted
-        Names of columns of it, in lower case.
+        Names of its columns, in lower case.
     tables
-        Filled with the names, in lower case, of the tables' columns from which these are computed.
+        Receives the names, in lower case, of the tables' columns from which the wanted columns are computed.
 
     Examples
     --------
@@ -331,7 +331,7 @@ def narrowed(operator: Operator, wanted: Iterable[str], tables: dict[str, set[st
             tables.setdefault(operator.table, set()).update(names)
             return operator
         case UnionAll():
-            return UnionAll(tuple(narrowed(each, names, tables) for each in operator.inputs))
+            return UnionAll(tuple(narrowed(branch, names, tables) for branch in operator.inputs))
         case TimeWindow():
             return TimeWindow(narrowed(operator.input, names, tables), operator.length, operator.internal)
         case InternalRows():
@@ -340,9 +340,9 @@ def narrowed(operator: Operator, wanted: Iterable[str], tables: dict[str, set[st
             below = narrowed(operator.input, {*names, *map(str.lower, names_in(operator.condition))}, tables)
             return Filter(below, operator.condition)
         case Project():
-            kept = tuple(column for column in operator.columns if column.name.lower() in names)
-            read = {name.lower() for column in kept for name in names_in(column.sql)}
-            return Project(narrowed(operator.input, read, tables), kept)
+            columns = tuple(column for column in operator.columns if column.name.lower() in names)
+            read = {name.lower() for column in columns for name in names_in(column.sql)}
+            return Project(narrowed(operator.input, read, tables), columns)
         case AsOf():
             names |= {column.lower() for column, _ in operator.on}
             return AsOf(narrowed(operator.input, names, tables), operator.relation, operator.on, operator.columns, operator.outer)

@@ -28,9 +28,9 @@ _Rows = TypeVar("_Rows", "DataFrame", pa.Table)
 
 
 def placed(rows: _Rows, columns: Sequence[str], layout: Layout, move: Move) -> _Rows:
-    """Return new rows with all system columns and ``_fate``: ``live``, or ``dead`` for short-lived ones.
+    """Return new rows with all system columns and ``_fate``: ``live``, or ``dead`` for short-lived rows.
 
-    Rows in the driver get their places in the driver, since Spark would plan longer than it runs.
+    Rows in the driver get their cells in the driver, since Spark would plan longer than it runs.
 
     Parameters
     ----------
@@ -46,9 +46,9 @@ def placed(rows: _Rows, columns: Sequence[str], layout: Layout, move: Move) -> _
 
 
 def _by_spark(rows: DataFrame, columns: Sequence[str], layout: Layout, move: Move) -> DataFrame:
-    own = [quoted(name) for name in columns]
+    quoted_columns = [quoted(name) for name in columns]
     judged = rows.where("_exp > _ts").selectExpr(
-        *own, "_ts", "_out AS _exp", f"CASE WHEN unix_micros(_exp) > {move.now}L THEN 'live' ELSE 'dead' END AS _fate"
+        *quoted_columns, "_ts", "_out AS _exp", f"CASE WHEN unix_micros(_exp) > {move.now}L THEN 'live' ELSE 'dead' END AS _fate"
     )
     slotted = judged.selectExpr(
         "*",
@@ -57,7 +57,7 @@ def _by_spark(rows: DataFrame, columns: Sequence[str], layout: Layout, move: Mov
         f"_exp = timestamp_micros({NEVER}L) AS _never",
     )
     return slotted.selectExpr(
-        *own, "_ts", "_exp", "_fate", "_load_slot", "_exp_slot",
+        *quoted_columns, "_ts", "_exp", "_fate", "_load_slot", "_exp_slot",
         f"{sub_index_sql(layout, '_load_slot', '_exp_slot', '_never')} AS sub_index",
         f"{exp_block_sql(layout, '_load_slot', '_exp_slot', '_never')} AS exp_block",
     )  # fmt: skip
@@ -69,11 +69,11 @@ def _in_driver(rows: pa.Table, columns: Sequence[str], layout: Layout, move: Mov
     loads = np.clip(slots_of(rows["_ts"].cast(pa.int64()).to_numpy(), move), min(move.k0 + 1, move.k), move.k)
     exp_slots = slots_of(ends, move)
     sub_indexes, exp_blocks = _cells(layout, loads, exp_slots, ends == NEVER)
-    there = {name.lower(): rows[name] for name in rows.column_names}
+    by_name = {name.lower(): rows[name] for name in rows.column_names}
     state_ends = rows["_exp"].cast(pa.int64())
     return pa.table(
         {
-            **{name: there[name.lower()] for name in columns},
+            **{name: by_name[name.lower()] for name in columns},
             "_ts": rows["_ts"],
             "_exp": rows["_out"],
             "_fate": pc.if_else(pc.greater(state_ends, move.now), "live", "dead"),
@@ -94,11 +94,11 @@ def _cells(
     layout: Layout, loads: NDArray[np.int64], exp_slots: NDArray[np.int64], never: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the sub-index and the expiry block of each row; each pair of slots is computed once."""
-    (known, of_load), (_, of_end) = (np.unique(each, return_inverse=True) for each in (loads, exp_slots))
-    _, first, pair = np.unique((of_end * 2 + never) * len(known) + of_load, return_index=True, return_inverse=True)
-    pairs = list(zip(*(each[first].tolist() for each in (loads, exp_slots, never)), strict=True))
-    sub_indexes = np.array([sub_index(layout, load, ends, never=kept) for load, ends, kept in pairs], np.int64)
-    exp_blocks = np.array([exp_block(layout, load, ends, never=kept) for load, ends, kept in pairs], np.int64)
+    (distinct_loads, of_load), (_, of_end) = (np.unique(slots, return_inverse=True) for slots in (loads, exp_slots))
+    _, first, pair = np.unique((of_end * 2 + never) * len(distinct_loads) + of_load, return_index=True, return_inverse=True)
+    pairs = list(zip(*(values[first].tolist() for values in (loads, exp_slots, never)), strict=True))
+    sub_indexes = np.array([sub_index(layout, load, ends, never=endless) for load, ends, endless in pairs], np.int64)
+    exp_blocks = np.array([exp_block(layout, load, ends, never=endless) for load, ends, endless in pairs], np.int64)
     return sub_indexes[pair], exp_blocks[pair]
 
 

@@ -67,7 +67,7 @@ def _replaced_by_spark(inputs: NodeInputs) -> tuple[Replacement, DataFrame | Non
             state = list(kinds)
     lost = None
     if isinstance(core, AntiJoin):
-        if not move.first:  # read again: which are short-lived, and how many
+        if not move.first:  # short-lived rows are read and counted again
             rows = inputs.cache.add(rows)
         lost = rows.where(f"unix_micros(_exp) <= {move.now}L")
         rows = rows.where(f"unix_micros(_exp) > {move.now}L")
@@ -128,17 +128,17 @@ def current(inputs: NodeInputs, keys: DistinctKeys | None, old: DataFrame | None
             return _of_keys(node.operator, inputs, keys, node.search_key)
         case Group() if is_adjustable(core, types := _types(core.input, inputs)):
             if old is None:
-                came, before = _live(inputs, core.input, None, 0).selectExpr("*", "1 AS _weight"), None
+                delta, before = _live(inputs, core.input, None, 0).selectExpr("*", "1 AS _weight"), None
             else:
-                came = changes(core.input, inputs.tables, move)
+                delta = changes(core.input, inputs.tables, move)
                 before = semi_joined(old, None if keys is None else keys.rows, core.keys)
-            return for_ever(adjusted(core, came, before, types), move)
+            return for_ever(adjusted(core, delta, before, types), move)
         case OutputWindow(rows=int() as limit):
-            results, own = arriving(inputs, core.input), (*map(quoted, node.columns), "_ts")
-            # A result that ended before an update could find it takes no place (docs/views.md); one that was found stays.
+            results, columns = arriving(inputs, core.input), (*map(quoted, node.columns), "_ts")
+            # A result that ended before an update could find it takes no place (docs/views.md); a result that was found stays.
             parts = [] if results is None else [results.where(f"unix_micros(_exp) > {move.now}L")]
             parts.append(no_rows(inputs.session, inputs.own.columns) if old is None else old)
-            rows = newest_rows(reduce(DataFrame.unionByName, [for_ever(part.select(*own), None) for part in parts]), limit)
+            rows = newest_rows(reduce(DataFrame.unionByName, [for_ever(part.select(*columns), None) for part in parts]), limit)
         case AntiJoin():
             sides = [_recent(inputs, side, keys, number) for number, side in enumerate(inputs_of(core))]
             rows = answer(core, sides, move)
@@ -156,7 +156,7 @@ def _of_keys(
     *,
     earlier: bool = False,
 ) -> DataFrame:
-    """Return a pipeline's live rows whose columns have one of the keys (there named ``by``); no keys: all rows."""
+    """Return a pipeline's live rows whose columns have one of the keys (``by``: the names in ``keys``); no keys: all rows."""
     if keys is None:
         return live(operator, inputs.tables, earlier=earlier)
     keys_of_table = {}
@@ -178,8 +178,8 @@ def _recent(inputs: NodeInputs, operator: Operator, keys: DistinctKeys | None, n
         return _live(inputs, operator, keys, number)
     by, changed = inputs.node.changed_by[number], inputs.node.changed_key
     before = _of_keys(operator, inputs, keys, by, changed, earlier=True)
-    came = semi_joined(relation(operator, inputs.tables, NodeTable.arrived), None if keys is None else keys.rows, by, changed)
-    return before.unionByName(came).where(f"unix_micros(_exp) > {inputs.move.before}L AND _exp > _ts")
+    arrived = semi_joined(relation(operator, inputs.tables, NodeTable.arrived), None if keys is None else keys.rows, by, changed)
+    return before.unionByName(arrived).where(f"unix_micros(_exp) > {inputs.move.before}L AND _exp > _ts")
 
 
 def _types(operator: Operator, inputs: NodeInputs) -> dict[str, str]:

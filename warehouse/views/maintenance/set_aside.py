@@ -45,28 +45,28 @@ _SYSTEM = ((_SIDE, "int"), (_LOADED, "bigint"), (_BEGINS, "timestamp"), (_ENDS, 
 
 def set_aside_columns(inputs: Sequence[Operator], tables: dict[str, NodeTable]) -> tuple[ColumnRecord, ...]:
     """Return the columns of a table of rows of a join's two inputs: the input, the times, and the columns of both."""
-    found = [ColumnRecord(name, kind) for name, kind in _SYSTEM]
+    columns = [ColumnRecord(name, kind) for name, kind in _SYSTEM]
     for number, operator in enumerate(inputs):
         rows = relation(operator, tables, NodeTable.live_now)
         types = dict(rows.dtypes)
-        found += [ColumnRecord(_name(number, place), types[name]) for place, name in enumerate(user_columns(rows))]
-    return tuple(found)
+        columns += [ColumnRecord(_name(number, index), types[name]) for index, name in enumerate(user_columns(rows))]
+    return tuple(columns)
 
 
-def _name(number: int, place: int) -> str:
-    return f"row{number}_{place}"
+def _name(number: int, index: int) -> str:
+    return f"row{number}_{index}"
 
 
 @dataclass(frozen=True, eq=False)
 class SetAside:
-    """The rows that are set aside: former ones, in ``table``, and rows that end with this step."""
+    """The rows that are set aside: earlier rows, in ``table``, and rows that end with this step."""
 
     inputs: NodeInputs
     core: Join
     table: NodeTable
 
     def rows(self, number: int) -> DataFrame:
-        """Return the rows of one input that are set aside, as its pipeline gives them, with their load slot."""
+        """Return the rows of one input that are set aside, with the columns of its pipeline and their load slot."""
         return self._rows[number]
 
     @cached_property
@@ -81,46 +81,46 @@ class SetAside:
 
     def _held(self, number: int) -> DataFrame:
         """Return the rows of one input that were set aside before."""
-        own = [f"{_name(number, place)} AS {quoted(name)}" for place, name in enumerate(user_columns(self._pipeline(number)))]
+        columns = [f"{_name(number, index)} AS {quoted(name)}" for index, name in enumerate(user_columns(self._pipeline(number)))]
         times = [f"{column} AS {name}" for column, name in zip((_BEGINS, _ENDS, _OUT), CARRIED, strict=True)]
         return (
             self.table.live_before()
             .where(f"{_SIDE} = {number}")
-            .selectExpr(*own, *times, f"{_LOADED} AS {LOADED}", f"unix_micros(_ts) AS {GONE}")
+            .selectExpr(*columns, *times, f"{_LOADED} AS {LOADED}", f"unix_micros(_ts) AS {GONE}")
         )
 
     def _pipeline(self, number: int) -> DataFrame:
         return relation(self.core.inputs[number], self.inputs.tables, NodeTable.live_now)
 
     def _ended(self, number: int) -> DataFrame:
-        """Return the rows of one input that were live at the last epoch, or came since, and have ended."""
+        """Return the rows of one input that were live at the last epoch, or arrived since, and have ended."""
         operator, move = self.core.inputs[number], self.inputs.move
         whole = any(window_lengths(operator))
         lived = relation(operator, self.inputs.tables, lambda table: table.live_before_with_slots(whole=whole))
-        came = relation(operator, self.inputs.tables, lambda table: table.arrived().selectExpr("*", f"{move.k}L AS {LOADED}"))
-        over = f"_exp > _ts AND unix_micros(_exp) <= {move.now}L"
-        ended = lived.where(f"{over} AND unix_micros(_exp) > {move.before}L").unionByName(came.where(over))
+        arrived = relation(operator, self.inputs.tables, lambda table: table.arrived().selectExpr("*", f"{move.k}L AS {LOADED}"))
+        has_ended = f"_exp > _ts AND unix_micros(_exp) <= {move.now}L"
+        ended = lived.where(f"{has_ended} AND unix_micros(_exp) > {move.before}L").unionByName(arrived.where(has_ended))
         return ended.selectExpr("*", f"{move.now}L AS {GONE}")
 
     def stored(self, number: int, rows: DataFrame) -> DataFrame:
-        """Return rows of one input as the table has them."""
+        """Return rows of one input with the columns of the table."""
         types = {column.name: column.type for column in self.table.columns}
-        own = {_name(number, place): quoted(name) for place, name in enumerate(user_columns(self.rows(number)))}
-        own |= {_SIDE: str(number), _LOADED: LOADED, _BEGINS: "_ts", _ENDS: "_exp", _OUT: "_out"}
-        return rows.selectExpr(*[f"CAST({own.get(name, 'NULL')} AS {kind}) AS {name}" for name, kind in types.items()])
+        terms = {_name(number, index): quoted(name) for index, name in enumerate(user_columns(self.rows(number)))}
+        terms |= {_SIDE: str(number), _LOADED: LOADED, _BEGINS: "_ts", _ENDS: "_exp", _OUT: "_out"}
+        return rows.selectExpr(*[f"CAST({terms.get(name, 'NULL')} AS {kind}) AS {name}" for name, kind in types.items()])
 
 
 def set_aside_replacement(inputs: NodeInputs, rows: DataFrame | None, table: NodeTable, layout: Layout) -> Replacement:
     """Return the new content of the table of rows that are set aside; None: it becomes empty."""
     move, names = inputs.move, [column.name for column in table.columns]
-    held = table.rows_to_rewrite()
-    if rows is None and (held is None or not table.size):
+    stored = table.rows_to_rewrite()
+    if rows is None and (stored is None or not table.size):
         return Replacement(None, {}, {}, 0)
-    came = held.where("false").select(*names) if rows is None and held is not None else rows
-    if came is None:
+    content = stored.where("false").select(*names) if rows is None and stored is not None else rows
+    if content is None:
         raise TypeError("no rows that could be set aside")
-    new = came.selectExpr(*names, f"timestamp_micros({move.now}L) AS _ts", f"timestamp_micros({NEVER}L) AS _exp")
+    new = content.selectExpr(*names, f"timestamp_micros({move.now}L) AS _ts", f"timestamp_micros({NEVER}L) AS _exp")
     return replacement(
-        no_stored_rows_like(new) if held is None else held, new, None, names, of_keys=None, columns=names, search_key=[_LOADED],
-        layout=layout, move=move, cache=inputs.cache,
+        no_stored_rows_like(new) if stored is None else stored, new, None, names, of_keys=None, columns=names,
+        search_key=[_LOADED], layout=layout, move=move, cache=inputs.cache,
     )  # fmt: skip

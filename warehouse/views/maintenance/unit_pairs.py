@@ -1,4 +1,4 @@
-"""The pairs of a join, unit by unit: how many each unit has, without making one, and the results of parts of units."""
+"""The pairs of a join by unit: how many pairs each unit has, counted without making them, and the results of parts of units."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Part:
 
     @property
     def share(self) -> float:
-        """The share of the unit's places that is looked at."""
+        """The share of the unit's places that the part covers."""
         return (self.end - self.begin.place + 1) / (LAST - FIRST + 1)
 
 
@@ -70,7 +70,7 @@ class StoppedUnit:
 
 
 def _stopped(parts: Sequence[Part], rows: Iterable[Mapping[str, int]]) -> dict[Unit, StoppedUnit]:
-    """Return how far each part came, by its results."""
+    """Return the progress of each part, from the rows of its results."""
     last: dict[int, Mapping[str, int]] = {}
     made: Counter[int] = Counter()
     for row in rows:
@@ -124,7 +124,7 @@ class UnitPairs:
     @property
     def bare(self) -> bool:
         """Whether each pair of rows with equal keys is a result."""
-        return self.core.where is None and not any(isinstance(each, Filter) for each in _above(self.inputs.node.operator))
+        return self.core.where is None and not any(isinstance(operator, Filter) for operator in _above(self.inputs.node.operator))
 
     @property
     def on(self) -> list[tuple[str, str]]:
@@ -147,13 +147,13 @@ class UnitPairs:
         """The live rows of the right input, with their load slot."""
         return self._rows(1, f"{GONE}_right").withColumnRenamed(LOADED, f"{LOADED}_right")
 
-    def _rows(self, number: int, gone: str) -> DataFrame:
-        """Return the live rows of an input and rows that are set aside, with the instant of their end (null: it lives)."""
+    def _rows(self, number: int, gone_column: str) -> DataFrame:
+        """Return the live rows of an input and rows that are set aside, with the instant of their end (null: the row lives)."""
         live = self._live(number)
         if self.aside is None:
             return live
-        every = live.withColumn(GONE, F.expr("CAST(NULL AS BIGINT)")).unionByName(self.aside.rows(number))
-        return every.withColumnRenamed(GONE, gone)
+        rows = live.withColumn(GONE, F.expr("CAST(NULL AS BIGINT)")).unionByName(self.aside.rows(number))
+        return rows.withColumnRenamed(GONE, gone_column)
 
     def _live(self, number: int) -> DataFrame:
         rows = relation(self.core.inputs[number], self.inputs.tables, NodeTable.live_now_with_slots)
@@ -161,7 +161,7 @@ class UnitPairs:
 
     def counted(self) -> UnitCounts:
         """Return the counts of each unit; units without a pair are left out."""
-        keys = [f"_key_{place}" for place in range(len(self.on))]
+        keys = [f"_key_{number}" for number in range(len(self.on))]
         left = self._by_key(self.left, [name for name, _ in self.on], LOADED, "left_count", [BUCKET])
         right = self._by_key(self.right, [name for _, name in self.on], f"{LOADED}_right", "right_count", [])
         renamed = {"_class": "_class_right", "_rows": "_rows_right", **{key: f"{key}_right" for key in keys}}
@@ -175,15 +175,15 @@ class UnitPairs:
             F.expr("max(left_count) AS left_count"),
             F.expr("max(right_count) AS right_count"),
         )
-        found = [
-            (unit, bucket, Worth(pairs, left + right, value, right))
-            for unit, bucket, pairs, left, right, value in self._summed(by_key, keys)
+        worths = [
+            (unit_class, bucket, Worth(pairs, left + right, value, right))
+            for unit_class, bucket, pairs, left, right, value in self._summed(by_key, keys)
         ]
-        later = [worth for each, _, worth in found if each == self._later]
+        later = [worth for unit_class, _, worth in worths if unit_class == self._later]
         return UnitCounts(
-            {Unit(each // 2, bucket): worth for each, bucket, worth in found if each % 2},
+            {Unit(unit_class // 2, bucket): worth for unit_class, bucket, worth in worths if unit_class % 2},
             Worth(sum(worth.pairs for worth in later), sum(worth.rows for worth in later)),
-            sum(worth.pairs for _, _, worth in found),
+            sum(worth.pairs for _, _, worth in worths),
         )
 
     def _summed(self, by_key: DataFrame, keys: Sequence[str]) -> list[Row]:
@@ -216,7 +216,9 @@ class UnitPairs:
         if expression is None:
             return by_key.withColumn("_value", F.expr("CAST(NULL AS DOUBLE)"))
         through = self.ledger.through or 0
-        ages = " ".join(f"WHEN {2 * number + 1} THEN {through - each.upto}L" for number, each in enumerate(self.ranges))
+        ages = " ".join(
+            f"WHEN {2 * number + 1} THEN {through - owed_range.upto}L" for number, owed_range in enumerate(self.ranges)
+        )
         age = f"CASE _unit {ages} ELSE 0L END" if ages else "0L"
         named = [
             f"{key} AS {quoted(name)}"
@@ -225,17 +227,17 @@ class UnitPairs:
             if name.lower() not in COUNTED
         ]
         counted = ("_unit", BUCKET, "_pairs", "_left", "_right", "left_count", "right_count")
-        there = by_key.selectExpr(*counted, f"{age} AS age", *named)
-        return there.withColumn("_value", F.expr(f"CAST(({without_failures(expression)}) AS DOUBLE)"))
+        named_counts = by_key.selectExpr(*counted, f"{age} AS age", *named)
+        return named_counts.withColumn("_value", F.expr(f"CAST(({without_failures(expression)}) AS DOUBLE)"))
 
     def _by_key(self, rows: DataFrame, key: Sequence[str], slot: str, count: str, more: Sequence[str]) -> DataFrame:
-        """Return how many rows have each key and load slot, and as ``count`` how many have the key."""
-        named = [f"{quoted(name)} AS _key_{place}" for place, name in enumerate(key)]
-        own = [f"_key_{place}" for place in range(len(key))]
+        """Return the number of rows by key and load slot, and in the column ``count`` the number of rows by key."""
+        named = [f"{quoted(name)} AS _key_{number}" for number, name in enumerate(key)]
+        key_columns = [f"_key_{number}" for number in range(len(key))]
         classed = rows.selectExpr(*named, *more, f"{self.class_of(slot)} AS _class")
-        counted = classed.groupBy(*own, *more, "_class").agg(F.expr("count(*) AS _rows"))
-        every = "0L" if self.expression is None else f"sum(_rows) OVER (PARTITION BY {', '.join(own)})"
-        return counted.withColumn(count, F.expr(every))
+        counted = classed.groupBy(*key_columns, *more, "_class").agg(F.expr("count(*) AS _rows"))
+        total = "0L" if self.expression is None else f"sum(_rows) OVER (PARTITION BY {', '.join(key_columns)})"
+        return counted.withColumn(count, F.expr(total))
 
     def class_of(self, slot: str) -> str:
         """Return the position of a load slot: 2n + 1 in range n, 2n below it, the greatest number after the ledger's last slot.
@@ -243,48 +245,48 @@ class UnitPairs:
         Of two slots the later has the greater number.
         """
         when = []
-        for number, each in enumerate(self.ranges):
-            if each.above is not None:
-                when.append(f"WHEN {slot} <= {each.above}L THEN {2 * number}")
-            when.append(f"WHEN {slot} <= {each.upto}L THEN {2 * number + 1}")
+        for number, owed_range in enumerate(self.ranges):
+            if owed_range.above is not None:
+                when.append(f"WHEN {slot} <= {owed_range.above}L THEN {2 * number}")
+            when.append(f"WHEN {slot} <= {owed_range.upto}L THEN {2 * number + 1}")
         if self.ledger.through is not None:
             when.append(f"WHEN {slot} <= {self.ledger.through}L THEN {2 * len(self.ranges)}")
         return f"CASE {' '.join(when)} ELSE {self._later} END" if when else str(self._later)
 
     def made(self, parts: Sequence[Part]) -> tuple[DataFrame | pa.Table, dict[Unit, StoppedUnit]]:
-        """Return the results of parts of units, and how far each came; units without a result are left out."""
-        every = over(self.inputs.node.operator, self.core, self._pairs(parts))
+        """Return the results of parts of units, and the progress of each unit; units without a result are left out."""
+        results = over(self.inputs.node.operator, self.core, self._pairs(parts))
         columns = [*map(quoted, self.inputs.node.columns), *CARRIED]
-        rows = every.selectExpr(*columns, UNIT, PLACE, f"xxhash64({', '.join(columns)}) AS {_ROW}")
+        rows = results.selectExpr(*columns, UNIT, PLACE, f"xxhash64({', '.join(columns)}) AS {_ROW}")
         if all(part.whole for part in parts):
-            kept = rows.selectExpr("*", "0L AS _found", "0 AS _rank", "0 AS _first")
+            limited = rows.selectExpr("*", "0L AS _found", "0 AS _rank", "0 AS _first")
         else:
-            kept = self._limited(rows, parts)
-        own = [*self.inputs.node.columns, *CARRIED]
+            limited = self._limited(rows, parts)
+        answer_columns = [*self.inputs.node.columns, *CARRIED]
         if self.aside is not None:
             owed = [number for number, part in enumerate(parts) if part.unit.range < self.known]
             marked = f"{UNIT} IN ({', '.join(map(str, owed))})" if owed else "false"
-            kept, own = kept.withColumn(OWED_RESULT, F.expr(marked)), [*own, OWED_RESULT]
-        if sum(part.quota for part in parts) <= FEW and can_be_collected(kept.schema):
-            known = kept.toArrow()
-            stopped = known.select([UNIT, PLACE, _ROW, "_found", "_rank", "_first"]).to_pylist()
-            return known.select(own), _stopped(parts, stopped)
-        kept = self.inputs.cache.add(kept)
+            limited, answer_columns = limited.withColumn(OWED_RESULT, F.expr(marked)), [*answer_columns, OWED_RESULT]
+        if sum(part.quota for part in parts) <= FEW and can_be_collected(limited.schema):
+            collected = limited.toArrow()
+            stopped = collected.select([UNIT, PLACE, _ROW, "_found", "_rank", "_first"]).to_pylist()
+            return collected.select(answer_columns), _stopped(parts, stopped)
+        limited = self.inputs.cache.add(limited)
         last = "max_by(struct(_found, _rank, _first, _place, _row), _rank) AS _last"
-        summed = kept.groupBy(UNIT).agg(F.expr("count(*) AS _made"), F.expr(last)).collect()
-        found = {
+        summed = limited.groupBy(UNIT).agg(F.expr("count(*) AS _made"), F.expr(last)).collect()
+        stopped_units = {
             parts[row[UNIT]].unit: StoppedUnit(
                 row["_last"]["_found"], row["_made"],
                 Position(row["_last"][PLACE], row["_last"][_ROW], row["_last"]["_rank"] - row["_last"]["_first"] + 1),
             )
             for row in summed
         }  # fmt: skip
-        return kept.selectExpr(*map(quoted, own)), found
+        return limited.selectExpr(*map(quoted, answer_columns)), stopped_units
 
     def _limited(self, rows: DataFrame, parts: Sequence[Part]) -> DataFrame:
         """Return the results of each part after its position, at most its quota; ``_found`` counts all results of the part.
 
-        The results at the position itself end together. Once they have ended, all remaining ones come after it.
+        The results at the position itself end together. When they have ended, all remaining results come after the position.
         """
         limits = self.frame(
             {
@@ -297,8 +299,8 @@ class UnitPairs:
         )
         names = [quoted(name) for name in rows.columns]
         after = rows.join(F.broadcast(limits), UNIT).where(f"{PLACE} > _from OR {_ROW} >= _from_row")
-        there = f"count_if({PLACE} = _from AND {_ROW} = _from_row) OVER (PARTITION BY {UNIT})"
-        ranked = after.selectExpr(*names, "_quota", f"least(_made, {there}) AS _made").selectExpr(
+        at_position = f"count_if({PLACE} = _from AND {_ROW} = _from_row) OVER (PARTITION BY {UNIT})"
+        ranked = after.selectExpr(*names, "_quota", f"least(_made, {at_position}) AS _made").selectExpr(
             *names, "_made", "_quota",
             f"count(*) OVER (PARTITION BY {UNIT}) - _made AS _found",
             f"row_number() OVER (PARTITION BY {UNIT} ORDER BY {PLACE}, {_ROW}) AS _rank",
@@ -320,41 +322,41 @@ class UnitPairs:
             older = joined(self.core, [left.where(f"{LOADED} <= _above"), newer])
             terms.append(older.where(f"{LOADED}_right > _above"))
         pairs = terms[0] if len(terms) == 1 else terms[0].unionByName(terms[1])
-        own = [quoted(name) for name in user_columns(pairs)]
+        columns = [quoted(name) for name in user_columns(pairs)]
         if self.aside is not None:
             pairs = pairs.where(self._met_alive())
         classed = pairs.selectExpr(
-            *own, *CARRIED, BUCKET, PLACE, f"{self.class_of(f'greatest({LOADED}, {LOADED}_right)')} AS _class"
+            *columns, *CARRIED, BUCKET, PLACE, f"{self.class_of(f'greatest({LOADED}, {LOADED}_right)')} AS _class"
         )
         met = classed.join(F.broadcast(self._chosen(parts)), ["_class", BUCKET])
-        return met.where(f"{PLACE} BETWEEN _begin AND _end").selectExpr(*own, *CARRIED, PLACE, UNIT)
+        return met.where(f"{PLACE} BETWEEN _begin AND _end").selectExpr(*columns, *CARRIED, PLACE, UNIT)
 
     def _met_alive(self) -> str:
-        """Whether neither row of a pair had ended before the update that loaded the other, which would have found it."""
+        """Return the condition that neither row of a pair had ended before the update that loaded the other row."""
         move, sides = self.inputs.move, ((GONE, f"{LOADED}_right"), (f"{GONE}_right", LOADED))
         return " AND ".join(f"({gone} IS NULL OR {move.anchor}L + {slot} * {move.interval}L <= {gone})" for gone, slot in sides)
 
     def _least_above(self, parts: Sequence[Part]) -> int | None:
-        """Return the slot above which at least one row of each pair must be; None if rows of all slots are new."""
-        found = [self.ranges[part.unit.range].above for part in parts]
-        known = [each for each in found if each is not None]
-        return min(known) if known else None
+        """Return the slot after which at least one row of each pair was loaded; None if rows of all slots are new."""
+        slots = [self.ranges[part.unit.range].above for part in parts]
+        known_slots = [slot for slot in slots if slot is not None]
+        return min(known_slots) if known_slots else None
 
     def _bounds(self, parts: Sequence[Part]) -> DataFrame:
-        """Return for each bucket the slot above which rows are new to it, and the first and last place to read."""
+        """Return for each bucket the slot after which rows are new to it, and the first and last place to read."""
         by_bucket: dict[int, list[Part]] = {}
         for part in parts:
             by_bucket.setdefault(part.unit.bucket, []).append(part)
         above = [
-            min(FIRST if (slot := self.ranges[part.unit.range].above) is None else slot for part in each)
-            for each in by_bucket.values()
+            min(FIRST if (slot := self.ranges[part.unit.range].above) is None else slot for part in bucket_parts)
+            for bucket_parts in by_bucket.values()
         ]
         return self.frame(
             {
                 BUCKET: pa.array(by_bucket, pa.int32()),
                 "_above": above,
-                "_low": [min(part.begin.place for part in each) for each in by_bucket.values()],
-                "_high": [max(part.end for part in each) for each in by_bucket.values()],
+                "_low": [min(part.begin.place for part in bucket_parts) for bucket_parts in by_bucket.values()],
+                "_high": [max(part.end for part in bucket_parts) for bucket_parts in by_bucket.values()],
             }
         )
 
@@ -371,13 +373,15 @@ class UnitPairs:
 
     def frame(self, columns: Mapping[str, Iterable[int]]) -> DataFrame:
         """Return whole numbers as a frame, to join with."""
-        typed = {name: each if isinstance(each, pa.Array) else pa.array(each, pa.int64()) for name, each in columns.items()}
+        typed = {
+            name: values if isinstance(values, pa.Array) else pa.array(values, pa.int64()) for name, values in columns.items()
+        }
         return frame_of(self.inputs.session, pa.table(typed))
 
 
-def _distinct(own: str, rows: str) -> str:
+def _distinct(class_column: str, count_column: str) -> str:
     """Return how many rows of one input a key has in a unit: each class counts once."""
-    return f"aggregate(collect_set(struct({own} AS c, {rows} AS n)), 0L, (sum, each) -> sum + each.n)"
+    return f"aggregate(collect_set(struct({class_column} AS c, {count_column} AS n)), 0L, (sum, each) -> sum + each.n)"
 
 
 def _above(operator: Operator) -> Iterator[Operator]:

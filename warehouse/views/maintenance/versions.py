@@ -2,7 +2,7 @@
 
 A relation's table holds ``{ (key, columns, _ts, _exp) : columns were valid from _ts to _exp }``; current versions never
 expire. A change of a non-retroactive relation that arrives late takes effect at the last window time, since rows that
-came before it have been joined already; a key of it that was deleted never comes back.
+arrived before it have been joined already; a deleted key of such a relation never comes back.
 """
 
 from __future__ import annotations
@@ -39,21 +39,23 @@ def reused(rows: DataFrame, stored: DataFrame, key: Sequence[str]) -> DataFrame:
 
     ``stored`` are the relation's versions. A delete counts if the key existed: in the table, or earlier in the batch.
     """
-    own = [quoted(name) for name in key]
+    key_columns = [quoted(name) for name in key]
     names = [f"_key_{number}" for number in range(len(key))]
-    held = stored.groupBy(*[F.col(name) for name in own]).agg(F.expr(f"max(_exp) < {_NEVER} AS _deleted"))
-    known = held.selectExpr(*[f"{name} AS {alias}" for name, alias in zip(own, names, strict=True)], "_deleted")
-    same = " AND ".join(f"{name} <=> {alias}" for name, alias in zip(own, names, strict=True))
-    with_known = rows.join(known, F.expr(f"_fate = 'live' AND {same}"), "left")
+    stored_keys = stored.groupBy(*[F.col(name) for name in key_columns]).agg(F.expr(f"max(_exp) < {_NEVER} AS _deleted"))
+    renamed_keys = stored_keys.selectExpr(
+        *[f"{name} AS {alias}" for name, alias in zip(key_columns, names, strict=True)], "_deleted"
+    )
+    equal = " AND ".join(f"{name} <=> {alias}" for name, alias in zip(key_columns, names, strict=True))
+    with_deleted = rows.join(renamed_keys, F.expr(f"_fate = 'live' AND {equal}"), "left")
     earlier = "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
-    window = f"OVER (PARTITION BY {', '.join(own)}, _fate ORDER BY _ts, {_ORDER} {earlier})"
-    there = with_known.selectExpr(
+    window = f"OVER (PARTITION BY {', '.join(key_columns)}, _fate ORDER BY _ts, {_ORDER} {earlier})"
+    existing = with_deleted.selectExpr(
         "*", f"_deleted IS NOT NULL OR coalesce(max(CASE WHEN _op = 'upsert' THEN 1 END) {window}, 0) = 1 AS _there"
     )
-    ended = there.selectExpr("*", f"coalesce(max(CASE WHEN _op = 'delete' AND _there THEN 1 END) {window}, 0) = 1 AS _ended")
+    ended = existing.selectExpr("*", f"coalesce(max(CASE WHEN _op = 'delete' AND _there THEN 1 END) {window}, 0) = 1 AS _ended")
     banned = "_fate = 'live' AND _op = 'upsert' AND (coalesce(_deleted, false) OR _ended)"
     message = "'the key was deleted from the relation, which is not retroactive; use another key, or retroactive = true'"
-    raw = f"to_json(struct({', '.join(own)}))"
+    raw = f"to_json(struct({', '.join(key_columns)}))"
     columns = [quoted(name) for name in rows.columns if name not in ("_fate", "_message", "_raw")]
     return ended.selectExpr(
         *columns,
@@ -71,17 +73,17 @@ def changes_of(live: DataFrame, columns: Sequence[str], move: Move, *, retroacti
 
 def versions_of(changes: DataFrame, stored: DataFrame, columns: Sequence[str], key: Sequence[str]) -> DataFrame:
     """Return all versions of the changed keys: columns, ``_ts``, ``_exp``."""
-    own, keys = [quoted(name) for name in columns], [quoted(name) for name in key]
+    quoted_columns, keys = [quoted(name) for name in columns], [quoted(name) for name in key]
     order = "CAST(NULL AS struct<file: string, start: bigint, at: bigint>) AS _order"
     old = semi_joined(stored, changes.select(*keys).distinct(), key)
-    begun = old.selectExpr(*own, "_ts", "'upsert' AS _op", "1 AS _rank", order)
-    # A version that ended by a delete has no successor; one that ended by the next version is ended by it again.
-    ended = old.where(f"_exp < {_NEVER}").selectExpr(*own, "_exp AS _ts", "'delete' AS _op", "0 AS _rank", order)
-    came = changes.selectExpr(*own, "_ts", "_op", "2 AS _rank", "_order")
-    every = begun.unionByName(ended).unionByName(came)
+    begun = old.selectExpr(*quoted_columns, "_ts", "'upsert' AS _op", "1 AS _rank", order)
+    # A version that ended by a delete has no successor; a version that ended by the next version is ended by it again.
+    ended = old.where(f"_exp < {_NEVER}").selectExpr(*quoted_columns, "_exp AS _ts", "'delete' AS _op", "0 AS _rank", order)
+    arrived = changes.selectExpr(*quoted_columns, "_ts", "_op", "2 AS _rank", "_order")
+    events = begun.unionByName(ended).unionByName(arrived)
     following = f"lead(_ts) OVER (PARTITION BY {', '.join(keys)} ORDER BY _ts, _rank, _order)"
-    spans = every.selectExpr(*own, "_ts", "_op", f"coalesce({following}, {_NEVER}) AS _exp")
-    return spans.where("_op = 'upsert' AND _exp > _ts").selectExpr(*own, "_ts", "_exp")
+    spans = events.selectExpr(*quoted_columns, "_ts", "_op", f"coalesce({following}, {_NEVER}) AS _exp")
+    return spans.where("_op = 'upsert' AND _exp > _ts").selectExpr(*quoted_columns, "_ts", "_exp")
 
 
 def rewritten(
@@ -97,17 +99,17 @@ def rewritten(
     """Return the new content of the buckets of the changed keys, with all columns.
 
     Versions that had ended ``history`` microseconds before the last window time are removed; a deleted key keeps its
-    last version, by which it is known.
+    last version, which shows that the key existed.
     """
-    own, keys = [quoted(name) for name in columns], [quoted(name) for name in key]
-    fresh = versions.selectExpr(*own, "_ts", "_exp", f"{load_slot_sql('_ts', move)} AS _load_slot")
-    others = anti_joined(stored, changed, key).selectExpr(*own, "_ts", "_exp", "_load_slot")
-    every = fresh.unionByName(others)
+    quoted_columns, keys = [quoted(name) for name in columns], [quoted(name) for name in key]
+    fresh = versions.selectExpr(*quoted_columns, "_ts", "_exp", f"{load_slot_sql('_ts', move)} AS _load_slot")
+    unchanged = anti_joined(stored, changed, key).selectExpr(*quoted_columns, "_ts", "_exp", "_load_slot")
+    content = fresh.unionByName(unchanged)
     if history is not None:
         last = f"_exp = max(_exp) OVER (PARTITION BY {', '.join(keys)})"
-        kept = f"unix_micros(_exp) > {move.before - history}L OR {last} AS _kept"
-        every = every.selectExpr("*", kept).where("_kept").drop("_kept")
-    return every.selectExpr(
-        *own, "_ts", "_exp", "_load_slot", f"{slot_sql('_exp', move.anchor, move.interval)} AS _exp_slot",
+        is_kept = f"unix_micros(_exp) > {move.before - history}L OR {last} AS _kept"
+        content = content.selectExpr("*", is_kept).where("_kept").drop("_kept")
+    return content.selectExpr(
+        *quoted_columns, "_ts", "_exp", "_load_slot", f"{slot_sql('_exp', move.anchor, move.interval)} AS _exp_slot",
         f"{bucket_sql(key, layout)} AS sub_index", "0L AS exp_block",
     )  # fmt: skip
