@@ -57,7 +57,7 @@ def have_key(columns: Sequence[pa.ChunkedArray], keys: Sequence[pa.ChunkedArray]
 
 
 def distinct_keys(columns: Sequence[pa.ChunkedArray], *, nulls: bool) -> pa.Table:
-    """Return the distinct values of some columns, with or without those that have a null.
+    """Return the distinct rows of some columns, with or without rows that have a null.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def distinct_keys(columns: Sequence[pa.ChunkedArray], *, nulls: bool) -> pa.Tabl
     [{'key_0': 'a'}]
 
     """
-    names = [f"key_{place}" for place in range(len(columns))]  # a column may be asked for twice
+    names = [f"key_{number}" for number in range(len(columns))]  # a column may be asked for twice
     values = pa.table(dict(zip(names, columns, strict=True))).group_by(names).aggregate([]).select(names)
     return values if nulls else values.drop_null()
 
@@ -134,65 +134,68 @@ def equal_rows(left: Sequence[pa.ChunkedArray], right: Sequence[pa.ChunkedArray]
 
     Examples
     --------
-    >>> found = equal_rows([pa.chunked_array([["a", None, "b"]])], [pa.chunked_array([["b", "b", None]])], nulls=True)
-    >>> found.pairs, [[each.tolist() for each in part] for part in found.parts()]
+    >>> equal = equal_rows([pa.chunked_array([["a", None, "b"]])], [pa.chunked_array([["b", "b", None]])], nulls=True)
+    >>> equal.pairs, [[rows.tolist() for rows in part] for part in equal.parts()]
     (3, [[[1, 2, 2], [2, 0, 1]]])
 
     """
     count = len(left[0])
     numbers = _numbers_of_both(left, right)
-    there = np.arange(len(numbers) - count)
+    right_rows = np.arange(len(numbers) - count)
     if not nulls:
-        there = there[_complete(right)]
-    order = there[np.argsort(numbers[count:][there], kind="stable")]
-    held = numbers[count:][order]
-    first, last = (np.searchsorted(held, numbers[:count], side=side) for side in ("left", "right"))
+        right_rows = right_rows[_complete(right)]
+    order = right_rows[np.argsort(numbers[count:][right_rows], kind="stable")]
+    right_numbers = numbers[count:][order]
+    first, last = (np.searchsorted(right_numbers, numbers[:count], side=side) for side in ("left", "right"))
     return EqualRows(order, first, last - first)
 
 
 def overlapping(
     equal: EqualRows, left: Sequence[NDArray[np.int64]], right: Sequence[NDArray[np.int64]], *, most: int
 ) -> list[NDArray[np.int64]] | None:
-    """Return the pairs of equal rows whose lives overlap: they begin last and end first; None if they are more than ``most``.
+    """Return the pairs of equal rows whose lives overlap, with their common life; None if there are more than ``most`` pairs.
 
     Parameters
     ----------
     equal
         The pairs.
     left, right
-        When the rows of each table begin, and when they end; then other times at which they leave something.
+        When the rows of each table begin and when they end, then further times at which they leave.
     most
-        How many pairs are returned at most.
+        The most pairs to return.
 
     Returns
     -------
     list
-        The row numbers in the left and in the right table, then the times of the pairs.
+        The row numbers in the left and in the right table, then the times of each pair: the later begin, and the earlier ends.
 
     Examples
     --------
     >>> equal = equal_rows([pa.chunked_array([["a", "a"]])], [pa.chunked_array([["a"]])], nulls=False)
     >>> lives = [np.array([0, 5]), np.array([4, 9])], [np.array([3]), np.array([5])]
-    >>> [each.tolist() for each in overlapping(equal, *lives, most=9)], overlapping(equal, *lives, most=0)
+    >>> [values.tolist() for values in overlapping(equal, *lives, most=9)], overlapping(equal, *lives, most=0)
     ([[0], [0], [3], [4]], None)
 
     """
-    found: list[tuple[NDArray[np.int64], ...]] = []
+    pairs: list[tuple[NDArray[np.int64], ...]] = []
     count = 0
-    for rows, others in equal.parts():
-        begins = np.maximum(left[0][rows], right[0][others])
-        ends = [np.minimum(one[rows], other[others]) for one, other in zip(left[1:], right[1:], strict=True)]
+    for left_rows, right_rows in equal.parts():
+        begins = np.maximum(left[0][left_rows], right[0][right_rows])
+        ends = [
+            np.minimum(left_times[left_rows], right_times[right_rows])
+            for left_times, right_times in zip(left[1:], right[1:], strict=True)
+        ]
         meet = begins < ends[0]
-        found.append(tuple(each[meet] for each in (rows, others, begins, *ends)))
+        pairs.append(tuple(values[meet] for values in (left_rows, right_rows, begins, *ends)))
         count += int(meet.sum())
         if count > most:
             return None
-    return [np.concatenate(parts) for parts in zip(*found, strict=True)] or [np.array([], np.int64)] * (2 + len(left))
+    return [np.concatenate(parts) for parts in zip(*pairs, strict=True)] or [np.array([], np.int64)] * (2 + len(left))
 
 
 def _numbers_of_both(above: Sequence[pa.ChunkedArray], below: Sequence[pa.ChunkedArray]) -> NDArray[np.int64]:
     """The numbers of the rows of a table, then the numbers of the rows of another one."""
-    both = (pa.chunked_array([*one.chunks, *other.chunks], one.type) for one, other in zip(above, below, strict=True))
+    both = (pa.chunked_array([*upper.chunks, *lower.chunks], upper.type) for upper, lower in zip(above, below, strict=True))
     return group_numbers([*both])
 
 

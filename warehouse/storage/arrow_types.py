@@ -73,17 +73,17 @@ def frame_of(session: SparkSession, rows: pa.Table, schema: StructType | None = 
 def local_frame(session: SparkSession, rows: Sequence[tuple[Any, ...]], schema: str) -> DataFrame:
     """Return a data frame of ``rows``; ``schema`` is DDL such as ``"file string, record bigint"``.
 
-    PySpark makes a frame of a list by way of Python workers, started on the executors as the ``python3`` of their path, which
-    need be neither there nor of the driver's version. By way of Arrow the rows become a local relation of the plan.
+    PySpark makes a frame of a list through Python workers, which executors start as the ``python3`` of their path; it may be
+    missing, or have another version than the driver's. Through Arrow the rows become a local relation of the plan.
 
     Raises
     ------
-        pyarrow.ArrowInvalid: a value that its column's type cannot hold.
+        pyarrow.ArrowInvalid: when a column's type cannot hold a value.
 
     """
     fields = cast("StructType", StructType.fromDDL(schema))
     arrow = to_arrow_schema(fields, timezone="UTC")
-    columns = [pa.array([row[place] for row in rows], field.type) for place, field in enumerate(arrow)]
+    columns = [pa.array([row[number] for row in rows], field.type) for number, field in enumerate(arrow)]
     return session.createDataFrame(pa.Table.from_arrays(columns, schema=arrow), fields)
 
 
@@ -93,10 +93,10 @@ def framed(rows: DataFrame | pa.Table, source: _InSession) -> DataFrame:
 
 
 def united(parts: Sequence[DataFrame | pa.Table], columns: Sequence[str], source: _InSession) -> DataFrame | pa.Table:
-    """Return some columns of the rows of several parts: in the driver if all parts are there, else in a session."""
-    known = [part for part in parts if isinstance(part, pa.Table)]
-    if len(known) == len(parts):
-        first, *others = (part.select(columns) for part in known)
+    """Return some columns of the rows of several parts: a table in the driver if all parts are in the driver, else a frame."""
+    tables = [part for part in parts if isinstance(part, pa.Table)]
+    if len(tables) == len(parts):
+        first, *others = (part.select(columns) for part in tables)
         return pa.concat_tables([first, *(part.cast(first.schema) for part in others)])
     rows, *more = (framed(part, source).select(*map(quoted, columns)) for part in parts)
     for frame in more:
@@ -105,9 +105,9 @@ def united(parts: Sequence[DataFrame | pa.Table], columns: Sequence[str], source
 
 
 def with_names(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Return some columns of rows, by names that need not have the case of theirs."""
-    there = {name.lower(): name for name in rows.column_names}
-    return rows.select([there[name.lower()] for name in columns]).rename_columns(list(columns))
+    """Return some columns of rows under the given names, which may differ from the rows' names in case."""
+    names = {name.lower(): name for name in rows.column_names}
+    return rows.select([names[name.lower()] for name in columns]).rename_columns(list(columns))
 
 
 def bytes_taken(rows: pa.Table, taken: pa.Array) -> float:

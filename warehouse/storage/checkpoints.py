@@ -61,7 +61,7 @@ def _interval_passed(before: int, version: int) -> bool:
 
 
 def _can_wait(table: Path, version: int) -> bool:
-    """Whether readers of a version have little more to read without a further checkpoint.
+    """Whether a further checkpoint would save readers of a version little.
 
     In an object store each entry that they read is a request, so no checkpoint waits.
     """
@@ -69,12 +69,12 @@ def _can_wait(table: Path, version: int) -> bool:
         return False
     log = table / "_delta_log"
     try:
-        held = checkpoints(log)
-        last = max((each for each in held if each <= version), default=-1)
+        names_of = checkpoints(log)
+        last = max((number for number in names_of if number <= version), default=-1)
         if last < 0 or version - last >= _INTERVALS * limits().checkpoint_interval:
             return False
         since = (entry_path(table, number) for number in range(last + 1, version + 1))
-        return sum((log / name).stat().st_size for name in held[last]) > _TIMES * sum(entry.stat().st_size for entry in since)
+        return sum((log / name).stat().st_size for name in names_of[last]) > _TIMES * sum(entry.stat().st_size for entry in since)
     except OSError:  # making a checkpoint copes with a disk that fails, and with files that somebody removes
         return False
 
@@ -96,25 +96,25 @@ def checkpoint(table: Path, version: int) -> None:
 def _made(table: Path, version: int, scratch: Path) -> None:
     from deltalake import DeltaTable  # noqa: PLC0415 - one commit in ten
 
-    log, made, store = table / "_delta_log", scratch / "_delta_log", store_of(table)
-    made.mkdir()
-    held = checkpoints(log)
-    start = max((each for each in held if each < version), default=-1)
-    wanted = [*held.get(start, ()), *(entry_path(table, number).name for number in range(start + 1, version + 1))]
+    log, scratch_log, store = table / "_delta_log", scratch / "_delta_log", store_of(table)
+    scratch_log.mkdir()
+    names_of = checkpoints(log)
+    start = max((number for number in names_of if number < version), default=-1)
+    needed = [*names_of.get(start, ()), *(entry_path(table, number).name for number in range(start + 1, version + 1))]
     begin = entry_path(table, start)
-    wanted += [begin.name] if start >= 0 and begin.exists() else []  # a log that was cut may begin without it
-    store.bring([log / name for name in wanted], made)
+    needed += [begin.name] if start >= 0 and begin.exists() else []  # a log that was cut may begin without it
+    store.bring([log / name for name in needed], scratch_log)
     DeltaTable(str(scratch), version=version).create_checkpoint()
-    names = checkpoints(made).get(version, [])
+    names = checkpoints(scratch_log).get(version, [])
     if len(names) == 1:
-        _forget_gone(made / names[0], table)
-    store.publish(made, names, log)
+        _forget_gone(scratch_log / names[0], table)
+    store.publish(scratch_log, names, log)
     (log / "._last_checkpoint.crc").unlink(missing_ok=True)  # Hadoop's sum of the former one would deny it
-    store.write_replacing(log / "_last_checkpoint", (made / "_last_checkpoint").read_bytes())
+    store.write_replacing(log / "_last_checkpoint", (scratch_log / "_last_checkpoint").read_bytes())
 
 
 def _forget_gone(checkpoint: Path, table: Path) -> None:
-    """Take out of a checkpoint of deltalake, which nobody reads yet, the removed files of a table that are not there."""
+    """Drop the removed files that no longer exist from a checkpoint that deltalake wrote and nobody reads yet."""
     import pyarrow as pa  # noqa: PLC0415 - one commit in ten
     import pyarrow.parquet as pq  # noqa: PLC0415 - same
 
@@ -123,10 +123,10 @@ def _forget_gone(checkpoint: Path, table: Path) -> None:
     rows, least = len(removed), len(removed) / _WORTH
     if len(removed) - removed.count(None) < least:
         return  # and a store need not be asked for its files
-    there = store_of(table).present(table, {path for path in removed if path is not None})
-    stays = [path is None or path in there for path in removed]
-    left = stays.count(True)
-    if rows - left < least or rows == left:
+    present = store_of(table).present(table, {path for path in removed if path is not None})
+    stays = [path is None or path in present for path in removed]
+    remaining = stays.count(True)
+    if rows - remaining < least or rows == remaining:
         return
     written = checkpoint.with_suffix(".some")
     with pq.ParquetWriter(written, file.schema_arrow, compression="snappy", write_page_checksum=True) as writer:
@@ -137,13 +137,13 @@ def _forget_gone(checkpoint: Path, table: Path) -> None:
             start += batch.num_rows
     written.replace(checkpoint)
     pointer = checkpoint.with_name("_last_checkpoint")
-    summary = {**json.loads(pointer.read_bytes()), "size": left, "sizeInBytes": checkpoint.stat().st_size}
+    summary = {**json.loads(pointer.read_bytes()), "size": remaining, "sizeInBytes": checkpoint.stat().st_size}
     pointer.write_text(json.dumps(summary, separators=(",", ":")))
 
 
 def _paths(removed: pa.ChunkedArray) -> list[str | None]:
     """Return the removed file of each row of a checkpoint; None: no removed file, or one outside the table's directory."""
-    paths = (None if each is None else each["path"] for each in removed.to_pylist())
+    paths = (None if entry is None else entry["path"] for entry in removed.to_pylist())
     return [None if path is None or "://" in path else unquote(path) for path in paths]
 
 
@@ -155,12 +155,12 @@ def drop_torn_checkpoints(table: Path, version: int) -> None:
     if not store_of(table).local_paths:
         return
     log = table / "_delta_log"
-    held = checkpoints(log)
-    torn = {number for number, names in held.items() if not all(whole_parquet(log / name) for name in names)}
-    for number in sorted((each for each in torn if each >= version), reverse=True):
-        start = max((each for each in held if each < number and each not in torn), default=-1)
-        if all(entry_path(table, each).exists() for each in range(start + 1, number + 1)):
+    names_of = checkpoints(log)
+    torn = {number for number, names in names_of.items() if not all(whole_parquet(log / name) for name in names)}
+    for number in sorted((torn_version for torn_version in torn if torn_version >= version), reverse=True):
+        start = max((other for other in names_of if other < number and other not in torn), default=-1)
+        if all(entry_path(table, commit_version).exists() for commit_version in range(start + 1, number + 1)):
             (log / "_last_checkpoint").unlink(missing_ok=True)
-            for name in held[number]:
+            for name in names_of[number]:
                 (log / name).unlink()
             store_of(log).sync_directory(log)

@@ -52,12 +52,12 @@ def asked_for(setting: Callable[[str], str | None], registered: int) -> int:
     >>> asked_for({"spark.cores.max": "16", "spark.default.parallelism": "8"}.get, 2)
     8
     """
-    given = setting("spark.default.parallelism")
-    if given is not None:
-        return max(1, int(given))
-    each = int(setting("spark.executor.cores") or 1)
+    parallelism = setting("spark.default.parallelism")
+    if parallelism is not None:
+        return max(1, int(parallelism))
+    executor_cores = int(setting("spark.executor.cores") or 1)
     executors = [int(setting(f"spark.{key}") or 0) for key in ("executor.instances", "dynamicAllocation.maxExecutors")]
-    return max(1, registered, int(setting("spark.cores.max") or 0), *(each * count for count in executors))
+    return max(1, registered, int(setting("spark.cores.max") or 0), *(executor_cores * count for count in executors))
 
 
 def is_data(path: PurePath) -> bool:
@@ -78,22 +78,24 @@ def write_shared(
     Raises
     ------
     NotSharedError
-        When other rows are found there than were written.
+        When the driver does not see as many rows there as the executors wrote.
 
     """
-    place = staged / f".{uuid.uuid4().hex}"
+    directory = staged / f".{uuid.uuid4().hex}"
     counted = Observation()
     rows = rows.observe(counted, F.count(F.lit(1)).alias("rows"))
     # Spark does not know that the count keeps an order, so the count comes before the sort.
     writer = (rows.sortWithinPartitions(*order) if order else rows).write.options(**options)
     if partition_columns:
         writer = writer.partitionBy(*partition_columns)
-    writer.parquet(str(place))
-    found = sum(pq.read_metadata(file).num_rows for file in place.rglob("*.parquet") if is_data(file.relative_to(place)))
+    writer.parquet(str(directory))
+    visible = sum(
+        pq.read_metadata(file).num_rows for file in directory.rglob("*.parquet") if is_data(file.relative_to(directory))
+    )
     written = int(counted.get.get("rows", 0))  # Spark counts nothing if it knows beforehand that there are no rows
-    if found != written:
-        raise NotSharedError(f"executors wrote {written} rows below {staged}, of which {found} are there for the driver")
-    for entry in place.iterdir():
-        if is_data(entry.relative_to(place)):
+    if visible != written:
+        raise NotSharedError(f"executors wrote {written} rows below {staged}, of which {visible} are there for the driver")
+    for entry in directory.iterdir():
+        if is_data(entry.relative_to(directory)):
             entry.rename(staged / entry.name)
-    shutil.rmtree(place, ignore_errors=True)
+    shutil.rmtree(directory, ignore_errors=True)

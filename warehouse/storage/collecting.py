@@ -74,13 +74,13 @@ def _united(queries: Sequence[DataFrame]) -> DataFrame:
     schemas = [query.schema for query in queries]
     kinds: dict[tuple[str, int], DataType] = {}
     for schema in schemas:
-        kinds |= dict(zip(_places(schema), (each.dataType for each in schema.fields), strict=True))
+        kinds |= dict(zip(_places(schema), (column.dataType for column in schema.fields), strict=True))
     parts = []
     for number, (query, schema) in enumerate(zip(queries, schemas, strict=True)):
-        own = dict(zip(_places(schema), schema.names, strict=True))
+        column_names = dict(zip(_places(schema), schema.names, strict=True))
         columns = [
-            (F.col(quoted(own[place])) if place in own else F.lit(None).cast(kind)).alias(_name(place))
-            for place, kind in kinds.items()
+            (F.col(quoted(column_names[position])) if position in column_names else F.lit(None).cast(kind)).alias(_name(position))
+            for position, kind in kinds.items()
         ]
         parts.append(query.select(F.lit(number).alias(_QUERY), *columns))
     return reduce(DataFrame.unionAll, parts)
@@ -90,22 +90,22 @@ def _apart(rows: pa.Table, schemas: Sequence[StructType]) -> list[pa.Table]:
     """The rows of each query, with its columns."""
     tables = []
     for number, schema in enumerate(schemas):
-        own = rows.filter(pc.equal(rows[_QUERY], number))
-        tables.append(own.select([_name(place) for place in _places(schema)]).rename_columns(schema.names))
+        query_rows = rows.filter(pc.equal(rows[_QUERY], number))
+        tables.append(query_rows.select([_name(position) for position in _places(schema)]).rename_columns(schema.names))
     return tables
 
 
 def _places(schema: StructType) -> list[tuple[str, int]]:
-    """The place of each column: its type, and how many of that type came before."""
+    """The position of each column: its type, and the number of earlier columns of that type."""
     seen: dict[str, int] = {}
-    places = []
-    for each in schema.fields:
-        kind = each.dataType.simpleString()
-        places.append((kind, seen.get(kind, 0)))
+    positions = []
+    for column in schema.fields:
+        kind = column.dataType.simpleString()
+        positions.append((kind, seen.get(kind, 0)))
         seen[kind] = seen.get(kind, 0) + 1
-    return places
+    return positions
 
 
-def _name(place: tuple[str, int]) -> str:
-    kind, number = place
+def _name(position: tuple[str, int]) -> str:
+    kind, number = position
     return f"{kind} {number}"

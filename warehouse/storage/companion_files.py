@@ -32,5 +32,5 @@ def data_file_of(path: _Path) -> _Path | None:
     >>> data_file_of(PurePath("sub_index=1/.a.parquet.keys")), data_file_of(PurePath("sub_index=1/a.parquet"))
     (PurePosixPath('sub_index=1/a.parquet'), None)
     """
-    ending = next((each for each in _ENDINGS if path.name.startswith(".") and path.name.endswith(each)), None)
+    ending = next((suffix for suffix in _ENDINGS if path.name.startswith(".") and path.name.endswith(suffix)), None)
     return None if ending is None else path.with_name(path.name[1 : -len(ending)])

@@ -54,10 +54,10 @@ def copies_of(root: Path) -> Copies | None:
     """
     if not isinstance(root, ObjectPath):
         return None
-    given = os.environ.get(VARIABLE, str(BOUND))
-    if not given.isdigit():
-        raise PlatformError(f'{VARIABLE} is "{given}"; allowed: how many bytes of copies are kept, such as {BOUND}')
-    return Copies(root, _directory(root), int(given))
+    bound = os.environ.get(VARIABLE, str(BOUND))
+    if not bound.isdigit():
+        raise PlatformError(f'{VARIABLE} is "{bound}"; allowed: how many bytes of copies are kept, such as {BOUND}')
+    return Copies(root, _directory(root), int(bound))
 
 
 def _directory(root: Path) -> Path:
@@ -110,12 +110,12 @@ class Copies:
             When one of them is gone from the store.
 
         """
-        wanted = list(files)
-        absent = [file for file in dict.fromkeys(wanted) if not self._is_held(file)]
+        names = list(files)
+        absent = [file for file in dict.fromkeys(names) if not self._is_held(file)]
         if absent:
             _at_once(self._fetch, absent)
-            self._bounded(wanted)
-        return [self._held[file] for file in wanted]
+            self._bounded(names)
+        return [self._held[file] for file in names]
 
     def current(self, file: str) -> str:
         """Return the copy of a file that may be replaced under its name: the store is asked for its tag."""
@@ -124,11 +124,11 @@ class Copies:
             content, tag = path.read_with_tag()
         except FileNotFoundError as error:
             raise _vacuumed_error(file) from error
-        place = self._place(_COLUMNS, f"{file}.{hashlib.sha256(tag.encode()).hexdigest()[:16]}{path.suffix}")
-        if not place.exists():
-            with self._new_copy(place) as temporary:
+        copy = self._place(_COLUMNS, f"{file}.{hashlib.sha256(tag.encode()).hexdigest()[:16]}{path.suffix}")
+        if not copy.exists():
+            with self._new_copy(copy) as temporary:
                 temporary.write_bytes(content)
-        return str(place)
+        return str(copy)
 
     def tails(self, files: Sequence[tuple[str, int]], needed: Callable[[list[str]], dict[str, int]]) -> list[str]:
         """Return the copies of the tails of files, or of the whole files if these are copied already.
@@ -142,44 +142,44 @@ class Copies:
 
         """
         self.whole(file for file, size in files if size <= _TAIL)  # which is no more than their tails
-        places = {file: self._held[file] if self._is_held(file) else str(self._place(_TAILS, file)) for file, _ in files}
-        absent = [(file, size) for file, size in files if not os.path.exists(places[file])]  # noqa: PTH110 - asked of many
+        copies = {file: self._held[file] if self._is_held(file) else str(self._place(_TAILS, file)) for file, _ in files}
+        absent = [(file, size) for file, size in files if not os.path.exists(copies[file])]  # noqa: PTH110 - asked of many
         if absent:
             with ExitStack() as making:
                 tails = [
-                    _Tail(ObjectPath(file), size, making.enter_context(self._new_copy(Path(places[file]))))
+                    _Tail(ObjectPath(file), size, making.enter_context(self._new_copy(Path(copies[file]))))
                     for file, size in absent
                 ]
                 starts = dict(zip(tails, _at_once(_Tail.fetch, tails), strict=True))
                 begins = needed([str(tail.place) for tail in tails])
                 _at_once(lambda tail: tail.fill(begins.get(str(tail.place), starts[tail]), starts[tail]), tails)
-        return [places[file] for file, _ in files]
+        return [copies[file] for file, _ in files]
 
     def _is_held(self, file: str) -> bool:
-        held = self._held.get(file)
-        place = held or str(self._place(_WHOLE, file))
-        if not os.path.exists(place):  # noqa: PTH110 - a path object costs more than the look
+        cached = self._held.get(file)
+        copy = cached or str(self._place(_WHOLE, file))
+        if not os.path.exists(copy):  # noqa: PTH110 - a path object costs more than the look
             self._held.pop(file, None)
             return False
-        if held is None:
-            os.utime(place)
-            self._held[file] = place
+        if cached is None:
+            os.utime(copy)
+            self._held[file] = copy
         return True
 
     @contextmanager
-    def _new_copy(self, place: Path) -> Iterator[Path]:
+    def _new_copy(self, copy: Path) -> Iterator[Path]:
         """Yield a temporary path for a copy, which is renamed when it is complete; only this user may read it."""
-        temporary = place.with_name(f".{uuid.uuid4().hex}")
+        temporary = copy.with_name(f".{uuid.uuid4().hex}")
         try:
             self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-            place.parent.mkdir(parents=True, exist_ok=True)
+            copy.parent.mkdir(parents=True, exist_ok=True)
             yield temporary
-            temporary.replace(place)
+            temporary.replace(copy)
         except FileNotFoundError:
             raise
         except OSError as error:
             raise PlatformError(
-                f"{place}: {error.strerror}; copies of the store's files need room there: name another place by $STREAM_WH_CACHE"
+                f"{copy}: {error.strerror}; copies of the store's files need room there: name another place by $STREAM_WH_CACHE"
             ) from error
         finally:
             temporary.unlink(missing_ok=True)
@@ -188,34 +188,34 @@ class Copies:
         return self.directory / kind / file.removeprefix(f"{self.root}/")
 
     def _fetch(self, file: str) -> None:
-        place = self._place(_WHOLE, file)
+        copy = self._place(_WHOLE, file)
         try:
-            with self._new_copy(place) as temporary:
+            with self._new_copy(copy) as temporary:
                 ObjectPath(file).download(temporary)
         except FileNotFoundError as error:
             raise _vacuumed_error(file) from error
-        self._held[file] = str(place)
+        self._held[file] = str(copy)
 
     def _bounded(self, kept: Iterable[str]) -> None:
         """Delete complete copies, the least recently used first, until the rest is within the bound.
 
         Copies that are ``kept`` stay, and copies that another process may be reading.
         """
-        own = {self._held[file] for file in kept}
+        kept_copies = {self._held[file] for file in kept}
         young = time.time() - _GRACE
         facts = []
         for path in (self.directory / _WHOLE).rglob("*"):
             try:
-                held = path.stat()
+                status = path.stat()
             except FileNotFoundError:
                 continue  # another process did the same
             if path.is_file():
-                facts.append((held.st_mtime, held.st_size, path))
+                facts.append((status.st_mtime, status.st_size, path))
         total = sum(size for _, size, _ in facts)
         for used, size, path in sorted(facts):
             if total <= self.bound:
                 return
-            if str(path) not in own and used < young:
+            if str(path) not in kept_copies and used < young:
                 path.unlink(missing_ok=True)
                 total -= size
 
@@ -253,11 +253,11 @@ class _Tail:
                 stream.write(self.path.read_range(begin, start))
 
 
-def _at_once(work: Callable[[_Given], _Made], given: Sequence[_Given]) -> list[_Made]:
-    if not given:
+def _at_once(work: Callable[[_Given], _Made], arguments: Sequence[_Given]) -> list[_Made]:
+    if not arguments:
         return []
-    with ThreadPoolExecutor(min(_AT_ONCE, len(given))) as pool:
-        return list(pool.map(work, given))
+    with ThreadPoolExecutor(min(_AT_ONCE, len(arguments))) as pool:
+        return list(pool.map(work, arguments))
 
 
 def _vacuumed_error(file: str) -> EpochVacuumedError:

@@ -226,15 +226,15 @@ def void_commit(table: Path, commit: Commit) -> None:
 
     """
     path = object_path(entry_path(table, commit.version))
-    taken = LockHeldError(f"another process, which replaced {path} first")
+    lock_error = LockHeldError(f"another process, which replaced {path} first")
     info = {"timestamp": 0, "operation": _VOID, "operationParameters": {}, "engineInfo": ENGINE}
     content, tag = path.read_with_tag()
     if _commit(decoded(commit.version, content)) != commit:
-        raise taken
+        raise lock_error
     try:
         path.put((json.dumps({"commitInfo": info}) + "\n").encode(), {"e_tag": tag})
     except FileExistsError:
-        raise taken from None
+        raise lock_error from None
 
 
 def _version_of(name: str) -> int:

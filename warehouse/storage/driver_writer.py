@@ -100,7 +100,7 @@ def stage_in_driver(runs: EncodedRuns, table: Path) -> Path:
 
 
 def stage_side_rows(rows: pa.Table, table: Path, slots: str | None, *, file_rows: int, group_rows: int) -> Path:
-    """Write rows of a side table, in their order, as its next data files and return the directory of them.
+    """Write rows of a side table, in their order, as its next data files and return the directory of the files.
 
     Parameters
     ----------
@@ -115,12 +115,12 @@ def stage_side_rows(rows: pa.Table, table: Path, slots: str | None, *, file_rows
 
     """
     parts = _parts(rows, slots)
-    pieces = ((place, part.slice(at, file_rows)) for place, part in parts for at in range(0, part.num_rows, file_rows))
+    pieces = ((directory, part.slice(at, file_rows)) for directory, part in parts for at in range(0, part.num_rows, file_rows))
 
     def files() -> Iterator[tuple[str, str, pa.Buffer]]:
-        for number, (place, piece) in enumerate(pieces):
+        for number, (directory, piece) in enumerate(pieces):
             content = _encoded(piece.cast(as_stored(piece.schema)), (), (), group_rows)
-            yield place, _name(table, number, content), content
+            yield directory, _name(table, number, content), content
 
     return _staged(table, files())
 
@@ -144,10 +144,10 @@ def _staged(table: Path, files: Iterable[tuple[str, str, pa.Buffer]]) -> Path:
     unstage(table)
     store = store_of(table)
     staged = store.staging_directory(table)
-    for place, name, content in files:
+    for directory, name, content in files:
         if store.local_paths:  # no sync: the files move to the partitions, and those are synced
-            (staged / place).mkdir(parents=True, exist_ok=True)
-        (staged / place / name).write_bytes(content)
+            (staged / directory).mkdir(parents=True, exist_ok=True)
+        (staged / directory / name).write_bytes(content)
     return staged
 
 
@@ -162,21 +162,21 @@ class _Place(NamedTuple):
 def _runs(rows: pa.Table, *, in_order: bool) -> list[_Place]:
     """The runs of rows, by sub-index and expiry block."""
     cells, blocks = (rows[name].to_numpy() for name in CELL)
-    places = np.arange(len(cells)) if in_order else np.lexsort((blocks, cells))
-    cells, blocks = cells[places], blocks[places]
+    numbers = np.arange(len(cells)) if in_order else np.lexsort((blocks, cells))
+    cells, blocks = cells[numbers], blocks[numbers]
     edges = np.flatnonzero((cells[1:] != cells[:-1]) | (blocks[1:] != blocks[:-1])) + 1
-    parts = np.split(places, edges) if len(places) else []
+    parts = np.split(numbers, edges) if len(numbers) else []
     return [_Place(int(cells[at]), int(blocks[at]), part) for at, part in zip([0, *edges.tolist()], parts, strict=False)]
 
 
-def _sorted(rows: pa.Table, places: NDArray[np.int64], columns: Sequence[str]) -> pa.Table:
-    """Return the rows at some places in Spark's order of columns."""
-    compared = rows.select(columns).take(pa.array(places)).combine_chunks()
+def _sorted(rows: pa.Table, numbers: NDArray[np.int64], columns: Sequence[str]) -> pa.Table:
+    """Return the rows with the given numbers, in Spark's order of columns."""
+    compared = rows.select(columns).take(pa.array(numbers)).combine_chunks()
     if _are_whole(compared, columns):
         order = np.lexsort(_numbers(compared, columns)[::-1])
     else:
         order = _order(compared, columns).to_numpy()
-    return rows.take(pa.array(places[order]))
+    return rows.take(pa.array(numbers[order]))
 
 
 def _is_in_order(rows: pa.Table, columns: Sequence[str]) -> bool:
@@ -204,10 +204,10 @@ def _numbers(rows: pa.Table, columns: Sequence[str]) -> list[NDArray[np.int64]]:
 def _order(rows: pa.Table, columns: Sequence[str]) -> pa.Array:
     """The numbers of rows in Spark's order of columns."""
     values: dict[str, pa.ChunkedArray] = {}
-    for place, name in enumerate(columns):
+    for number, name in enumerate(columns):
         if pa.types.is_floating(rows.schema.field(name).type):
-            values[f"nan_{place}"] = pc.is_nan(rows[name])
-        values[f"value_{place}"] = rows[name]
+            values[f"nan_{number}"] = pc.is_nan(rows[name])
+        values[f"value_{number}"] = rows[name]
     return pc.sort_indices(pa.table(values), sort_keys=[(name, "ascending", "at_start") for name in values])
 
 
@@ -250,18 +250,18 @@ def _differences(rows: pa.Table, filtered: Collection[str], telling: int) -> dic
 
     The first ``telling`` rows, or elements of lists, decide this: each row group has a dictionary.
     """
-    found = {}
+    encodings = {}
     first = rows.slice(0, telling)
     for name, column in zip(first.column_names, first.columns, strict=True):
         encoding = _encoding(column.type)
         if name in filtered or (encoding and nearly_unique(column)):
-            found[name] = encoding or "PLAIN"
+            encodings[name] = encoding or "PLAIN"
         if pa.types.is_list(column.type) and pa.types.is_integer(column.type.value_type):
             (leaf,) = leaves_of(pa.schema([rows.schema.field(name)]))
             values = pa.chunked_array([chunk.flatten() for chunk in column.chunks], column.type.value_type)
             if len(values) and nearly_unique(values.slice(0, telling)):
-                found[leaf] = "DELTA_BINARY_PACKED"
-    return found
+                encodings[leaf] = "DELTA_BINARY_PACKED"
+    return encodings
 
 
 def _encoding(kind: pa.DataType) -> str | None:
@@ -294,5 +294,5 @@ def _has_nan(column: pa.ChunkedArray) -> bool:
     if pa.types.is_list(kind):
         return any(_has_nan(pa.chunked_array([chunk.flatten()])) for chunk in column.chunks)
     if pa.types.is_struct(kind):
-        return any(_has_nan(pa.chunked_array([each])) for chunk in column.chunks for each in chunk.flatten())
+        return any(_has_nan(pa.chunked_array([child])) for chunk in column.chunks for child in chunk.flatten())
     return False

@@ -21,7 +21,7 @@ __all__ = ["in_memory", "listed", "literal", "quoted"]
 def in_memory(settings: Iterable[str]) -> duckdb.DuckDBPyConnection:
     """Return a connection to a new database in memory: UTC, rows in any order, no extensions from outside.
 
-    ``settings`` are more of them, each ``name = value``.
+    ``settings`` are further settings, each ``name = value``.
     """
     connection = duckdb.connect(
         ":memory:",
@@ -31,8 +31,8 @@ def in_memory(settings: Iterable[str]) -> duckdb.DuckDBPyConnection:
             "python_enable_replacements": False,  # or a query reads Python variables
         },
     )
-    every = ("TimeZone = 'UTC'", "preserve_insertion_order = false", *settings)
-    connection.execute("; ".join(f"SET GLOBAL {setting}" for setting in every))
+    all_settings = ("TimeZone = 'UTC'", "preserve_insertion_order = false", *settings)
+    connection.execute("; ".join(f"SET GLOBAL {setting}" for setting in all_settings))
     return connection
 
 

@@ -88,7 +88,7 @@ def entry_lines(text: str) -> list[str]:
 def entry_text(actions: Iterable[Mapping[str, Any]]) -> str:
     """Return the text of an entry: an action a line; characters that some readers take for the end of a line are escaped."""
     lines = (json.dumps(action, ensure_ascii=False, separators=(",", ":")) + "\n" for action in actions)
-    return _ENDS_A_LINE.sub(lambda found: f"\\u{ord(found[0]):04x}", "".join(lines))
+    return _ENDS_A_LINE.sub(lambda match: f"\\u{ord(match[0]):04x}", "".join(lines))
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,8 @@ class RawCommit:
     @property
     def info(self) -> Mapping[str, Any]:
         """The commit's ``commitInfo``."""
-        found = (action["commitInfo"] for action in self.actions or () if isinstance(action.get("commitInfo"), dict))
-        return next(found, {})
+        infos = (action["commitInfo"] for action in self.actions or () if isinstance(action.get("commitInfo"), dict))
+        return next(infos, {})
 
     @property
     def operation(self) -> str:
@@ -127,7 +127,13 @@ def decoded(version: int, content: bytes) -> RawCommit:
         actions = tuple(json.loads(line) for line in entry_lines(content.decode()))
     except ValueError as error:
         return RawCommit(version, None, digest(content), str(error))
-    problem = "it is empty" if not actions else "" if all(isinstance(each, dict) for each in actions) else "it has other values"
+    problem = (
+        "it is empty"
+        if not actions
+        else ""
+        if all(isinstance(action, dict) for action in actions)
+        else "it has other values"
+    )
     return RawCommit(version, None if problem else actions, digest(content), problem)
 
 
@@ -189,11 +195,11 @@ def require_entry(table: Path, entry: LogEntry) -> LogEntry:
         When it has another one.
 
     """
-    found = entry_at(table, entry.version)
-    if entry.sha256 is not None and found.sha256 != entry.sha256:
+    logged = entry_at(table, entry.version)
+    if entry.sha256 is not None and logged.sha256 != entry.sha256:
         detail = "is not the one that was there when the warehouse wrote its record"
         raise ForeignChangeError(table.name, entry.version, detail, replaced=True)
-    return found
+    return logged
 
 
 def is_replaced(table: Path, entry: LogEntry) -> bool:

@@ -59,8 +59,8 @@ def passing_failure(error: BaseException) -> WarehouseError | None:
     if isinstance(error, OSError) and not isinstance(error, ConnectionError):
         if error.errno not in _ERRORS:
             return None
-        place = f"{error.filename}: " if error.filename else ""
-        return StorageFailedError(f"{place}{error.strerror}")
+        prefix = f"{error.filename}: " if error.filename else ""
+        return StorageFailedError(f"{prefix}{error.strerror}")
     if isinstance(error, Py4JError | ConnectionError) and not isinstance(error, Py4JJavaError):
         return SparkLostError(f"Spark ended while it was working ({error}); the next update completes what was begun")
     causes = list(_causes(error))

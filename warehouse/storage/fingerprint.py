@@ -52,12 +52,12 @@ _READ_AGAIN = 4 << 30
 
 def fingerprint(file: Path, start: int = 0) -> str:
     """Return the sum of a file's bytes from an offset to its end, in hexadecimal."""
-    found = xxhash.xxh3_128()
+    checksum = xxhash.xxh3_128()
     with file.open("rb") as stream:
         stream.seek(start)
         while piece := stream.read(_PIECE):
-            found.update(piece)
-    return found.hexdigest()
+            checksum.update(piece)
+    return checksum.hexdigest()
 
 
 def tail_start(file: Path) -> int:
@@ -67,8 +67,8 @@ def tail_start(file: Path) -> int:
     footer = pq.read_metadata(file)
     ends = [len("PAR1")]
     for group in range(footer.num_row_groups):
-        for place in range(footer.num_columns):
-            chunk = footer.row_group(group).column(place)
+        for column in range(footer.num_columns):
+            chunk = footer.row_group(group).column(column)
             begin = min(chunk.data_page_offset, chunk.dictionary_page_offset or chunk.data_page_offset)
             ends.append(begin + chunk.total_compressed_size)
     return max(ends)
@@ -230,8 +230,8 @@ def damaged_of(files: Iterable[Path], said: str, table: str | None = None) -> Da
 
 
 def _few_enough(files: Iterable[Path]) -> list[Path]:
-    """How many files are read again at most for an error that the query itself may have caused."""
-    found, size = [], 0
+    """Return the first files that together have at most ``_READ_AGAIN`` bytes: the query itself may have caused the error."""
+    chosen, size = [], 0
     for file in files:
         try:
             size += file.stat().st_size
@@ -239,11 +239,11 @@ def _few_enough(files: Iterable[Path]) -> list[Path]:
             continue
         if size > _READ_AGAIN:
             break
-        found.append(file)
-    return found
+        chosen.append(file)
+    return chosen
 
 
 def _table_of(file: Path) -> str | None:
-    """The table that a file is of: the directory below `tables`, `deferred`, `rejected` or `restored`."""
+    """The table of a file: the directory below `tables`, `deferred`, `rejected` or `restored`."""
     parts = file.parts
-    return next((parts[place + 1] for place in range(len(parts) - 2, 0, -1) if parts[place] in _KINDS), None)
+    return next((parts[number + 1] for number in range(len(parts) - 2, 0, -1) if parts[number] in _KINDS), None)

@@ -57,14 +57,14 @@ def file_statistics(file: Path, columns: Sequence[str]) -> tuple[int, str]:
     footer = parquet.metadata
     if not footer.num_row_groups:
         return footer.num_rows, _json({"numRecords": footer.num_rows})
-    places = {footer.row_group(0).column(place).path_in_schema: place for place in range(footer.num_columns)}
+    column_numbers = {footer.row_group(0).column(number).path_in_schema: number for number in range(footer.num_columns)}
     lows: dict[str, Any] = {}
     highs: dict[str, Any] = {}
     nulls: dict[str, int] = {}
     for name in columns:
-        if name not in places:
+        if name not in column_numbers:
             continue
-        chunks = [footer.row_group(group).column(places[name]) for group in range(footer.num_row_groups)]
+        chunks = [footer.row_group(group).column(column_numbers[name]) for group in range(footer.num_row_groups)]
         if all(chunk.is_stats_set and chunk.statistics.has_null_count for chunk in chunks):
             nulls[name] = sum(chunk.statistics.null_count for chunk in chunks)
         bounds = _bounds(chunks)
@@ -78,8 +78,8 @@ def file_statistics(file: Path, columns: Sequence[str]) -> tuple[int, str]:
             lows[name] = low
         if high is not None:
             highs[name] = high
-    known = {"numRecords": footer.num_rows, "minValues": lows, "maxValues": highs, "nullCount": nulls}
-    return footer.num_rows, _json(known)
+    statistics = {"numRecords": footer.num_rows, "minValues": lows, "maxValues": highs, "nullCount": nulls}
+    return footer.num_rows, _json(statistics)
 
 
 @lru_cache(maxsize=64)
@@ -101,7 +101,7 @@ def _columns(schema: pa.Schema) -> Iterator[Any]:
     empty = io.BytesIO()
     pq.write_table(schema.empty_table(), empty, store_schema=False)
     stored = pq.ParquetFile(empty).schema
-    return (stored.column(place) for place in range(len(stored)))
+    return (stored.column(number) for number in range(len(stored)))
 
 
 def _json(value: dict[str, Any]) -> str:
@@ -129,16 +129,16 @@ def _bounds(chunks: Iterable[Any]) -> tuple[str, Any, Any] | None:
 
 def _bounds_of_values(parquet: pq.ParquetFile, name: str) -> tuple[str, str, str] | None:
     """Return the bounds of a string column by its values, a batch at a time; None for other types."""
-    column = next(each for each in parquet.schema_arrow if each.name == name)
+    column = next(field for field in parquet.schema_arrow if field.name == name)
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return None
     bounds: list[str] = []
     for batch in parquet.iter_batches(_BATCH_ROWS, columns=[name]):
         try:
-            found = pc.min_max(batch.column(0)).as_py()
+            extremes = pc.min_max(batch.column(0)).as_py()
         except UnicodeDecodeError:
             return None
-        bounds += [bound for bound in found.values() if bound is not None]
+        bounds += [bound for bound in extremes.values() if bound is not None]
     return ("string", min(bounds), max(bounds)) if bounds else None
 
 

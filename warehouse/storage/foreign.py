@@ -68,9 +68,9 @@ class Change:
 
 def _singular(words: str) -> str:
     pairs = (("change ", "changes "), ("say that they change", "says that it changes"), ("are not those", "is not the one"))
-    for plural, one in pairs:
+    for plural, singular in pairs:
         if words.startswith(plural):
-            return one + words[len(plural) :]
+            return singular + words[len(plural) :]
     return words
 
 

@@ -43,9 +43,9 @@ def bucket(values: Sequence[Any], types: Sequence[SqlType], layout: Layout) -> i
 
 
 def buckets(keys: Sequence[tuple[Any, ...]], types: Sequence[SqlType], layout: Layout) -> Iterator[int]:
-    """Yield the sub-indices of keyed rows, as :func:`bucket` does; keys that come again are not hashed again."""
-    known = all(isinstance(kind, Decimal | AtomicType) for kind in types)
-    hashed = _hash_of(tuple(types)) if known else lambda key: spark_xxhash64(key, types)
+    """Yield the sub-indices of keyed rows, as :func:`bucket` does; a repeated key is not hashed again."""
+    simple = all(isinstance(kind, Decimal | AtomicType) for kind in types)
+    hashed = _hash_of(tuple(types)) if simple else lambda key: spark_xxhash64(key, types)
     return (layout.base + hashed(key) % layout.cells + 1 for key in keys)
 
 

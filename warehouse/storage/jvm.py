@@ -49,15 +49,15 @@ class ClassArchive:
             return
         if useful and not self.path.exists():
             self.written.replace(self.path)
-        for left in self.path.parent.glob(f".{self.path.stem}.*.jsa"):  # by this process, and by others that were killed
-            left.unlink(missing_ok=True)
+        for leftover in self.path.parent.glob(f".{self.path.stem}.*.jsa"):  # by this process, and by others that were killed
+            leftover.unlink(missing_ok=True)
 
 
 def class_archive(class_path: str) -> ClassArchive | None:
     """Return the archive for this Java, Spark and class path; None if it is switched off or cannot be kept."""
     java = _java()
-    wanted = os.environ.get("STREAM_WH_CLASS_ARCHIVE")
-    if wanted == "off" or java is None:
+    mode = os.environ.get("STREAM_WH_CLASS_ARCHIVE")
+    if mode == "off" or java is None:
         return None
     facts = java.stat()
     pyspark = importlib.metadata.distribution("pyspark")
@@ -66,7 +66,7 @@ def class_archive(class_path: str) -> ClassArchive | None:
     path = directory / f"{hashlib.sha256(identity.encode()).hexdigest()[:16]}.jsa"
     if path.exists():
         return ClassArchive(path, None)
-    if wanted == "read":
+    if mode == "read":
         return None
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -80,10 +80,10 @@ def class_archive(class_path: str) -> ClassArchive | None:
 
 def _remove_leftovers(directory: Path) -> None:
     """Remove archives whose processes were killed before they could keep them, of this installation and of others."""
-    for left in directory.glob(".*.*.jsa"):
+    for leftover in directory.glob(".*.*.jsa"):
         with suppress(OSError):  # another process removed it
-            if time.time() - left.stat().st_mtime > _ABANDONED:
-                left.unlink()
+            if time.time() - leftover.stat().st_mtime > _ABANDONED:
+                leftover.unlink()
 
 
 def java_options(*, small: bool) -> str:
@@ -93,7 +93,7 @@ def java_options(*, small: bool) -> str:
 
 def _java() -> Path | None:
     home = os.environ.get("JAVA_HOME")
-    found = Path(home) / "bin" / "java" if home else shutil.which("java")
-    if not found or not Path(found).exists():
+    java = Path(home) / "bin" / "java" if home else shutil.which("java")
+    if not java or not Path(java).exists():
         return None
-    return Path(found).resolve()
+    return Path(java).resolve()

@@ -94,8 +94,8 @@ def read_summary(file: str, rows: int | None, most_bytes: int | None = None) -> 
             content = stream.read() if most_bytes is None else stream.read(most_bytes + 1)
     except OSError:
         return None
-    found = decode(content) if most_bytes is None or len(content) <= most_bytes else None
-    return found if found is not None and found.rows == rows else None
+    summary = decode(content) if most_bytes is None or len(content) <= most_bytes else None
+    return summary if summary is not None and summary.rows == rows else None
 
 
 def counts_of(content: bytes) -> bytes:
@@ -124,14 +124,14 @@ def key_shown(content: bytes, keys: Sequence[Key], whole: int) -> str | None:
 
     """
     counts = counts_of(content)
-    found, kept = decode(counts), _filter_in(content)
-    if (counts and found is None) or (kept is None and len(content) > len(counts)):
+    summary, key_filter = decode(counts), _filter_in(content)
+    if (counts and summary is None) or (key_filter is None and len(content) > len(counts)):
         return "bytes that cannot be read"
-    if found is not None and any(found.between(key)[0] for key in keys):
+    if summary is not None and any(summary.between(key)[0] for key in keys):
         return "a key"
-    if kept is None or (found is not None and found.exact):
+    if key_filter is None or (summary is not None and summary.exact):
         return None
-    shown = any(len(key) < whole or holds(kept, hash_of(key), bits_of(hash_of(key))) for key in keys)
+    shown = any(len(key) < whole or holds(key_filter, hash_of(key), bits_of(hash_of(key))) for key in keys)
     return FILTER_SHOWS if shown else None
 
 
@@ -139,15 +139,15 @@ def filter_exceeds(content: bytes, file: Path, key: Sequence[str]) -> bool:
     """Whether the filter in the bytes of a summary file may have bits that no key of the data file has set."""
     import pyarrow as pa  # noqa: PLC0415 - those who only read never need it
 
-    kept = _filter_in(content)
+    key_filter = _filter_in(content)
     try:
         counted = count_keys(file, key)
     except (OSError, pa.ArrowException):  # it cannot be read, so it shows no key
-        return kept is not None
-    if kept is None or counted is None:
-        return kept is not None
-    own = [[one[place] for one in counted.counts] for place in range(len(key))]
-    return bool(int.from_bytes(kept) & ~int.from_bytes(filter_of_blocks(own, len(kept) // BLOCK)))
+        return key_filter is not None
+    if key_filter is None or counted is None:
+        return key_filter is not None
+    columns = [[counted_key[number] for counted_key in counted.counts] for number in range(len(key))]
+    return bool(int.from_bytes(key_filter) & ~int.from_bytes(filter_of_blocks(columns, len(key_filter) // BLOCK)))
 
 
 def _filter_in(content: bytes) -> bytes | None:
@@ -179,12 +179,12 @@ def read_filter(file: str, rows: int | None) -> bytes | None:
         magic, digest, counted, size = _HEAD.unpack(head)
         if magic != _MAGIC or counted != rows or not 0 < size <= _LARGEST_FILTER:
             return None
-        found = os.read(opened, size)
+        content = os.read(opened, size)
     except OSError:
         return None
     finally:
         os.close(opened)
-    return found if len(found) == size and xxhash.xxh3_64_digest(head[_SUMMED_FROM:] + found) == digest else None
+    return content if len(content) == size and xxhash.xxh3_64_digest(head[_SUMMED_FROM:] + content) == digest else None
 
 
 def share_summary(file: Path, other: Path) -> None:
@@ -202,10 +202,10 @@ def count_keys(file: Path, key: Sequence[str]) -> KeySummary | None:
     if not _can_be_counted(parquet.schema_arrow, key):
         return None
     columns, counts = _runs(parquet.read(columns=list(key)), key)
-    found: dict[tuple[Any, ...], int] = {}
-    for one, count in zip(zip(*(_listed(column) for column in columns), strict=True), counts.tolist(), strict=True):
-        found[one] = found.get(one, 0) + count
-    return KeySummary(parquet.metadata.num_rows, found)
+    rows_of_key: dict[tuple[Any, ...], int] = {}
+    for parts, count in zip(zip(*(_listed(column) for column in columns), strict=True), counts.tolist(), strict=True):
+        rows_of_key[parts] = rows_of_key.get(parts, 0) + count
+    return KeySummary(parquet.metadata.num_rows, rows_of_key)
 
 
 def counts_in(column: pa.ChunkedArray) -> dict[Any, int]:
@@ -217,8 +217,8 @@ def counts_in(column: pa.ChunkedArray) -> dict[Any, int]:
     """
     import pyarrow.compute as pc  # noqa: PLC0415 - those who only read never need it
 
-    found = pc.value_counts(_comparable(column))
-    counted = zip(_listed(found.field("values")), found.field("counts").to_pylist(), strict=True)
+    value_counts = pc.value_counts(_comparable(column))
+    counted = zip(_listed(value_counts.field("values")), value_counts.field("counts").to_pylist(), strict=True)
     return {value: count for value, count in counted if value is not None}
 
 
@@ -234,9 +234,9 @@ def _content(file: Path, key: Sequence[str], most: int) -> bytes | None:
         return None
     try:
         first = _filter(rows, columns, min(most // 2, _LARGEST_FILTER))
-        places = _most_frequent(counts, (most - len(first)) // _BYTES_OF_A_KEY)
-        if places is not None:
-            columns, counts = [column.take(pa.array(places)) for column in columns], counts[places]
+        numbers = _most_frequent(counts, (most - len(first)) // _BYTES_OF_A_KEY)
+        if numbers is not None:
+            columns, counts = [column.take(pa.array(numbers)) for column in columns], counts[numbers]
         second = encode(rows, [_parts(column) for column in columns], counts.tolist(), most - len(first))
     except UnicodeDecodeError:
         return None
@@ -252,8 +252,8 @@ def _keys_of(file: Path, key: Sequence[str]) -> pa.Table | None:
     written = recent_rows().written(str(file))
     if written is not None:
         names = [name.translate(LOWER) for name in key]
-        held = written.select(names).rename_columns(list(key)) if set(names) <= set(written.column_names) else None
-        return held if held is not None and held.num_rows and _can_be_counted(held.schema, key) else None
+        keys = written.select(names).rename_columns(list(key)) if set(names) <= set(written.column_names) else None
+        return keys if keys is not None and keys.num_rows and _can_be_counted(keys.schema, key) else None
     parquet = pq.ParquetFile(file)
     if not parquet.metadata.num_rows or not _can_be_counted(parquet.schema_arrow, key):
         return None
@@ -266,11 +266,11 @@ def _filter(rows: int, columns: Sequence[Any], most: int) -> bytes:
     """Return the filter of distinct keys with its header; empty if it does not fit."""
     if len(columns[0]) > most:  # a key takes a byte or more
         return b""
-    found = filter_of([_parts(column) for column in columns], most - _HEAD.size)
-    if found is None:
+    key_filter = filter_of([_parts(column) for column in columns], most - _HEAD.size)
+    if key_filter is None:
         return b""
-    head = _HEAD.pack(_MAGIC, bytes(8), rows, len(found))
-    return head[:4] + xxhash.xxh3_64_digest(head[_SUMMED_FROM:] + found) + head[_SUMMED_FROM:] + found
+    head = _HEAD.pack(_MAGIC, bytes(8), rows, len(key_filter))
+    return head[:4] + xxhash.xxh3_64_digest(head[_SUMMED_FROM:] + key_filter) + head[_SUMMED_FROM:] + key_filter
 
 
 def _nearly_unique(table: pa.Table, key: Sequence[str]) -> bool:
@@ -278,13 +278,13 @@ def _nearly_unique(table: pa.Table, key: Sequence[str]) -> bool:
 
 
 def _most_frequent(counts: Any, most: int) -> Any:  # noqa: ANN401 - arrays of NumPy
-    """The places of the most frequent keys in order, where there are surely too many; None: all may be written."""
+    """The numbers of the most frequent keys, ascending, if there are surely too many keys; None: all may be written."""
     import numpy as np  # noqa: PLC0415 - as above
 
     if len(counts) <= most:
         return None
-    places = np.sort(np.argpartition(counts, len(counts) - most)[len(counts) - most :])
-    return places[counts[places] >= LEAST_COUNT]
+    numbers = np.sort(np.argpartition(counts, len(counts) - most)[len(counts) - most :])
+    return numbers[counts[numbers] >= LEAST_COUNT]
 
 
 def _runs(table: pa.Table, key: Sequence[str]) -> tuple[list[Any], Any]:

@@ -72,25 +72,25 @@ def went_on(table: Path, top: int) -> bool:
 
 def drop_above(table: Path, top: int, names: Collection[str] | None = None) -> list[str]:
     """Remove files that contain commits above version ``top``, and return their names; the caller holds the writer lock."""
-    log, gone = table / "_delta_log", left_above(table, top, names)
-    for name in gone:
+    log, removed = table / "_delta_log", left_above(table, top, names)
+    for name in removed:
         (log / name).unlink(missing_ok=True)
-    if gone and store_of(table).local_paths:
+    if removed and store_of(table).local_paths:
         if (log / _SIDECARS).is_dir() and not any(_is_v2(name) for name in store_of(log).entry_names(log)):
             store_of(log / _SIDECARS).remove_tree(log / _SIDECARS)
-            gone.append(_SIDECARS)
+            removed.append(_SIDECARS)
         store_of(log).sync_directory(log)
-    return gone
+    return removed
 
 
 def remove_commits(table: Path, top: int) -> None:
-    """Remove the commits above version ``top``, newest first, and before them all that sums them up.
+    """Remove the commits above version ``top``, newest first, after the checkpoints that contain them.
 
     No epoch may name one of them. In an object store they become commits that change nothing.
     """
     drop_above(table, top)
     if store_of(table).late_commits:
-        for commit in sorted(commits_after(table, top), key=lambda each: each.version, reverse=True):
+        for commit in sorted(commits_after(table, top), key=lambda entry: entry.version, reverse=True):
             void_commit(table, commit)
         return
     log = table / "_delta_log"
@@ -119,25 +119,25 @@ def wrong_checkpoints(table: Path, version: int) -> Iterator[WrongCheckpoint]:
     Commits are replayed from the first one; if the log was cut, from the oldest checkpoint, which is then trusted.
     """
     log = table / "_delta_log"
-    every = checkpoints(log)
-    held = {number: names for number, names in every.items() if number <= version}
+    all_checkpoints = checkpoints(log)
+    checked = {number: names for number, names in all_checkpoints.items() if number <= version}
     hinted = _pointed_to(log / _POINTER)
-    if hinted >= 0 and hinted not in every and _reaches(table, version):
+    if hinted >= 0 and hinted not in all_checkpoints and _reaches(table, version):
         yield WrongCheckpoint(hinted, _POINTER, "it is gone")
-    if not held:
+    if not checked:
         return
-    start = -1 if entry_path(table, 0).exists() else min(held)
+    start = -1 if entry_path(table, 0).exists() else min(checked)
     try:
         state = LogState(-1) if start < 0 else checkpointed(table, start)
         commits = iterate_raw_commits(table, start)
-        for number in sorted(each for each in held if each > start):
+        for number in sorted(candidate for candidate in checked if candidate > start):
             passed = list(islice(commits, number - state.version))
             if len(passed) < number - state.version or any(commit.actions is None for commit in passed):
                 return  # the check of the log reports unreadable files
             state = advanced(state, number, (action for commit in passed for action in commit.actions or ()))
             contradiction = _contradiction(table, state)
             if contradiction:
-                yield WrongCheckpoint(number, held[number][0], contradiction)
+                yield WrongCheckpoint(number, checked[number][0], contradiction)
     except _UNREADABLE:
         return
 
@@ -160,16 +160,16 @@ def _contradiction(table: Path, state: LogState) -> str:
 
 def drop_wrong(table: Path, version: int) -> list[str]:
     """Remove the checkpoints that the log's commits contradict, and return their names; the caller holds the writer lock."""
-    log, gone = table / "_delta_log", []
+    log, removed = table / "_delta_log", []
     for wrong in list(wrong_checkpoints(table, version)):
         (log / _POINTER).unlink(missing_ok=True)
         for name in checkpoints(log).get(wrong.version, ()):
             (log / name).unlink(missing_ok=True)
-            gone.append(name)
-        gone += [wrong.name] if wrong.name == _POINTER else []
-    if gone and store_of(table).local_paths:
+            removed.append(name)
+        removed += [wrong.name] if wrong.name == _POINTER else []
+    if removed and store_of(table).local_paths:
         store_of(log).sync_directory(log)
-    return gone
+    return removed
 
 
 def _difference(commits: LogState, summed: LogState) -> str:

@@ -81,7 +81,7 @@ def _names_removed(checkpoint: Path) -> bool:
     if "remove" not in file.schema_arrow.names:
         return False
     removed = file.read(columns=["remove.path"])["remove"]
-    return any(each is not None and each["path"] is not None for each in removed.to_pylist())
+    return any(entry is not None and entry["path"] is not None for entry in removed.to_pylist())
 
 
 def trim_log(table: Path, oldest: int, *, dry_run: bool = False) -> tuple[str, ...]:
@@ -93,17 +93,17 @@ def trim_log(table: Path, oldest: int, *, dry_run: bool = False) -> tuple[str, .
     log = table / "_delta_log"
     if not log.is_dir():
         return ()
-    held = {version: names for version, names in checkpoints(log).items() if 0 < version <= oldest}
+    names_of = {version: names for version, names in checkpoints(log).items() if 0 < version <= oldest}
     wrong: set[int] | None = None
-    for start in sorted(held, reverse=True):
+    for start in sorted(names_of, reverse=True):
         if not _remove_below(log, start, dry_run=True):
             return ()
         if wrong is None:
-            wrong = {each.version for each in wrong_checkpoints(table, oldest)}
+            wrong = {checkpoint.version for checkpoint in wrong_checkpoints(table, oldest)}
         if start in wrong or not _readable(table, start):
             continue
         if not dry_run:
-            store_of(log).sync_tree(log, [PurePosixPath(name) for name in held[start]])
+            store_of(log).sync_tree(log, [PurePosixPath(name) for name in names_of[start]])
         return _remove_below(log, start, dry_run=dry_run)
     return ()
 
@@ -119,16 +119,16 @@ def _readable(table: Path, version: int) -> bool:
 
 def _remove_below(log: Path, version: int, also: Iterable[str] = (), *, dry_run: bool = False) -> tuple[str, ...]:
     """Remove the oldest first: after a crash only files are left that a reader of the checkpoint does not need."""
-    gone = []
+    removed = []
     for name in sorted(entry.name for entry in log.iterdir()):
         match = _VERSIONED.match(name)
         if name in also or (match and int(match[1]) < version):
-            gone.append(name)
+            removed.append(name)
             if not dry_run:
                 (log / name).unlink(missing_ok=True)
-    if gone and not dry_run:
+    if removed and not dry_run:
         store_of(log).sync_directory(log)
-    return tuple(gone)
+    return tuple(removed)
 
 
 def _point_to(log: Path, version: int, checkpoint: str) -> None:
@@ -186,11 +186,13 @@ def _write_checkpoint(path: Path, state: LogState) -> None:
     actions = [
         {"protocol": state.protocol},
         {"metaData": state.metadata},
-        *({"txn": each} for each in state.transactions.values()),
-        *({"add": {**each, "dataChange": False}} for each in state.files.values()),
+        *({"txn": transaction} for transaction in state.transactions.values()),
+        *({"add": {**add, "dataChange": False}} for add in state.files.values()),
     ]
     content = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist([_with_maps(each) for each in actions], schema=schema), content, write_page_checksum=True)
+    pq.write_table(
+        pa.Table.from_pylist([_with_maps(action) for action in actions], schema=schema), content, write_page_checksum=True
+    )
     store_of(path).write_replacing(path, content.getvalue())
 
 
@@ -202,5 +204,6 @@ def _with_maps(value: Any) -> Any:  # noqa: ANN401 - JSON
     if not isinstance(value, dict):
         return value
     return {
-        name: list(each.items()) if name in _MAPS and isinstance(each, dict) else _with_maps(each) for name, each in value.items()
+        name: list(member.items()) if name in _MAPS and isinstance(member, dict) else _with_maps(member)
+        for name, member in value.items()
     }

@@ -46,7 +46,7 @@ def logged_actions(state: LogState, schema: pa.Schema, partitions: Sequence[str]
     columns: dict[str, pa.Array] = {
         "path": pa.array([add["path"] for add in adds], pa.string()),
         "size_bytes": pa.array([add["size"] for add in adds], pa.int64()),
-        "num_records": pa.array([_count(each.get("numRecords")) for each in stats], pa.int64()),
+        "num_records": pa.array([_count(statistics.get("numRecords")) for statistics in stats], pa.int64()),
     }
     for name in partitions:
         values = pa.array([add["partitionValues"].get(name) for add in adds], pa.string())
@@ -54,10 +54,10 @@ def logged_actions(state: LogState, schema: pa.Schema, partitions: Sequence[str]
     for field in schema:
         if pa.types.is_nested(field.type) or field.name in partitions:
             continue
-        nulls = [_count((each.get("nullCount") or {}).get(field.name)) for each in stats]
+        nulls = [_count((statistics.get("nullCount") or {}).get(field.name)) for statistics in stats]
         columns[f"null_count.{field.name}"] = pa.array(nulls, pa.int64())
         for key, prefix in _BOUNDS.items():
-            bounds = [(each.get(key) or {}).get(field.name) for each in stats]
+            bounds = [(statistics.get(key) or {}).get(field.name) for statistics in stats]
             typed = _typed(bounds, field.type)
             if typed is not None:
                 columns[f"{prefix}.{field.name}"] = typed
@@ -78,7 +78,7 @@ def _typed(values: Sequence[Any], kind: pa.DataType) -> pa.Array | None:
             return pa.array(values, pa.string()).cast(kind)
         if pa.types.is_decimal(kind):
             unit = Decimal(1).scaleb(-kind.scale)
-            exact = [None if each is None else Decimal(str(each)).quantize(unit, context=_DIGITS) for each in values]
+            exact = [None if value is None else Decimal(str(value)).quantize(unit, context=_DIGITS) for value in values]
             return pa.array(exact, kind)
         return pa.array(values, kind)
     except (pa.ArrowException, ArithmeticError, TypeError, ValueError):

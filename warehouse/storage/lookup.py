@@ -87,12 +87,12 @@ def driver_connection() -> duckdb.DuckDBPyConnection:
     Whoever uses it closes it. To open another database takes 13 ms (*measured*), more than to merge the states of many groups.
     """
     try:
-        found = _connection(None).cursor()
-        found.execute("SELECT 1").fetchall()
+        cursor = _connection(None).cursor()
+        cursor.execute("SELECT 1").fetchall()
     except duckdb.Error:  # after a fatal error it answers nothing any more
         _connected.cache_clear()
-        found = _connection(None).cursor()
-    return found
+        cursor = _connection(None).cursor()
+    return cursor
 
 
 def query_in_driver(query: str, tables: Mapping[str, pa.Table]) -> pa.Table | None:
@@ -146,7 +146,7 @@ def looked_up(
     kinds = {field.name.lower(): field.type for field in wanted}
     if keys is not None:
         keys = keys.select(
-            [each.name for each in keys.schema if compared_alike(each.type) and kinds.get(each.name.lower()) == each.type]
+            [field.name for field in keys.schema if compared_alike(field.type) and kinds.get(field.name.lower()) == field.type]
         )
         if not keys.num_columns or len(set(keys.column_names)) < keys.num_columns:
             return None
@@ -158,13 +158,13 @@ def looked_up(
         return wanted.empty_table()
     most = MATCHES if most is None else min(most, MATCHES)
     try:
-        kept = _kept(files, with_file=with_file)
-        if kept is not None:
-            rows = _matching_in_memory(kept, wanted, keys, where)
+        cached = _kept(files, with_file=with_file)
+        if cached is not None:
+            rows = _matching_in_memory(cached, wanted, keys, where)
             return rows.cast(wanted) if rows.num_rows <= most and rows.nbytes <= WIDE else None
         with _connection(1 if sum(file.size for file in files) <= _SMALL else None).cursor() as cursor:
-            found = _rows_up_to(_matching(cursor, files, wanted, keys, where), most)
-            return None if found is None else found.rename_columns(wanted.names).cast(wanted)
+            matches = _rows_up_to(_matching(cursor, files, wanted, keys, where), most)
+            return None if matches is None else matches.rename_columns(wanted.names).cast(wanted)
     except FAILURES as error:
         leave_to_spark(error)
         return None
@@ -191,15 +191,17 @@ def _matching(
         cursor.register("keys", keys.rename_columns(names))
         signs = ["IS NOT DISTINCT FROM" if column.null_count else "=" for column in keys.columns]
         compared = zip(keys.column_names, signs, names, strict=True)
-        joined = " SEMI JOIN keys ON " + " AND ".join(f"held.{quoted(own)} {sign} keys.{name}" for own, sign, name in compared)
-    shown = ", ".join(f"held.{quoted(name)}" for name in wanted.names)
+        joined = " SEMI JOIN keys ON " + " AND ".join(
+            f"held.{quoted(column)} {sign} keys.{name}" for column, sign, name in compared
+        )
+    columns = ", ".join(f"held.{quoted(name)}" for name in wanted.names)
     kinds = {field.name.lower(): field.type for field in wanted}
-    holds = [f"{_whole(each, kinds)} {each.sign} {each.value}" for each in where]
+    holds = [f"{_whole(bound, kinds)} {bound.sign} {bound.value}" for bound in where]
     condition = f" WHERE {' AND '.join(holds)}" if holds else ""
     paths = listed(file.path for file in files)
     named = f", filename = {literal(FILE)}" if FILE in wanted.names else ""
     source = f"read_parquet({paths}, union_by_name = true, hive_partitioning = false{named})"
-    return cursor.sql(f"SELECT {shown} FROM {source} AS held{joined}{condition}").to_arrow_reader(_AT_ONCE)
+    return cursor.sql(f"SELECT {columns} FROM {source} AS held{joined}{condition}").to_arrow_reader(_AT_ONCE)
 
 
 def _whole(bound: Bound, kinds: Mapping[str, pa.DataType]) -> str:
@@ -208,20 +210,20 @@ def _whole(bound: Bound, kinds: Mapping[str, pa.DataType]) -> str:
     return f"epoch_us(held.{quoted(bound.column)})" if is_time else f"held.{quoted(bound.column)}"
 
 
-def _matching_in_memory(kept: pa.Table, wanted: pa.Schema, keys: pa.Table | None, where: Sequence[Bound]) -> pa.Table:
+def _matching_in_memory(cached: pa.Table, wanted: pa.Schema, keys: pa.Table | None, where: Sequence[Bound]) -> pa.Table:
     """Return the matching rows of small files in memory, as DuckDB would find them, with column names in lower case."""
-    conditions = [_holds(kept[each.column.translate(LOWER)], each) for each in where]
+    conditions = [_holds(cached[bound.column.translate(LOWER)], bound) for bound in where]
     if keys is not None:
-        columns = [kept[name.translate(LOWER)] for name in keys.column_names]
-        same = zip(columns, keys.columns, strict=True)
-        conditions.append(have_key([own.cast(key.type) for own, key in same], keys.columns))
-    rows = kept.select([name.translate(LOWER) for name in wanted.names]).rename_columns(wanted.names)
+        columns = [cached[name.translate(LOWER)] for name in keys.column_names]
+        pairs = zip(columns, keys.columns, strict=True)
+        conditions.append(have_key([column.cast(key.type) for column, key in pairs], keys.columns))
+    rows = cached.select([name.translate(LOWER) for name in wanted.names]).rename_columns(wanted.names)
     return rows.filter(reduce(pc.and_, conditions)) if conditions else rows
 
 
 def held_by(rows: pa.Table, where: Sequence[Bound]) -> pa.Table:
     """Return the rows in memory for which all conditions hold."""
-    return rows.filter(reduce(pc.and_, [_holds(rows[each.column], each) for each in where]))
+    return rows.filter(reduce(pc.and_, [_holds(rows[bound.column], bound) for bound in where]))
 
 
 def _holds(column: pa.ChunkedArray, bound: Bound) -> pa.ChunkedArray:

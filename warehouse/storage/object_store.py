@@ -78,8 +78,8 @@ class ObjectStore:
 
     def present(self, top: Path, files: Iterable[str]) -> set[str]:
         """List the objects below the prefix, a thousand in each request, instead of a request for each file."""
-        held = {name for name, _, _ in object_path(top).tagged()}
-        return held.intersection(files)
+        names = {name for name, _, _ in object_path(top).tagged()}
+        return names.intersection(files)
 
     def make_directory(self, directory: Path) -> None:
         """Do nothing: a prefix is there with its first object."""

@@ -51,14 +51,14 @@ def drop_overdue(
         Called when the rewritten files are complete and not yet committed.
 
     """
-    held = replay(table, base.version).files
-    bounds = {path: found for path, add in held.items() if (found := _bounds(table / path, add, column)) is not None}
-    gone = {path for path, (_, high) in bounds.items() if high <= through}
+    adds = replay(table, base.version).files
+    bounds = {path: low_high for path, add in adds.items() if (low_high := _bounds(table / path, add, column)) is not None}
+    overdue = {path for path, (_, high) in bounds.items() if high <= through}
     mixed = {path for path, (low, high) in bounds.items() if low <= through < high and _is_whole(table / path)}
-    if not gone and not mixed:
+    if not overdue and not mixed:
         return None
     unstage(table)  # files of an attempt that did not finish are not of this commit
-    remaining = sum(_rows(add) for path, add in held.items() if path not in gone | mixed)
+    remaining = sum(_rows(add) for path, add in adds.items() if path not in overdue | mixed)
     written = _staged_without(table, sorted(mixed), column, through) if mixed else None
     staged()
     return commit(
@@ -68,7 +68,7 @@ def drop_overdue(
         leaving=None,
         facts=replace(facts, metadata={**facts.metadata, "remaining": remaining}),
         staged=written,
-        gone=gone | mixed,
+        gone=overdue | mixed,
     )
 
 
@@ -84,14 +84,14 @@ def _rows(add: Mapping[str, Any]) -> int:
 
 
 def _statistics(add: Mapping[str, Any]) -> dict[str, Any]:
-    found = json.loads(add.get("stats") or "{}")
-    return found if isinstance(found, dict) else {}
+    statistics = json.loads(add.get("stats") or "{}")
+    return statistics if isinstance(statistics, dict) else {}
 
 
 def _bounds(file: Path, add: Mapping[str, Any], column: str) -> tuple[int, int] | None:
-    """The bounds of a column: by the log, else by the file's footer, as of files that earlier builds wrote."""
-    known = _statistics(add)
-    low, high = ((known.get(name) or {}).get(column) for name in ("minValues", "maxValues"))
+    """The bounds of a column from the log, else from the file's footer: earlier builds wrote no bounds into the log."""
+    statistics = _statistics(add)
+    low, high = ((statistics.get(name) or {}).get(column) for name in ("minValues", "maxValues"))
     return (low, high) if isinstance(low, int) and isinstance(high, int) else _bounds_by_footer(file, column)
 
 
@@ -104,11 +104,11 @@ def _bounds_by_footer(file: Path, column: str) -> tuple[int, int] | None:
     except (OSError, pa.ArrowException):
         return None  # `check` reports it; a damaged file stops no update
     groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
-    chunks = [group.column(place) for group in groups for place in range(footer.num_columns)]
-    found = [chunk.statistics for chunk in chunks if chunk.path_in_schema == column]
-    if not groups or len(found) < len(groups) or not all(each is not None and each.has_min_max for each in found):
+    chunks = [group.column(number) for group in groups for number in range(footer.num_columns)]
+    statistics = [chunk.statistics for chunk in chunks if chunk.path_in_schema == column]
+    if not groups or len(statistics) < len(groups) or not all(bounds is not None and bounds.has_min_max for bounds in statistics):
         return None
-    return min(each.min for each in found), max(each.max for each in found)
+    return min(bounds.min for bounds in statistics), max(bounds.max for bounds in statistics)
 
 
 def _staged_without(table: Path, files: Iterable[str], column: str, through: int) -> Path:
@@ -139,7 +139,7 @@ def _without(file: Path, directory: Path, column: str, through: int) -> Path:
         ) as writer,
     ):
         for batch in source.iter_batches():
-            kept = batch.filter(pc.greater(batch.column(column), through))
-            if kept.num_rows:
-                writer.write_batch(kept)
+            remaining = batch.filter(pc.greater(batch.column(column), through))
+            if remaining.num_rows:
+                writer.write_batch(remaining)
     return target

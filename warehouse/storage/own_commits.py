@@ -134,7 +134,7 @@ def own_commits(table: Path, expected: Expected) -> TableProgress:
     done: dict[int, Commit] = {}
     counted = counting(commits)
     head = commits[-1].entry if commits else base
-    for place, commit in enumerate(counted):
+    for number, commit in enumerate(counted):
         late = store_of(table).late_commits and _of_another(commit, expected)
         if late and commit.version == 0:
             void_commit(table, commit)
@@ -144,17 +144,17 @@ def own_commits(table: Path, expected: Expected) -> TableProgress:
             if store_of(table).late_commits and not late:
                 missing = f"{table}: files of version {commit.version} are not there"
                 raise MissingPartError(f"{missing}; restore them from a copy")
-            for other in counted[place + 1 :]:
+            for other in counted[number + 1 :]:
                 _require_own(other, expected)
             head = reverse(table, commit.version - 1, head, metadata={"epoch": expected.epoch}, at=expected.at)
-            counted = counted[:place]
+            counted = counted[:number]
             break
         done[step] = commit
-    kept = {commit.version for commit in counted}
-    given_up = {file.path for commit in commits if commit.version not in kept for file in commit.added}
+    counted_versions = {commit.version for commit in counted}
+    given_up = {file.path for commit in commits if commit.version not in counted_versions for file in commit.added}
     if given_up:  # a file that came back under its name stays
         given_up -= replay(table, head.version).files.keys()
-    foreign = tuple(_taken_back(table, commits, kept))
+    foreign = tuple(_taken_back(table, commits, counted_versions))
     reversals = tuple(commit for commit in commits if commit.reverses is not None)
     return TableProgress(expected.path, base.version, done, head, frozenset(given_up), foreign, reversals)
 
@@ -199,7 +199,7 @@ def _without_harmless(table: Path, expected: Expected, base: LogEntry) -> list[C
 def _readable(table: Path, expected: Expected, base: LogEntry) -> list[Commit]:
     """Return the commits above the base. Remove a truncated one and all after it, unless one is an outsider's."""
     commits = list(commits_after(table, base.version))
-    torn = next((place for place, commit in enumerate(commits) if not commit.readable), None)
+    torn = next((number for number, commit in enumerate(commits) if not commit.readable), None)
     if torn is None:
         return commits
     if store_of(table).late_commits:
@@ -258,17 +258,17 @@ def _take_back(table: Path, version: int, expected: Expected) -> bool:
     return True
 
 
-def _taken_back(table: Path, commits: Sequence[Commit], kept: Collection[int]) -> Iterator[TakenBack]:
-    """Yield the reverted commits of outsiders; ``kept`` are the versions that count."""
+def _taken_back(table: Path, commits: Sequence[Commit], counted: Collection[int]) -> Iterator[TakenBack]:
+    """Yield the reverted commits of outsiders; ``counted`` are the versions that count."""
     open_: list[Commit] = []
     for commit in commits:
         if commit.reverses is None:
-            if commit.version not in kept and not commit.ours:
+            if commit.version not in counted and not commit.ours:
                 open_.append(commit)
             continue
-        gone = [each for each in open_ if each.version > commit.reverses]
-        open_ = [each for each in open_ if each.version <= commit.reverses]
-        if gone:
-            first = gone[0].version
+        reverted = [outsider for outsider in open_ if outsider.version > commit.reverses]
+        open_ = [outsider for outsider in open_ if outsider.version <= commit.reverses]
+        if reverted:
+            first = reverted[0].version
             change = judged(replay(table, first - 1), raw_commits(table, first - 1)[: commit.version - first])
             yield TakenBack(first, commit.version, change.operations, change.message, change.kind == "none")

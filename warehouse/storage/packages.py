@@ -71,7 +71,7 @@ def jar_settings(needed: Needed, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def jars_of(needed: Needed, given: Mapping[str, str]) -> list[str]:
-    """Return the jars, resolved into the cache directory if they are not there; errors as of :func:`jar_settings`."""
+    """Return the jars, resolved into the cache directory if they are not there; raises the errors of :func:`jar_settings`."""
     target = cache_directory() / "jars" / needed.folder
     if not target.is_dir():
         _resolve(needed, target, given)
@@ -119,8 +119,8 @@ def _resolve(needed: Needed, target: Path, given: Mapping[str, str]) -> None:
             output = done.stderr
         except subprocess.TimeoutExpired:
             output = f"no answer in {_TIMEOUT} s"
-        found = sorted(Path(scratch).glob("ivy/jars/*.jar"))
-        if not any(needed.known_by in jar.name for jar in found):
+        jars = sorted(Path(scratch).glob("ivy/jars/*.jar"))
+        if not any(needed.known_by in jar.name for jar in jars):
             reason = next((line for line in reversed(output.splitlines()) if line.strip()), "no answer")
             raise PlatformError(
                 f"the jars with which Spark {needed.purpose} cannot be resolved ({reason.strip()[:200]}); give them to "
@@ -128,7 +128,7 @@ def _resolve(needed: Needed, target: Path, given: Mapping[str, str]) -> None:
             )
         complete = Path(scratch) / "complete"
         complete.mkdir()
-        for jar in found:
+        for jar in jars:
             shutil.move(jar, complete / jar.name)
         if not target.is_dir():
             complete.replace(target)

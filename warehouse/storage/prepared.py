@@ -57,17 +57,17 @@ def prepared(key: Hashable, sources: Sequence[DataFrame], made: Callable[[Sequen
 
     """
     session = sources[0].sparkSession
-    schemas = tuple(str(each._jdf.schema().json()) for each in sources)  # noqa: SLF001 - not parsed, unlike PySpark's
-    whole = (id(session), schemas, key)
-    rows = [each._jdf.queryExecution().toRdd() for each in sources]  # noqa: SLF001 - rows as the plan has them
+    schemas = tuple(str(source._jdf.schema().json()) for source in sources)  # noqa: SLF001 - not parsed, unlike PySpark's
+    full_key = (id(session), schemas, key)
+    rows = [source._jdf.queryExecution().toRdd() for source in sources]  # noqa: SLF001 - rows as the plan has them
     with _keeping:
-        plan = _kept.get(whole)
+        plan = _kept.get(full_key)
         if plan is not None:
-            _kept.move_to_end(whole)
+            _kept.move_to_end(full_key)
     if plan is None:
         frames = [
-            _frame(session, each, source._jdf.schema())  # noqa: SLF001 - same
-            for each, source in zip(rows, sources, strict=True)
+            _frame(session, rdd, source._jdf.schema())  # noqa: SLF001 - same
+            for rdd, source in zip(rows, sources, strict=True)
         ]
         frame = made(frames)
         physical = frame._jdf.queryExecution().executedPlan()  # noqa: SLF001 - same
@@ -75,7 +75,7 @@ def prepared(key: Hashable, sources: Sequence[DataFrame], made: Callable[[Sequen
             return frame
         plan = _Plan(session, physical, frame._jdf.schema())  # noqa: SLF001 - same
         with _keeping:
-            _kept[whole] = plan
+            _kept[full_key] = plan
             while len(_kept) > _KEPT:
                 _kept.popitem(last=False)
     with _active(session):
@@ -117,7 +117,7 @@ def _places(plan: _Java) -> Iterator[_Java]:
 
 def _children(plan: _Java) -> list[_Java]:
     children = plan.children()
-    return [children.apply(place) for place in range(children.size())]
+    return [children.apply(number) for number in range(children.size())]
 
 
 def _over(session: SparkSession, plan: _Java, rows: Iterator[_Java]) -> _Java:

@@ -56,17 +56,17 @@ def proven(root: Path, path: str, change: Change, *, schema_file: str | None, bo
     missing = [name for name in (*change.removed, *change.added) if not (table / name).is_file()]
     if missing:
         return RowProof(same_rows=False, reason=f"{len(missing)} file(s) are not there ({', '.join(missing[:_SHOWN])})")
-    with ExitStack() as held:
+    with ExitStack() as resources:
         proving = _Proving(table)
-        held.callback(proving.connection.close)
-        proving.copies = held.enter_context(fresh_copies(root))
+        resources.callback(proving.connection.close)
+        proving.copies = resources.enter_context(fresh_copies(root))
         try:
-            every = [] if schema_file is None else [proving.place(root / schema_file)]
-            differing = proving.difference(change, every)
+            schema_files = [] if schema_file is None else [proving.place(root / schema_file)]
+            differing = proving.difference(change, schema_files)
             if differing:
                 return RowProof(same_rows=False, reason=differing)
-            known = {file.path: file for file in read_snapshot(root, path, change.last, bounded).files} if bounded else {}
-            return RowProof(same_rows=True, unfit=proving.unfit(change, known, bounded))
+            logged = {file.path: file for file in read_snapshot(root, path, change.last, bounded).files} if bounded else {}
+            return RowProof(same_rows=True, unfit=proving.unfit(change, logged, bounded))
         except Exception as error:  # noqa: BLE001 - whatever damaged or odd files make their reader raise: they prove nothing
             first = next(iter(str(error).strip().splitlines()), type(error).__name__)
             return RowProof(same_rows=False, reason=f"its files cannot be compared ({first})")
@@ -84,20 +84,20 @@ class _Proving:
         """Return where a file can be read."""
         return str(path) if self.copies is None else self.copies.whole([str(path)])[0]
 
-    def difference(self, change: Change, every: list[str]) -> str:
-        """Return in which partition the rows differ, and how; empty: in no partition. ``every`` are read with each partition."""
-        for place in sorted({*map(_partition, change.added.values()), *map(_partition, change.removed.values())}):
-            before = self._bag(every, (name for name, add in change.removed.items() if _partition(add) == place))
-            after = self._bag(every, (name for name, add in change.added.items() if _partition(add) == place))
+    def difference(self, change: Change, schema_files: list[str]) -> str:
+        """Return in which partition the rows differ, and how; empty: in none. ``schema_files`` are read with each partition."""
+        for partition in sorted({*map(_partition, change.added.values()), *map(_partition, change.removed.values())}):
+            before = self._bag(schema_files, (name for name, add in change.removed.items() if _partition(add) == partition))
+            after = self._bag(schema_files, (name for name, add in change.added.items() if _partition(add) == partition))
             if before != after:
-                shown = ", ".join(f"{name} {value}" for name, value in place) or "the table"
+                subject = ", ".join(f"{name} {value}" for name, value in partition) or "the table"
                 rows = f"{after[0]} rows instead of {before[0]}"
-                return f"{shown} has {rows if before[0] != after[0] else 'rows that are not those of before'}"
+                return f"{subject} has {rows if before[0] != after[0] else 'rows that are not those of before'}"
         return ""
 
-    def _bag(self, every: list[str], names: Iterable[str]) -> tuple[int, int, int]:
+    def _bag(self, schema_files: list[str], names: Iterable[str]) -> tuple[int, int, int]:
         """Return the number of rows of files, and the sums of their hashes."""
-        files = [*every, *(self.place(self.table / name) for name in names)]
+        files = [*schema_files, *(self.place(self.table / name) for name in names)]
         if not files:
             return 0, 0, 0
         source = f"read_parquet({listed(files)}, union_by_name = true, hive_partitioning = false)"
@@ -108,7 +108,7 @@ class _Proving:
         count, lower, upper = self.connection.execute(f"SELECT count(*), {', '.join(sums)} FROM ({texts})").fetchone()
         return int(count), int(lower or 0), int(upper or 0)
 
-    def unfit(self, change: Change, known: Mapping[str, DataFile], bounded: Sequence[str]) -> str:
+    def unfit(self, change: Change, logged: Mapping[str, DataFile], bounded: Sequence[str]) -> str:
         """Return why readers cannot rely on a file although its rows are right; empty: they can."""
         import pyarrow as pa  # noqa: PLC0415 - only where an outsider wrote
         import pyarrow.parquet as pq  # noqa: PLC0415 - same
@@ -120,7 +120,7 @@ class _Proving:
                     return f"{name} stores {column.name} as {column.type}, not in microseconds of UTC"
             if footer.metadata.num_rows != _rows(add):
                 return f"the log says that {name} has {_rows(add)} rows, its footer {footer.metadata.num_rows}"
-            file = known.get(f"{self.table}/{name}")
+            file = logged.get(f"{self.table}/{name}")
             if bounded and file is None:
                 return f"readers do not find {name}"
             if file is not None:
@@ -161,7 +161,7 @@ def _partition(add: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 def _rows(add: Mapping[str, Any]) -> object:
     try:
-        found = json.loads(add.get("stats") or "{}")
+        statistics = json.loads(add.get("stats") or "{}")
     except ValueError:
         return None
-    return found.get("numRecords") if isinstance(found, dict) else None
+    return statistics.get("numRecords") if isinstance(statistics, dict) else None

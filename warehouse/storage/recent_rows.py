@@ -41,7 +41,7 @@ class RecentRows:
         """Begin an update: drop rows that the previous update did not use."""
         with self._lock:
             self._update += 1
-            self._rows = {path: each for path, each in self._rows.items() if each[0] >= self._update - 1}
+            self._rows = {path: cached for path, cached in self._rows.items() if cached[0] >= self._update - 1}
             self._bytes = sum(rows.nbytes for _, rows in self._rows.values())
 
     def keep(self, path: str, rows: pa.Table) -> None:
@@ -61,10 +61,10 @@ class RecentRows:
                 self._bytes += rows.nbytes
 
     def written(self, path: str) -> pa.Table | None:
-        """Return the rows of a file if they are in memory; they do not count as used by that."""
+        """Return the rows of a file if they are in memory; this does not count as a use of them."""
         with self._lock:
-            found = self._rows.get(path)
-        return None if found is None else found[1]
+            cached = self._rows.get(path)
+        return None if cached is None else cached[1]
 
     def of(self, path: str, size: int) -> pa.Table | None:
         """Return the rows of a file of ``size`` bytes, read now if they are not cached; None if the file is too large for this.
@@ -76,10 +76,10 @@ class RecentRows:
 
         """
         with self._lock:
-            found = self._rows.get(path)
-            if found is not None:
-                self._rows[path] = self._update, found[1]
-                return found[1]
+            cached = self._rows.get(path)
+            if cached is not None:
+                self._rows[path] = self._update, cached[1]
+                return cached[1]
         rows = _read(path) if size <= SMALL else None
         if rows is not None:
             self.keep(path, rows)

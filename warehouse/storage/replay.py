@@ -129,11 +129,11 @@ def replayed(table: Path, versions: Iterable[int]) -> Iterator[LogState]:
         When the log does not reach one of them.
 
     """
-    wanted = sorted(set(versions))
-    if not wanted:
+    ascending = sorted(set(versions))
+    if not ascending:
         return
-    state = _start(table, wanted[0])
-    for version in wanted:
+    state = _start(table, ascending[0])
+    for version in ascending:
         for number in range(state.version + 1, version + 1):
             state = _advanced(table, state, number)
         yield state
@@ -152,12 +152,12 @@ def sources_of(table: Path, version: int) -> tuple[LogState, list[Path]]:
 
     """
     log = table / "_delta_log"
-    held = checkpoints(log)
+    names_of = checkpoints(log)
     state = LogState(-1)
     files: list[Path] = []
-    for start in sorted((each for each in held if each <= version), reverse=True):
+    for start in sorted((candidate for candidate in names_of if candidate <= version), reverse=True):
         with suppress(MissingPartError):
-            files = [log / name for name in held[start]]
+            files = [log / name for name in names_of[start]]
             state = _checkpointed(start, files)
             break
     else:
@@ -172,21 +172,21 @@ def sources_of(table: Path, version: int) -> tuple[LogState, list[Path]]:
 
 def checkpoints(log: Path) -> dict[int, list[str]]:
     """Return the complete checkpoints of a log (a directory): the names of their parts by version."""
-    found: dict[int, dict[int, list[str]]] = {}
+    parts_of: dict[int, dict[int, list[str]]] = {}
     for name in sorted(store_of(log).entry_names(log)):
         match = _CHECKPOINT.fullmatch(name)
         if match:
-            found.setdefault(int(match[1]), {}).setdefault(int(match[3] or 1), []).append(name)
-    whole = {version: [names for count, names in parts.items() if len(names) == count] for version, parts in found.items()}
-    return {version: names[0] for version, names in whole.items() if names}
+            parts_of.setdefault(int(match[1]), {}).setdefault(int(match[3] or 1), []).append(name)
+    complete = {version: [names for count, names in parts.items() if len(names) == count] for version, parts in parts_of.items()}
+    return {version: names[0] for version, names in complete.items() if names}
 
 
 def _start(table: Path, version: int) -> LogState:
     """The newest whole checkpoint at or before a version; without one, the empty table before the first commit."""
     log = table / "_delta_log"
-    held = checkpoints(log)
-    start = max((each for each in held if each <= version), default=-1)
-    return _checkpointed(start, [log / name for name in held[start]]) if start >= 0 else LogState(-1)
+    names_of = checkpoints(log)
+    start = max((number for number in names_of if number <= version), default=-1)
+    return _checkpointed(start, [log / name for name in names_of[start]]) if start >= 0 else LogState(-1)
 
 
 def checkpointed(table: Path, version: int) -> LogState:
@@ -207,7 +207,7 @@ def checkpointed(table: Path, version: int) -> LogState:
 def _checkpointed(version: int, files: list[Path]) -> LogState:
     import pyarrow.parquet as pq  # noqa: PLC0415 - short logs have no checkpoint
 
-    taken = _Taken(LogState(-1))
+    replay_state = _Taken(LogState(-1))
     for file in files:
         try:
             content = file.read_bytes()
@@ -219,14 +219,14 @@ def _checkpointed(version: int, files: list[Path]) -> LogState:
             for row in (row for batch in rows.iter_batches(columns=columns) for row in batch.to_pylist()):
                 for name, action in row.items():
                     if action is not None:
-                        taken.take({name: _written(action)})
+                        replay_state.take({name: _written(action)})
         except MemoryError:
             raise
         except Exception as error:  # whatever damaged bytes make its reader raise
             raise MissingPartError(
                 f"{file}: the checkpoint cannot be read ({error}); restore it, or remove it if all commits are there"
             ) from error
-    return taken.at(version)
+    return replay_state.at(version)
 
 
 def _written(action: Mapping[str, Any]) -> dict[str, Any]:
@@ -261,10 +261,10 @@ def advanced(state: LogState, version: int, actions: Iterable[Mapping[str, Any]]
         When an action is not as the protocol says.
 
     """
-    taken = _Taken(state)
+    replay_state = _Taken(state)
     for action in actions:
-        taken.take(action)
-    return taken.at(version)
+        replay_state.take(action)
+    return replay_state.at(version)
 
 
 def _require_understood(action: Mapping[str, Any]) -> None:

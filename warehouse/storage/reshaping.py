@@ -76,16 +76,16 @@ def reshape(
         Called when the rewritten files are complete and not yet committed.
 
     """
-    held = replay(table, base.version)
-    now = json.loads(held.metadata["schemaString"])
+    state = replay(table, base.version)
+    now = json.loads(state.metadata["schemaString"])
     if not lacks_columns(now, wanted):
         return None
-    changed = _changed_files(table, held.files, as_stored(to_arrow_schema(StructType.fromJson(dict(wanted)), timezone="UTC")))
+    changed = _changed_files(table, state.files, as_stored(to_arrow_schema(StructType.fromJson(dict(wanted)), timezone="UTC")))
     fields = _with_kept(wanted["fields"], [*now["fields"], *_former_fields(changed)])
-    action = {"metaData": {**held.metadata, "schemaString": json.dumps({"type": "struct", "fields": fields})}}
+    action = {"metaData": {**state.metadata, "schemaString": json.dumps({"type": "struct", "fields": fields})}}
     if not changed:
         return set_columns(table, base, action, facts.metadata, at)
-    remaining = sum(_rows(add) for path, add in held.files.items() if path not in changed)
+    remaining = sum(_rows(add) for path, add in state.files.items() if path not in changed)
     written = _staged(table, changed)
     staged()
     return commit(
@@ -104,16 +104,16 @@ def _rows(add: Mapping[str, Any]) -> int:
     return int(json.loads(add.get("stats") or "{}").get("numRecords", 0))
 
 
-def _with_kept(wanted: _Fields, others: _Fields) -> _Fields:
+def _with_kept(wanted: _Fields, former: _Fields) -> _Fields:
     """Return the wanted columns, then former columns without a successor; columns with the state of operators are dropped."""
-    found = list(wanted)
+    fields = list(wanted)
     names = {field["name"].lower() for field in wanted}
-    for field in others:
+    for field in former:
         name = field["name"].lower()
         if name not in names and (name.startswith(_FORMER) or not name.startswith("_")):
             names.add(name)
-            found.append(field)
-    return found
+            fields.append(field)
+    return fields
 
 
 # --- rewritten files ---
@@ -129,7 +129,7 @@ class _Changed:
 
 def _changed_files(table: Path, files: Mapping[str, Any], wanted: pa.Schema) -> dict[str, _Changed]:
     """The files that have a column of another type or spelling; one that is damaged stays, and `check` reports it."""
-    found = {}
+    changes = {}
     with in_memory(()) as connection:
         for path in sorted(files):
             file = table / unquote(path)
@@ -138,8 +138,8 @@ def _changed_files(table: Path, files: Mapping[str, Any], wanted: pa.Schema) -> 
             except (OSError, pa.ArrowException):
                 continue
             if changed is not None:
-                found[path] = changed
-    return found
+                changes[path] = changed
+    return changes
 
 
 def _change(connection: duckdb.DuckDBPyConnection, file: Path, wanted: pa.Schema) -> _Changed | None:
@@ -161,11 +161,11 @@ def _change(connection: duckdb.DuckDBPyConnection, file: Path, wanted: pa.Schema
             value = f"coalesce({quoted(former)}, {value})"
         del columns[old.name]
         columns[new.name] = (value, new.type)
-        kept = f"{_FORMER}{new.name}_{_word(old.type)}"
+        former_values = f"{_FORMER}{new.name}_{_word(old.type)}"
         lost = _lost(connection, quoted(old.name), types[str(old.type)], types[str(new.type)])
         if _any(connection, file, lost):
-            before = quoted(kept) if kept in stored.names else "NULL"
-            columns[kept] = (f"CASE WHEN {lost} THEN {quoted(old.name)} ELSE {before} END", old.type)
+            before = quoted(former_values) if former_values in stored.names else "NULL"
+            columns[former_values] = (f"CASE WHEN {lost} THEN {quoted(old.name)} ELSE {before} END", old.type)
     schema = as_stored(pa.schema([pa.field(name, kind) for name, (_, kind) in columns.items()]))
     values = ", ".join(f"{value} AS {quoted(name)}" for name, (value, _) in columns.items())
     return _Changed(f"SELECT {values} FROM stored", schema)
@@ -182,11 +182,11 @@ def _word(kind: pa.DataType) -> str:
 
 def _types(connection: duckdb.DuckDBPyConnection, schemas: Sequence[pa.Schema]) -> dict[str, str]:
     """DuckDB's names of the types of columns, by Arrow's."""
-    found = {}
+    engine_types = {}
     for schema in schemas:
         names = connection.from_arrow(schema.empty_table()).types
-        found.update({str(field.type): str(name) for field, name in zip(schema, names, strict=True)})
-    return found
+        engine_types.update({str(field.type): str(name) for field, name in zip(schema, names, strict=True)})
+    return engine_types
 
 
 def _casts(connection: duckdb.DuckDBPyConnection, old: str, new: str) -> bool:
@@ -223,9 +223,9 @@ def _queried(connection: duckdb.DuckDBPyConnection, file: Path, statement: str) 
 
 def _former_fields(changed: Mapping[str, _Changed]) -> _Fields:
     """The columns of former values that files get, as Delta has them."""
-    fields = {field.name: field for each in changed.values() for field in each.schema if field.name.startswith(_FORMER)}
-    own: _Fields = json.loads(Schema.from_arrow(pa.schema(list(fields.values()))).to_json())["fields"] if fields else []
-    return own
+    fields = {field.name: field for change in changed.values() for field in change.schema if field.name.startswith(_FORMER)}
+    former: _Fields = json.loads(Schema.from_arrow(pa.schema(list(fields.values()))).to_json())["fields"] if fields else []
+    return former
 
 
 def _staged(table: Path, changed: Mapping[str, _Changed]) -> Path:
@@ -234,7 +234,7 @@ def _staged(table: Path, changed: Mapping[str, _Changed]) -> Path:
     store = store_of(table)
     staged = store.staging_directory(table)
     with store.writing_into(staged) as directory, in_memory(()) as connection:
-        written = [_rewritten(connection, table / unquote(path), directory, each) for path, each in changed.items()]
+        written = [_rewritten(connection, table / unquote(path), directory, change) for path, change in changed.items()]
     if store.local_paths:
         with_sums(staged, [file.relative_to(staged) for file in written], whole=True)
     return staged

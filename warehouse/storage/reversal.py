@@ -130,10 +130,10 @@ def counting(commits: Iterable[Commit]) -> list[Commit]:
     >>> [commit.version for commit in counting(log)]
     [4, 7]
     """
-    held: list[Commit] = []
+    remaining: list[Commit] = []
     for commit in commits:
         if commit.reverses is not None:
-            held = [each for each in held if each.version <= commit.reverses]
+            remaining = [earlier for earlier in remaining if earlier.version <= commit.reverses]
         elif not commit.void:
-            held.append(commit)
-    return held
+            remaining.append(commit)
+    return remaining

@@ -53,17 +53,17 @@ _CELL_TYPES = {"sub_index": pa.int32(), "exp_block": pa.int64()}
 @lru_cache(maxsize=512)
 def _schema_without(left_out: tuple[str, ...], *columns: tuple[str, str]) -> StructType:
     """The schema of a table of rows with these columns and types, without some of the system's."""
-    every = StructType.fromJson(rows_schema([ColumnRecord(*column) for column in columns]))
-    return StructType([field for field in every.fields if field.name not in left_out])
+    full_schema = StructType.fromJson(rows_schema([ColumnRecord(*column) for column in columns]))
+    return StructType([field for field in full_schema.fields if field.name not in left_out])
 
 
 def _in_cells(rows: pa.Table, files: Sequence[DataFile]) -> pa.Table:
-    """Return rows that name their files with the columns of partitions too."""
+    """Add the partition columns to rows that name their files."""
     paths = pa.array([file.path for file in files], pa.string())
-    places = pc.index_in(rows[FILE], paths)
+    file_numbers = pc.index_in(rows[FILE], paths)
     cells = {"sub_index": [file.sub_index for file in files], "exp_block": [file.exp_block for file in files]}
     for name in CELL:
-        rows = rows.append_column(name, pa.array(cells[name], _CELL_TYPES[name]).take(places.combine_chunks()))
+        rows = rows.append_column(name, pa.array(cells[name], _CELL_TYPES[name]).take(file_numbers.combine_chunks()))
     return rows
 
 
@@ -132,9 +132,9 @@ class TableFiles:
         if placed or rewritten:
             self.require_whole(files)
         if keys is not None and not placed and can_be_collected(schema):
-            found = looked_up(self._verified_for_lookup(files), schema, keys)
-            if found is not None:
-                return frame_of(session, found, schema)
+            matches = looked_up(self._verified_for_lookup(files), schema, keys)
+            if matches is not None:
+                return frame_of(session, matches, schema)
         return self._parquet(session, path, fields, [file.path for file in files])
 
     def require_whole(self, files: Sequence[DataFile]) -> None:
@@ -186,14 +186,14 @@ class TableFiles:
         files = [file for file in self.files(path, version) if wanted(file)]
         if keys is not None:
             return looked_up(self._verified_for_lookup(files), schema, keys, where, most)
-        asked = (path, version, tuple(schema.names), tuple(file.path for file in files), tuple(where), most)
-        if asked not in self._found:
+        lookup_key = (path, version, tuple(schema.names), tuple(file.path for file in files), tuple(where), most)
+        if lookup_key not in self._found:
             rows = looked_up(self._verified_for_lookup(files), schema, None, where, most)
             self._kept_bytes += 0 if rows is None else rows.nbytes
             if self._kept_bytes > _KEPT:
                 return rows
-            self._found[asked] = rows
-        return self._found[asked]
+            self._found[lookup_key] = rows
+        return self._found[lookup_key]
 
     def to_rewrite(
         self,
@@ -207,8 +207,8 @@ class TableFiles:
 
         They have the given columns and all of the system's; ``where`` are conditions on these. Files are verified first.
         """
-        named = [(column.name, column.type) for column in columns]
-        schema, stored = _schema_without((), *named), _schema_without(CELL, *named)
+        typed_names = [(column.name, column.type) for column in columns]
+        schema, stored = _schema_without((), *typed_names), _schema_without(CELL, *typed_names)
         files = [file for file in self.files(path, version) if wanted(file)]
         if not few(files) or not can_be_collected(schema):
             return None
@@ -244,15 +244,15 @@ class TableFiles:
     ) -> pa.Table | None:
         """Return the same as :meth:`to_rewrite`, for many rows: all rows of the wanted files; None if Spark must read them.
 
-        The rows of the files ``present`` are in the driver already, and count as rows that it takes; ``most_bytes`` of rows at
-        most, by default ``array_bytes``.
+        The driver takes at most ``most_bytes`` of rows, by default ``array_bytes``. The rows of the ``present`` files count as
+        well: they are in the driver already.
         """
         most_bytes = limits().array_bytes if most_bytes is None else most_bytes
         schema = _schema_without((), *((column.name, column.type) for column in columns))
-        every = self.files(path, version)
-        files = [file for file in every if wanted(file)]
-        held = [file for file in every if present(file)]
-        if not can_be_collected(schema) or not fits_arrays([*files, *held], most_bytes):
+        all_files = self.files(path, version)
+        files = [file for file in all_files if wanted(file)]
+        present_files = [file for file in all_files if present(file)]
+        if not can_be_collected(schema) or not fits_arrays([*files, *present_files], most_bytes):
             return None
         self.require_whole(files)
         return read_in_cells(files, to_arrow_schema(schema, timezone="UTC"), most_bytes=most_bytes)

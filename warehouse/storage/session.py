@@ -123,27 +123,27 @@ def spark_session(
     if active is not None:
         return active
     under_submit = "PYSPARK_GATEWAY_PORT" in os.environ
-    wanted = dict(settings)
-    unseen = _FORGOTTEN if wanted.get("spark.ui.enabled", "false") == "false" else {}
-    given = {**_DEFAULTS, **unseen, **wanted, **_OWNED}
+    own_settings = dict(settings)
+    unseen = _FORGOTTEN if own_settings.get("spark.ui.enabled", "false") == "false" else {}
+    all_settings = {**_DEFAULTS, **unseen, **own_settings, **_OWNED}
     archive = None
     if under_submit:
-        given = {**_unless_submitted(_DEFAULTS), **wanted, **_OWNED}
-        given.pop("spark.master", None)
+        all_settings = {**_unless_submitted(_DEFAULTS), **own_settings, **_OWNED}
+        all_settings.pop("spark.master", None)
     if root is not None and not store_of(root).local_paths:
-        given |= store_settings(root, given, launched=under_submit)
+        all_settings |= store_settings(root, all_settings, launched=under_submit)
     if "avro" in formats and not under_submit:
-        given |= jar_settings(AVRO, given)
+        all_settings |= jar_settings(AVRO, all_settings)
     if not under_submit:
-        archive = _with_jvm_settings(given, small=small)
+        archive = _with_jvm_settings(all_settings, small=small)
     builder = SparkSession.builder
-    for key, value in given.items():
+    for key, value in all_settings.items():
         builder = builder.config(key, value)
     logging.getLogger("py4j").setLevel(logging.ERROR)
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # the exception reports a failed query
     try:
         if not under_submit:
-            _launch(given)
+            _launch(all_settings)
         with _own_interrupts():
             session = builder.getOrCreate()
     except Exception as error:
@@ -197,8 +197,8 @@ def _launch(settings: Mapping[str, str]) -> None:
 @contextmanager
 def _names_in_utf_8() -> Iterator[None]:
     """Start the JVM in UTF-8 where the locale is C, as under cron: Java 17 would find no file whose path is not ASCII."""
-    given = os.environ.get("LC_ALL")
-    effective = given or os.environ.get("LC_CTYPE") or os.environ.get("LANG") or "C"
+    lc_all = os.environ.get("LC_ALL")
+    effective = lc_all or os.environ.get("LC_CTYPE") or os.environ.get("LANG") or "C"
     if effective not in {"C", "POSIX"}:
         yield
         return
@@ -206,10 +206,10 @@ def _names_in_utf_8() -> Iterator[None]:
     try:
         yield
     finally:
-        if given is None:
+        if lc_all is None:
             del os.environ["LC_ALL"]
         else:
-            os.environ["LC_ALL"] = given
+            os.environ["LC_ALL"] = lc_all
 
 
 def _forward(read_end: int) -> None:
@@ -292,13 +292,13 @@ def table_session(session: SparkSession, settings: Mapping[str, str]) -> SparkSe
     _worked.set()
     key = (session.sparkContext, tuple(sorted(settings.items())))
     with _making:
-        kept = _sessions.get(key)
-        if kept is None:
-            kept = _sessions[key] = _new_session(session, settings)
+        cached = _sessions.get(key)
+        if cached is None:
+            cached = _sessions[key] = _new_session(session, settings)
             while len(_sessions) > _MOST_SESSIONS:
                 _sessions.popitem(last=False)
         _sessions.move_to_end(key)
-    return kept
+    return cached
 
 
 def lazily(spark: Callable[[], SparkSession], settings: Mapping[str, str]) -> Callable[[], SparkSession]:
@@ -313,7 +313,7 @@ def own_session(session: SparkSession, settings: Mapping[str, str]) -> SparkSess
 
 
 def _new_session(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
-    own = session.newSession()
+    new_session = session.newSession()
     sized = {
         # An update is a few small stages whose sizes are known: re-planning between them costs more than it gives.
         "spark.sql.adaptive.enabled": "false",
@@ -325,10 +325,10 @@ def _new_session(session: SparkSession, settings: Mapping[str, str]) -> SparkSes
         **_ENCODINGS,
     }
     conf = session.sparkContext._conf  # noqa: SLF001 - `getConf` copies all settings, one call of the JVM each
-    wanted = {key: value for key, value in sized.items() if not (conf.contains(key) or conf.contains(f"spark.hadoop.{key}"))}
-    for key, value in {**_OWNED, **_CHECKSUMS, **wanted, **settings}.items():
-        own.conf.set(key, value)
-    return own
+    defaults = {key: value for key, value in sized.items() if not (conf.contains(key) or conf.contains(f"spark.hadoop.{key}"))}
+    for key, value in {**_OWNED, **_CHECKSUMS, **defaults, **settings}.items():
+        new_session.conf.set(key, value)
+    return new_session
 
 
 _worked = threading.Event()

@@ -39,17 +39,17 @@ def each(work: Callable[[T], R], items: Iterable[T]) -> list[R]:
 
     The work must not call this function: it might wait for its own thread.
     """
-    several = list(items)
-    if len(several) == 1:
-        return [work(several[0])]
-    begun = [_pool().submit(work, item) for item in several]
+    arguments = list(items)
+    if len(arguments) == 1:
+        return [work(arguments[0])]
+    futures = [_pool().submit(work, item) for item in arguments]
     try:
-        wait(begun)
+        wait(futures)
     finally:
-        for one in begun:
-            one.cancel()
-        wait(begun)
-    return [one.result() for one in begun]
+        for future in futures:
+            future.cancel()
+        wait(futures)
+    return [future.result() for future in futures]
 
 
 def begun(work: Callable[[], R]) -> Future[R]:

@@ -173,14 +173,14 @@ def _read(table: Path, version: int) -> tuple[str, Any]:
         if entry_path(table, version).exists():
             raise MissingPartError(f"{location}: version {version} cannot be read: {damage}") from damage
     except DeltaError as error:
-        said = str(error).partition("\n")[0]
+        cause = str(error).partition("\n")[0]
         raise MissingPartError(
-            f"{location}: deltalake cannot read version {version} ({said}). `stream-wh check --repair` repairs it where it can; "
+            f"{location}: deltalake cannot read version {version} ({cause}). `stream-wh check --repair` repairs it where it can; "
             f"else: {RESTORE_TABLE}"
         ) from error
-    said = str(first).partition("\n")[0]
+    cause = str(first).partition("\n")[0]
     raise EpochVacuumedError(
-        f"{location}: version {version} cannot be opened any more ({said}); run again to read the newest epoch"
+        f"{location}: version {version} cannot be opened any more ({cause}); run again to read the newest epoch"
     ) from first
 
 
@@ -198,21 +198,21 @@ def _known_or_read(location: str, version: int) -> tuple[str, Any]:
     identity = (version, entry.st_ino, entry.st_mtime_ns, entry.st_size)
     key = (location, *identity, changed)
     with _reading:
-        found, opened = _taken(key), None
-    if found is None:
+        contents, opened = _taken(key), None
+    if contents is None:
         opened = _table_at_version(location, log, version)
-        found = _contents(opened, location, version)
+        contents = _contents(opened, location, version)
     with _reading:
         _taken(key)  # another thread may have read it meanwhile
-        _known[key] = found
-        _counted[0] += found[1].num_rows + 1
+        _known[key] = contents
+        _counted[0] += contents[1].num_rows + 1
         if opened is not None:
             _opened[location] = identity, opened
         while _counted[0] > limits().known_files:
             oldest = next(iter(_known))
             _taken(oldest)
             _opened.pop(str(oldest[0]), None)
-    return found
+    return contents
 
 
 def _table_at_version(location: str, log: Path, version: int) -> DeltaTable:
@@ -229,10 +229,10 @@ def _table_at_version(location: str, log: Path, version: int) -> DeltaTable:
 
 
 def _taken(key: tuple[str | int, ...]) -> tuple[str, Any] | None:
-    """Take a version out of the known ones."""
-    found = _known.pop(key, None)
-    _counted[0] -= 0 if found is None else found[1].num_rows + 1
-    return found
+    """Remove a version from the cache, and return it."""
+    contents = _known.pop(key, None)
+    _counted[0] -= 0 if contents is None else contents[1].num_rows + 1
+    return contents
 
 
 def _read_again(location: str, version: int) -> tuple[str, Any]:
@@ -283,11 +283,11 @@ def missing_files(table: Path, version: int) -> list[str]:
 
 def _files(location: str, actions: Any, columns: Sequence[str]) -> list[DataFile]:  # noqa: ANN401 - arro3 has no types
     """Return the files of the flattened add actions: one column per statistic, e.g. ``min._exp_slot``."""
-    known = set(actions.schema.names)
+    names = set(actions.schema.names)
     count = actions.num_rows
 
     def values(name: str) -> list[Any]:
-        if name not in known:
+        if name not in names:
             return [None] * count
         column = actions.column(name)
         if DataType.is_timestamp(column.type):
@@ -298,18 +298,18 @@ def _files(location: str, actions: Any, columns: Sequence[str]) -> list[DataFile
 
     def widened(name: str) -> tuple[list[Any], list[Any]]:
         lows, highs = values(f"min.{name}"), values(f"max.{name}")
-        if f"max.{name}" in known and DataType.is_timestamp(actions.column(f"max.{name}").type):
+        if f"max.{name}" in names and DataType.is_timestamp(actions.column(f"max.{name}").type):
             # cut to milliseconds, and not by every writer towards the past
             return [_plus(low, -_MILLISECOND) for low in lows], [_plus(high, _MILLISECOND) for high in highs]
         return [_slack(low, -1) for low in lows], [_slack(high, 1) for high in highs]
 
     bounds: list[dict[str, Bounds]] = [{} for _ in range(count)]
     for name in columns:
-        for held, low, high, nulls in zip(bounds, *widened(name), values(f"null_count.{name}"), strict=True):
-            held[name] = Bounds(low, high, nulls)
+        for file_bounds, low, high, nulls in zip(bounds, *widened(name), values(f"null_count.{name}"), strict=True):
+            file_bounds[name] = Bounds(low, high, nulls)
     files = [
-        DataFile(f"{location}/{_decoded(path)}", size, rows, sub_index or 0, exp_block or 0, held)
-        for path, size, rows, sub_index, exp_block, held in zip(
+        DataFile(f"{location}/{_decoded(path)}", size, rows, sub_index or 0, exp_block or 0, file_bounds)
+        for path, size, rows, sub_index, exp_block, file_bounds in zip(
             values("path"),
             values("size_bytes"),
             values("num_records"),

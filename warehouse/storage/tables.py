@@ -96,8 +96,8 @@ def lacks_columns(now: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     >>> lacks_columns({"fields": [number, text]}, {"fields": [number]}), lacks_columns({"fields": [number]}, {"fields": [text]})
     (False, True)
     """
-    held = [(field["name"], field["type"]) for field in now.get("fields", ())]
-    return any((field["name"], field["type"]) not in held for field in wanted["fields"])
+    present = [(field["name"], field["type"]) for field in now.get("fields", ())]
+    return any((field["name"], field["type"]) not in present for field in wanted["fields"])
 
 
 def _struct(columns: Sequence[tuple[str, str]]) -> dict[str, Any]:

@@ -31,13 +31,13 @@ def fits_arrays(files: Sequence[DataFile], most_bytes: int) -> bool:
     values = size = 0
     for file in files:
         try:
-            found = pq.read_metadata(file.path)
+            footer = pq.read_metadata(file.path)
         except FAILURES as error:
             leave_to_spark(error)
             return False
-        for number in range(found.num_row_groups):
-            group = found.row_group(number)
-            values += max((group.column(place).num_values for place in range(group.num_columns)), default=0)
+        for number in range(footer.num_row_groups):
+            group = footer.row_group(number)
+            values += max((group.column(number).num_values for number in range(group.num_columns)), default=0)
             size += group.total_byte_size
     return values <= limits().array_values and size <= most_bytes
 
@@ -75,12 +75,12 @@ def read_in_cells(
 
     """
     stored = [name for name in wanted.names if name not in CELL]
-    taken = _BytesRead(limits().array_bytes if most_bytes is None else most_bytes)
+    bytes_read = _BytesRead(limits().array_bytes if most_bytes is None else most_bytes)
 
     def rows_of(file: DataFile) -> pa.Table:
-        with pq.ParquetFile(file.path, page_checksum_verification=not whole) as opened:
-            batches = taken.counted(opened.iter_batches(_AT_ONCE, columns=stored, use_threads=False))
-            rows = pa.Table.from_batches(batches, pa.schema([opened.schema_arrow.field(name) for name in stored]))
+        with pq.ParquetFile(file.path, page_checksum_verification=not whole) as parquet:
+            batches = bytes_read.counted(parquet.iter_batches(_AT_ONCE, columns=stored, use_threads=False))
+            rows = pa.Table.from_batches(batches, pa.schema([parquet.schema_arrow.field(name) for name in stored]))
         for name, value in zip(CELL, (file.sub_index, file.exp_block), strict=True):
             rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
         return rows.select(wanted.names).cast(wanted)
