@@ -125,8 +125,8 @@ class AnswersSource:
     @cached_property
     def batch(self) -> Batch:
         """The answers that are due, one row for each group."""
-        found = self._given[1]
-        return self._placed(pa.concat_tables(found)) if found else empty_batch(self.open_session, self.columns)
+        answers = self._given[1]
+        return self._placed(pa.concat_tables(answers)) if answers else empty_batch(self.open_session, self.columns)
 
     @cached_property
     def _given(self) -> Given:
@@ -142,35 +142,35 @@ class AnswersSource:
 
     def answered(self, asked: Sequence[Due], run: WindowRun) -> pa.Table:
         """Return the answers of due windows."""
-        own, plan = self.table_plan, self.plan
-        known = max((self._full_from(table) for read in own.reads for table in read.tables), default=plan.slot + 1)
+        own_plan, plan = self.table_plan, self.plan
+        full_slot = max((self._full_from(table) for read in own_plan.reads for table in read.tables), default=plan.slot + 1)
         due = pa.table(
             {
                 PLACE: pa.array(range(len(asked)), pa.int64()),
-                "_text": pa.array([each.text for each in asked], pa.string()),
-                "_first": pa.array([each.end - each.slots + 1 for each in asked], pa.int64()),
-                "_end": pa.array([each.end for each in asked], pa.int64()),
-                "_full": pa.array([self._is_full(each, known) for each in asked], pa.bool_()),
-                "_late": pa.array([each.late for each in asked], pa.int64()),
+                "_text": pa.array([window.text for window in asked], pa.string()),
+                "_first": pa.array([window.end - window.slots + 1 for window in asked], pa.int64()),
+                "_end": pa.array([window.end for window in asked], pa.int64()),
+                "_full": pa.array([self._is_full(window, full_slot) for window in asked], pa.bool_()),
+                "_late": pa.array([window.late for window in asked], pa.int64()),
                 **self._firsts(asked),
             }
         )
         ends = f"make_timestamptz({plan.anchor} + _end * {plan.update_interval})"
         connection = run.connection
         connection.register("due", due)
-        run.prepare(own.reads, [self.window_bounds(read, asked) for read in own.reads])
-        if own.definition.frequent is None:
-            query = merged(own.definition, own.reads, ends=ends, epoch=plan.epoch)
+        run.prepare(own_plan.reads, [self.window_bounds(read, asked) for read in own_plan.reads])
+        if own_plan.definition.frequent is None:
+            query = merged(own_plan.definition, own_plan.reads, ends=ends, epoch=plan.epoch)
         else:
-            query = merged_items(own.definition, synopses=len(own.reads), ends=ends, epoch=plan.epoch)
+            query = merged_items(own_plan.definition, synopses=len(own_plan.reads), ends=ends, epoch=plan.epoch)
         return self._counted(self._estimated(connection.sql(query).to_arrow_table()), due)
 
     def window_bounds(self, read: SynopsisRead, asked: Sequence[Due]) -> list[WindowBounds]:
-        """Return the rows of due windows, by their positions; for a difference of synopses, the rows that all of them know."""
-        firsts = [each.to_pylist() for each in self._firsts(asked).values()] or [[-NEVER] * len(asked)] * len(FIRSTS)
-        known, after = self._known(read) if read.less else (-NEVER, -NEVER)
+        """Return the rows of due windows, by their positions; for a difference of synopses, the rows that all synopses have."""
+        firsts = [slots.to_pylist() for slots in self._firsts(asked).values()] or [[-NEVER] * len(asked)] * len(FIRSTS)
+        known_from, after = self._known(read) if read.less else (-NEVER, -NEVER)
         return [
-            WindowBounds(max(due.end - due.slots + 1, known), due.end, max(due.end, after), *parts)
+            WindowBounds(max(due.end - due.slots + 1, known_from), due.end, max(due.end, after), *parts)
             for due, *parts in zip(asked, *firsts, strict=True)
         ]
 
@@ -182,33 +182,33 @@ class AnswersSource:
         return (stored, max(full, sure)) if read.synopsis.live else (max(full, stored), -NEVER)
 
     def _firsts(self, asked: Sequence[Due]) -> dict[str, pa.Array]:
-        """The first slot of each input of a join in the due windows; the least of all where a window has one length."""
+        """The first slot of each input of a join in the due windows; a slot before all others where a window has one length."""
         definition = self.table_plan.definition
         if definition.parts is None:
             return {}
         lengths = {window.text: window.parts for window in definition.windows}
         firsts = [[due.end - length + 1 for length in lengths.get(due.text) or (NEVER, NEVER)] for due in asked]
-        return {name: pa.array(each, pa.int64()) for name, each in zip(FIRSTS, zip(*firsts, strict=True), strict=True)}
+        return {name: pa.array(slots, pa.int64()) for name, slots in zip(FIRSTS, zip(*firsts, strict=True), strict=True)}
 
-    def _estimated(self, found: pa.Table) -> pa.Table:
+    def _estimated(self, answers: pa.Table) -> pa.Table:
         """Answers with estimates in place of their sketches."""
         values = self.table_plan.definition.values
-        return estimated(self.session, found, values) if any(value.size is not None for value in values) else found
+        return estimated(self.session, answers, values) if any(value.size is not None for value in values) else answers
 
-    def _counted(self, found: pa.Table, due: pa.Table) -> pa.Table:
+    def _counted(self, answers: pa.Table, due: pa.Table) -> pa.Table:
         """Answers about frequent items, counted in the stored rows if that is declared and the rows are still there."""
         definition, plan = self.table_plan.definition, self.plan
-        asked = definition.frequent
-        if asked is None or not asked.exact:
-            return found
-        stored = pc.greater_equal(found["_end"], plan.slot if definition.over == "live" else 0)
+        frequent = definition.frequent
+        if frequent is None or not frequent.exact:
+            return answers
+        stored = pc.greater_equal(answers["_end"], plan.slot if definition.over == "live" else 0)
         node = plan.node(definition.source)
         declared = plan.stream(definition.source).declaration.columns if node is None else node.columns
         state = self.last.table(definition.source) if self.last else None
         versions = [version for version, _ in self._commits(definition.source)]
         now = max(versions, default=state.version if state else -1)
         if now < 0:
-            return found
+            return answers
         rows = self.files.read(self.session, f"tables/{definition.source}", now, declared, lambda _: True, rewritten=True)
         slots = [
             f"{slot_sql(column, plan.anchor, plan.update_interval)} AS {name}"
@@ -216,18 +216,19 @@ class AnswersSource:
         ]
         rows = rows.selectExpr(*(spark_quoted(column.name) for column in declared), *slots)
         return pa.concat_tables(
-            [exact_items(definition, found.filter(stored), due, rows), found.filter(pc.invert(stored))], promote_options="default"
+            [exact_items(definition, answers.filter(stored), due, rows), answers.filter(pc.invert(stored))],
+            promote_options="default",
         )
 
     def _is_full(self, due: Due, known: int) -> bool:
         first = due.end if self.table_plan.definition.over == "live" else due.end - due.slots + 1
         return first >= known and due.end >= self.table_plan.sure
 
-    def _placed(self, found: pa.Table) -> Batch:
+    def _placed(self, answers: pa.Table) -> Batch:
         names = [column.name for column in self.columns]
-        every = StructType.fromJson(rows_schema(self.columns))
-        kinds = to_arrow_schema(every, timezone="UTC")
-        rows = found.select(names).cast(pa.schema([kinds.field(name) for name in names]))
+        schema = StructType.fromJson(rows_schema(self.columns))
+        kinds = to_arrow_schema(schema, timezone="UTC")
+        rows = answers.select(names).cast(pa.schema([kinds.field(name) for name in names]))
         ends = rows["window_end"].cast(pa.int64())
         instant = pa.timestamp("us", tz="UTC")
         expires = pc.add(ends, self.table_plan.definition.keep).cast(instant)
@@ -235,9 +236,9 @@ class AnswersSource:
         return placed_batch(placed(timed, names, self.layout, move_of(self.plan, self.planned)), self.open_session)
 
     def _full_from(self, name: str) -> int:
-        """The slot from which a synopsis is complete, as this plan has left it."""
+        """The slot from which a synopsis is complete after this plan."""
         planned = self.plan.stream(name)
-        metadata = {key: value for _, said in self._commits(name) for key, value in said.items()}
+        metadata = {key: value for _, commit_metadata in self._commits(name) for key, value in commit_metadata.items()}
         source = "" if planned.synopsis is None else planned.synopsis.synopsis.source
         return full_from(self.plan, planned, self.last, metadata, partial=self.partial(source, metadata))
 

@@ -76,8 +76,8 @@ def _rewrite_cells(step: RewriteCells, task: Task) -> StepResult:
     stored = []
     if step.rows:
         stored.append(_live_at_base(step, task, lambda cell, _: cell in step.cells))
-        held = {(part.sub_index, part.exp_block) for part in task.partitions if part.sub_index in step.cells}
-        _count(sizes, task, held)
+        stored_cells = {(part.sub_index, part.exp_block) for part in task.partitions if part.sub_index in step.cells}
+        _count(sizes, task, stored_cells)
     rows = _with_former(step, task, stored, sizes)
     task.ready()
     entry = write_runs(
@@ -109,36 +109,37 @@ def _live_at_base(
     """The live rows of chosen (sub-index, expiry block) pairs, at the last epoch's version."""
     source, plan = task.appending(), task.plan
     batch, live = source.batch, live_at(plan.slot, plan.window_time)
-    held = None
-    asked = (step.path, step.base_version, source.columns, lambda file: chosen(file.sub_index, file.exp_block))
+    in_driver = None
+    query = (step.path, step.base_version, source.columns, lambda file: chosen(file.sub_index, file.exp_block))
     if batch.driver_rows is not None:
-        held = task.files.to_rewrite(*asked, live)
+        in_driver = task.files.to_rewrite(*query, live)
     elif batch.table_rows is not None:
-        held = task.files.as_many_to_rewrite(*asked, live)
-    if held is not None:
-        return held
-    rows = task.files.read(source.session, *asked, placed=True)
+        in_driver = task.files.as_many_to_rewrite(*query, live)
+    if in_driver is not None:
+        return in_driver
+    rows = task.files.read(source.session, *query, placed=True)
     return rows.where(f"_exp_slot > {plan.slot}L AND unix_micros(_exp) > {plan.window_time}L")
 
 
 def _with_former(
     step: MoveWindow | RewriteCells, task: Task, parts: list[DataFrame | pa.Table], sizes: _Cells
 ) -> DataFrame | pa.Table:
-    """Return what arrived with the parts of stored rows, and the rows of a former layout that are rewritten; count the latter.
+    """Return the arrived rows with parts of stored rows and the rewritten rows of a former layout; count the last in ``sizes``.
 
-    Those are rewritten there or in the layout in force. If Spark reads a part, many rows that arrived are Spark's, too.
+    Rows of a former layout are rewritten in it or in the current layout. If Spark reads a part, it also gets the arrived rows
+    if they are many.
     """
     aged, moved = set(step.former.aged), set(step.former.moved)
     if aged:
         parts.append(_live_at_base(step, task, lambda cell, block: (cell, block) in aged))
-        held = (((part.sub_index, part.exp_block), part.rows) for part in task.partitions)
-        sizes.update({cell: rows for cell, rows in held if cell in aged})
+        partition_rows = (((part.sub_index, part.exp_block), part.rows) for part in task.partitions)
+        sizes.update({cell: rows for cell, rows in partition_rows if cell in aged})
     if moved:
-        there = _live_at_base(step, task, lambda cell, block: (cell, block) in moved)
-        left = with_cells(framed(there, task.appending()), task.rows().layout)
-        for cell, count in cell_sizes(left).items():
+        former_rows = _live_at_base(step, task, lambda cell, block: (cell, block) in moved)
+        moved_rows = with_cells(framed(former_rows, task.appending()), task.rows().layout)
+        for cell, count in cell_sizes(moved_rows).items():
             sizes[cell] = sizes.get(cell, 0) + count
-        parts.append(left)
+        parts.append(moved_rows)
     source = task.appending()
     arrived = source.batch.live(stored_columns(source), by_spark=any(not isinstance(part, pa.Table) for part in parts))
     return united([arrived, *parts], stored_columns(source), source)
@@ -165,22 +166,22 @@ def _sealed(step: MoveWindow) -> set[tuple[int, int]]:
 
 
 def _explained_move(number: int, step: MoveWindow, come: Incoming) -> StepExplanation:
-    merged, again = len(_sealed(step)), _moved(step.former)
-    gone = len(step.expired) + len(step.dead) + len(step.former.gone)
+    merged, moved = len(_sealed(step)), _moved(step.former)
+    removed = len(step.expired) + len(step.dead) + len(step.former.gone)
     parts = [come.words]
-    if gone:
-        parts.append(f"remove {counted(gone, 'expired partition')}")
+    if removed:
+        parts.append(f"remove {counted(removed, 'expired partition')}")
     if merged:
         parts.append(f"merge up to {counted(merged, 'partition')} to which no more is added")
     detail = "; ".join(parts) + _explained_former(step.former)
-    return StepExplanation(number, step.path, "append", detail, len(come.files), come.size, gone, merged + len(again))
+    return StepExplanation(number, step.path, "append", detail, len(come.files), come.size, removed, merged + len(moved))
 
 
 def _explained_rewrite(number: int, step: RewriteCells, come: Incoming) -> StepExplanation:
     former = _explained_former(step.former)
     detail = f"rewrite {len(step.cells)} sub-indices ({step.rows} rows) with {come.words}{former}"
-    again = len(step.cells) + len(_moved(step.former))
-    return StepExplanation(number, step.path, "rewrite", detail, len(come.files), come.size, len(step.former.gone), again)
+    rewritten = len(step.cells) + len(_moved(step.former))
+    return StepExplanation(number, step.path, "rewrite", detail, len(come.files), come.size, len(step.former.gone), rewritten)
 
 
 def _explained_former(cells: FormerCells) -> str:

@@ -165,12 +165,12 @@ class ArrivedResults:
         """Return few rows in the driver, in the form of a batch; None: Spark must read them."""
         if self.table_plan.history or self.table_plan.built:
             return None
-        came = self.table.arrived_in_driver()
-        if came is None:
+        arrived = self.table.arrived_in_driver()
+        if arrived is None:
             return None
-        slots = slots_of(came["_ts"].cast(pa.int64()).to_numpy(), self.table.move)
-        fates = pa.array(["live"] * came.num_rows, pa.string())
-        return came.append_column("_fate", fates).append_column("_arrival_slot", pa.array(slots, pa.int64()))
+        slots = slots_of(arrived["_ts"].cast(pa.int64()).to_numpy(), self.table.move)
+        fates = pa.array(["live"] * arrived.num_rows, pa.string())
+        return arrived.append_column("_fate", fates).append_column("_arrival_slot", pa.array(slots, pa.int64()))
 
     def parts(self) -> Iterator[DataFrame]:
         """Yield the rows: the view's columns, ``_ts``, ``_exp``, and the slot of arrival."""
@@ -180,9 +180,9 @@ class ArrivedResults:
 
     def _slotted(self, rows: DataFrame, since: int | None) -> DataFrame:
         move = self.table.move
-        own = [quoted(column.name) for column in self.table.columns]
-        found = rows.selectExpr(*own, "_ts", "_exp", f"{slot_sql('_ts', move.anchor, move.interval)} AS {ARRIVED}")
-        return found if since is None else found.where(f"{ARRIVED} > {since}L")
+        names = [quoted(column.name) for column in self.table.columns]
+        slotted = rows.selectExpr(*names, "_ts", "_exp", f"{slot_sql('_ts', move.anchor, move.interval)} AS {ARRIVED}")
+        return slotted if since is None else slotted.where(f"{ARRIVED} > {since}L")
 
     def release(self) -> None:
         """Do nothing: no rows are cached."""

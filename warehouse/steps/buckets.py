@@ -61,10 +61,10 @@ def _content(step: MoveRelation, source: StreamSource) -> Replacement:
     changes = changes_of(source.batch.rows.where("_fate = 'live'"), names, move, retroactive=retroactive)
     keys = changes.select(*[quoted(name) for name in key]).distinct()
     versions = versions_of(changes, stored, names, key)
-    every = rewritten(versions, stored, names, key, keys, planned.layout, move, step.history)
+    rows = rewritten(versions, stored, names, key, keys, planned.layout, move, step.history)
     bucket = bucket_sql(key, planned.layout)
     touched = [row[0] for row in keys.selectExpr(f"{bucket} AS bucket").distinct().collect()]
-    content = source.cache.add(every.where(f"sub_index IN ({', '.join(map(str, touched))})"))
+    content = source.cache.add(rows.where(f"sub_index IN ({', '.join(map(str, touched))})"))
     sizes = dict.fromkeys(touched, 0) | {row[0]: row[1] for row in content.groupBy("sub_index").count().collect()}
     before = {row[0]: row[1] for row in stored.groupBy(F.expr(bucket)).count().collect()}
     fresh = {number: max(0, count - before.get(number, 0)) for number, count in sizes.items()}

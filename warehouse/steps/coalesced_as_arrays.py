@@ -119,15 +119,15 @@ class ArrayReplacement:
     @cached_property
     def _buckets(self) -> NDArray[np.int64]:
         """The bucket of each group, by its number."""
-        own, groups = self._own.num_rows, self._groups
-        found = np.full(int(groups.max(initial=-1)) + 1, -1, np.int64)
-        found[groups[:own]] = self._own["sub_index"].to_numpy()
-        new = np.flatnonzero(found[groups[own:]] < 0)
-        _, firsts = np.unique(groups[own:][new], return_index=True)
+        stored, groups = self._own.num_rows, self._groups
+        buckets = np.full(int(groups.max(initial=-1)) + 1, -1, np.int64)
+        buckets[groups[:stored]] = self._own["sub_index"].to_numpy()
+        new = np.flatnonzero(buckets[groups[stored:]] < 0)
+        _, firsts = np.unique(groups[stored:][new], return_index=True)
         keys = self.points.select(list(self.definition.search_key)).take(pa.array(new[firsts]))
         keys = keys.cast(pa.schema([self.own.schema.field(name) for name in keys.column_names]))
-        found[groups[own:][new[firsts]]] = buckets_of(keys, self.definition.search_key, self.layout).to_numpy()
-        return found
+        buckets[groups[stored:][new[firsts]]] = buckets_of(keys, self.definition.search_key, self.layout).to_numpy()
+        return buckets
 
     @cached_property
     def cells_to_read(self) -> frozenset[tuple[int, int]]:
@@ -149,21 +149,21 @@ class ArrayReplacement:
         rows = pa.concat_tables([self.own.select([*names, "valid_from"]), begins.select([*names, "valid_from"])])
         groups, at = numbered([self._both(name, rows) for name in names]), self.points[AT].to_numpy()
         points = Points(groups[rows.num_rows :], np.zeros(len(at), np.int64), at)
-        found = hit_rows(groups[: rows.num_rows], _micros(rows["valid_from"]), points, self.cells.edge)[self.own.num_rows :]
-        cells = begins.select(CELL).filter(pa.array(found)).group_by(list(CELL)).aggregate([])
+        is_hit = hit_rows(groups[: rows.num_rows], _micros(rows["valid_from"]), points, self.cells.edge)[self.own.num_rows :]
+        cells = begins.select(CELL).filter(pa.array(is_hit)).group_by(list(CELL)).aggregate([])
         return frozenset(zip(*(cells[name].to_pylist() for name in CELL), strict=True))
 
     @cached_property
     def _parts(self) -> list[_Bucket]:
-        """The buckets that have rows or get points, in order; the work on each is independent of the others'."""
-        own, groups = self._own.num_rows, self._groups
-        of_rows, of_points = self._own["sub_index"].to_numpy(), self._buckets[groups[own:]]
+        """The buckets that have rows or get points, in order; the work on each is independent of the other buckets."""
+        stored, groups = self._own.num_rows, self._groups
+        of_rows, of_points = self._own["sub_index"].to_numpy(), self._buckets[groups[stored:]]
         _ = self._values, self._sources  # before threads ask for them
-        found = [
+        bounds = [
             (int(bucket), *np.searchsorted(of_rows, [bucket, bucket + 1]).tolist(), np.flatnonzero(of_points == bucket))
             for bucket in np.union1d(of_rows, of_points)
         ]
-        return each(lambda part: self._of_bucket(*part), found)
+        return each(lambda part: self._of_bucket(*part), bounds)
 
     @property
     def losses(self) -> dict[str, int]:
@@ -185,46 +185,49 @@ class ArrayReplacement:
 
     @property
     def changed(self) -> Changed | None:
-        """Which rows came and which went, without their state, where they are few."""
+        """The inserted and the deleted rows, without their state; None if they are many."""
         parts = self._parts
         if not parts or max(sum(part.fresh for part in parts), sum(int(part.gone.sum()) for part in parts)) > FEW:
             return None
         names = [*(name for name, _ in self.definition.columns), *TIMES]
-        none = self.own.slice(0, 0).select(names)
-        came = [part.rows.select(names).filter(pa.array(part.came)) for part in parts if part.rows is not None]
-        gone = [part.own.select(names).filter(pa.array(part.gone)) for part in parts]
-        return Changed(pa.concat_tables([none, *came]), pa.concat_tables([none, *gone]))
+        no_rows = self.own.slice(0, 0).select(names)
+        inserted = [part.rows.select(names).filter(pa.array(part.came)) for part in parts if part.rows is not None]
+        deleted = [part.own.select(names).filter(pa.array(part.gone)) for part in parts]
+        return Changed(pa.concat_tables([no_rows, *inserted]), pa.concat_tables([no_rows, *deleted]))
 
     def _of_bucket(self, bucket: int, start: int, end: int, points: NDArray[np.int64]) -> _Bucket:
         """Return the bucket of the rows from ``start`` to ``end`` after some of the points."""
-        own, base = self._own.slice(start, end - start), self._own.num_rows
-        lists = own[STAMPS].combine_chunks()
+        stored_rows, base = self._own.slice(start, end - start), self._own.num_rows
+        lists = stored_rows[STAMPS].combine_chunks()
         offsets = lists.offsets.to_numpy().astype(np.int64)
         stored = StoredArrays(
-            self._groups[start:end], self._values[start:end], _micros(own["valid_to"]), own["open"].to_numpy(),
+            self._groups[start:end], self._values[start:end], _micros(stored_rows["valid_to"]), stored_rows["open"].to_numpy(),
             lists.flatten().to_numpy(), offsets - offsets[0],
         )  # fmt: skip
         points = points[np.argsort(self._values[base + points], kind="stable")]  # of equal ones the smallest value counts
-        came = Points(self._groups[base + points], self._values[base + points], self.points[AT].to_numpy()[points])
-        found = moved(stored, came, self.cells.edge)
-        same, exp = found.same.copy(), _micros(own["_exp"])
-        same[same] = exp[found.rows.source[same]] == self._ends(found.rows.last)[same]  # another window ends them elsewhere
-        stays = np.zeros(own.num_rows, dtype=bool)
-        stays[found.rows.source[same]] = True
-        went, was = ~stays & (exp > self.move.now), own["exp_block"].to_numpy()
-        due = {block for place, block in self.cells.due if place == bucket}
-        where = np.full(len(same), NOWHERE)
-        where[same] = was[found.rows.source[same]]
-        target = assigned(self.cells.blocks(found.rows.first, found.open), where, {*np.unique(was[went]).tolist(), *due})
+        new_points = Points(self._groups[base + points], self._values[base + points], self.points[AT].to_numpy()[points])
+        result = moved(stored, new_points, self.cells.edge)
+        unchanged, exp = result.same.copy(), _micros(stored_rows["_exp"])
+        # Another window gives the rows another end.
+        unchanged[unchanged] = exp[result.rows.source[unchanged]] == self._ends(result.rows.last)[unchanged]
+        stays = np.zeros(stored_rows.num_rows, dtype=bool)
+        stays[result.rows.source[unchanged]] = True
+        removed, old_blocks = ~stays & (exp > self.move.now), stored_rows["exp_block"].to_numpy()
+        due = {block for cell_bucket, block in self.cells.due if cell_bucket == bucket}
+        where = np.full(len(unchanged), NOWHERE)
+        where[unchanged] = old_blocks[result.rows.source[unchanged]]
+        target = assigned(
+            self.cells.blocks(result.rows.first, result.open), where, {*np.unique(old_blocks[removed]).tolist(), *due}
+        )
         chosen = np.flatnonzero(target.written)
         chosen = chosen[np.argsort(target.block[chosen], kind="stable")]
         if not target.leaving and not len(chosen):
-            return _Bucket(bucket, own, ~stays, None, same[:0], {}, frozenset(), found.late, found.repeated)
-        source = np.concatenate((np.arange(start, end), base + points))[found.rows.source[chosen]]
-        rows = self._rows(found, same, chosen, source, bucket, target.block[chosen])
+            return _Bucket(bucket, stored_rows, ~stays, None, unchanged[:0], {}, frozenset(), result.late, result.repeated)
+        source = np.concatenate((np.arange(start, end), base + points))[result.rows.source[chosen]]
+        rows = self._rows(result, unchanged, chosen, source, bucket, target.block[chosen])
         blocks, counts = np.unique(target.block[chosen], return_counts=True)
         sizes = dict(zip(blocks.tolist(), counts.tolist(), strict=True))
-        return _Bucket(bucket, own, ~stays, rows, ~same[chosen], sizes, target.leaving, found.late, found.repeated)
+        return _Bucket(bucket, stored_rows, ~stays, rows, ~unchanged[chosen], sizes, target.leaving, result.late, result.repeated)
 
     def _ends(self, last: NDArray[np.int64]) -> NDArray[np.int64]:
         """When the last stamps of rows have left the window."""
@@ -232,31 +235,31 @@ class ArrayReplacement:
 
     def _rows(
         self,
-        found: Moved,
-        same: NDArray[np.bool_],
+        result: Moved,
+        unchanged: NDArray[np.bool_],
         chosen: NDArray[np.int64],
         source: NDArray[np.int64],
         bucket: int,
         blocks: NDArray[np.int64],
     ) -> pa.Table:
         """Some rows of a bucket with all columns, by block, group and start; ``source`` says where their values are."""
-        rows, move, same = found.rows, self.move, same[chosen]
+        rows, move, unchanged = result.rows, self.move, unchanged[chosen]
         begin, size = rows.begin[chosen], rows.size[chosen]
         first, ends = rows.stamps[begin], self._ends(rows.stamps[begin + size - 1])
         loads = np.clip(slots_of(first, move), min(move.k0 + 1, move.k), move.k)
-        loads[same] = self._own["_load_slot"].to_numpy()[source[same]]
+        loads[unchanged] = self._own["_load_slot"].to_numpy()[source[unchanged]]
         starts, stamps = np.append(0, np.cumsum(size)), rows.stamps[places(begin, size)]
-        taken = pa.array(source)
+        indices = pa.array(source)
         columns = {
-            **{name: column.take(taken) for name, column in self._sources.items()},
-            "valid_from": first, "valid_to": found.ends[chosen], "members": size, "open": found.open[chosen],
+            **{name: column.take(indices) for name, column in self._sources.items()},
+            "valid_from": first, "valid_to": result.ends[chosen], "members": size, "open": result.open[chosen],
             STAMPS: pa.ListArray.from_arrays(pa.array(starts, pa.int32()), pa.array(stamps)),
             "_ts": first, "_exp": ends, "_load_slot": loads, "_exp_slot": slots_of(ends, move),
             "sub_index": np.full(len(first), bucket), "exp_block": blocks,
         }  # fmt: skip
         schema = self.own.schema
-        made = {name: pa.array(each) if isinstance(each, np.ndarray) else each for name, each in columns.items()}
-        return pa.table({field.name: made[field.name].cast(field.type) for field in schema}, schema=schema)
+        arrays = {name: pa.array(column) if isinstance(column, np.ndarray) else column for name, column in columns.items()}
+        return pa.table({field.name: arrays[field.name].cast(field.type) for field in schema}, schema=schema)
 
 
 @dataclass(frozen=True)
@@ -285,8 +288,8 @@ class _Bucket:
 
 
 def _micros(instants: pa.ChunkedArray) -> NDArray[np.int64]:
-    found: NDArray[np.int64] = instants.cast(pa.int64()).to_numpy()
-    return found
+    micros: NDArray[np.int64] = instants.cast(pa.int64()).to_numpy()
+    return micros
 
 
 def numbered(columns: Sequence[pa.ChunkedArray]) -> NDArray[np.int64]:
@@ -316,5 +319,5 @@ def _ranks(column: pa.ChunkedArray) -> NDArray[np.int64]:
     order = pc.array_sort_indices(encoded.dictionary, null_placement="at_start").to_numpy()
     ranks = np.empty(len(order), np.int64)
     ranks[order] = np.arange(len(order))
-    found: NDArray[np.int64] = ranks[encoded.indices.to_numpy()]
-    return found
+    ranked: NDArray[np.int64] = ranks[encoded.indices.to_numpy()]
+    return ranked

@@ -78,29 +78,29 @@ class SparkReplacement:
         if keys is not None and keys.values is not None and not keys.values.num_rows:
             return Replacement(None, {}, {}, 0)
         rows = self.cache.add(self.rows(None if keys is None else keys.rows))
-        made = replacement(
+        changed = replacement(
             no_stored_rows_like(rows) if old is None else old, rows, keys, definition.groups, of_keys=old,
             columns=[name for name, _ in definition.columns], search_key=definition.search_key,
             state=[name for name, _ in definition.state], layout=self.layout, move=self.move, cache=self.cache, timed=True,
         )  # fmt: skip
-        return made if old is None or self.cells is None or not self.cells.apart else self._apart(made, self.cells)
+        return changed if old is None or self.cells is None or not self.cells.apart else self._apart(changed, self.cells)
 
     @cached_property
     def losses(self) -> dict[str, int]:
-        """How many points had left the window before they were loaded, and how many had the group and stamp of another."""
+        """The number of points, of points that had left the window before they were loaded, and of repeated points."""
         points = self.points
         if points is None:
             return {"points": 0, "late": 0, "repeated": 0}
         inside = within(self._edge, AT, self._groups)
         new = points.where(inside).select(*self._groups, AT).distinct()
         if self.own is not None:
-            held = self.own.selectExpr(*self._groups, f"explode({STAMPS}) AS {AT}")
-            new = new.join(held, [new[name].eqNullSafe(held[name]) for name in (*self._groups, AT)], "left_anti")
+            stored = self.own.selectExpr(*self._groups, f"explode({STAMPS}) AS {AT}")
+            new = new.join(stored, [new[name].eqNullSafe(stored[name]) for name in (*self._groups, AT)], "left_anti")
         counted = points.selectExpr("count(*)", f"count_if({inside})").collect()[0]
         return {"points": counted[0], "late": counted[0] - counted[1], "repeated": counted[1] - new.count()}
 
     def rows(self, keys: DataFrame | None = None) -> DataFrame:
-        """Return the rows as they are now, of the groups that are one of the keys; no keys: of all groups."""
+        """Return the current rows of the groups ``keys``; None: of all groups."""
         definition, session = self.definition, self.opened()
         stored = self._no_rows() if self.own is None else semi_joined(self.own, keys, definition.groups)
         arrived = session.range(0).selectExpr(*self._no_points()) if self.points is None else self.points
@@ -118,7 +118,7 @@ class SparkReplacement:
 
     @cached_property
     def _edge(self) -> Edge:
-        """Where the window begins: the least member of a window of rows is the one after as many as are too many."""
+        """Where the window begins; a window of rows begins after the surplus, the oldest points beyond its number of rows."""
         definition, groups = self.definition, self._groups
         if definition.window is not None:
             return Edge(self.move.now - definition.window)
@@ -126,14 +126,14 @@ class SparkReplacement:
         stamps += [] if self.points is None else [self.points.select(*groups, AT)]
         if not stamps:
             return Edge()
-        every = self.cache.add(reduce(DataFrame.unionByName, stamps).distinct())
-        surplus = every.count() - (definition.rows or 0)
+        all_stamps = self.cache.add(reduce(DataFrame.unionByName, stamps).distinct())
+        surplus = all_stamps.count() - (definition.rows or 0)
         if surplus <= 0:
             return Edge()
         order = [F.col(AT).asc(), *(F.col(name).asc_nulls_first() for name in groups)]
         kinds = [kind for _, kind in definition.group_by]
         literals = [f"if({name} IS NULL, 'NULL', {_literal(name, kind)})" for name, kind in zip(groups, kinds, strict=True)]
-        first = every.orderBy(*order).offset(surplus).limit(1).selectExpr(AT, *literals).collect()[0]
+        first = all_stamps.orderBy(*order).offset(surplus).limit(1).selectExpr(AT, *literals).collect()[0]
         return Edge(first[0], tuple(first[1:]))
 
     def _changed(self, old: DataFrame) -> DataFrame:
@@ -145,16 +145,20 @@ class SparkReplacement:
         parts += [] if self.points is None else [self.points.select(*groups)]
         return reduce(DataFrame.unionByName, parts).distinct()
 
-    def _apart(self, made: Replacement, cells: Cells) -> Replacement:
-        """The same rows, the closed ones in cells."""
-        rows = made.rows
+    def _apart(self, changed: Replacement, cells: Cells) -> Replacement:
+        """The same rows, with the closed rows in cells."""
+        rows = changed.rows
         if not isinstance(rows, DataFrame):
-            return made
+            return changed
         block = f"CASE WHEN open THEN 0L ELSE {block_sql('unix_micros(valid_from)', cells.edge, cells.window)} END"
         blocks = [0, *cells.span(self.move.now)]
-        sizes = {(bucket, each): -(-count // len(blocks)) for bucket, count in made.sizes.items() for each in blocks}
-        leaving = {(bucket, 0) for bucket in made.sizes} | cells.within(made.sizes)
-        return replace(made, rows=rows.withColumn("exp_block", F.expr(block)), cells=MovedCells(sizes, leaving))
+        sizes = {
+            (bucket, cell_block): -(-count // len(blocks))
+            for bucket, count in changed.sizes.items()
+            for cell_block in blocks
+        }
+        leaving = {(bucket, 0) for bucket in changed.sizes} | cells.within(changed.sizes)
+        return replace(changed, rows=rows.withColumn("exp_block", F.expr(block)), cells=MovedCells(sizes, leaving))
 
     def _no_rows(self) -> DataFrame:
         nulls = [f"CAST(NULL AS {column.type}) AS {quoted(column.name)}" for column in self.columns]

@@ -73,19 +73,19 @@ class GroupReplacement:
         """Return the new content if the groups ``keys`` changed; ``answer`` computes their rows from the stored ones."""
         if not keys.num_rows:
             return Replacement(None, {}, {}, 0)
-        definition, own, move = self.definition, self.own, self.move
-        held, rest = split_by_groups(definition, own, keys)
-        columns, state = ([name for name, _ in each] for each in (definition.columns, definition.state))
+        definition, stored, move = self.definition, self.own, self.move
+        changed, rest = split_by_groups(definition, stored, keys)
+        columns, state = ([name for name, _ in columns_of] for columns_of in (definition.columns, definition.state))
         names = [*columns, *state, "_ts", "_exp"]
-        now = answer(held).select(names).cast(pa.schema([own.schema.field(name) for name in names]))
-        matched = matched_rows(held, now, columns, state, definition.search_key, self.layout)
+        now = answer(changed).select(names).cast(pa.schema([stored.schema.field(name) for name in names]))
+        matched = matched_rows(changed, now, columns, state, definition.search_key, self.layout)
         touched = touched_buckets(matched, stateful=True)
         if not touched:
             return Replacement(None, {}, {}, 0)
-        written, others = (_of(rows, list(touched)) for rows in (matched, rest))
+        written, unchanged = (_of(rows, list(touched)) for rows in (matched, rest))
         fresh = entered(written, columns, state, move, dated=False)
-        kept = others.filter(pc.greater(others["_exp"].cast(pa.int64()), move.now))
-        return replacing(pa.concat_tables([fresh, kept.select(fresh.column_names).cast(fresh.schema)]), touched)
+        live = unchanged.filter(pc.greater(unchanged["_exp"].cast(pa.int64()), move.now))
+        return replacing(pa.concat_tables([fresh, live.select(fresh.column_names).cast(fresh.schema)]), touched)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,9 +105,9 @@ class DriverReplacement(GroupReplacement):
     @cached_property
     def _stamps(self) -> pa.Table:
         """The distinct stamps of each group, of rows and of points."""
-        shown = ", ".join([*self.groups, AT])
-        held = ", ".join([*self.groups, f"unnest({STAMPS}) AS {AT}"])
-        query = f"SELECT {held} FROM own UNION SELECT {shown} FROM points"
+        arrived = ", ".join([*self.groups, AT])
+        stored = ", ".join([*self.groups, f"unnest({STAMPS}) AS {AT}"])
+        query = f"SELECT {stored} FROM own UNION SELECT {arrived} FROM points"
         return query_result(query, own=self.own, points=self._points)
 
     @cached_property
@@ -119,22 +119,22 @@ class DriverReplacement(GroupReplacement):
         if surplus <= 0:
             return Edge()
         order = ", ".join([AT, *(f"{name} NULLS FIRST" for name in self.groups)])
-        shown = ", ".join([AT, *self.groups])
-        found = query_result(f"SELECT {shown} FROM stamps ORDER BY {order} LIMIT 1 OFFSET {surplus}", stamps=self._stamps)
-        stamp, *group = (column[0].as_py() for column in found.columns)
+        columns = ", ".join([AT, *self.groups])
+        edge = query_result(f"SELECT {columns} FROM stamps ORDER BY {order} LIMIT 1 OFFSET {surplus}", stamps=self._stamps)
+        stamp, *group = (column[0].as_py() for column in edge.columns)
         return Edge(stamp, tuple(map(_literal, group)))
 
     @cached_property
     def losses(self) -> dict[str, int]:
-        """How many points had left the window before they were loaded, and how many had the group and stamp of another."""
+        """The number of points, of points that had left the window before they were loaded, and of repeated points."""
         points, groups = self._points, self.groups
         inside = f"SELECT * FROM points WHERE {within(self._edge, AT, groups)}"
-        taken = query_result(inside, points=points)
-        shown = ", ".join([*groups, AT])
-        held = ", ".join([*groups, f"unnest({STAMPS}) AS {AT}"])
-        new = query_result(f"SELECT {shown} FROM taken EXCEPT SELECT {held} FROM own", taken=taken, own=self.own)
-        late = points.num_rows - taken.num_rows
-        return {"points": points.num_rows, "late": late, "repeated": taken.num_rows - new.num_rows}
+        in_window = query_result(inside, points=points)
+        arrived = ", ".join([*groups, AT])
+        stored = ", ".join([*groups, f"unnest({STAMPS}) AS {AT}"])
+        new = query_result(f"SELECT {arrived} FROM taken EXCEPT SELECT {stored} FROM own", taken=in_window, own=self.own)
+        late = points.num_rows - in_window.num_rows
+        return {"points": points.num_rows, "late": late, "repeated": in_window.num_rows - new.num_rows}
 
     @cached_property
     def replacement(self) -> Replacement:
@@ -151,29 +151,29 @@ class DriverReplacement(GroupReplacement):
         return self.replaced(keys, self.coalesced)
 
     def coalesced(self, held: pa.Table) -> pa.Table:
-        """Return the rows made from these stored rows and the points, with all columns except those of the grid."""
+        """Return the rows made from stored rows and the points, with all columns except the columns of the grid."""
         query = coalesced(self.definition, DUCKDB, self._edge, stored="held", arrived="points").whole()
         return query_result(query, held=held, points=self._points)
 
 
 def points_of(definition: CoalescedDefinition, own: pa.Table, arrived: pa.Table | None) -> pa.Table:
-    """Return the points of classified rows: the columns of the group and the compared ones, as ``own`` has them, and stamps."""
+    """Return the points of classified rows: the group's and the compared columns, with the types of ``own``, and stamps."""
     names = [*definition.groups, *definition.compared]
     if arrived is None:
         return own.select([*names]).slice(0, 0).append_column(AT, pa.array([], pa.int64()))
     if AT in arrived.column_names:
         return arrived
-    shown = ", ".join([*map(quoted, names), f"epoch_us(_ts) AS {AT}"])
-    found = query_result(f"SELECT {shown} FROM arrived WHERE {ARRIVED_ROWS}", arrived=arrived)
-    return found.cast(pa.schema([*(own.schema.field(name) for name in names), pa.field(AT, pa.int64())]))
+    columns = ", ".join([*map(quoted, names), f"epoch_us(_ts) AS {AT}"])
+    points = query_result(f"SELECT {columns} FROM arrived WHERE {ARRIVED_ROWS}", arrived=arrived)
+    return points.cast(pa.schema([*(own.schema.field(name) for name in names), pa.field(AT, pa.int64())]))
 
 
 def points_of_collected(definition: CoalescedDefinition, own: pa.Table, kept: pa.Table) -> pa.Table:
-    """Return the same of the columns that the driver kept of a batch."""
+    """Return the points of a batch from the columns that the driver kept of it."""
     names = [*definition.groups, *definition.compared]
-    came = kept.filter(pc.is_in(kept["_fate"], pa.array(ARRIVED_FATES)))
-    points = came.select(names).cast(pa.schema([own.schema.field(name) for name in names]))
-    return points.append_column(AT, came["_ts"].cast(pa.int64()))
+    arrived = kept.filter(pc.is_in(kept["_fate"], pa.array(ARRIVED_FATES)))
+    points = arrived.select(names).cast(pa.schema([own.schema.field(name) for name in names]))
+    return points.append_column(AT, arrived["_ts"].cast(pa.int64()))
 
 
 def query_result(query: str, **tables: pa.Table) -> pa.Table:
@@ -184,19 +184,19 @@ def query_result(query: str, **tables: pa.Table) -> pa.Table:
     LeftToSparkError
         When DuckDB cannot answer.
     """
-    found = query_in_driver(query, tables)
-    if found is None:
+    result = query_in_driver(query, tables)
+    if result is None:
         raise LeftToSparkError("DuckDB did not coalesce the points")
-    return found
+    return result
 
 
 def split_by_groups(definition: CoalescedDefinition, own: pa.Table, keys: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """Return the rows of some groups, and the others; without ``group_by`` all rows are one group."""
+    """Return the rows of the groups ``keys``, and the other rows; without ``group_by`` all rows are one group."""
     equal = " AND ".join(f"o.{name} IS NOT DISTINCT FROM k.{name}" for name in map(quoted, definition.groups)) or "true"
-    held, rest = (
-        query_result(f"SELECT o.* FROM o {how} JOIN k ON {equal}", o=own, k=keys).cast(own.schema) for how in ("SEMI", "ANTI")
+    of_keys, rest = (
+        query_result(f"SELECT o.* FROM o {join} JOIN k ON {equal}", o=own, k=keys).cast(own.schema) for join in ("SEMI", "ANTI")
     )
-    return held, rest
+    return of_keys, rest
 
 
 def _of(rows: pa.Table, buckets: Sequence[int]) -> pa.Table:

@@ -107,8 +107,8 @@ class CoalescedSource(FollowingSource):
     @property
     def changed(self) -> Changed | None:
         """How the table differs from the last epoch, where its rows were made as arrays and few of them changed."""
-        made: ArrayResult | None = vars(self).get("_many_in_driver")
-        return None if made is None or self._shedding is not None else made.changed
+        result: ArrayResult | None = vars(self).get("_many_in_driver")
+        return None if result is None or self._shedding is not None else result.changed
 
     def release(self) -> None:
         """Drop the cached rows, and stop the work that was begun ahead."""
@@ -182,30 +182,30 @@ class CoalescedSource(FollowingSource):
         table = self._table
         if table.move.first or table.base is None:
             return no_stored_rows(self.columns)
-        held = table.rows_to_rewrite_in_driver()
-        if held is not None:
-            return held
+        in_driver = table.rows_to_rewrite_in_driver()
+        if in_driver is not None:
+            return in_driver
         schema = no_stored_rows(self.columns).schema
         rows = table.rows_to_rewrite()
         if rows is None:
             return schema.empty_table()
-        found = rows.drop(*CELL).toArrow()  # not every way to read has them
-        buckets = buckets_of(found, self.definition.search_key, self.layout)
-        for name, values in zip(CELL, (buckets, pa.repeat(0, found.num_rows)), strict=True):
-            found = found.append_column(name, values)
-        return found.select(schema.names).cast(schema)
+        stored = rows.drop(*CELL).toArrow()  # not every way to read has them
+        buckets = buckets_of(stored, self.definition.search_key, self.layout)
+        for name, values in zip(CELL, (buckets, pa.repeat(0, stored.num_rows)), strict=True):
+            stored = stored.append_column(name, values)
+        return stored.select(schema.names).cast(schema)
 
     @cached_property
     def _shedding(self) -> ShedReplacement | None:
-        """The replacement of the rows of a table that sheds members, or did; None for another one."""
+        """The replacement of the rows of a table that sheds members or did so before; None for another table."""
         definition, table = self.definition, self._table
         if not definition.ledger:
             return None
-        own = self._stored_rows_in_driver
+        stored = self._stored_rows_in_driver
         if definition.same is None:
-            made = self._shedding_in_driver
-            return ShedReplacement(definition, self.layout, table.move, own, made.coalesced(made.own))
-        return ShedReplacement(definition, self.layout, table.move, own, self._by_spark.rows().toArrow())
+            in_driver = self._shedding_in_driver
+            return ShedReplacement(definition, self.layout, table.move, stored, in_driver.coalesced(in_driver.own))
+        return ShedReplacement(definition, self.layout, table.move, stored, self._by_spark.rows().toArrow())
 
     @cached_property
     def _shedding_in_driver(self) -> DriverReplacement:
@@ -224,18 +224,18 @@ class CoalescedSource(FollowingSource):
     @cached_property
     def _few_in_driver(self) -> DriverReplacement | None:
         """The driver's replacement for few points and few rows; None if Spark must make it."""
-        own, definition, table = self.table_plan, self.definition, self._table
-        if own.history or self._has_other_window or definition.same is not None or definition.of is not None:
+        own_plan, definition, table = self.table_plan, self.definition, self._table
+        if own_plan.history or self._has_other_window or definition.same is not None or definition.of is not None:
             return None
-        arrived = self.stream_source().batch.driver_rows if own.arrives else None
-        if (own.arrives and arrived is None) or (arrived is not None and arrived.num_rows > limits().driver_rows):
+        arrived = self.stream_source().batch.driver_rows if own_plan.arrives else None
+        if (own_plan.arrives and arrived is None) or (arrived is not None and arrived.num_rows > limits().driver_rows):
             return None
-        held = no_stored_rows(self.columns) if table.move.first or table.base is None else table.rows_to_rewrite_in_driver()
-        if held is None:
+        stored = no_stored_rows(self.columns) if table.move.first or table.base is None else table.rows_to_rewrite_in_driver()
+        if stored is None:
             return None
-        made = DriverReplacement(definition, self.layout, table.move, held, arrived)
+        replacement = DriverReplacement(definition, self.layout, table.move, stored, arrived)
         try:
-            return made if made.losses and made.replacement else None
+            return replacement if replacement.losses and replacement.replacement else None
         except (*FAILURES, OverflowError, LeftToSparkError) as error:
             leave_to_spark(error)
             return None
@@ -260,19 +260,19 @@ class CoalescedSource(FollowingSource):
         return begun(self._as_encoded_arrays)
 
     def _as_encoded_arrays(self) -> ArrayResult | None:
-        made = self._as_arrays()
-        rows = None if made is None else made.replacement.rows
-        if made is None or not isinstance(rows, pa.Table) or not rows.num_rows:
-            return made
+        result = self._as_arrays()
+        rows = None if result is None else result.replacement.rows
+        if result is None or not isinstance(rows, pa.Table) or not rows.num_rows:
+            return result
         names = [*(column.name for column in self.columns), *(name for name, _ in SYSTEM_COLUMNS)]
-        held = self._table_state.partitions if self._table_state else ()
-        return made._replace(encoded=encoded_runs(rows.select(names), self.key, self.plan.target_rows(held)))
+        partitions = self._table_state.partitions if self._table_state else ()
+        return result._replace(encoded=encoded_runs(rows.select(names), self.key, self.plan.target_rows(partitions)))
 
     @property
     def encoded(self) -> EncodedRuns | None:
         """The rows of the replacement as encoded files, if they were made ahead; None otherwise."""
-        made = None if self._shedding is not None else self._made_in_driver
-        return made.encoded if isinstance(made, ArrayResult) else None
+        result = None if self._shedding is not None else self._made_in_driver
+        return result.encoded if isinstance(result, ArrayResult) else None
 
     @property
     def _in_arrays(self) -> bool:
@@ -291,39 +291,41 @@ class CoalescedSource(FollowingSource):
         return self._work_ahead.result() if "_work_ahead" in vars(self) else self._as_arrays()
 
     def _as_arrays(self) -> ArrayResult | None:
-        own, definition, table = self.table_plan, self.definition, self._table
+        own_plan, definition, table = self.table_plan, self.definition, self._table
         if not self._in_arrays:
             return None
-        batch = self.stream_source().batch if own.arrives else None
+        batch = self.stream_source().batch if own_plan.arrives else None
         if batch is not None and batch.counts.live + batch.counts.dead > limits().array_points:
             return None
-        cells, held = self._cells, self._read_ahead.result()
+        cells, stored = self._cells, self._read_ahead.result()
         vars(self).pop("_read_ahead")  # the rows are many
-        if held is None:
+        if stored is None:
             return None
         try:
-            points = self._points_in_driver(held, batch)
-            return self._with_hit_cells(ArrayReplacement(definition, self.layout, table.move, held, points, cells)).result
+            points = self._points_in_driver(stored, batch)
+            return self._with_hit_cells(ArrayReplacement(definition, self.layout, table.move, stored, points, cells)).result
         except (*FAILURES, OverflowError, LeftToSparkError) as error:
             leave_to_spark(error)
             return None
 
-    def _with_hit_cells(self, made: ArrayReplacement) -> ArrayReplacement:
+    def _with_hit_cells(self, replacement: ArrayReplacement) -> ArrayReplacement:
         """Return a replacement that also has the rows of the cells that late points change."""
-        if not made.cells_to_read:
-            return made
-        table, cells, held = self._table, self._cells, made.own
+        if not replacement.cells_to_read:
+            return replacement
+        table, cells, stored = self._table, self._cells, replacement.own
         names = [*self.definition.groups, "valid_from"]
-        begins = table.columns_of_cells_in_driver(made.cells_to_read, pa.schema([held.schema.field(name) for name in names]))
-        hit = None if begins is None else made.hit_cells(begins)
+        begins = table.columns_of_cells_in_driver(
+            replacement.cells_to_read, pa.schema([stored.schema.field(name) for name in names])
+        )
+        hit = None if begins is None else replacement.hit_cells(begins)
         if hit == frozenset():
-            return made
+            return replacement
         more = None if hit is None else table.cells_to_rewrite_in_driver(
             lambda cell: cell in hit, present=lambda cell: not cell[1] or cell in cells.due
         )  # fmt: skip
         if more is None:
             raise LeftToSparkError("the driver does not take the rows that late points hit")
-        return replace(made, own=pa.concat_tables([held, more]))
+        return replace(replacement, own=pa.concat_tables([stored, more]))
 
     @cached_property
     def _cells(self) -> Cells:
@@ -346,25 +348,25 @@ class CoalescedSource(FollowingSource):
         former = None if state is None or state.coalesced is None else state.coalesced.definition.window
         return not self.planned.first and former != self.definition.window
 
-    def _points_in_driver(self, held: pa.Table, batch: Batch | None) -> pa.Table:
+    def _points_in_driver(self, own: pa.Table, batch: Batch | None) -> pa.Table:
         """The points that arrived, with the types of the stored rows."""
         if batch is None or (batch.driver_rows is not None and self.definition.of is None):
-            return points_of(self.definition, held, None if batch is None else batch.driver_rows)
+            return points_of(self.definition, own, None if batch is None else batch.driver_rows)
         if batch.driver_columns is not None and {*self.definition.groups, *self.definition.compared} <= {
             *batch.driver_columns.column_names
         }:
-            return points_of_collected(self.definition, held, batch.driver_columns)
-        stored = self._stored_points(held, batch)
+            return points_of_collected(self.definition, own, batch.driver_columns)
+        stored = self._stored_points(own, batch)
         if stored is not None:
             return stored
         points = self._all_points  # it is collected once
         if points is None:
-            return points_of(self.definition, held, None)
+            return points_of(self.definition, own, None)
         if not can_be_collected(points.schema):
             raise LeftToSparkError("Arrow does not have all types of the points")
         return points.toArrow()
 
-    def _stored_points(self, held: pa.Table, batch: Batch) -> pa.Table | None:
+    def _stored_points(self, own: pa.Table, batch: Batch) -> pa.Table | None:
         """Return the points as the stream's step has just stored them; this saves a job that reads their files again.
 
         None if a point was dead on arrival, or a condition must be evaluated.
@@ -373,7 +375,7 @@ class CoalescedSource(FollowingSource):
         if definition.of is not None or batch.counts.dead:
             return None
         names = [*definition.groups, *definition.compared]
-        columns = pa.schema([held.schema.field(name) for name in [*names, "_ts"]])
+        columns = pa.schema([own.schema.field(name) for name in [*names, "_ts"]])
         rows = self.stored().stored_arrivals_in_driver(columns, limits().array_points)
         if rows is None or rows.num_rows != batch.counts.live:
             return None

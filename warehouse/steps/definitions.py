@@ -105,11 +105,11 @@ def table_metadata(step: AddColumns | MigrateTable, role: Role, task: Task) -> d
 def _create(step: CreateTable, task: Task) -> StepResult:
     counts = None
     if step.role == "restored":
-        wanted = task.node().dead_rows
+        rows = task.node().dead_rows
     elif step.role != "rows":
         counts = task.stream().batch.counts
-        wanted = counts.deferred if step.role == "deferred" else counts.rejected
-    if step.role != "rows" and not wanted:
+        rows = counts.deferred if step.role == "deferred" else counts.rejected
+    if step.role != "rows" and not rows:
         return StepResult(counts=counts)
     _write_zero_rows(step.stream, step.role, task)
     schema, partitions, properties = _stored(step.stream, step.role, task)

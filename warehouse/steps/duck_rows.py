@@ -49,18 +49,18 @@ def rows_in_duckdb(
     """
     names = ", ".join(f'"{column.name}"' for column in columns)
     parts = []
-    for place, (version, where) in enumerate(sides):
-        found = files.files(path, version)
+    for number, (version, where) in enumerate(sides):
+        data_files = files.files(path, version)
         if not files.local:
             rows = files.read(session(), path, version, columns, lambda _: True)
-            connection.register(f"stored_{place}", rows.toArrow())
-            parts.append(f"SELECT {names} FROM stored_{place} WHERE {where}")
-        elif found:
-            files.require_whole(found)
-            source = f"read_parquet({listed(file.path for file in found)}, union_by_name = true, hive_partitioning = false)"
+            connection.register(f"stored_{number}", rows.toArrow())
+            parts.append(f"SELECT {names} FROM stored_{number} WHERE {where}")
+        elif data_files:
+            files.require_whole(data_files)
+            source = f"read_parquet({listed(file.path for file in data_files)}, union_by_name = true, hive_partitioning = false)"
             parts.append(f"SELECT {names} FROM {source} WHERE {where}")
     if parts:
         return " UNION ALL ".join(parts)
-    every = StructType.fromJson(rows_schema(columns))
-    connection.register("nothing", to_arrow_schema(every, timezone="UTC").empty_table())
+    schema = StructType.fromJson(rows_schema(columns))
+    connection.register("nothing", to_arrow_schema(schema, timezone="UTC").empty_table())
     return f"SELECT {names} FROM nothing"

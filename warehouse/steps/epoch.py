@@ -88,8 +88,8 @@ def epoch_of(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -> Ep
 
 def _choices(outcome: Outcome) -> tuple[Choice, ...]:
     """The decisions about coalesced tables, of this plan or before."""
-    found = {each.table: each for each in (*(outcome.last.choices if outcome.last else ()), *outcome.plan.choices)}
-    return tuple(found.values())
+    choices = {choice.table: choice for choice in (*(outcome.last.choices if outcome.last else ()), *outcome.plan.choices)}
+    return tuple(choices.values())
 
 
 def _lazy(outcome: Outcome) -> tuple[LazyTable, ...]:

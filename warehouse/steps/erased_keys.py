@@ -53,9 +53,11 @@ class ErasedKeys:
         return where_key(self.selection, self.columns)
 
     def within(self, state: TableState) -> ErasedKeys:
-        """Return the same keys under the names of the columns that hold them in a table; without any the names stay."""
+        """Return the same keys under the names of their columns in a table; if a column is missing, the names stay."""
         names = held_in(state, [column.name for column in self.columns]) or {}
-        return replace(self, columns=tuple(KeyColumn(names.get(each.name, each.name), each.type) for each in self.columns))
+        return replace(
+            self, columns=tuple(KeyColumn(names.get(column.name, column.name), column.type) for column in self.columns)
+        )
 
     def by_length(self) -> dict[int, list[Key]]:
         """Return the keys by their number of parts, as Spark takes the values."""
@@ -86,12 +88,12 @@ class ErasedKeys:
         >>> ErasedKeys((KeyColumn("k", "VARCHAR"),), (("N1",), ("N2",))).patterns()
         (('(?:(?<![0-9A-Za-z])N1(?![0-9A-Za-z])|(?<![0-9A-Za-z])N2(?![0-9A-Za-z]))',),)
         """
-        given = [
+        shapes_of_keys = [
             [_shapes(part, column) for part, column in zip(key, self.columns, strict=False) if part is not None]
             for key in self.keys
         ]
-        single = [shape for shapes in given if len(shapes) == 1 for shape in shapes[0]]
-        several = [tuple(_either(shape) for shape in shapes) for shapes in given if len(shapes) > 1]
+        single = [shape for shapes in shapes_of_keys if len(shapes) == 1 for shape in shapes[0]]
+        several = [tuple(_either(shape) for shape in shapes) for shapes in shapes_of_keys if len(shapes) > 1]
         return ((_either(single),), *several) if single else tuple(several)
 
     def hashes(self, table: str, salt: str) -> list[str]:
@@ -107,23 +109,23 @@ def held_in(state: TableState, key: Sequence[str]) -> dict[str, str] | None:
     Tables that follow a stream have the key in their groups; synopses and answers also have it as counted values.
     """
     if state.synopsis is not None:
-        of, item = state.synopsis.synopsis, VALUE
-        counted = of.counted[0] if of.counted else None
-        groups = [name for name, _ in of.group_by]
+        synopsis, item = state.synopsis.synopsis, VALUE
+        counted = synopsis.counted[0] if synopsis.counted else None
+        groups = [name for name, _ in synopsis.group_by]
     elif state.answers is not None:
-        asked, item = state.answers.definition, "item"
-        counted = asked.frequent.column if asked.frequent else None
-        groups = [name for name, _ in asked.group_by]
+        definition, item = state.answers.definition, "item"
+        counted = definition.frequent.column if definition.frequent else None
+        groups = [name for name, _ in definition.group_by]
     elif state.coalesced is not None:  # a row holds the points of a group
         counted, item, groups = None, "", [*state.coalesced.definition.groups]
     else:
         counted, item, groups = None, "", [column.name for column in state.declaration.columns]
-    places = {name.lower(): name for name in groups}
+    columns = {name.lower(): name for name in groups}
     if counted is not None:
-        places.setdefault(counted.lower(), item)
-    held = {name: places.get(name.lower()) for name in key}
-    found = {name: place for name, place in held.items() if place is not None}
-    return found if len(found) == len(held) else None
+        columns.setdefault(counted.lower(), item)
+    column_of = {name: columns.get(name.lower()) for name in key}
+    present = {name: column for name, column in column_of.items() if column is not None}
+    return present if len(present) == len(column_of) else None
 
 
 def key_columns(columns: Sequence[ColumnRecord], search_key: Sequence[str]) -> tuple[KeyColumn, ...]:
@@ -157,11 +159,11 @@ def keys_of_erasure(erasure: Erasure) -> ErasedKeys | None:
     if not erasure.keys:
         return None
     columns = key_columns(erasure.key, [column.name for column in erasure.key])
-    given = [
+    values = [
         tuple(None if text is None else parse_key(text, column.type) for text, column in zip(parts, columns, strict=False))
         for parts in erasure.keys
     ]
-    return erased_keys(columns, given)
+    return erased_keys(columns, values)
 
 
 def _text(part: Any, column: KeyColumn) -> str:  # noqa: ANN401 - any key value
@@ -184,7 +186,7 @@ def _shapes(part: Any, column: KeyColumn) -> list[str]:  # noqa: ANN401 - any ke
     match part:
         case str():
             variants = {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1], text.replace('"', '""')}
-            return [_alone(re.escape(each), each) for each in sorted(variants) if each]
+            return [_alone(re.escape(variant), variant) for variant in sorted(variants) if variant]
         case bool():
             return [_alone(f"(?i:{text})", text)]
         case int() if column.type == _TIMESTAMP:
@@ -193,8 +195,8 @@ def _shapes(part: Any, column: KeyColumn) -> list[str]:  # noqa: ANN401 - any ke
         case int() | Decimal():
             whole, _, decimals = text.removeprefix("-").partition(".")
             sign = "-" if text.startswith("-") else ""
-            kept = decimals.rstrip("0")
-            return [_alone(f"{sign}0*{whole.lstrip('0') or '0'}" + (f"\\.{kept}0*" if kept else "(?:\\.0*)?"), text)]
+            digits = decimals.rstrip("0")
+            return [_alone(f"{sign}0*{whole.lstrip('0') or '0'}" + (f"\\.{digits}0*" if digits else "(?:\\.0*)?"), text)]
         case _:
             return [_alone(re.escape(text), text)]
 

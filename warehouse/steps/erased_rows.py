@@ -114,8 +114,8 @@ def _rows_without_keys(rows: DataFrame, keys: ErasedKeys) -> DataFrame:
 def _rejected_without_keys(rows: DataFrame, keys: ErasedKeys) -> DataFrame:
     """Return the rejected rows that contain none of the keys."""
     text = F.concat_ws("\n", "raw", "message")
-    found = [reduce(and_, [text.rlike(pattern) for pattern in patterns]) for patterns in keys.patterns()]
-    return rows.where(~reduce(or_, found)) if found else rows
+    conditions = [reduce(and_, [text.rlike(pattern) for pattern in patterns]) for patterns in keys.patterns()]
+    return rows.where(~reduce(or_, conditions)) if conditions else rows
 
 
 def _explained(number: int, step: EraseRows, _: Incoming) -> StepExplanation:

@@ -41,43 +41,48 @@ def exact_items(definition: AggregateDefinition, candidates: pa.Table, due: pa.T
         All rows that can count: the columns of the source, the slots of arrival and of expiration, and the slots of a join's
         parts.
     """
-    asked = definition.frequent
-    if asked is None or not candidates.num_rows:
+    frequent = definition.frequent
+    if frequent is None or not candidates.num_rows:
         return candidates
     groups = [name for name, _ in definition.group_by]
-    named = candidates.select([*groups, "window_length", "_end", "item"]).rename_columns(
-        [*(f"_g{place}" for place in range(len(groups))), "_text", "_last", "_item"]
+    items = candidates.select([*groups, "window_length", "_end", "item"]).rename_columns(
+        [*(f"_g{number}" for number in range(len(groups))), "_text", "_last", "_item"]
     )
     session = rows.sparkSession
     windows = session.createDataFrame(due.select(["_text", "_end", "_first", *(FIRSTS if definition.parts else ())]))
-    wanted = session.createDataFrame(named).join(windows.withColumnRenamed("_end", "_last"), ["_text", "_last"])
+    listed = session.createDataFrame(items).join(windows.withColumnRenamed("_end", "_last"), ["_text", "_last"])
     for name, sql in definition.computed:
         kind = dict(definition.group_by)[name]
         tried = rows.withColumn("_group", try_eval(session, f"CAST(({sql}) AS {kind})"))
         rows = tried.where("_group IS NOT NULL").withColumn(name, F.expr("_group.v"))  # a failed one counts in no group
-    kept = rows if definition.where is None else rows.where(try_eval(session, definition.where).getField("v"))
-    same = [f"{spark_quoted(name)} <=> _g{place}" for place, name in enumerate(groups)]
-    same += [f"{spark_quoted(asked.column)} <=> _item", f"{ARRIVED} BETWEEN _first AND _last"]
-    same += [f"{UNTIL} > _last"] if definition.over == "live" else []
-    same += [f"{name} >= {first}" for name, first in zip(PARTS, FIRSTS, strict=True)] if definition.parts else []
-    by = [*(f"_g{place}" for place in range(len(groups))), "_text", "_last", "_item"]
-    counts = kept.join(F.broadcast(wanted), F.expr(" AND ".join(same))).groupBy(*by).agg(F.expr("count(*) AS _count")).toArrow()
-    equal = [f"c.{quoted(name)} IS NOT DISTINCT FROM n._g{place}" for place, name in enumerate(groups)]
+    counted_rows = rows if definition.where is None else rows.where(try_eval(session, definition.where).getField("v"))
+    conditions = [f"{spark_quoted(name)} <=> _g{number}" for number, name in enumerate(groups)]
+    conditions += [f"{spark_quoted(frequent.column)} <=> _item", f"{ARRIVED} BETWEEN _first AND _last"]
+    conditions += [f"{UNTIL} > _last"] if definition.over == "live" else []
+    conditions += [f"{name} >= {first}" for name, first in zip(PARTS, FIRSTS, strict=True)] if definition.parts else []
+    by = [*(f"_g{number}" for number in range(len(groups))), "_text", "_last", "_item"]
+    counts = (
+        counted_rows.join(F.broadcast(listed), F.expr(" AND ".join(conditions)))
+        .groupBy(*by)
+        .agg(F.expr("count(*) AS _count"))
+        .toArrow()
+    )
+    equal = [f"c.{quoted(name)} IS NOT DISTINCT FROM n._g{number}" for number, name in enumerate(groups)]
     equal += ["c.window_length = n._text", "c._end = n._last", "c.item IS NOT DISTINCT FROM n._item"]
     part = ", ".join(["window_length", "_end", *(quoted(name) for name in groups)])
     with in_memory(()) as connection:
         connection.register("candidates", candidates)
         connection.register("counts", counts)
         joined = f"SELECT c.*, n._count FROM candidates AS c JOIN counts AS n ON {' AND '.join(equal)}"
-        belongs, certain = _belongs(asked, part)
+        belongs, certain = _belongs(frequent, part)
         replaced = f"REPLACE (_count AS at_least, _count AS at_most, {certain} AS certain)"
         query = f"SELECT * {replaced} FROM (SELECT *, {belongs} AS _in FROM ({joined})) WHERE _in"
         return connection.sql(f"SELECT * EXCLUDE (_count, _in) FROM ({query})").to_arrow_table()
 
 
-def _belongs(asked: FrequentItems, part: str) -> tuple[str, str]:
+def _belongs(frequent: FrequentItems, part: str) -> tuple[str, str]:
     """The SQL conditions that a counted item belongs to an answer, and that it certainly does."""
-    if asked.top is not None:
-        return f"rank() OVER (PARTITION BY {part} ORDER BY _count DESC) <= {asked.top}", "complete"
-    share = Fraction(repr(asked.above or 0.0))
+    if frequent.top is not None:
+        return f"rank() OVER (PARTITION BY {part} ORDER BY _count DESC) <= {frequent.top}", "complete"
+    share = Fraction(repr(frequent.above or 0.0))
     return f"_count * {share.denominator}::HUGEINT > _total * {share.numerator}::HUGEINT", "true"

@@ -98,7 +98,7 @@ def execute(
     sources = Sources(plan, root, spark, done, last, classified or {})
     heads = {path: table.head for path, table in done.items()}
     costs = _Costs()
-    ran: list[int] = []
+    executed: list[int] = []
     restoring = max((number for number, step in enumerate(plan.steps) if isinstance(step, RestoreTable)), default=-1)
     restored: dict[str, int] = {}
     try:
@@ -108,10 +108,10 @@ def execute(
             if commit is None:
                 kind = kind_of(step)
                 observer(Moment(Point.STEP_STARTED, plan.epoch, number, kind.describe(step)))
-                entry = _run(sources, number, heads[step.path], expected, ran, observer)
+                entry = _run(sources, number, heads[step.path], expected, executed, observer)
                 if entry is not None:
                     heads[step.path] = entry
-                    ran.append(number)
+                    executed.append(number)
                     observer(Moment(Point.STEP_COMMITTED, plan.epoch, number, kind.describe(step)))
             costs.record(f"{step.path}: {type(step).__struct_config__.tag}")
             if isinstance(step, RestoreTable):
@@ -125,19 +125,19 @@ def execute(
     finally:
         sources.release()
     observer(Moment(Point.STEPS_DONE, plan.epoch))
-    done = progress(root, [replace(each, hashed=ran) for each in expected])
-    _require_commits(root, plan, done, ran)
+    done = progress(root, [replace(expected_table, hashed=executed) for expected_table in expected])
+    _require_commits(root, plan, done, executed)
     for path, table in done.items():  # this process's commits are durable, or they would have failed
-        made_before = [commit for number, commit in table.commits.items() if number not in ran]
+        made_before = [commit for number, commit in table.commits.items() if number not in executed]
         make_durable(root / path, [*made_before, *table.reversals])
     observer(Moment(Point.DURABLE, plan.epoch))
     counting = after_restoring(plan, done)
     outcome = Outcome(
         plan, last, counting, sources.counted, sources.left_out(), sources.failed.reasons, done, lacking=not sources.unstored
     )
-    made = epoch_of if plan.erasure is None else erased_epoch
+    make_epoch = epoch_of if plan.erasure is None else erased_epoch
     heads = {path: table.head for path, table in done.items()}
-    epoch = record_epoch(root, _with_foreign(made(outcome, tuple(costs.steps), clock()), done), newest, heads)
+    epoch = record_epoch(root, _with_foreign(make_epoch(outcome, tuple(costs.steps), clock()), done), newest, heads)
     observer(Moment(Point.EPOCH_WRITTEN, plan.epoch))
     _checkpoint_due(root, done)
     observer(Moment(Point.SUMMED_UP, plan.epoch))
@@ -161,18 +161,18 @@ class _Costs:
 def _with_foreign(epoch: Epoch, done: Mapping[str, TableProgress]) -> Epoch:
     """Return an epoch that also records the outcome of outsiders' commits between its plan's commits."""
     records, messages = [], []
-    for path, each in ((path, each) for path, table in done.items() for each in table.foreign):
-        became: Literal["passed", "reversed"] = "passed" if each.harmless else "reversed"
-        records.append(ForeignCommits(path, each.first, each.last, each.operations, became))
-        what = "passed over" if each.harmless else "taken back by a commit that follows"
-        messages.append(f'table "{path}": {each.message} from outside, while an update was at work: {what}')
+    for path, change in ((path, change) for path, table in done.items() for change in table.foreign):
+        became: Literal["passed", "reversed"] = "passed" if change.harmless else "reversed"
+        records.append(ForeignCommits(path, change.first, change.last, change.operations, became))
+        outcome = "passed over" if change.harmless else "taken back by a commit that follows"
+        messages.append(f'table "{path}": {change.message} from outside, while an update was at work: {outcome}')
     return replace(epoch, foreign=tuple(records), warnings=(*epoch.warnings, *messages))
 
 
 def _run(
-    sources: Sources, number: int, head: LogEntry, expected: Sequence[Expected], made: Sequence[int], observer: Observer
+    sources: Sources, number: int, head: LogEntry, expected: Sequence[Expected], executed: Sequence[int], observer: Observer
 ) -> LogEntry | None:
-    """Run a step on its table's newest entry and return the one that it made; None if it changed no row.
+    """Run a step on its table's newest entry and return the new entry; None if the step changed no row.
 
     It runs again if an outsider committed to its table in between and changed no row.
 
@@ -189,11 +189,11 @@ def _run(
         try:
             entry = _run_once(sources, number, head, observer)
         except ForeignChangeError:
-            mine = next(each for each in expected if each.path == step.path)
-            moved = own_commits(root / step.path, replace(mine, hashed=made)).head
-            if moved == head:
+            own_expected = next(table for table in expected if table.path == step.path)
+            new_head = own_commits(root / step.path, replace(own_expected, hashed=executed)).head
+            if new_head == head:
                 raise
-            head = moved
+            head = new_head
         else:
             if entry is not None:  # later steps read it: no outsider's checkpoint may replace it
                 drop_above(root / step.path, sources.done[step.path].base_version)

@@ -78,18 +78,18 @@ def _way(step: Step, kind: Kind[Any], last: Epoch | None, few: dict[str, bool]) 
         parts = state.partitions if state is not None else ()
         small = limits().rewrites_in_driver(sum(part.rows for part in parts))
         return "driver" if few[step.stream] and small else "spark"
-    again = kind.rewritten_rows(step, state) if state is not None else 0
-    return "driver" if few[step.stream] and again <= limits().driver_rows else "spark"
+    rewritten = kind.rewritten_rows(step, state) if state is not None else 0
+    return "driver" if few[step.stream] and rewritten <= limits().driver_rows else "spark"
 
 
 def _few_arrive(planned: StreamPlan, plan: Plan, last: Epoch | None) -> bool:
     """Whether a stream's files, and the waiting rows whose slot has come, surely hold few rows."""
     state = last.table(planned.name) if last else None
     waiting = state.deferred.waiting if state is not None and state.deferred is not None else ()
-    taken = sum(slot.rows for slot in waiting if slot.slot <= plan.slot)
+    due_rows = sum(slot.rows for slot in waiting if slot.slot <= plan.slot)
     files = [file for group in planned.inputs for file in group.files]
-    return (not files and not taken) or (
-        taken <= limits().driver_rows and small_enough_for_driver(planned.declaration.format, files)
+    return (not files and not due_rows) or (
+        due_rows <= limits().driver_rows and small_enough_for_driver(planned.declaration.format, files)
     )
 
 

@@ -44,5 +44,5 @@ class FailedViews:
 
     def follows_view(self, table: str) -> bool:
         """Whether a table is a synopsis of a view, or answers over one."""
-        planned = next((each for each in self.plan.streams if each.name == table), None)
+        planned = next((stream for stream in self.plan.streams if stream.name == table), None)
         return planned is not None and self.plan.node(planned.followed or "") is not None

@@ -51,20 +51,20 @@ def synopsis_record(
         Whether results of views lack files that can no longer be read.
 
     """
-    own = planned.synopsis
-    if own is None:
+    own_plan = planned.synopsis
+    if own_plan is None:
         return None
     metadata: Mapping[str, Any] = commit.metadata if commit else {}
-    read_without = [entry.file.path for entry in left_out.get(own.synopsis.source, ())]
+    read_without = [entry.file.path for entry in left_out.get(own_plan.synopsis.source, ())]
     partial = lacks_files(first, metadata, read_without)
-    known = full_from(plan, planned, last, metadata, partial=partial or (own.view and lacking))
-    through = plan.slot if own.view else None
-    merged = plan.slot if own.synopsis.levels and own.former_grid is None else None
-    if own.former_grid is not None:  # a migration adds no row
+    full_slot = full_from(plan, planned, last, metadata, partial=partial or (own_plan.view and lacking))
+    through = plan.slot if own_plan.view else None
+    merged = plan.slot if own_plan.synopsis.levels and own_plan.former_grid is None else None
+    if own_plan.former_grid is not None:  # a migration adds no row
         state = last.table(planned.name) if last else None
         through = state.synopsis.through if state is not None and state.synopsis is not None else through
-    sure = max(plan.slot - own.spare, own.sure)
-    return SynopsisRecord(own.synopsis, own.slots, known, sure=sure, through=through, merged=merged)
+    sure = max(plan.slot - own_plan.spare, own_plan.sure)
+    return SynopsisRecord(own_plan.synopsis, own_plan.slots, full_slot, sure=sure, through=through, merged=merged)
 
 
 def answers_record(planned: StreamPlan, commit: Commit | None) -> AnswersRecord | None:
@@ -72,14 +72,14 @@ def answers_record(planned: StreamPlan, commit: Commit | None) -> AnswersRecord 
 
     Where the time for answers is limited, the commit lists the answers that were given; without a commit no answer was given.
     """
-    own = planned.answers
-    if own is None:
+    own_plan = planned.answers
+    if own_plan is None:
         return None
-    given = own.due if own.within is None else ()
-    if own.within is not None and commit is not None:
+    answered_due = own_plan.due if own_plan.within is None else ()
+    if own_plan.within is not None and commit is not None:
         answered = {(text, end) for text, end in commit.metadata.get(ANSWERED, ())}
-        given = tuple(due for due in own.due if (due.text, due.end) in answered)
-    return AnswersRecord(own.definition, own.through, tuple(due for due in own.due if due not in given))
+        answered_due = tuple(due for due in own_plan.due if (due.text, due.end) in answered)
+    return AnswersRecord(own_plan.definition, own_plan.through, tuple(due for due in own_plan.due if due not in answered_due))
 
 
 def coalesced_record(
@@ -118,14 +118,14 @@ def owed_record(planned: NodePlan, commit: Commit | None) -> Ledger | None:
 
     Without a commit no row arrived and no result was owed, so nothing was counted.
     """
-    own = planned.budget
-    if own is None:
+    budget = planned.budget
+    if budget is None:
         return None
-    said = None if commit is None else commit.metadata.get(OWED)
-    if said is not None:
-        return msgspec.convert(said, Ledger)
-    through = own.ledger.through if own.upto is None else own.upto
-    return replace(own.ledger, made=0, through=through, exact=None, least=0)
+    recorded = None if commit is None else commit.metadata.get(OWED)
+    if recorded is not None:
+        return msgspec.convert(recorded, Ledger)
+    through = budget.ledger.through if budget.upto is None else budget.upto
+    return replace(budget.ledger, made=0, through=through, exact=None, least=0)
 
 
 def stopped_followers(plan: Plan, last: Epoch | None) -> dict[str, TableState]:

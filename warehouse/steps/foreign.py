@@ -149,25 +149,25 @@ def _of_a_plan(commit: RawCommit) -> bool:
 
 def foreign_changes(root: Path, epoch: Epoch) -> dict[str, Change]:
     """Return outsiders' changes since an epoch, by directory; nothing is written, and claims are not proven."""
-    found = {}
-    for named in named_directories(epoch):
-        change = change_above(root, named)
+    changes = {}
+    for directory in named_directories(epoch):
+        change = change_above(root, directory)
         if change is not None:
-            found[named.path] = change
-    return found
+            changes[directory.path] = change
+    return changes
 
 
 def prove(root: Path, named: NamedDirectory, change: Change) -> tuple[bool, str, str]:
-    """Return whether a change of layout keeps the rows; if not, why; and if it does, why its files cannot be used, if so."""
+    """Return whether a change of layout keeps the rows, why not, and why readers cannot use its files (empty: they can)."""
     rows = named.role == "rows"
-    found = proven(
+    proof = proven(
         root,
         named.path,
         change,
         schema_file=named.state.schema_file if rows else None,
         bounded=_bounded(named.state) if rows else (),
     )
-    return found.same_rows, found.reason, found.unfit
+    return proof.same_rows, proof.reason, proof.unfit
 
 
 def _bounded(state: TableState) -> list[str]:
@@ -204,9 +204,9 @@ class _Settling:
         names = None
         if not store_of(self.root).late_commits and not named.is_replaced(self.root):
             names = log_names(table)
-            gone = drop_above(table, named.version + len(commits), names)
-            if gone:
-                count = f"{len(gone)} file(s) of the log above its newest commit were removed ({', '.join(gone[:3])})"
+            removed = drop_above(table, named.version + len(commits), names)
+            if removed:
+                count = f"{len(removed)} file(s) of the log above its newest commit were removed ({', '.join(removed[:3])})"
                 self.warnings.append(f'table "{named.path}": {count}')
         change = _change(self.root, named, commits, names)
         if change is None:
@@ -226,17 +226,17 @@ class _Settling:
         self.foreign.append(record)
         self.warnings.append(warning)
         self.versions[named.path] = record.last
-        kept = replay(self.root / named.path, record.last).files.keys()
+        remaining = replay(self.root / named.path, record.last).files.keys()
         commits = commits_after(self.root / named.path, named.version)
         # One that landed since is not judged yet: its files may be adopted, and must not go.
         added = {file.path for commit in commits if commit.version <= record.last for file in commit.added}
-        files = tuple(sorted((added | change.removed.keys()) - kept))
+        files = tuple(sorted((added | change.removed.keys()) - remaining))
         if files:
             self.removed.append(Removed(named.path, files))
 
     def _layout(self, named: NamedDirectory, change: Change) -> None:
-        same, reason, unfit = prove(self.root, named, change)
-        if not same:
+        same_rows, reason, unfit = prove(self.root, named, change)
+        if not same_rows:
             self.stopped.append(stopped_by(named.path, change, reason))
         elif unfit:
             following = reversed_layout(self.root, named, change, self.epoch.number, self.at)
@@ -256,9 +256,9 @@ class _Settling:
                 sides[name] = replace(side, version=self.versions[side.path])
         change = self.layouts.get(state.path)
         if change is not None:
-            kept = [name for name in state.adopted if name not in change.removed]
+            still_adopted = [name for name in state.adopted if name not in change.removed]
             sides["partitions"] = adopted_partitions(state.partitions, change)
-            sides["adopted"] = tuple(sorted({*kept, *change.added}))
+            sides["adopted"] = tuple(sorted({*still_adopted, *change.added}))
         return replace(state, version=self.versions.get(state.path, state.version), **sides)
 
 

@@ -65,23 +65,23 @@ def interval_rows(
     """
     arrived = set(pc.unique(gained[ARRIVED]).to_pylist())
     new, late = changed(synopsis.levels, slots, before=before, through=through, arrived=arrived)
-    known = [[] if before is None else [*_known(piece, synopsis.levels, slots, before)] for piece in new]
-    every = [*zip(new, known, strict=True), *((piece, []) for piece in late)]
-    if not every:
+    known_pieces = [[] if before is None else [*_known(piece, synopsis.levels, slots, before)] for piece in new]
+    intervals = [*zip(new, known_pieces, strict=True), *((piece, []) for piece in late)]
+    if not intervals:
         return None
     with driver_connection() as connection:
         connection.register("gained", gained)
         source = "SELECT * FROM gained LIMIT 0" if before is None else stored(connection)
         connection.execute(f"CREATE TEMP VIEW stored AS {source}")
         parts = []
-        for portion in _portions(every, gained):
+        for portion in _portions(intervals, gained):
             connection.register("intervals", _numbered([piece for piece, _ in portion]))
             connection.register("pieces", pieces_table([parts_known for _, parts_known in portion]))
             parts.append(connection.sql(lengthened_rows(synopsis)).to_arrow_table())
-    found = pa.concat_tables(parts)
-    if not found.num_rows:
+    rows = pa.concat_tables(parts)
+    if not rows.num_rows:
         return None
-    return united(session(), found, synopsis.states) if any(state.size is not None for state in synopsis.states) else found
+    return united(session(), rows, synopsis.states) if any(state.size is not None for state in synopsis.states) else rows
 
 
 def _known(piece: Piece, levels: int, slots: int, before: int) -> Iterator[Piece]:
@@ -90,18 +90,18 @@ def _known(piece: Piece, levels: int, slots: int, before: int) -> Iterator[Piece
     yield from (Piece(0, slot) for slot in range(max(piece.first, before + 1), piece.last + 1))
 
 
-def _portions(every: Sequence[_Made], gained: pa.Table) -> Iterator[Sequence[_Made]]:
+def _portions(intervals: Sequence[_Made], gained: pa.Table) -> Iterator[Sequence[_Made]]:
     """Yield portions of intervals that are merged at once; a stored piece counts as many rows as a slot."""
-    found = gained.group_by(ARRIVED).aggregate([([], "count_all")])
-    rows = dict(zip(found[ARRIVED].to_pylist(), found["count_all"].to_pylist(), strict=True))
-    most, portion, held = max(rows.values(), default=0), list[_Made](), 0
-    for piece, known in every:
-        own = len(known) * most + sum(rows.get(slot, 0) for slot in range(piece.first, piece.last + 1))
-        if portion and held + own > AT_ONCE:
+    row_counts = gained.group_by(ARRIVED).aggregate([([], "count_all")])
+    rows = dict(zip(row_counts[ARRIVED].to_pylist(), row_counts["count_all"].to_pylist(), strict=True))
+    most, portion, size = max(rows.values(), default=0), list[_Made](), 0
+    for piece, known_pieces in intervals:
+        own_size = len(known_pieces) * most + sum(rows.get(slot, 0) for slot in range(piece.first, piece.last + 1))
+        if portion and size + own_size > AT_ONCE:
             yield portion
-            portion, held = [], 0
-        portion.append((piece, known))
-        held += own
+            portion, size = [], 0
+        portion.append((piece, known_pieces))
+        size += own_size
     yield portion
 
 
@@ -116,7 +116,7 @@ def _numbered(pieces: Sequence[Piece]) -> pa.Table:
 
 
 def pieces_table(pieces: Sequence[Sequence[Piece]]) -> pa.Table:
-    """Return which intervals are read for each window, by its place in the sequence."""
-    rows = [(key, *piece) for key, each in enumerate(pieces) for piece in each]
+    """Return which intervals are read for each window, by its number in the sequence."""
+    rows = [(key, *piece) for key, window_pieces in enumerate(pieces) for piece in window_pieces]
     names = (KEY, "_piece_level", "_piece_last")
-    return pa.table({name: pa.array([row[at] for row in rows], pa.int64()) for at, name in enumerate(names)})
+    return pa.table({name: pa.array([row[number] for row in rows], pa.int64()) for number, name in enumerate(names)})

@@ -60,22 +60,22 @@ class JointAnswers:
         if source.table_plan.within is not None:
             over_view = self._is_over_view(source)
             if over_view not in self._given:
-                ready = [each for each in self.sources() if self._is_over_view(each) == over_view]
-                self._given[over_view] = self._in_time({each.planned.name: each for each in ready})
+                ready = [other for other in self.sources() if self._is_over_view(other) == over_view]
+                self._given[over_view] = self._in_time({other.planned.name: other for other in ready})
             return self._given[over_view].get(source.planned.name, ((), ()))
         due = source.table_plan.due
         if not due:
             return due, ()
         if not self._begun:
-            self._begun, self._waiting = True, {each: each.table_plan.due for each in self.sources() if each.table_plan.due}
+            self._begun, self._waiting = True, {other: other.table_plan.due for other in self.sources() if other.table_plan.due}
         self._waiting[source] = due
         return due, (self._answered(source, due),)
 
     def _answered(self, source: AnswersSource, due: Sequence[Due]) -> pa.Table:
-        found = source.answered(due, self._run)
+        answers = source.answered(due, self._run)
         self._waiting.pop(source, None)
-        self._run.forget({table for each in self._waiting for read in each.table_plan.reads for table in read.tables})
-        return found
+        self._run.forget({table for other in self._waiting for read in other.table_plan.reads for table in read.tables})
+        return answers
 
     def _is_over_view(self, source: AnswersSource) -> bool:
         return self.plan.node(source.planned.followed or "") is not None
@@ -83,20 +83,20 @@ class JointAnswers:
     def _in_time(self, sources: Mapping[str, AnswersSource]) -> dict[str, Given]:
         waiting = {name: source.table_plan.due for name, source in sources.items()}
         most = min((source.table_plan.within or 0 for source in sources.values()), default=0)
-        given: dict[str, Given] = {}
+        answers: dict[str, Given] = {}
         begun = self.clock() - self._spent
-        for each in rounds(waiting, groups_of(sources)):
-            self._waiting = {sources[name]: dues for name, dues in each}
-            for name, dues in each:
-                before = given.get(name, ((), ()))
-                given[name] = (*before[0], *dues), (*before[1], self._answered(sources[name], dues))
+        for group in rounds(waiting, groups_of(sources)):
+            self._waiting = {sources[name]: dues for name, dues in group}
+            for name, dues in group:
+                before = answers.get(name, ((), ()))
+                answers[name] = (*before[0], *dues), (*before[1], self._answered(sources[name], dues))
             self._spent = self.clock() - begun
             if self._spent * SECOND >= most:
                 break
-        return given
+        return answers
 
     def _stored(self, connection: duckdb.DuckDBPyConnection, table: str) -> str:
-        return next(each for each in self._waiting if _reads(each, table)).rows(connection, table)
+        return next(source for source in self._waiting if _reads(source, table)).rows(connection, table)
 
     def _planned(self, table: str) -> SynopsisPlan:
         planned = self.plan.stream(table).synopsis
@@ -111,11 +111,11 @@ class JointAnswers:
 
     def _asked(self, table: str) -> list[WindowBounds]:
         """The windows of a synopsis that aggregates ask for."""
-        found = dict[WindowBounds, None]()
+        windows = dict[WindowBounds, None]()
         for source, dues in self._waiting.items():
             for read in source.table_plan.reads:
-                found.update(dict.fromkeys(source.window_bounds(read, dues) if table in read.tables else ()))
-        return list(found)
+                windows.update(dict.fromkeys(source.window_bounds(read, dues) if table in read.tables else ()))
+        return list(windows)
 
     def release(self) -> None:
         """Drop the merged states."""
@@ -135,9 +135,9 @@ def groups_of(sources: Mapping[str, AnswersSource]) -> dict[str, str]:
     for name, source in sorted(sources.items()):
         tables = [table for read in source.table_plan.reads for table in read.tables]
         joined = {of_table[table] for table in tables if table in of_table}
-        own = min(joined, default=name)
-        groups[name] = own
-        groups = {each: own if group in joined else group for each, group in groups.items()}
-        of_table = {table: own if group in joined else group for table, group in of_table.items()}
-        of_table |= dict.fromkeys(tables, own)
+        joint_group = min(joined, default=name)
+        groups[name] = joint_group
+        groups = {other: joint_group if group in joined else group for other, group in groups.items()}
+        of_table = {table: joint_group if group in joined else group for table, group in of_table.items()}
+        of_table |= dict.fromkeys(tables, joint_group)
     return groups

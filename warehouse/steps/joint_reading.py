@@ -33,14 +33,14 @@ def read_together(sources: Iterable[StreamSource]) -> None:
     A source with unreadable files is left out, and so are all sources of a job that fails: each then reads its own files when its
     step needs them, and names the damaged ones.
     """
-    alike: dict[object, list[StreamSource]] = defaultdict(list)
+    by_settings: dict[object, list[StreamSource]] = defaultdict(list)
     for source in sources:
         if source.is_few:
-            alike[source.reading_settings].append(source)
-    for several in alike.values():
-        for of_job in _jobs(several):
-            if len(of_job) > 1:
-                _read(of_job)
+            by_settings[source.reading_settings].append(source)
+    for similar in by_settings.values():
+        for job_sources in _jobs(similar):
+            if len(job_sources) > 1:
+                _read(job_sources)
 
 
 def _jobs(sources: Sequence[StreamSource]) -> Iterator[list[StreamSource]]:
@@ -67,9 +67,9 @@ def _read(sources: Sequence[StreamSource]) -> None:
     if len(frames) < 2:  # noqa: PLR2004 - one stream needs no other
         return
     try:
-        found = collected_as_before(list(frames.values()))
+        collected = collected_as_before(list(frames.values()))
     except (*SPARK_FAILURES, pa.ArrowException):
         return
-    for source, known in zip(frames, found, strict=True):
+    for source, batch_rows in zip(frames, collected, strict=True):
         with suppress(UnreadableFilesError):
-            source.take_collected(known)
+            source.take_collected(batch_rows)

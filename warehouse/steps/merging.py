@@ -76,13 +76,13 @@ def merged(definition: AggregateDefinition, reads: Sequence[SynopsisRead], *, en
     parts = [f"states AS ({_states(reads, groups)})", f"merged AS ({_merged(reads, groups)})"]
     joins, values = [], {value.name: _value(value) for value in definition.values}
     for number, column in enumerate(dict.fromkeys(counted)):
-        asked = [value for value in definition.values if counts_values(value) and value.column == column[0]]
+        own_values = [value for value in definition.values if counts_values(value) and value.column == column[0]]
         parts.append(f"ranked_{number} AS ({_ranked(reads, column, groups)})")
-        parts.append(f"counted_{number} AS ({_counted(number, asked, groups)})")
-        same = [f"m.{name} IS NOT DISTINCT FROM c{number}.{name}" for name in ("_text", "_end", *groups)]
-        joins.append(f"LEFT JOIN counted_{number} AS c{number} ON {' AND '.join(same)}")
-        values.update({value.name: _of_counted(value, number) for value in asked})
-    shown = [
+        parts.append(f"counted_{number} AS ({_counted(number, own_values, groups)})")
+        conditions = [f"m.{name} IS NOT DISTINCT FROM c{number}.{name}" for name in ("_text", "_end", *groups)]
+        joins.append(f"LEFT JOIN counted_{number} AS c{number} ON {' AND '.join(conditions)}")
+        values.update({value.name: _of_counted(value, number) for value in own_values})
+    columns = [
         *(f"m.{name}" for name in groups),
         "m._text AS window_length",
         f"{ends.replace('_end', 'm._end')} AS window_end",
@@ -91,7 +91,7 @@ def merged(definition: AggregateDefinition, reads: Sequence[SynopsisRead], *, en
         'm._full AND m._failed = 0 AS "full"',
         "m._late AS late",
     ]
-    return f"WITH {', '.join(parts)} SELECT {', '.join(shown)} FROM merged AS m {' '.join(joins)}"
+    return f"WITH {', '.join(parts)} SELECT {', '.join(columns)} FROM merged AS m {' '.join(joins)}"
 
 
 def windowed(synopsis: Synopsis) -> str:
@@ -161,18 +161,22 @@ def subtracted(synopsis: Synopsis, states: Sequence[ColumnState], by: str, terms
         Tables, each with 1 if its states are added, or -1 if they are subtracted.
 
     """
-    value = [] if synopsis.counted is None else [VALUE]
-    listed = ", ".join([by, *(quoted(name) for name, _ in synopsis.group_by), *value])
-    own = [ROWS] if value else [ROWS, FAILED, *(quoted(state.name) for state in states)]
-    signed = [f"SELECT {listed}, {', '.join(f'{sign} * {name} AS {name}' for name in own)} FROM {table}" for table, sign in terms]
-    found = [f"sum({name}) AS {name}" for name in own[: 1 if value else 2]]
+    value_column = [] if synopsis.counted is None else [VALUE]
+    listed = ", ".join([by, *(quoted(name) for name, _ in synopsis.group_by), *value_column])
+    sums = [ROWS] if value_column else [ROWS, FAILED, *(quoted(state.name) for state in states)]
+    signed = [
+        f"SELECT {listed}, {', '.join(f'{sign} * {name} AS {name}' for name in sums)} FROM {table}" for table, sign in terms
+    ]
+    columns = [f"sum({name}) AS {name}" for name in sums[: 1 if value_column else 2]]
     for state in states:
         name = quoted(state.name)
         total = f"coalesce(sum({name}), 0)"
-        known = f"sum({_of('count', state.column)}) > 0"
-        found.append(f"{total} AS {name}" if state.function == "count" else f"CASE WHEN {known} THEN {total} END AS {name}")
-    kept = f"sum({ROWS}) > 0" if value else f"sum({ROWS}) > 0 OR sum({FAILED}) > 0"
-    return f"SELECT {listed}, {', '.join(found)} FROM ({' UNION ALL '.join(signed)}) GROUP BY {listed} HAVING {kept}"
+        has_values = f"sum({_of('count', state.column)}) > 0"
+        columns.append(
+            f"{total} AS {name}" if state.function == "count" else f"CASE WHEN {has_values} THEN {total} END AS {name}"
+        )
+    has_rows = f"sum({ROWS}) > 0" if value_column else f"sum({ROWS}) > 0 OR sum({FAILED}) > 0"
+    return f"SELECT {listed}, {', '.join(columns)} FROM ({' UNION ALL '.join(signed)}) GROUP BY {listed} HAVING {has_rows}"
 
 
 def _states(reads: Sequence[SynopsisRead], groups: Sequence[str]) -> str:
@@ -188,28 +192,28 @@ def _states(reads: Sequence[SynopsisRead], groups: Sequence[str]) -> str:
 
 def _merged(reads: Sequence[SynopsisRead], groups: Sequence[str]) -> str:
     """A row for each due window and group with its merged states; without groups always one for each window."""
-    kept = dict.fromkeys(state for read in reads if read.synopsis.counted is None for state in read.states)
+    states = dict.fromkeys(state for read in reads if read.synopsis.counted is None for state in read.states)
     side = "JOIN" if groups else "LEFT JOIN"
     inner = f"FROM due AS d {side} states AS s ON s.{PLACE} = d.{PLACE}"
-    return _merging([f"d.{name}" for name in _DUE], [*_DUE, *groups], list(kept), "s", inner, whole=True)
+    return _merging([f"d.{name}" for name in _DUE], [*_DUE, *groups], list(states), "s", inner, whole=True)
 
 
 def _merging(
     keys: Sequence[str], by: Sequence[str], states: Sequence[ColumnState], rows: str, source: str, *, whole: bool
 ) -> str:
-    """Return the query that merges states; sums have the type of answers where they are the ``whole`` ones.
+    """Return the query that merges states; with ``whole``, sums have the type of answers.
 
-    ``by`` are the columns of a row, the first of which are the ``keys`` with their table; the others are columns of ``rows``.
+    ``by`` are the columns of a row: first the ``keys``, which name their table, then columns of ``rows``.
     """
-    every = [*keys, *(f"{rows}.{name}" for name in by[len(keys) :])]
+    all_keys = [*keys, *(f"{rows}.{name}" for name in by[len(keys) :])]
     moments = dict.fromkeys(state.column for state in states if state.function == "m2")
     means = []
     for name in moments:
         count, mean = (f"{rows}.{_of(function, name)}" for function in ("count", "mean"))
         means.append(f"sum({count} * {mean}) OVER w / nullif(sum({count}) OVER w, 0) AS {_of('whole', name)}")
-    given = [f"{rows}.{ROWS}", f"{rows}.{FAILED}", *(_within_range(state, rows) for state in states)]
-    window = f" WINDOW w AS (PARTITION BY {', '.join(every)})"
-    listed = f"SELECT {', '.join([*every, *given, *means])} {source}{window}"
+    columns = [f"{rows}.{ROWS}", f"{rows}.{FAILED}", *(_within_range(state, rows) for state in states)]
+    window = f" WINDOW w AS (PARTITION BY {', '.join(all_keys)})"
+    listed = f"SELECT {', '.join([*all_keys, *columns, *means])} {source}{window}"
     merging = [f"{sql} AS {quoted(state.name)}" for state in states for sql in _merged_state(state, whole=whole)]
     outer = ", ".join(by)
     totals = [f"coalesce(sum({name}), 0) AS {name}" for name in (ROWS, FAILED)]
@@ -230,25 +234,25 @@ def _within_range(state: ColumnState, rows: str) -> str:
 
 
 def _merged_state(state: ColumnState, *, whole: bool) -> Iterator[str]:
-    own, count = quoted(state.name), _of("count", state.column)
+    column, count = quoted(state.name), _of("count", state.column)
     match state.function:
         case "count":
-            yield f"coalesce(sum({own}), 0)"
+            yield f"coalesce(sum({column}), 0)"
         case "min" | "max":
-            yield f"{state.function}({own})"
+            yield f"{state.function}({column})"
         case "sum":
-            lost = f"count_if({count} > 0 AND {own} IS NULL) > 0"
-            total = f"sum({own})"
+            lost = f"count_if({count} > 0 AND {column} IS NULL) > 0"
+            total = f"sum({column})"
             if state.type == "double":  # fsum turns infinity into NaN
-                total = f"CASE WHEN isfinite({total}) THEN fsum({own}) ELSE {total} END"
+                total = f"CASE WHEN isfinite({total}) THEN fsum({column}) ELSE {total} END"
             yield f"CASE WHEN NOT {lost} THEN {f'TRY_CAST({total} AS {state.type})' if whole else total} END"
         case "mean":
             yield f"any_value({_of('whole', state.column)})"
         case "m2":
-            away = f"({_of('mean', state.column)} - {_of('whole', state.column)})"
-            yield f"sum({own} + {count} * {away} * {away})"
+            difference = f"({_of('mean', state.column)} - {_of('whole', state.column)})"
+            yield f"sum({column} + {count} * {difference} * {difference})"
         case "hll" | "kll":
-            listed = f"list({own}) FILTER ({own} IS NOT NULL)"
+            listed = f"list({column}) FILTER ({column} IS NOT NULL)"
             yield f"flatten({listed})" if whole else listed
 
 
@@ -282,12 +286,12 @@ def _value(value: Value) -> str:
 
 def _inside(*, live: bool, parts: bool) -> str:
     """The condition by which a row ``s`` of a synopsis belongs to a window ``d``."""
-    found = [f"s.{ARRIVED} BETWEEN d._first AND d._end"]
+    conditions = [f"s.{ARRIVED} BETWEEN d._first AND d._end"]
     if live:
-        found.append(f"s.{UNTIL} > d._after")
+        conditions.append(f"s.{UNTIL} > d._after")
     if parts:
-        found += [f"s.{name} >= d.{first}" for name, first in zip(PARTS, FIRSTS, strict=True)]
-    return " AND ".join(found)
+        conditions += [f"s.{name} >= d.{first}" for name, first in zip(PARTS, FIRSTS, strict=True)]
+    return " AND ".join(conditions)
 
 
 def _ranked(reads: Sequence[SynopsisRead], column: tuple[str, str], groups: Sequence[str]) -> str:
@@ -305,21 +309,21 @@ def _ranked(reads: Sequence[SynopsisRead], column: tuple[str, str], groups: Sequ
     return f"SELECT *, {sums} FROM ({rows})"
 
 
-def _counted(number: int, asked: Sequence[Value], groups: Sequence[str]) -> str:
+def _counted(number: int, values: Sequence[Value], groups: Sequence[str]) -> str:
     by = ", ".join(["_text", "_end", *groups])
-    found = ["count(*) AS _distinct"]
-    for place, value in enumerate(value for value in asked if value.share is not None):
+    columns = ["count(*) AS _distinct"]
+    for position, value in enumerate(value for value in values if value.share is not None):
         at = f"(_total - 1) * CAST({value.share!r} AS DOUBLE)"
         for name, rounded in (("low", "floor"), ("high", "ceil")):
-            found.append(f"min(CAST({VALUE} AS DOUBLE)) FILTER (_through > {rounded}({at})) AS _{name}_{place}")
-        found.append(f"any_value({at}) AS _at_{place}")
-    for place, value in enumerate(value for value in asked if value.share is not None):
-        found.append(f"{_percentile(place)} AS {quoted(value.name)}")
-    return f"SELECT {by}, {', '.join(found)} FROM ranked_{number} GROUP BY {by}"
+            columns.append(f"min(CAST({VALUE} AS DOUBLE)) FILTER (_through > {rounded}({at})) AS _{name}_{position}")
+        columns.append(f"any_value({at}) AS _at_{position}")
+    for position, value in enumerate(value for value in values if value.share is not None):
+        columns.append(f"{_percentile(position)} AS {quoted(value.name)}")
+    return f"SELECT {by}, {', '.join(columns)} FROM ranked_{number} GROUP BY {by}"
 
 
-def _percentile(place: int) -> str:
-    low, high, at = (f"_{name}_{place}" for name in ("low", "high", "at"))
+def _percentile(number: int) -> str:
+    low, high, at = (f"_{name}_{number}" for name in ("low", "high", "at"))
     share = f"({at} - floor({at}))"
     return f"CASE WHEN {low} = {high} THEN {low} ELSE (1 - {share}) * {low} + {share} * {high} END"
 

@@ -46,8 +46,8 @@ def merged_items(definition: AggregateDefinition, *, synopses: int = 1, ends: st
         The epoch of the rows in the answers.
 
     """
-    asked = definition.frequent
-    if asked is None:
+    frequent = definition.frequent
+    if frequent is None:
         raise TypeError("only frequent items are merged from lists")
     groups = [quoted(name) for name, _ in definition.group_by]
     keys = [*_DUE, *groups]
@@ -60,10 +60,10 @@ def merged_items(definition: AggregateDefinition, *, synopses: int = 1, ends: st
     )
     sums = f"sum({ROWS}) AS _least, sum({AFTER}) AS _listed"
     items = f"SELECT {by}, {VALUE}, {sums} FROM lists WHERE {RANK} > 0 GROUP BY {by}, {VALUE}"
-    same = " AND ".join(f"i.{name} IS NOT DISTINCT FROM w.{name}" for name in keys)
-    bounds = f"SELECT i.*, w.* EXCLUDE ({by}), _least + _unlisted - _listed AS _most FROM items AS i JOIN whole AS w ON {same}"
-    judged = _top(keys, asked.top) if asked.top is not None else _above(asked.above or 0.0)
-    shown = [
+    equal = " AND ".join(f"i.{name} IS NOT DISTINCT FROM w.{name}" for name in keys)
+    bounds = f"SELECT i.*, w.* EXCLUDE ({by}), _least + _unlisted - _listed AS _most FROM items AS i JOIN whole AS w ON {equal}"
+    judged = _top(keys, frequent.top) if frequent.top is not None else _above(frequent.above or 0.0)
+    columns = [
         *groups,
         "_text AS window_length",
         f"{ends} AS window_end",
@@ -80,7 +80,7 @@ def merged_items(definition: AggregateDefinition, *, synopses: int = 1, ends: st
     ]
     return (
         f"WITH lists AS ({lists}), whole AS ({whole}), items AS ({items}), bounds AS ({bounds}), judged AS ({judged}) "
-        f"SELECT {', '.join(shown)} FROM judged WHERE _possible"
+        f"SELECT {', '.join(columns)} FROM judged WHERE _possible"
     )
 
 
@@ -103,11 +103,11 @@ def _top(keys: Sequence[str], most: int) -> str:
         f"SELECT {by}, {VALUE}, true AS _own, _least AS _bound FROM bounds UNION ALL "
         f"SELECT {by}, {VALUE}, false AS _own, _most AS _bound FROM bounds)"
     )
-    same = " AND ".join(f"b.{name} IS NOT DISTINCT FROM r.{name}" for name in (*keys, VALUE))
+    conditions = " AND ".join(f"b.{name} IS NOT DISTINCT FROM r.{name}" for name in (*keys, VALUE))
     return (
         f"SELECT b.* EXCLUDE (_needed), _most >= _needed AS _possible, "
         f"_rivals < {most} AND (_unlisted < _least OR _unlisted = 0) AS _certain, "
         f"_unlisted < _needed OR _unlisted = 0 AS _complete "
         f"FROM (SELECT *, {needed} AS _needed FROM bounds WINDOW w AS ({part} ORDER BY _least DESC)) AS b "
-        f"JOIN ({rivals}) AS r ON r._own AND {same}"
+        f"JOIN ({rivals}) AS r ON r._own AND {conditions}"
     )

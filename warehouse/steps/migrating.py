@@ -43,8 +43,8 @@ def reslotted(rows: DataFrame, layout: Layout, slots: Slots) -> DataFrame:
     arrival = slot_sql("_ts", slots.anchor, slots.interval)
     load = f"greatest(least({arrival}, {slots.last}L), {slots.last - layout.periods + 1}L)"
     expiry = slot_sql("_exp", slots.anchor, slots.interval)
-    kept = [name for name in rows.columns if name not in SLOTS]
-    return rows.selectExpr(*[quoted(name) for name in kept], f"{load} AS _load_slot", f"{expiry} AS _exp_slot")
+    names = [name for name in rows.columns if name not in SLOTS]
+    return rows.selectExpr(*[quoted(name) for name in names], f"{load} AS _load_slot", f"{expiry} AS _exp_slot")
 
 
 def with_cells(rows: DataFrame, layout: Layout) -> DataFrame:

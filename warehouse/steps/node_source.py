@@ -154,8 +154,8 @@ class NodeSource:
     def batch(self) -> Batch:
         """The rows that an append node gains."""
         if self.planned.budget is not None:
-            made = None if self.made is None else self.made.rows
-            entered = None if made is None else placed(made, self.planned.node.columns, self.layout, self.inputs.move)
+            rows = None if self.made is None else self.made.rows
+            entered = None if rows is None else placed(rows, self.planned.node.columns, self.layout, self.inputs.move)
         else:
             values = self.values if isinstance(self.inputs.core, Distinct) and not self.idle else None
             entered = None if self.idle else appended(self.inputs, values)
@@ -197,10 +197,10 @@ class NodeSource:
         return replaced(self.inputs)
 
     def _set_aside(self, view: NodeSource) -> Replacement:
-        made, table = view.made, view.inputs.owed
-        if made is None or table is None:
+        result, table = view.made, view.inputs.owed
+        if result is None or table is None:
             return Replacement(None, {}, {}, 0)
-        return set_aside_replacement(view.inputs, made.set_aside, table, self.planned.layout)
+        return set_aside_replacement(view.inputs, result.set_aside, table, self.planned.layout)
 
     @cached_property
     def idle(self) -> bool:
@@ -227,12 +227,12 @@ class NodeSource:
     @property
     def dead(self) -> DeadRows | None:
         """The short-lived results as the nodes that read this one get them; None if there are none."""
-        found = self._short_lived
-        if found is None or not self.dead_rows or self.planned.budget is not None:
+        results = self._short_lived
+        if results is None or not self.dead_rows or self.planned.budget is not None:
             return None
-        made = found if isinstance(found, DataFrame) else None
+        frame = results if isinstance(results, DataFrame) else None
         in_driver = self.short_lived_in_driver
-        return DeadRows(lambda: frame_of(self.session, found) if made is None else made, self.dead_rows, in_driver)
+        return DeadRows(lambda: frame_of(self.session, results) if frame is None else frame, self.dead_rows, in_driver)
 
     @property
     def short_lived_in_driver(self) -> pa.Table | None:
@@ -258,8 +258,8 @@ class NodeSource:
             return self._replaced[1] if isinstance(self.inputs.core, AntiJoin | None) else None
         if not self.batch.counts.dead:
             return None
-        known = self.batch.dead_in_driver()
-        return self.batch.rows.where("_fate = 'dead'") if known is None else known
+        in_driver = self.batch.dead_in_driver()
+        return self.batch.rows.where("_fate = 'dead'") if in_driver is None else in_driver
 
     def release(self) -> None:
         """Drop the cached rows."""

@@ -34,7 +34,7 @@ def progress(root: Path, expected: Iterable[Expected]) -> dict[str, TableProgres
         When a table does not exist at the version from which the plan starts.
 
     """
-    return {each.path: own_commits(root / each.path, each) for each in expected}
+    return {table.path: own_commits(root / table.path, table) for table in expected}
 
 
 def expected_commits(plan: Plan, last: Epoch | None) -> list[Expected]:
@@ -53,13 +53,13 @@ def expected_commits(plan: Plan, last: Epoch | None) -> list[Expected]:
     numbers: dict[str, list[int]] = {}
     for number, step in enumerate(plan.steps):
         numbers.setdefault(step.path, []).append(number)
-    every = []
+    expected = []
     for path, steps in numbers.items():
         version = min(_base(plan, number) for number in steps)
-        known = pinned.get(path)
-        sum_ = known.sha256 if known is not None and known.version == version else None
-        every.append(Expected(path, LogEntry(version, sum_), plan.epoch, steps, plan.clock))
-    return every
+        entry = pinned.get(path)
+        sum_ = entry.sha256 if entry is not None and entry.version == version else None
+        expected.append(Expected(path, LogEntry(version, sum_), plan.epoch, steps, plan.clock))
+    return expected
 
 
 def after_restoring(plan: Plan, done: Mapping[str, TableProgress]) -> dict[str, TableProgress]:

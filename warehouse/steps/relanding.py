@@ -45,11 +45,11 @@ class ArchivedFiles:
     _occupied: set[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        """List them. Files that are in both places, since their move has not ended, do not count."""
-        place = self.stream.move_to
-        every = list_landing(place, "*") if place is not None and place.is_dir() else ()
+        """List the archived files. A file that is also in the landing directory does not count: its move has not ended."""
+        archive = self.stream.move_to
+        archived = list_landing(archive, "*") if archive is not None and archive.is_dir() else ()
         self._places = {}
-        for file in every:
+        for file in archived:
             if not self.here & {file, replace(file, path=name_without_number(file.path))}:
                 self._places.setdefault((file.size, file.mtime_ns), []).append(file)
         self._occupied = {file.path for file in self.here}
@@ -59,40 +59,44 @@ class ArchivedFiles:
 
         If another file has its path by now, it gets a number, provided that it may be ``renamed``.
         """
-        for place in self._places.get((file.size, file.mtime_ns), ()):
-            if path in (place.path, name_without_number(place.path)):
-                return self._taken(place, path, renamed=renamed)
+        for archived in self._places.get((file.size, file.mtime_ns), ()):
+            if path in (archived.path, name_without_number(archived.path)):
+                return self._taken(archived, path, renamed=renamed)
         return None
 
     def others(self) -> list[LandingFile]:
         """Return all other files that may be this stream's, as they will be when they are restored."""
-        places = sorted((place for alike in self._places.values() for place in alike), key=lambda place: place.path)
-        found = (self._taken(place, name_without_number(place.path), renamed=True) for place in places)
-        return [file for file in found if file is not None]
+        places = sorted(
+            (archived for candidates in self._places.values() for archived in candidates), key=lambda archived: archived.path
+        )
+        restored = (self._taken(archived, name_without_number(archived.path), renamed=True) for archived in places)
+        return [file for file in restored if file is not None]
 
-    def _taken(self, place: LandingFile, path: str, *, renamed: bool) -> LandingFile | None:
+    def _taken(self, archived: LandingFile, path: str, *, renamed: bool) -> LandingFile | None:
         target, number = path, 0
         while target in self._occupied and renamed:
             number += 1
             target = numbered_name(path, number)
         if target in self._occupied or not matches(target, self.stream.files):
             return None
-        self._places[place.size, place.mtime_ns].remove(place)
+        self._places[archived.size, archived.mtime_ns].remove(archived)
         self._occupied.add(target)
-        self.back[target] = place.path
-        return LandingFile(target, place.size, place.mtime_ns)
+        self.back[target] = archived.path
+        return LandingFile(target, archived.size, archived.mtime_ns)
 
 
 def grouped_with(
     stream: Stream, files: Sequence[LandingFile], back: Mapping[str, str]
 ) -> tuple[Stream, tuple[InputFiles, ...], list[LeftOut]]:
     """Return files by their CSV header, as :func:`grouped` does; archived files are read in the archive."""
-    here = [file for file in files if file.path not in back]
-    stream, groups, problems = grouped(stream, stream.landing, here)
+    waiting = [file for file in files if file.path not in back]
+    stream, groups, problems = grouped(stream, stream.landing, waiting)
     if stream.move_to is None or not back:
         return stream, groups, problems
     paths = {back[file.path]: file for file in files if file.path in back}
-    stream, away, unread = grouped(stream, stream.move_to, [replace(file, path=place) for place, file in paths.items()])
+    stream, away, unread = grouped(
+        stream, stream.move_to, [replace(file, path=archived_path) for archived_path, file in paths.items()]
+    )
     by_header = {group.header: list(group.files) for group in groups}
     for group in away:
         by_header.setdefault(group.header, []).extend(paths[file.path] for file in group.files)
@@ -104,8 +108,8 @@ def restored_files(stream: Stream, back: Mapping[str, str]) -> tuple[RestoredFil
     """Return the plan's entries of the files to restore, without absolute paths, so that a copied project works."""
     if stream.move_to is None:
         return ()
-    there = Path(os.path.relpath(stream.move_to, stream.landing))
-    return tuple(RestoredFile((there / place).as_posix(), path) for path, place in back.items())
+    archive = Path(os.path.relpath(stream.move_to, stream.landing))
+    return tuple(RestoredFile((archive / archived_path).as_posix(), path) for path, archived_path in back.items())
 
 
 def restore_archived(plan: Plan, root: Path) -> None:

@@ -55,20 +55,20 @@ class ShedReplacement(GroupReplacement):
     def _shed_before(self) -> dict[tuple[object, ...], set[int]]:
         """The stamps that were shed, by group."""
         rows = self.own.filter(pc.greater(pc.fill_null(pc.list_value_length(self.own[LEDGER]), 0), 0))
-        found: dict[tuple[object, ...], set[int]] = {}
+        stamps_of: dict[tuple[object, ...], set[int]] = {}
         for group, entries in zip(self._group_of(rows), rows[LEDGER].to_pylist(), strict=True):
-            found.setdefault(group, set()).update(stamp for entry in entries for stamp in entry["shed"])
-        return found
+            stamps_of.setdefault(group, set()).update(stamp for entry in entries for stamp in entry["shed"])
+        return stamps_of
 
     @cached_property
     def _exact_runs(self) -> list[Run]:
         """The exact rows, with the members that earlier updates shed."""
-        exact, gone = self.exact, self._shed_before if self.definition.budget is not None else {}
+        exact, shed_stamps = self.exact, self._shed_before if self.definition.budget is not None else {}
         ends = exact["valid_to"].cast(pa.int64()).to_pylist()
         columns = (self._group_of(exact), exact[STAMPS].to_pylist(), ends, exact["open"].to_pylist())
         runs = []
         for group, stamps, end, is_open in zip(*columns, strict=True):
-            lost = gone.get(group)
+            lost = shed_stamps.get(group)
             numbers = frozenset(number for number, stamp in enumerate(stamps) if stamp in lost) if lost else frozenset()
             runs.append(Run(group, None, tuple(stamps), end, numbers, is_open))
         return runs
@@ -89,10 +89,10 @@ class ShedReplacement(GroupReplacement):
             kept = sum(len(run.stamps) - len(run.shed) for run in runs)
             size = self._size(runs) / kept if budget.bytes is not None and kept else 1.0
             excess = budget.excess(kept, arrived, size)
-            found = shed(runs, excess, method, floor=budget.accuracy) if excess else None
-            if found is None or not found.members:
+            result = shed(runs, excess, method, floor=budget.accuracy) if excess else None
+            if result is None or not result.members:
                 return runs
-            runs = [*found.runs]
+            runs = [*result.runs]
             if budget.bytes is None:
                 return runs
 
@@ -115,27 +115,34 @@ class ShedReplacement(GroupReplacement):
         losers = [(number, run) for number, run in enumerate(self._runs) if run.shed]
         lost = pa.table({
             RUN: pa.array([number for number, _ in losers], pa.int64()),
-            "shed": pa.array([[run.stamps[each] for each in sorted(run.shed)] for _, run in losers], pa.list_(pa.int64())),
+            "shed": pa.array([[run.stamps[member] for member in sorted(run.shed)] for _, run in losers], pa.list_(pa.int64())),
         })  # fmt: skip
         exact = self.exact.append_column(RUN, pa.array(range(self.exact.num_rows), pa.int64()))
-        found = query_result(fragments(self.definition, "exact", "pieces", "lost"), exact=exact, pieces=pieces, lost=lost)
+        rows = query_result(fragments(self.definition, "exact", "pieces", "lost"), exact=exact, pieces=pieces, lost=lost)
         names = [name for name, _ in (*self.definition.columns, *self.definition.state)] + ["_ts", "_exp"]
-        return found.select(names).cast(pa.schema([self.own.schema.field(name) for name in names]))
+        return rows.select(names).cast(pa.schema([self.own.schema.field(name) for name in names]))
 
     @cached_property
     def commit_metadata(self) -> Mapping[str, object]:
         """The commit's metadata: kept and shed members, the accuracy, and members over the budget."""
-        gone = sum(len(run.shed) for run in self._runs)
-        kept = sum(len(run.stamps) for run in self._runs) - gone
-        return {SHED: {"kept": kept, "shed": gone, "accuracy": accuracy(self._runs).share, "over": self._over(kept, gone)}}
+        shed_members = sum(len(run.shed) for run in self._runs)
+        kept = sum(len(run.stamps) for run in self._runs) - shed_members
+        return {
+            SHED: {
+                "kept": kept,
+                "shed": shed_members,
+                "accuracy": accuracy(self._runs).share,
+                "over": self._over(kept, shed_members),
+            }
+        }
 
-    def _over(self, kept: int, gone: int) -> int:
+    def _over(self, kept: int, shed_members: int) -> int:
         """How many members remain over the budget: open ones always stay, and the accuracy takes precedence."""
         budget = self.definition.budget
         if budget is None or not budget.bounds:
             return 0
         size = self._size(self._runs) / kept if budget.bytes is not None and kept else 1.0
-        return budget.excess(kept, kept + gone, size)
+        return budget.excess(kept, kept + shed_members, size)
 
     @cached_property
     def replacement(self) -> Replacement:

@@ -49,8 +49,8 @@ def _move_deferred(step: MoveDeferred, task: Task) -> StepResult:
 
 
 def _explained_move(number: int, step: MoveDeferred, _: Incoming) -> StepExplanation:
-    taken = f"take the rows of {counted(len(step.taken), 'update interval')} that have come; " if step.taken else ""
-    return StepExplanation(number, step.path, "move", f"{taken}keep those whose time is still to come")
+    take_text = f"take the rows of {counted(len(step.taken), 'update interval')} that have come; " if step.taken else ""
+    return StepExplanation(number, step.path, "move", f"{take_text}keep those whose time is still to come")
 
 
 MOVE_DEFERRED = Kind(
@@ -68,19 +68,19 @@ def _store_rejected(step: StoreRejected, task: Task) -> StepResult:
     batch = source.batch
     if not batch.counts.rejected and step.kept_version is None:
         return StepResult(counts=batch.counts)
-    kept = batch.rejected(source.stream.landing, task.plan.epoch)
+    rejected = batch.rejected(source.stream.landing, task.plan.epoch)
     if step.kept_version is not None:
         unread = {entry.file.path for entry in source.left_out}
-        tried = [(path,) for path in step.retried if path not in unread]
-        again = local_frame(source.session, tried, "file string")
-        others = task.files.rejected(source.session, step.path, step.kept_version)
-        rows = framed(kept, source)
-        kept = rows.unionByName(others.join(F.broadcast(again), "file", "left_anti").select(*rows.columns))
-    if not isinstance(kept, pa.Table):
-        kept = kept.coalesce(1).sortWithinPartitions("file", "record")
+        retried_paths = [(path,) for path in step.retried if path not in unread]
+        retried = local_frame(source.session, retried_paths, "file string")
+        earlier = task.files.rejected(source.session, step.path, step.kept_version)
+        rows = framed(rejected, source)
+        rejected = rows.unionByName(earlier.join(F.broadcast(retried), "file", "left_anti").select(*rows.columns))
+    if not isinstance(rejected, pa.Table):
+        rejected = rejected.coalesce(1).sortWithinPartitions("file", "record")
     task.ready()
     entry = write_rows(
-        kept,
+        rejected,
         task.table,
         base=task.head,
         statistics=(FOUND_BY["rejected"],),
@@ -118,12 +118,12 @@ def _store_restored(step: StoreRestored, task: Task) -> StepResult:
 
 def _short_lived_rows(source: NodeSource, epoch: int) -> DataFrame | pa.Table:
     """The short-lived results as an epoch's update keeps them."""
-    names, known = [*(column.name for column in source.planned.columns), "_ts", "_exp"], source.short_lived_in_driver
+    names, in_driver = [*(column.name for column in source.planned.columns), "_ts", "_exp"], source.short_lived_in_driver
     if source.planned.budget is not None:
         names.append(OWED_RESULT)
-    if known is not None:
-        there = {name.lower(): known[name] for name in known.column_names}
-        rows = pa.table({name: there[name.lower()] for name in names})
+    if in_driver is not None:
+        columns = {name.lower(): in_driver[name] for name in in_driver.column_names}
+        rows = pa.table({name: columns[name.lower()] for name in names})
         return rows.append_column("_epoch", pa.repeat(pa.scalar(epoch, pa.int64()), rows.num_rows))
     if source.short_lived is None:
         raise TypeError(f"{source.planned.name} has no short-lived results")

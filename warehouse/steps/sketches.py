@@ -34,35 +34,35 @@ _RANK_ERROR, _RANK_POWER = 2.296, 0.9723
 
 def estimated(session: SparkSession, found: pa.Table, values: Sequence[Value]) -> pa.Table:
     """Return answers in which each list of sketches is an estimate with its bounds."""
-    asked = [value for value in values if value.size is not None]
-    if not asked:
+    sketched = [value for value in values if value.size is not None]
+    if not sketched:
         return found
-    columns = [each for place, value in enumerate(asked) for each in _columns(place, value)]
+    columns = [sql for number, value in enumerate(sketched) for sql in _columns(number, value)]
     lists = pa.table({"_row": pa.array(range(found.num_rows), pa.int64())})
-    for place, value in enumerate(asked):
-        lists = lists.append_column(f"_{place}", found[value.name])
+    for number, value in enumerate(sketched):
+        lists = lists.append_column(f"_{number}", found[value.name])
     if found.num_rows:
-        merged = [f"{_merged(f'_{place}', _FUNCTIONS[value.function])} AS _{place}" for place, value in enumerate(asked)]
+        merged = [f"{_merged(f'_{number}', _FUNCTIONS[value.function])} AS _{number}" for number, value in enumerate(sketched)]
         rows = session.createDataFrame(lists).selectExpr("_row", *merged).selectExpr("_row", *columns)
         lists = rows.toArrow().sort_by("_row")
-    for place, value in enumerate(asked):
+    for number, value in enumerate(sketched):
         found = found.drop_columns([value.name])
         for suffix in _SUFFIXES:
-            name, kind = f"_{place}{suffix}", _TYPES[value.function]
-            known = lists[name].cast(kind) if found.num_rows else pa.array([], kind)
-            found = found.append_column(value.name + suffix, known)
+            name, kind = f"_{number}{suffix}", _TYPES[value.function]
+            estimates = lists[name].cast(kind) if found.num_rows else pa.array([], kind)
+            found = found.append_column(value.name + suffix, estimates)
     return found
 
 
 def united(session: SparkSession, found: pa.Table, states: Sequence[ColumnState]) -> pa.Table:
     """Return merged states: each list of sketches becomes one sketch; other states do not change."""
-    asked = [state for state in states if state.function in _MERGE]
-    lists = {f"_{place}": found[state.name] for place, state in enumerate(asked)}
+    sketched = [state for state in states if state.function in _MERGE]
+    lists = {f"_{number}": found[state.name] for number, state in enumerate(sketched)}
     rows = session.createDataFrame(pa.table({"_row": pa.array(range(found.num_rows), pa.int64()), **lists}))
-    merged = [f"{_merged(f'_{place}', state.function)} AS _{place}" for place, state in enumerate(asked)]
+    merged = [f"{_merged(f'_{number}', state.function)} AS _{number}" for number, state in enumerate(sketched)]
     sketches = rows.selectExpr("_row", *merged).toArrow().sort_by("_row")
-    for place, state in enumerate(asked):
-        found = found.set_column(found.column_names.index(state.name), state.name, sketches[f"_{place}"])
+    for number, state in enumerate(sketched):
+        found = found.set_column(found.column_names.index(state.name), state.name, sketches[f"_{number}"])
     return found
 
 
@@ -73,14 +73,14 @@ def _merged(lists: str, function: str) -> str:
     return f"CASE WHEN size({lists}) > 0 THEN {folded} END"
 
 
-def _columns(place: int, value: Value) -> Iterator[str]:
+def _columns(number: int, value: Value) -> Iterator[str]:
     """The SQL of an estimate and of its bounds, from a merged sketch."""
-    sketch, size = f"_{place}", value.size or 1
+    sketch, size = f"_{number}", value.size or 1
     if value.function == "distinct":
-        found, error = f"coalesce(hll_sketch_estimate({sketch}), 0L)", 2 * _DEVIATION / 2 ** (size / 2)
-        yield f"{found} AS {sketch}"
-        yield f"CAST(floor({found} / {1 + error!r}D) AS bigint) AS {sketch}{BOUNDS[0]}"
-        yield f"CAST(ceil({found} / {1 - error!r}D) AS bigint) AS {sketch}{BOUNDS[1]}"
+        estimate, error = f"coalesce(hll_sketch_estimate({sketch}), 0L)", 2 * _DEVIATION / 2 ** (size / 2)
+        yield f"{estimate} AS {sketch}"
+        yield f"CAST(floor({estimate} / {1 + error!r}D) AS bigint) AS {sketch}{BOUNDS[0]}"
+        yield f"CAST(ceil({estimate} / {1 - error!r}D) AS bigint) AS {sketch}{BOUNDS[1]}"
         return
     error = _RANK_ERROR / size**_RANK_POWER
     for suffix, sign in zip(_SUFFIXES, (0, -1, 1), strict=True):

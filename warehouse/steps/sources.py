@@ -139,21 +139,21 @@ class Sources:
 
     def _companions(self, name: str) -> dict[str, DataFrame]:
         """Return the queries that Spark runs for a synopsis, and for uncommitted synopses of the same stream or view."""
-        followed, asked = self.plan.stream(name).followed, self.of(name)
-        found = {}
+        followed, own_source = self.plan.stream(name).followed, self.of(name)
+        queries = {}
         for planned in self.plan.streams:
             if planned.name != name and (planned.synopsis is None or planned.followed != followed):
                 continue
             source = self.of(planned.name)
-            if not isinstance(source, SynopsisSource) or (source is not asked and not self._goes_with(source, asked)):
+            if not isinstance(source, SynopsisSource) or (source is not own_source and not self._goes_with(source, own_source)):
                 continue
             if source.query is not None:
-                found[planned.name] = source.query
-        return found
+                queries[planned.name] = source.query
+        return queries
 
-    def _goes_with(self, source: SynopsisSource, asked: Source) -> bool:
-        """Whether a synopsis is calculated by one job with another one."""
-        if source.alone or not isinstance(asked, SynopsisSource) or asked.alone:
+    def _goes_with(self, source: SynopsisSource, other: Source) -> bool:
+        """Whether one job computes a synopsis together with another source."""
+        if source.alone or not isinstance(other, SynopsisSource) or other.alone:
             return False
         return self._batch_commit(source.planned.name) is None
 
@@ -163,8 +163,8 @@ class Sources:
             planned, node = self.plan.node(name), self.node(name)
             if planned is None:
                 raise KeyError(name)
-            found = None if planned.first else self._dead(name)
-            dead = {} if found is None else {name: found}
+            dead_rows = None if planned.first else self._dead(name)
+            dead = {} if dead_rows is None else {name: dead_rows}
             move = move_of(self.plan, planned)
             tables = node_tables([name], self.plan, self.root, self.last, move, node.inputs.opened, self.files, dead)
             self._view_tables[name] = replace(tables[name], columns=planned.columns)
@@ -221,8 +221,12 @@ class Sources:
             return
         self._read_ahead = True
         unfinished = unfinished_tables(self.plan, self.done)
-        arrives = [each for each in self.plan.streams if each.name in unfinished and any(group.files for group in each.inputs)]
-        sources = [source for source in (self.stream(each.name) for each in arrives) if source.classified_before is None]
+        arrives = [
+            stream
+            for stream in self.plan.streams
+            if stream.name in unfinished and any(group.files for group in stream.inputs)
+        ]
+        sources = [source for source in (self.stream(stream.name) for stream in arrives) if source.classified_before is None]
         if len(sources) > 1:
             read_together(sources)
 
@@ -241,8 +245,8 @@ class Sources:
             planned = self.plan.node(name)
             if planned is None:
                 raise KeyError(name)
-            shown = self.node(planned.spare_of) if planned.spare_of else None
-            self._nodes[name] = NodeSource(planned, self._inputs(planned), shown)
+            spare_of = self.node(planned.spare_of) if planned.spare_of else None
+            self._nodes[name] = NodeSource(planned, self._inputs(planned), spare_of)
         return self._nodes[name]
 
     def _inputs(self, planned: NodePlan) -> NodeInputs:
@@ -252,10 +256,10 @@ class Sources:
         settings = node_settings(planned, self.last, self.counted)
         opened = lazily(self.spark, {**key_settings(key), **pushed, **settings})
         move, read = move_of(self.plan, planned), sorted(set(scanned(planned.node.operator)))
-        own = {planned.name, f"{planned.name}.spare", f"{planned.name}.owed", planned.spare_of or planned.name}
-        known = {name for name in own if self.plan.node(name) is not None or (self.last and self.last.table(name))}
-        dead = {} if planned.first else {table: found for table in read if (found := self._dead(table)) is not None}
-        names = {*tables_read(planned.node.operator), *known}
+        own_tables = {planned.name, f"{planned.name}.spare", f"{planned.name}.owed", planned.spare_of or planned.name}
+        existing = {name for name in own_tables if self.plan.node(name) is not None or (self.last and self.last.table(name))}
+        dead = {} if planned.first else {table: dead_rows for table in read if (dead_rows := self._dead(table)) is not None}
+        names = {*tables_read(planned.node.operator), *existing}
         tables = node_tables(names, self.plan, self.root, self.last, move, opened, self.files, dead)
         tables |= {name: replace(tables[name], changed=self._changed(name, move)) for name in read if tables[name].keyed}
         return NodeInputs(planned.node, planned.layout, move, opened, tables, Cache())
@@ -266,7 +270,7 @@ class Sources:
             if self.failed.includes(table) or self._none_died(table):
                 return None
             return self.node(table).dead
-        planned = next((each for each in self.plan.streams if each.name == table), None)
+        planned = next((stream for stream in self.plan.streams if stream.name == table), None)
         if not self.unstored or planned is None or planned.answers is not None:  # no answer is given that has ended
             return None
         if table not in self.counted:  # this process has not read its batch
@@ -301,7 +305,7 @@ class Sources:
         self._release_following()
         self.counted.pop(name, None)
         planned = {file.path: file for group in source.planned.inputs for file in group.files}
-        left_out = tuple(LeftOut(planned[each.path], each.reason, each.message) for each in problems)
+        left_out = tuple(LeftOut(planned[problem.path], problem.reason, problem.message) for problem in problems)
         self._streams[name] = replace(source, left_out=(*source.left_out, *left_out))
 
     def leave_out_unreadable(self, name: str) -> bool:
@@ -312,17 +316,17 @@ class Sources:
         """
         planned = self.plan.node(name)
         if planned is not None:
-            for each in (name, planned.spare_of):
-                if each in self._nodes:
-                    self._nodes.pop(each).release()
-            new, self.unstored = self.unstored, False
-            return new
+            for table in (name, planned.spare_of):
+                if table in self._nodes:
+                    self._nodes.pop(table).release()
+            unstored, self.unstored = self.unstored, False
+            return unstored
         followed = self.plan.stream(name)
         if self.plan.node(followed.followed or "") is not None:
             self.release()
             self._nodes.clear()
-            new, self.unstored = self.unstored, False
-            return new
+            unstored, self.unstored = self.unstored, False
+            return unstored
         gains = followed.synopsis or followed.coalesced
         if followed.answers is not None or (gains is not None and not gains.arrives):
             return False

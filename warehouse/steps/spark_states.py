@@ -38,7 +38,7 @@ def states_of(rows: DataFrame, synopsis: Synopsis, batch: int) -> DataFrame:
         if synopsis.listed is not None:
             named = rows.withColumn(VALUE, F.expr(f"CAST({quoted(column)} AS {kind})"))
             sums = [f"count_if(NOT ({failed})) AS {ROWS}", f"count_if({failed}) AS {FAILED}"]
-            counts = named.groupBy(*groups, VALUE).agg(*(F.expr(each) for each in sums))
+            counts = named.groupBy(*groups, VALUE).agg(*(F.expr(sql) for sql in sums))
             return _lists(counts, synopsis, groups, batch)
         counted = rows.where(f"NOT ({failed}) AND {quoted(column)} IS NOT NULL")
         named = counted.withColumn(VALUE, F.expr(f"CAST({quoted(column)} AS {kind})"))
@@ -55,34 +55,34 @@ def states_of(rows: DataFrame, synopsis: Synopsis, batch: int) -> DataFrame:
 
 
 def _grouped(rows: DataFrame, synopsis: Synopsis) -> tuple[DataFrame, str]:
-    """Return rows with the groups that are computed, and when one of these failed: the row is then of a group that is null."""
+    """Return rows with the computed groups, and the condition that one failed: the group of such a row is null."""
     kinds = dict(synopsis.group_by)
-    tried = [f"_group_{place}" for place in range(len(synopsis.computed))]
-    for name, (group, sql) in zip(tried, synopsis.computed, strict=True):
+    evaluated = [f"_group_{number}" for number in range(len(synopsis.computed))]
+    for name, (group, sql) in zip(evaluated, synopsis.computed, strict=True):
         rows = rows.withColumn(name, try_eval(rows.sparkSession, f"CAST(({sql}) AS {kinds[group]})"))
-    for name, (group, _) in zip(tried, synopsis.computed, strict=True):
+    for name, (group, _) in zip(evaluated, synopsis.computed, strict=True):
         rows = rows.withColumn(group, F.expr(f"{name}.v"))
-    return rows, " OR ".join(["false", *(f"{name} IS NULL" for name in tried)])
+    return rows, " OR ".join(["false", *(f"{name} IS NULL" for name in evaluated)])
 
 
 def _lists(counts: DataFrame, synopsis: Synopsis, groups: Sequence[str], batch: int) -> DataFrame:
     """Return the lists of a batch: the most frequent items by rank, and a row of rank 0 for all of the batch."""
     k, by = synopsis.listed or 0, ", ".join(groups)
-    place = f"row_number() OVER (PARTITION BY {by} ORDER BY {ROWS} DESC, {VALUE} ASC NULLS LAST)"
-    ranked = counts.withColumn(RANK, F.expr(f"CAST({place} AS bigint)"))
+    rank = f"row_number() OVER (PARTITION BY {by} ORDER BY {ROWS} DESC, {VALUE} ASC NULLS LAST)"
+    ranked = counts.withColumn(RANK, F.expr(f"CAST({rank} AS bigint)"))
     kind = "" if synopsis.counted is None else synopsis.counted[1]
-    own = [quoted(name) for name, _ in synopsis.columns]
-    whole = ranked.groupBy(*groups).agg(
+    names = [quoted(name) for name, _ in synopsis.columns]
+    totals = ranked.groupBy(*groups).agg(
         F.expr(f"sum({ROWS}) AS {ROWS}"),
         F.expr(f"sum({FAILED}) AS {FAILED}"),
         F.expr(f"coalesce(max(CASE WHEN {RANK} = {k} THEN {ROWS} END), 0) AS {DELTA}"),
         F.expr(f"coalesce(max(CASE WHEN {RANK} = {k} + 1 THEN {ROWS} END), 0) AS {AFTER}"),
     )
-    whole = whole.selectExpr("*", f"CAST({batch} AS bigint) AS {BATCH}", f"0L AS {RANK}", f"CAST(NULL AS {kind}) AS {VALUE}")
+    totals = totals.selectExpr("*", f"CAST({batch} AS bigint) AS {BATCH}", f"0L AS {RANK}", f"CAST(NULL AS {kind}) AS {VALUE}")
     empty = f"CAST(NULL AS bigint) AS {DELTA}", f"CAST(NULL AS bigint) AS {AFTER}", f"CAST({batch} AS bigint) AS {BATCH}"
     listed = ranked.where(f"{RANK} <= {k} AND {ROWS} > 0").withColumn(FAILED, F.lit(0).cast("bigint"))
     items = listed.selectExpr("*", *empty)
-    return whole.select(*own).unionByName(items.select(*own))
+    return totals.select(*names).unionByName(items.select(*names))
 
 
 def _state(state: ColumnState, sound: str, kind: str) -> str:

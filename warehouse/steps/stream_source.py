@@ -183,17 +183,19 @@ class StreamSource:
     @property
     def classified_before(self) -> pa.Table | None:
         """The rows that were classified before the plan, if the plan loads the same rows."""
-        found = self.classified
-        return found.rows if found is not None and self.is_few and found.are_of(self._batch_source) else None
+        classified = self.classified
+        return classified.rows if classified is not None and self.is_few and classified.are_of(self._batch_source) else None
 
     @property
     def _collect_request(self) -> CollectRequest:
         """What the driver collects of a large batch: rows of the table if it may write them, columns for a coalesced table."""
-        own = [step for step in self.plan.steps if step.stream == self.stream.name]
-        writes = any(isinstance(step, MoveWindow | RewriteCells) and not (step.former.aged or step.former.moved) for step in own)
+        own_steps = [step for step in self.plan.steps if step.stream == self.stream.name]
+        writes = any(
+            isinstance(step, MoveWindow | RewriteCells) and not (step.former.aged or step.former.moved) for step in own_steps
+        )
         stored = [*(column.name for column in self.columns), *(name for name, _ in SYSTEM_COLUMNS)]
-        again = any(each.followed == self.stream.name for each in self.plan.streams)
-        return CollectRequest(self.ahead.read(self.stream.name), stored if writes else (), again)
+        is_followed = any(stream.followed == self.stream.name for stream in self.plan.streams)
+        return CollectRequest(self.ahead.read(self.stream.name), stored if writes else (), is_followed)
 
     @property
     def is_few(self) -> bool:
@@ -313,19 +315,19 @@ def _archived(source: StreamSource) -> Batch:
 
     if stream is None:
         return empty_batch(source.opened, planned.declaration.columns)
-    wanted = [file.path for file in files.files(stream.path, stream.version) if ends_within(file)]
-    missing = [path for path in wanted if not path_of(path).exists()]
+    paths = [file.path for file in files.files(stream.path, stream.version) if ends_within(file)]
+    missing = [path for path in paths if not path_of(path).exists()]
     if missing:
         raise MissingPartError(
             f"{len(missing)} file(s) of rows to archive, which the last epoch names, are not there ({', '.join(missing[:3])}); "
             f"restore them from a copy, then update again"
         )
-    own = [column for column in planned.declaration.columns if column.name != EXPIRED_AT]
-    names = [quoted(column.name) for column in own]
+    columns = [column for column in planned.declaration.columns if column.name != EXPIRED_AT]
+    names = [quoted(column.name) for column in columns]
     layout = planned.layout
     slots = (*SLOTS, "true")
     rows = (
-        files.read(source.session, stream.path, stream.version, own, ends_within, rewritten=True)
+        files.read(source.session, stream.path, stream.version, columns, ends_within, rewritten=True)
         .where(f"_exp_slot > {k0}L AND _exp_slot <= {k}L")
         .selectExpr(
             *names, f"_exp AS {EXPIRED_AT}", "_ts", f"timestamp_micros({NEVER}L) AS _exp", "_exp_slot AS _load_slot",
@@ -352,22 +354,22 @@ def _with_stored_fates(rows: DataFrame, source: StreamSource) -> DataFrame:
 
 
 def _rejected_before(rows: DataFrame, source: StreamSource) -> DataFrame:
-    """Return the records that were rejected, of files that are retried, and all records of other files."""
+    """Return the records of retried files that were rejected before, and all records of other files."""
     step = next(s for s in source.plan.steps if isinstance(s, StoreRejected) and s.stream == source.planned.name)
     if step.kept_version is None:
         return rows
-    known = source.files.rejected(source.session, step.path, step.kept_version)
-    before = known.select("file", "record").distinct().withColumn("_before", F.expr("true"))
-    again = local_frame(source.session, [(path,) for path in step.retried], "file string")
-    places = [F.col(name) for name in ("_file", "_start", "_position", "_taken_file", "_taken_record")]
+    rejected = source.files.rejected(source.session, step.path, step.kept_version)
+    before = rejected.select("file", "record").distinct().withColumn("_before", F.expr("true"))
+    retried = local_frame(source.session, [(path,) for path in step.retried], "file string")
+    position_columns = [F.col(name) for name in ("_file", "_start", "_position", "_taken_file", "_taken_record")]
     # The row is one column meanwhile, since a column of the user may have the name of a column of rejected rows.
-    packed = rows.select(*places, F.struct(*[quoted(name) for name in rows.columns]).alias("_row"))
+    packed = rows.select(*position_columns, F.struct(*[quoted(name) for name in rows.columns]).alias("_row"))
     numbered = with_record_numbers(rows, packed, source.stream.landing).join(before, ["file", "record"], "left")
-    marked = numbered.join(F.broadcast(again.withColumn("_retried", F.expr("true"))), "file", "left")
+    marked = numbered.join(F.broadcast(retried.withColumn("_retried", F.expr("true"))), "file", "left")
     # Record numbers need all rows of a file, and some rows are missing from here on.
-    places_known = {"_taken_file": F.col("file"), "_taken_record": F.col("record")}
-    kept = [places_known.get(name, F.col(f"_row.{quoted(name)}")).alias(name) for name in rows.columns]
-    return marked.where("_before OR _retried IS NULL").select(*kept)
+    record_columns = {"_taken_file": F.col("file"), "_taken_record": F.col("record")}
+    columns = [record_columns.get(name, F.col(f"_row.{quoted(name)}")).alias(name) for name in rows.columns]
+    return marked.where("_before OR _retried IS NULL").select(*columns)
 
 
 def _deferred_step(source: StreamSource) -> MoveDeferred | None:
@@ -401,15 +403,15 @@ def reshaped(
 ) -> DataFrame:
     """Return rows with the current columns of a table: renamed, of a wider type, or null if they are new.
 
-    System columns stay, after these; ``renamed`` are pairs of former and new names.
+    System columns follow; ``renamed`` are pairs of former and new names.
     """
     former = {new: old for old, new in renamed}
-    left = {old for old, _ in renamed}
+    former_names = {old for old, _ in renamed}
     stored = set(rows.columns)
     values = []
     for column in columns:
-        source = former.get(column.name, "" if column.name in left else column.name)
+        source = former.get(column.name, "" if column.name in former_names else column.name)
         value = quoted(source) if source in stored else "NULL"
         values.append(f"CAST({value} AS {column.type}) AS {quoted(column.name)}")
-    own = {column.name for column in columns}  # a coalesced table keeps stamps
-    return rows.selectExpr(*values, *[quoted(name) for name in rows.columns if is_system(name) and name not in own])
+    names = {column.name for column in columns}  # a coalesced table keeps stamps
+    return rows.selectExpr(*values, *[quoted(name) for name in rows.columns if is_system(name) and name not in names])

@@ -106,12 +106,12 @@ class SynopsisSource(FollowingSource):
         """The rows that the synopsis gains: a row for each group, so the driver has them, except for a large synopsis."""
         if self.table_plan.large:
             return self._written_by_spark
-        found = self._few
-        if found is None and self.query is not None:
-            found = self.query.toArrow() if self.together is None else self.together(self.planned.name)
+        rows = self._few
+        if rows is None and self.query is not None:
+            rows = self.query.toArrow() if self.together is None else self.together(self.planned.name)
         if self.table_plan.synopsis.levels:
-            found = self._with_intervals(found)
-        return empty_batch(self.opened, self.columns) if found is None else placed_batch(found, self.opened)
+            rows = self._with_intervals(rows)
+        return empty_batch(self.opened, self.columns) if rows is None else placed_batch(rows, self.opened)
 
     @property
     def _written_by_spark(self) -> Batch:
@@ -157,8 +157,8 @@ class SynopsisSource(FollowingSource):
         for part in parts[1:]:
             rows = rows.unionByName(part)
         names = [column.name for column in self.columns]
-        found: DataFrame = placed(rows, names, self.layout, move_of(self.plan, self.planned))
-        return found
+        placed_rows: DataFrame = placed(rows, names, self.layout, move_of(self.plan, self.planned))
+        return placed_rows
 
     @property
     def alone(self) -> bool:
@@ -168,33 +168,33 @@ class SynopsisSource(FollowingSource):
     @property
     def commit_metadata(self) -> Mapping[str, object]:
         """The commit's metadata in addition to the counts: the first slot of its rows, if the synopsis had no rows before."""
-        known = self.batch.driver_rows
-        first = pc.min(known[ARRIVED]).as_py() if self.table_plan.opening and known is not None else None
+        driver_rows = self.batch.driver_rows
+        first = pc.min(driver_rows[ARRIVED]).as_py() if self.table_plan.opening and driver_rows is not None else None
         lacking = {LACKING: True} if self.table_plan.view and self.lacking() else {}
         return lacking if first is None else {EARLIEST: first}
 
     @cached_property
     def _few(self) -> pa.Table | None:
         """The rows that the synopsis gains from few rows in the driver, by DuckDB; None if Spark must compute them."""
-        own, plan = self.table_plan, self.plan
-        if not own.arrives or own.history or own.carried:
+        own_plan, plan = self.table_plan, self.plan
+        if not own_plan.arrives or own_plan.history or own_plan.carried:
             return None
-        if not same_in_both_engines(own.synopsis):
+        if not same_in_both_engines(own_plan.synopsis):
             return None
         arrived = self._arrived
-        known = arrived.known() if isinstance(arrived, ArrivedResults) else self.stream_source().batch.driver_rows
-        if known is None:
+        arrived_rows = arrived.known() if isinstance(arrived, ArrivedResults) else self.stream_source().batch.driver_rows
+        if arrived_rows is None:
             return None
         until = slot_of("epoch_us(_exp)", plan.anchor, plan.update_interval)
-        instants = [f"epoch_us({duck_quoted(name)})" for name in own.synopsis.parts or ()]
+        instants = [f"epoch_us({duck_quoted(name)})" for name in own_plan.synopsis.parts or ()]
         parts = [slot_of(instant, plan.anchor, plan.update_interval) for instant in instants]
-        query = local_states(own.synopsis, self._within, until=until, parts=parts, batch=plan.epoch)
-        found = query_in_driver(query, {"arrived": known})
-        if found is None:
+        query = local_states(own_plan.synopsis, self._within, until=until, parts=parts, batch=plan.epoch)
+        states = query_in_driver(query, {"arrived": arrived_rows})
+        if states is None:
             return None
-        if own.synopsis.levels:
-            found = found.append_column(LEVEL, pa.array(np.zeros(found.num_rows, np.int64)))
-        return self._placed_in_driver(found.select(self._schema.names).cast(self._schema))
+        if own_plan.synopsis.levels:
+            states = states.append_column(LEVEL, pa.array(np.zeros(states.num_rows, np.int64)))
+        return self._placed_in_driver(states.select(self._schema.names).cast(self._schema))
 
     def _placed_in_driver(self, rows: pa.Table) -> pa.Table:
         """Rows of the synopsis with the system's columns: they begin and end as :meth:`_ending` has them."""
@@ -231,8 +231,8 @@ class SynopsisSource(FollowingSource):
         state = self.last.table(self.planned.name) if self.last else None
         if self.table_plan.carried and state is not None:
             stored = state.declaration.columns
-            kept = self.files.read(self.session, state.path, state.version, stored, lambda _: True, rewritten=True)
-            yield self._ending(_of_slots(kept, [column.name for column in stored]))
+            stored_rows = self.files.read(self.session, state.path, state.version, stored, lambda _: True, rewritten=True)
+            yield self._ending(_of_slots(stored_rows, [column.name for column in stored]))
 
     def _ending(self, rows: DataFrame) -> DataFrame:
         """Rows of slots with the instants at which they begin and end.
@@ -250,9 +250,9 @@ class SynopsisSource(FollowingSource):
         return rows.selectExpr(*names, f"{begins} AS _ts", f"{ends} AS _exp", f"{ends} AS _out")
 
     def regridded(self, rows: DataFrame) -> DataFrame:
-        """Return the rows of the synopsis in the slots that contain theirs, of the plan's grid of times.
+        """Return the rows of the synopsis in slots of the plan's grid of times: each slot becomes the slot that contains it.
 
-        Lists of several slots that become one stay apart: each is of a batch of its own. Longer intervals are left out.
+        Lists of slots that become one slot stay separate: each keeps a batch of its own. Longer intervals are left out.
         """
         plan, (anchor, interval) = self.plan, self.table_plan.former_grid or (self.plan.anchor, self.plan.update_interval)
         containing = {
@@ -263,8 +263,8 @@ class SynopsisSource(FollowingSource):
         names = [column.name for column in self.columns]
         rows = _of_slots(rows, names)
         rows = rows.selectExpr(*(f"{changed[name]} AS {name}" if name in changed else quoted(name) for name in names))
-        found: DataFrame = placed(self._ending(rows), names, self.layout, move_of(plan, self.planned))
-        return found
+        placed_rows: DataFrame = placed(self._ending(rows), names, self.layout, move_of(plan, self.planned))
+        return placed_rows
 
     @cached_property
     def _arrived(self) -> ArrivedRows | ArrivedResults:
@@ -303,8 +303,8 @@ def lacks_files(first: Commit | None, metadata: Mapping[str, Any], read_without:
     """
     if first is None:
         return False
-    lost = [path for path, *_ in metadata.get("left_out", ())] if metadata else read_without
-    return bool(set(lost) - {path for path, *_ in first.metadata.get("left_out", ())})
+    lost_paths = [path for path, *_ in metadata.get("left_out", ())] if metadata else read_without
+    return bool(set(lost_paths) - {path for path, *_ in first.metadata.get("left_out", ())})
 
 
 def full_from(plan: Plan, planned: StreamPlan, before: Epoch | None, metadata: Mapping[str, Any], *, partial: bool) -> int:
@@ -322,20 +322,20 @@ def full_from(plan: Plan, planned: StreamPlan, before: Epoch | None, metadata: M
         Whether it lacks files of the stream.
 
     """
-    own, state = planned.synopsis, before.table(planned.name) if before else None
+    own_plan, state = planned.synopsis, before.table(planned.name) if before else None
     record = state.synopsis if state else None
-    if own is None or partial or LACKING in metadata:
+    if own_plan is None or partial or LACKING in metadata:
         return plan.slot + 1
-    known = plan.slot + 1 if record is None or record.emptied else record.full_from
-    if own.since is not None or own.built:  # rows that ended before are unknown; live rows are known
-        return plan.slot if own.synopsis.live else plan.slot + 1
-    if own.synopsis.live:
-        if own.opening or own.history:
-            known = min(known, planned.k0 + 1 if own.opening or before is None else before.slot)
-        return known
+    full_slot = plan.slot + 1 if record is None or record.emptied else record.full_from
+    if own_plan.since is not None or own_plan.built:  # rows that ended before are unknown; live rows are known
+        return plan.slot if own_plan.synopsis.live else plan.slot + 1
+    if own_plan.synopsis.live:
+        if own_plan.opening or own_plan.history:
+            full_slot = min(full_slot, planned.k0 + 1 if own_plan.opening or before is None else before.slot)
+        return full_slot
     earliest = metadata.get(EARLIEST)
-    if own.opening and isinstance(earliest, int):
-        known = min(known, earliest)
-    if own.carried and record is not None and before is not None:  # the update before left a late row of the oldest slot out
-        known = max(known, before.slot - record.slots + 2)
-    return known
+    if own_plan.opening and isinstance(earliest, int):
+        full_slot = min(full_slot, earliest)
+    if own_plan.carried and record is not None and before is not None:  # the update before left a late row of the oldest slot out
+        full_slot = max(full_slot, before.slot - record.slots + 2)
+    return full_slot

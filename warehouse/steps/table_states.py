@@ -197,21 +197,21 @@ def _found(outcome: Outcome, name: str, before: SideTable | None, moved: SideTab
 
 def _adopted(before: TableState | None, table: TableProgress | None) -> tuple[str, ...]:
     """The files of outsiders that are still there."""
-    gone = {name for commit in table.commits.values() for name in commit.removed} if table else set()
-    return tuple(name for name in before.adopted if name not in gone) if before else ()
+    removed = {name for commit in table.commits.values() for name in commit.removed} if table else set()
+    return tuple(name for name in before.adopted if name not in removed) if before else ()
 
 
 def stopped_tables(outcome: Outcome) -> dict[str, TableState]:
     """Return the unchanged states of stopped tables, with the slot from which they will continue."""
-    last, found = outcome.last, {}
+    last, states = outcome.last, {}
     for name, reason in outcome.plan.stopped:
         before = outcome.before(name)
         if before is None or last is None:
             continue
-        left = next((entry for entry in last.files if entry.stream == name and entry.more), None)
-        since = before.stopped or (Stopped("", left.k0, left.first) if left else Stopped("", last.slot))
-        found[name] = replace(before, stopped=replace(since, reason=reason))
-    return found
+        remaining = next((entry for entry in last.files if entry.stream == name and entry.more), None)
+        since = before.stopped or (Stopped("", remaining.k0, remaining.first) if remaining else Stopped("", last.slot))
+        states[name] = replace(before, stopped=replace(since, reason=reason))
+    return states
 
 
 def side_tables_of_stopped(outcome: Outcome, states: Mapping[str, TableState]) -> dict[str, TableState]:
@@ -243,23 +243,23 @@ def forgotten_state(plan: Plan, states: Mapping[str, TableState]) -> list[TableS
         state for state in states.values() if state.synopsis is not None and state.owner in moved and state.name not in moved
     ]
     for view in {node.view for node in plan.nodes if node.first}:
-        kept = planned | _read_by(view, states)
+        needed = planned | _read_by(view, states)
         for state in states.values():
-            if state.kind != "state" or state.view is None or state.view.view != view or state.name in kept:
+            if state.kind != "state" or state.view is None or state.view.view != view or state.name in needed:
                 continue
-            shown = state.view.spare_of
-            if shown is None or shown in planned or shown not in kept:
+            spare_of = state.view.spare_of
+            if spare_of is None or spare_of in planned or spare_of not in needed:
                 forgotten.append(state)
     return forgotten
 
 
 def _read_by(view: str, states: Mapping[str, TableState]) -> set[str]:
     """Return a view's own table and the tables of views that its nodes read."""
-    found: set[str] = set()
+    names: set[str] = set()
     todo = [view]
     while todo:
         state = states.get(todo.pop())
-        if state is not None and state.view is not None and state.name not in found:
-            found.add(state.name)
+        if state is not None and state.view is not None and state.name not in names:
+            names.add(state.name)
             todo += scanned(state.view.node.operator)
-    return found
+    return names

@@ -61,17 +61,17 @@ class _Proof:
 
     def live(self, name: str) -> DataFrame:
         """Return the live rows of a table."""
-        place = self.session, name
-        if place not in self.frames:
+        key = self.session, name
+        if key not in self.frames:
             table = self.tables[name]
             rows = table.live_now_in_driver()
-            self.frames[place] = table.live_now() if rows is None else frame_of(self.session, rows)
-        return self.frames[place]
+            self.frames[key] = table.live_now() if rows is None else frame_of(self.session, rows)
+        return self.frames[key]
 
     def comparison(self) -> Comparison | Difference:
         """Return the view and its query, not computed yet."""
-        held = self.live(next(node.table for node in self.nodes if not node.hidden))
-        return compared(self.session, self.query, self.live, held, self.now, names=self.names)
+        live_rows = self.live(next(node.table for node in self.nodes if not node.hidden))
+        return compared(self.session, self.query, self.live, live_rows, self.now, names=self.names)
 
     def judged(self) -> Difference | Doubt | None:
         """Return how the view differs, or why the comparison failed; None if it equals its query."""
@@ -83,25 +83,25 @@ def prove_first_builds(sources: Sources, now: int) -> None:
     plan, root = sources.plan, sources.root
     if plan.erasure is not None:
         return
-    built = [each for each in plan.nodes if each.first and not each.node.hidden and each.name == each.view]
+    built = [node for node in plan.nodes if node.first and not node.node.hidden and node.name == node.view]
     frames: dict[tuple[SparkSession, str], DataFrame] = {}
-    proofs = {each.name: _proof(sources, each, frames) for each in built if not sources.failed.includes(each.name)}
-    same = _surely_equal([proof for proof in proofs.values() if proof is not None])
+    proofs = {view.name: _proof(sources, view, frames) for view in built if not sources.failed.includes(view.name)}
+    equal_views = _surely_equal([proof for proof in proofs.values() if proof is not None])
     for planned in built:
         if sources.failed.includes(planned.name):
             continue
         proof = proofs[planned.name]
-        found = None if proof is None or planned.name in same else _difference(proof)
-        if found is None or misses_only(found, sources.ledger(planned)):
+        difference = None if proof is None or planned.name in equal_views else _difference(proof)
+        if difference is None or misses_only(difference, sources.ledger(planned)):
             forget_finding(root, planned.view)
             continue
-        record_finding(root, ViewFinding(planned.view, plan.epoch, now, found.summary))
+        record_finding(root, ViewFinding(planned.view, plan.epoch, now, difference.summary))
         logger = logging.getLogger("warehouse")
-        for line in found.messages():
+        for line in difference.messages():
             logger.warning('view "%s", %s', planned.view, line)
-        for each in plan.nodes:
-            if each.view == planned.view:
-                sources.failed.reasons.setdefault(each.name, f"it differs from its query: {found.summary}")
+        for node_plan in plan.nodes:
+            if node_plan.view == planned.view:
+                sources.failed.reasons.setdefault(node_plan.name, f"it differs from its query: {difference.summary}")
     for planned in plan.nodes:
         sources.failed.includes(planned.name)  # also stops views that read such a view
 
@@ -117,8 +117,8 @@ def _proof(sources: Sources, planned: NodePlan, frames: dict[tuple[SparkSession,
         return None
     if isinstance(query, Unverifiable):
         return None
-    every = [each.name for each in plan.streams] + [each.name for each in plan.nodes]
-    names = {name.lower(): name for name in (*(each.name for each in (last.tables if last else ())), *every)}
+    table_names = [table_plan.name for table_plan in plan.streams] + [table_plan.name for table_plan in plan.nodes]
+    names = {name.lower(): name for name in (*(state.name for state in (last.tables if last else ())), *table_names)}
     inputs = sources.node(planned.name).inputs
     read = {names[table] for table in query.tables if table in names}
     read.update(node.table for node in nodes)
@@ -129,30 +129,34 @@ def _proof(sources: Sources, planned: NodePlan, frames: dict[tuple[SparkSession,
 
 def _surely_equal(proofs: Sequence[_Proof]) -> set[str]:
     """The views that surely equal their queries, found by one job; a view whose query fails is left out."""
-    same: set[str] = set()
-    for several in _jobs(proofs):
+    equal: set[str] = set()
+    for job in _jobs(proofs):
         try:
-            given = {proof.view: proof.comparison() for proof in several}
-            counts = [found.differing(view) for view, found in given.items() if isinstance(found, Comparison)]
+            comparisons = {proof.view: proof.comparison() for proof in job}
+            counts = [
+                comparison.differing(view)
+                for view, comparison in comparisons.items()
+                if isinstance(comparison, Comparison)
+            ]
             if len(counts) > 1:
-                same.update(view for view, rows in reduce(DataFrame.unionAll, counts).collect() if not rows)
+                equal.update(view for view, rows in reduce(DataFrame.unionAll, counts).collect() if not rows)
         except SPARK_FAILURES as error:  # then each is compared alone, and the failure is reported for its view
             logging.getLogger("warehouse").info("views are compared with their queries one by one: %s", error)
-    return same
+    return equal
 
 
 def _jobs(proofs: Sequence[_Proof]) -> Iterator[Sequence[_Proof]]:
     """Yield the proofs of each job: views of many rows, for which Spark generates code, apart from views of few rows."""
-    alike: dict[str | None, list[_Proof]] = defaultdict(list)
+    by_setting: dict[str | None, list[_Proof]] = defaultdict(list)
     for proof in proofs:
-        alike[proof.session.conf.get("spark.sql.codegen.wholeStage")].append(proof)
-    for several in alike.values():
-        yield from (several[start : start + _AT_ONCE] for start in range(0, len(several), _AT_ONCE))
+        by_setting[proof.session.conf.get("spark.sql.codegen.wholeStage")].append(proof)
+    for similar in by_setting.values():
+        yield from (similar[start : start + _AT_ONCE] for start in range(0, len(similar), _AT_ONCE))
 
 
 def _difference(proof: _Proof) -> Difference | None:
     try:
-        found = proof.judged()
+        verdict = proof.judged()
     except SPARK_FAILURES as error:
         passing = passing_failure(error)
         if passing is not None:
@@ -160,16 +164,16 @@ def _difference(proof: _Proof) -> Difference | None:
         # The query fails on a row that the view has no need to compute: there is no answer to compare with.
         logging.getLogger("warehouse").info('view "%s" was not compared with its query, which fails: %s', proof.view, error)
         return None
-    if isinstance(found, Doubt):
-        logging.getLogger("warehouse").info('view "%s" differs from its query, and may be right: %s', proof.view, found.reason)
+    if isinstance(verdict, Doubt):
+        logging.getLogger("warehouse").info('view "%s" differs from its query, and may be right: %s', proof.view, verdict.reason)
         return None
-    return found
+    return verdict
 
 
 def _nodes(plan: Plan, last: Epoch | None, view: str) -> Iterator[Node]:
     """Yield the nodes of a view, also those that the plan does not change."""
-    planned = {each.name for each in plan.nodes}
-    yield from (each.node for each in plan.nodes if each.view == view)
+    planned = {node_plan.name for node_plan in plan.nodes}
+    yield from (node_plan.node for node_plan in plan.nodes if node_plan.view == view)
     for state in last.tables if last else ():
         if state.view is not None and state.view.view == view and state.name not in planned:
             yield state.view.node

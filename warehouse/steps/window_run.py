@@ -85,28 +85,32 @@ class WindowRun:
         reads
             Its synopses.
         bounds
-            For each of them, the windows that are due by their places.
+            For each synopsis, the due windows by their positions.
 
         """
-        own: dict[str, dict[WindowBounds, None]] = {}
-        for read, asked in zip(reads, bounds, strict=True):
+        windows_of: dict[str, dict[WindowBounds, None]] = {}
+        for read, due_windows in zip(reads, bounds, strict=True):
             for table in read.tables:
-                own.setdefault(table, {}).update(dict.fromkeys(asked))
-        for table, wanted in own.items():
-            self._merge(table, list(wanted))
-        for number, (read, asked) in enumerate(zip(reads, bounds, strict=True)):
-            placed = [self._placed(f"placed_{number}_{place}", table, asked) for place, table in enumerate(read.tables)]
+                windows_of.setdefault(table, {}).update(dict.fromkeys(due_windows))
+        for table, windows in windows_of.items():
+            self._merge(table, list(windows))
+        for number, (read, due_windows) in enumerate(zip(reads, bounds, strict=True)):
+            placed = [
+                self._placed(f"placed_{number}_{position}", table, due_windows) for position, table in enumerate(read.tables)
+            ]
             query = f"SELECT * FROM {placed[0]}"
             if read.less:
-                terms = [(table, 1 if place <= len(read.plus) else -1) for place, table in enumerate(placed)]
+                terms = [(table, 1 if position <= len(read.plus) else -1) for position, table in enumerate(placed)]
                 query = subtracted(read.synopsis, read.states, PLACE, terms)
             self.connection.execute(f"CREATE OR REPLACE TEMP VIEW synopsis_{number} AS {query}")
 
     def _placed(self, view: str, table: str, bounds: Sequence[WindowBounds]) -> str:
-        """Make the view of a synopsis's merged windows by the places of the windows, and return its name."""
+        """Make the view of a synopsis's merged windows by the positions of the windows, and return its name."""
         keys = self._keys[table]
-        places = {PLACE: range(len(bounds)), KEY: [keys[window] for window in bounds]}
-        self.connection.register(f"{view}_keys", pa.table({name: pa.array(each, pa.int64()) for name, each in places.items()}))
+        key_columns = {PLACE: range(len(bounds)), KEY: [keys[window] for window in bounds]}
+        self.connection.register(
+            f"{view}_keys", pa.table({name: pa.array(values, pa.int64()) for name, values in key_columns.items()})
+        )
         query = f"SELECT p.{PLACE}, w.* EXCLUDE ({KEY}) FROM {view}_keys AS p JOIN {quoted(table)} AS w USING ({KEY})"
         self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {view} AS {query}")
         return view
@@ -117,17 +121,17 @@ class WindowRun:
             return
         connection, synopsis = self.connection, self.synopsis(table)
         connection.execute(f"CREATE OR REPLACE TEMP VIEW stored AS {self.stored(connection, table)}")
-        every = list(dict.fromkeys((*bounds, *self.asked(table))))
-        if len(every) > len(bounds) and self._exceeds_limit(synopsis, len(every)):
-            every = list(bounds)
-        numbered = [(key, *window) for key, window in enumerate(every)]
+        all_windows = list(dict.fromkeys((*bounds, *self.asked(table))))
+        if len(all_windows) > len(bounds) and self._exceeds_limit(synopsis, len(all_windows)):
+            all_windows = list(bounds)
+        numbered = [(key, *window) for key, window in enumerate(all_windows)]
         columns = dict(zip((KEY, "_first", "_end", "_after", *FIRSTS), zip(*numbered, strict=True), strict=True))
-        connection.register("windows", pa.table({name: pa.array(each, pa.int64()) for name, each in columns.items()}))
+        connection.register("windows", pa.table({name: pa.array(values, pa.int64()) for name, values in columns.items()}))
         if synopsis.levels:
-            connection.register("pieces", pieces_table([[*self.pieces(table, window)] for window in every]))
+            connection.register("pieces", pieces_table([[*self.pieces(table, window)] for window in all_windows]))
         connection.execute(f"CREATE OR REPLACE TEMP TABLE {quoted(table)} AS {windowed(synopsis)}")
         self.passes += 1
-        self._keys[table] = {window: key for key, window in enumerate(every)}
+        self._keys[table] = {window: key for key, window in enumerate(all_windows)}
 
     def _exceeds_limit(self, synopsis: Synopsis, windows: int) -> bool:
         """Whether the states of these windows may be too many to be kept for other aggregates."""

@@ -40,15 +40,15 @@ class WorkAhead:
         """Begin to read a table's stored rows, and return the columns that are needed from the batch of its stream."""
         if self._stream not in (None, stream):
             return ()
-        for each in self.followers(stream):
-            asked = each.read_ahead()
-            if asked:
+        for follower in self.followers(stream):
+            columns = follower.read_ahead()
+            if columns:
                 self._stream = stream
-                return asked
+                return columns
         return ()
 
     def make(self, stream: str) -> None:
         """Begin to make the new rows of that table, now that the batch is there."""
         if self._stream == stream:
-            for each in self.followers(stream):
-                each.make_ahead()
+            for follower in self.followers(stream):
+                follower.make_ahead()
