@@ -73,35 +73,35 @@ def compared(catalog: Catalog, source: str) -> Mapping[str, Kind]:
     stream = catalog.stream(source)
     if stream is not None:
         return kinds_of((column.name, column.type) for column in stream.columns)
-    over = (each.definition for each in catalog.aggregates if each.definition.source == source)
-    return kinds_of(column for definition in over for column in definition.compared)
+    definitions = (aggregate.definition for aggregate in catalog.aggregates if aggregate.definition.source == source)
+    return kinds_of(column for definition in definitions for column in definition.compared)
 
 
 def histories(last: Epoch | None, names: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the first slot for which synopses have all rows, and the number of slots they keep; new ones have no slot."""
+    """Return the first slot for which synopses have all rows, and the number of slots they keep; new synopses have none."""
     states = [last.table(name) if last else None for name in names]
     records = [None if state is None else state.synopsis for state in states]
-    return [(NEVER, 0) if each is None or each.emptied else (each.full_from, each.slots) for each in records]
+    return [(NEVER, 0) if record is None or record.emptied else (record.full_from, record.slots) for record in records]
 
 
 def over_views(catalog: Catalog) -> tuple[str, ...]:
     """Return the aggregates that read a view."""
-    return tuple(each.name for each in catalog.aggregates if catalog.view(each.definition.source) is not None)
+    return tuple(aggregate.name for aggregate in catalog.aggregates if catalog.view(aggregate.definition.source) is not None)
 
 
 def without_history(catalog: Catalog, last: Epoch | None) -> list[str]:
     """Return the streams that have a table, and whose aggregates need a synopsis that does not exist."""
     if last is None or not catalog.aggregates:
         return []
-    wanted: dict[str, list[Need]] = {}
+    needs_of: dict[str, list[Need]] = {}
     for aggregate in catalog.aggregates:
         if catalog.stream(aggregate.definition.source) is not None:
-            wanted.setdefault(aggregate.definition.source, []).extend(needs(aggregate.definition))
-    known = [state.synopsis.synopsis for state in last.tables if state.synopsis is not None]
+            needs_of.setdefault(aggregate.definition.source, []).extend(needs(aggregate.definition))
+    existing = [state.synopsis.synopsis for state in last.tables if state.synopsis is not None]
     return [
         name
-        for name, asked in wanted.items()
-        if last.table(name) is not None and missing(asked, known, compared(catalog, name))
+        for name, stream_needs in needs_of.items()
+        if last.table(name) is not None and missing(stream_needs, existing, compared(catalog, name))
     ]
 
 
@@ -145,39 +145,41 @@ class _Asked:
 
 def _asked(
     aggregates: Sequence[Aggregate],
-    every: Sequence[tuple[str, Synopsis]],
+    synopses: Sequence[tuple[str, Synopsis]],
     kinds: Mapping[str, Kind] | None,
     begun: Sequence[tuple[int, int]],
 ) -> dict[str, _Asked]:
     """Return the states that aggregates need of each synopsis; states that no aggregate names any more are left out."""
-    found: dict[str, _Asked] = {}
+    asked_of: dict[str, _Asked] = {}
     used: dict[str, set[ColumnState]] = {}
-    wanted = [(need, each.definition.windows) for each in aggregates for need in needs(each.definition)]
-    for need, declared in wanted:
-        for served in assigned(need, [synopsis for _, synopsis in every], kinds, begun):
-            for name, synopsis in (every[number] for number in served.numbers):
-                own = found.setdefault(name, _Asked(replace(synopsis, listed=need.synopsis.listed)))
-                own.synopsis = lengthened(own.synopsis, need.synopsis.listed)
-                own.slots = max(need.slots, own.slots)
-                own.windows |= {each.slots: min(each.every, own.windows.get(each.slots, each.every)) for each in declared}
+    all_needs = [(need, aggregate.definition.windows) for aggregate in aggregates for need in needs(aggregate.definition)]
+    for need, declared in all_needs:
+        for served in assigned(need, [synopsis for _, synopsis in synopses], kinds, begun):
+            for name, synopsis in (synopses[number] for number in served.numbers):
+                asked = asked_of.setdefault(name, _Asked(replace(synopsis, listed=need.synopsis.listed)))
+                asked.synopsis = lengthened(asked.synopsis, need.synopsis.listed)
+                asked.slots = max(need.slots, asked.slots)
+                asked.windows |= {
+                    window.slots: min(window.every, asked.windows.get(window.slots, window.every)) for window in declared
+                }
                 used.setdefault(name, set()).update(served.states)
-    for name, own in found.items():
-        alike = [need for need, _ in wanted if own.synopsis.alike(need.synopsis)]
-        own.longest = max([own.slots, *(need.slots for need in alike)])
-        named = used[name].union(*(need.synopsis.states for need in alike))
-        own.synopsis = replace(own.synopsis, states=tuple(state for state in own.synopsis.states if state in named))
-    return found
+    for name, asked in asked_of.items():
+        similar = [need for need, _ in all_needs if asked.synopsis.alike(need.synopsis)]
+        asked.longest = max([asked.slots, *(need.slots for need in similar)])
+        states = used[name].union(*(need.synopsis.states for need in similar))
+        asked.synopsis = replace(asked.synopsis, states=tuple(state for state in asked.synopsis.states if state in states))
+    return asked_of
 
 
 def unneeded_synopses(catalog: Catalog, epoch: Epoch, source: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the synopses of a stream or view with the states that no declared aggregate needs; the next update removes these."""
-    own = [aggregate for aggregate in catalog.aggregates if aggregate.definition.source == source]
-    there = [*_recorded(epoch, source)]
-    asked = _asked(own, there, compared(catalog, source), histories(epoch, [name for name, _ in there]))
-    for name, synopsis in there:
-        kept = asked[name].synopsis.states if name in asked else ()
+    aggregates = [aggregate for aggregate in catalog.aggregates if aggregate.definition.source == source]
+    recorded = [*_recorded(epoch, source)]
+    asked = _asked(aggregates, recorded, compared(catalog, source), histories(epoch, [name for name, _ in recorded]))
+    for name, synopsis in recorded:
+        needed = asked[name].synopsis.states if name in asked else ()
         counted = [f"values({synopsis.counted[0]})"] if synopsis.counted is not None and name not in asked else []
-        states = (f"{state.function}({state.column})" for state in synopsis.states if state not in kept)
+        states = (f"{state.function}({state.column})" for state in synopsis.states if state not in needed)
         yield name, (*counted, *states)
 
 
@@ -208,22 +210,25 @@ class _Following:
         return self.last.table(name) if self.last else None
 
     def plans(self, aggregates: Sequence[Aggregate]) -> Iterator[StreamPlan]:
-        wanted = [need for aggregate in aggregates for need in needs(aggregate.definition)]
-        there = [*_recorded(self.last, self.stream.name)]
-        known = [synopsis for _, synopsis in there]
+        all_needs = [need for aggregate in aggregates for need in needs(aggregate.definition)]
+        recorded = [*_recorded(self.last, self.stream.name)]
+        existing = [synopsis for _, synopsis in recorded]
         kinds = compared(self.catalog, self.stream.name)
-        new = missing(wanted, known, kinds)
-        every = [*there, *((f"{self.stream.name}.synopsis{self.epoch}_{place}", each) for place, each in enumerate(new))]
-        begun = histories(self.last, [name for name, _ in every])
-        asked = _asked(aggregates, every, kinds, begun)
-        kept = max(-(-aggregate.definition.keep // self.catalog.update_interval) for aggregate in aggregates)
-        spare = 0 if self.catalog.aggregate_time is None else kept
-        made = {name: self._synopsis(name, asked[name], spare) for name, _ in every if name in asked}
-        sure = {name: plan.sure for name, plan in made.items()}
-        there = [each for each in every if each[0] in made]
-        answers = [plan for aggregate in aggregates if (plan := self._answers(aggregate, there, sure)) is not None]
+        new = missing(all_needs, existing, kinds)
+        synopses = [
+            *recorded,
+            *((f"{self.stream.name}.synopsis{self.epoch}_{number}", synopsis) for number, synopsis in enumerate(new)),
+        ]
+        begun = histories(self.last, [name for name, _ in synopses])
+        asked = _asked(aggregates, synopses, kinds, begun)
+        kept_slots = max(-(-aggregate.definition.keep // self.catalog.update_interval) for aggregate in aggregates)
+        spare = 0 if self.catalog.aggregate_time is None else kept_slots
+        synopsis_plans = {name: self._synopsis(name, asked[name], spare) for name, _ in synopses if name in asked}
+        sure = {name: plan.sure for name, plan in synopsis_plans.items()}
+        recorded = [entry for entry in synopses if entry[0] in synopsis_plans]
+        answers = [plan for aggregate in aggregates if (plan := self._answers(aggregate, recorded, sure)) is not None]
         first = min([self.slot + 1, *(due.end for plan in answers if plan.answers for due in plan.answers.due)])
-        yield from (self._synopsis_plan(name, structs.replace(plan, first_end=first)) for name, plan in made.items())
+        yield from (self._synopsis_plan(name, structs.replace(plan, first_end=first)) for name, plan in synopsis_plans.items())
         yield from answers
 
     def _with_intervals(self, name: str, synopsis: Synopsis, windows: Mapping[int, int]) -> Synopsis:
@@ -231,26 +236,26 @@ class _Following:
         state = self.state(name)
         groups = 1.0
         if state is not None and state.synopsis is not None:
-            kept = state.synopsis.slots * (1 + upkeep(synopsis.levels))
-            groups = max(groups, sum(part.rows for part in state.partitions) / max(kept, 1))
+            stored_slots = state.synopsis.slots * (1 + upkeep(synopsis.levels))
+            groups = max(groups, sum(part.rows for part in state.partitions) / max(stored_slots, 1))
         return replace(synopsis, levels=longest_levels(synopsis, windows, groups))
 
     def _synopsis(self, name: str, asked: _Asked, spare: int) -> SynopsisPlan:
         synopsis = self._with_intervals(name, asked.synopsis, asked.windows)
         state = self.state(name)
-        known = None if state is None or state.synopsis is None else state.synopsis
-        slots = max(asked.slots + spare, min(known.slots, asked.longest + spare) if known else 0)
-        emptied = known is None or known.emptied
-        longer = known is not None and not emptied and slots > known.slots
+        record = None if state is None or state.synopsis is None else state.synopsis
+        slots = max(asked.slots + spare, min(record.slots, asked.longest + spare) if record else 0)
+        emptied = record is None or record.emptied
+        longer = record is not None and not emptied and slots > record.slots
         built = self.stream.view and self.stream.first
-        missed = self._missed(known)
+        missed = self._missed(record)
         rebuilt = synopsis.live and not emptied and (longer or built or missed)
-        less = known is not None and not emptied and (slots < known.slots or synopsis.states != known.synopsis.states)
+        less = record is not None and not emptied and (slots < record.slots or synopsis.states != record.synopsis.states)
         large = state is not None and not emptied and sum(part.bytes for part in state.partitions) > intervals.WRITTEN_AGAIN
-        if large and known is not None:
-            again = longer or less or self._lacks_intervals(known)
-            synopsis = replace(synopsis, levels=0 if again else known.synopsis.levels)
-        carried = not rebuilt and (longer or less or self._other_intervals(known, synopsis))
+        if large and record is not None:
+            rewritten = longer or less or self._lacks_intervals(record)
+            synopsis = replace(synopsis, levels=0 if rewritten else record.synopsis.levels)
+        carried = not rebuilt and (longer or less or self._other_intervals(record, synopsis))
         history = (emptied or rebuilt or missed) and not built and self.state(self.stream.name) is not None
         return SynopsisPlan(
             synopsis,
@@ -263,36 +268,36 @@ class _Following:
             landed=self.landed if history and not synopsis.live else (),
             rebuilt=rebuilt,
             spare=spare,
-            sure=self._sure(known, rebuilt=rebuilt),
+            sure=self._sure(record, rebuilt=rebuilt),
             view=self.stream.view,
             built=built,
-            since=None if known is None or emptied or synopsis.live or not (built or missed) else known.through,
-            merged=None if known is None or emptied or carried else known.merged,
+            since=None if record is None or emptied or synopsis.live or not (built or missed) else record.through,
+            merged=None if record is None or emptied or carried else record.merged,
         )
 
     @staticmethod
-    def _other_intervals(known: SynopsisRecord | None, synopsis: Synopsis) -> bool:
+    def _other_intervals(record: SynopsisRecord | None, synopsis: Synopsis) -> bool:
         """Whether an existing synopsis has other intervals than it needs, or lacks needed ones."""
-        if known is None or known.emptied:
+        if record is None or record.emptied:
             return False
-        return synopsis.levels != known.synopsis.levels or _Following._lacks_intervals(known)
+        return synopsis.levels != record.synopsis.levels or _Following._lacks_intervals(record)
 
     @staticmethod
-    def _lacks_intervals(known: SynopsisRecord) -> bool:
+    def _lacks_intervals(record: SynopsisRecord) -> bool:
         """Whether a synopsis that needs longer intervals lacks them, since the grid of times changed."""
-        return known.synopsis.levels > 0 and known.merged is None
+        return record.synopsis.levels > 0 and record.merged is None
 
-    def _missed(self, known: SynopsisRecord | None) -> bool:
+    def _missed(self, record: SynopsisRecord | None) -> bool:
         """Whether the view has rows that its synopsis lacks: the view failed, and a verb other than an update built it."""
-        if known is None or known.emptied or known.through is None or self.last is None:
+        if record is None or record.emptied or record.through is None or self.last is None:
             return False
-        return self.stream.view and known.through < self.last.slot
+        return self.stream.view and record.through < self.last.slot
 
-    def _sure(self, known: SynopsisRecord | None, *, rebuilt: bool) -> int:
+    def _sure(self, record: SynopsisRecord | None, *, rebuilt: bool) -> int:
         """Return the first slot for which no row of the windows that end with it has left before this plan."""
-        if self.last is None or known is None or known.emptied:
+        if self.last is None or record is None or record.emptied:
             return 0
-        return self.last.slot if known.sure is None or rebuilt else known.sure
+        return self.last.slot if record.sure is None or rebuilt else record.sure
 
     def _synopsis_plan(self, name: str, own: SynopsisPlan) -> StreamPlan:
         state = self.state(name)
@@ -315,7 +320,7 @@ class _Following:
         )
 
     def _answers(
-        self, aggregate: Aggregate, there: Sequence[tuple[str, Synopsis]], sure: Mapping[str, int]
+        self, aggregate: Aggregate, synopses: Sequence[tuple[str, Synopsis]], sure: Mapping[str, int]
     ) -> StreamPlan | None:
         """Return the answers to give now; None before a new aggregate's windows move, or while files of a slot are left."""
         definition, state = aggregate.definition, self.state(aggregate.name)
@@ -323,16 +328,16 @@ class _Following:
         if state is None and not self.moves:
             return None
         interval = self.catalog.update_interval
-        kept = -(-definition.keep // interval)
+        kept_slots = -(-definition.keep // interval)
         through = self.slot if not self.stream.more else record.through if record else self.slot - 1
         newest = definition.newest_due(self.slot) - 1
         after = record.through if record and state and state.declared else max(newest, record.through if record else newest)
         columns = tuple(ColumnRecord(column, kind) for column, kind in definition.columns)
-        layout = state.layout if state is not None else resolve(periods=kept, label="WKS")
+        layout = state.layout if state is not None else resolve(periods=kept_slots, label="WKS")
         lowest = self.slot - layout.periods
         kinds = compared(self.catalog, self.stream.name)
-        begun = histories(self.last, [name for name, _ in there])
-        reads = tuple(read for need in needs(definition) for read in _reads(need, there, kinds, begun))
+        begun = histories(self.last, [name for name, _ in synopses])
+        reads = tuple(read for need in needs(definition) for read in _reads(need, synopses, kinds, begun))
         return StreamPlan(
             name=aggregate.name,
             declaration=table_declaration(columns, definition.search_key, label="WKS", max_lifetime=definition.keep),
@@ -358,8 +363,8 @@ class _Following:
         for due in record.waiting if record else ():
             if due.text in declared:
                 yield replace(due, late=due.late + self.moves)
-        kept = -(-definition.keep // self.catalog.update_interval)
-        for window, end in definition.due(max(after, self.slot - kept), through):
+        kept_slots = -(-definition.keep // self.catalog.update_interval)
+        for window, end in definition.due(max(after, self.slot - kept_slots), through):
             yield Due(window.text, window.slots, end)
 
     def _stays(self, due: Due, definition: AggregateDefinition) -> bool:
@@ -369,9 +374,9 @@ class _Following:
 
 
 def _reads(
-    need: Need, there: Sequence[tuple[str, Synopsis]], kinds: Mapping[str, Kind] | None, begun: Sequence[tuple[int, int]]
+    need: Need, synopses: Sequence[tuple[str, Synopsis]], kinds: Mapping[str, Kind] | None, begun: Sequence[tuple[int, int]]
 ) -> Iterator[SynopsisRead]:
-    for served in assigned(need, [synopsis for _, synopsis in there], kinds, begun):
-        name, synopsis = there[served.number]
-        plus, less = (tuple(there[number][0] for number in numbers) for numbers in (served.plus, served.less))
+    for served in assigned(need, [synopsis for _, synopsis in synopses], kinds, begun):
+        name, synopsis = synopses[served.number]
+        plus, less = (tuple(synopses[number][0] for number in numbers) for numbers in (served.plus, served.less))
         yield SynopsisRead(name, synopsis, served.states, served.rows, plus, less)

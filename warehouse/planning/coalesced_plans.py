@@ -61,10 +61,10 @@ def without_points(catalog: Catalog, last: Epoch | None) -> list[str]:
     """Return the streams that have a table, and a coalesced table that must be built from their earlier points."""
     if last is None:
         return []
-    named = dict.fromkeys(
-        each.definition.source for each in catalog.coalesced if must_be_built(each.definition, last.table(each.name))
+    sources = dict.fromkeys(
+        table.definition.source for table in catalog.coalesced if must_be_built(table.definition, last.table(table.name))
     )
-    return [name for name in named if last.table(name) is not None]
+    return [name for name in sources if last.table(name) is not None]
 
 
 def coalesced_of(epoch: Epoch, table: str) -> set[str]:
@@ -113,7 +113,7 @@ def _plan(
     definition, state = table.definition, last.table(table.name) if last else None
     first = must_be_built(definition, state)
     history = first and last is not None and last.table(stream.name) is not None
-    made = last is not None and last.lazy_table(table.name) is not None  # from stored points, as reads did
+    was_lazy = last is not None and last.lazy_table(table.name) is not None  # from stored points, as reads did
     sheds = definition.ledger or (not first and _has_ledger(state))
     definition = replace(definition, ledger=sheds)
     columns = tuple(ColumnRecord(name, kind) for name, kind in definition.columns)
@@ -131,7 +131,7 @@ def _plan(
             arrives=arrives,
             opening=stream.first and (state is None or first),
             history=history,
-            landed=landed if history and not made else (),
+            landed=landed if history and not was_lazy else (),
         ),
     )
 

@@ -63,12 +63,12 @@ def nodes_above(table: str, nodes: Sequence[NodeInput], others: set[str], side_t
 
     ``nodes`` are in order.
     """
-    names, found = {table, *side_tables}, []
-    for given in nodes:
-        if given.node.table in others or any(name in names for name in tables_read(given.node.operator)):
-            names.add(given.node.table)
-            found.append(given)
-    return found
+    names, above = {table, *side_tables}, []
+    for node_input in nodes:
+        if node_input.node.table in others or any(name in names for name in tables_read(node_input.node.operator)):
+            names.add(node_input.node.table)
+            above.append(node_input)
+    return above
 
 
 def _nodes(plans: ViewPlans) -> list[NodeInput]:
@@ -110,60 +110,62 @@ def with_columns(
     created += [
         table.name for table in catalog.coalesced if must_be_built(table.definition, last.table(table.name) if last else None)
     ]
-    again = unbuilt(nodes, last, created)
-    if not again:
+    unbuilt_tables = unbuilt(nodes, last, created)
+    if not unbuilt_tables:
         return list(nodes)
     from warehouse.storage.session import own_session  # noqa: PLC0415 - planning alone needs no Spark
     from warehouse.views.maintenance.analysis import shape_of  # noqa: PLC0415 - same
     from warehouse.views.maintenance.input_facts import Move  # noqa: PLC0415 - same
     from warehouse.views.verification.analyser import Analyser  # noqa: PLC0415 - same
 
-    known: dict[str, Sequence[ColumnRecord]] = {
+    columns_of: dict[str, Sequence[ColumnRecord]] = {
         source.name: [ColumnRecord(column.name, column.type) for column in source.columns]
         for source in catalog.sources
     }
     for table in catalog.coalesced:
-        known[table.name] = [ColumnRecord(name, kind) for name, kind in table.definition.columns]
+        columns_of[table.name] = [ColumnRecord(name, kind) for name, kind in table.definition.columns]
     for aggregate in catalog.aggregates:  # one that is new gets its table once the windows move
         if last is None or slot > last.slot or last.table(aggregate.name) is not None:
-            known[aggregate.name] = [ColumnRecord(name, kind) for name, kind in aggregate.definition.columns]
+            columns_of[aggregate.name] = [ColumnRecord(name, kind) for name, kind in aggregate.definition.columns]
     session = own_session(spark(), {})  # its temporary views are called as the tables of this warehouse
     analyser = Analyser(session)
     interval, anchor = catalog.update_interval, catalog.anchor
-    found: list[NodeInput] = []
-    hidden = {given.node.table for given in nodes if given.node.hidden}
-    for given in nodes:
-        below = [table for table in scanned(given.node.operator) if table not in known]
-        if given.view in (refused or ()) or below:
+    completed: list[NodeInput] = []
+    hidden = {node_input.node.table for node_input in nodes if node_input.node.hidden}
+    for node_input in nodes:
+        below = [table for table in scanned(node_input.node.operator) if table not in columns_of]
+        if node_input.view in (refused or ()) or below:
             if refused is not None:
-                refused.setdefault(given.view, f"it reads {', '.join(below)}, which cannot be maintained")
+                refused.setdefault(node_input.view, f"it reads {', '.join(below)}, which cannot be maintained")
             continue
-        state = last.table(given.node.table) if last else None
-        if given.node.table in again or state is None:
-            k0 = slot - given.node.periods
+        state = last.table(node_input.node.table) if last else None
+        if node_input.node.table in unbuilt_tables or state is None:
+            k0 = slot - node_input.node.periods
             move = Move(k0, slot, at_slot(k0, anchor, interval), at_slot(slot, anchor, interval), anchor, interval, first=True)
             try:
-                shape = shape_of(session, given.node, layout_of(given, state), move, known, given.view)
-                if not given.node.hidden:
-                    tables = {name: columns for name, columns in known.items() if name not in hidden}
-                    own = [each.node for each in nodes if each.view == given.view]
-                    analyser.check(given.view, given.sql, tables, shape, own)
+                shape = shape_of(session, node_input.node, layout_of(node_input, state), move, columns_of, node_input.view)
+                if not node_input.node.hidden:
+                    tables = {name: columns for name, columns in columns_of.items() if name not in hidden}
+                    view_nodes = [other.node for other in nodes if other.view == node_input.view]
+                    analyser.check(node_input.view, node_input.sql, tables, shape, view_nodes)
             except ConfigurationError as error:
                 if refused is None:
                     raise
-                refused[given.view] = "; ".join(f"{each.found}; allowed: {each.allowed}" for each in error.problems)
+                refused[node_input.view] = "; ".join(f"{problem.found}; allowed: {problem.allowed}" for problem in error.problems)
                 continue
             except Exception as error:
                 if refused is None or passing_failure(error) is not None:
                     raise
-                refused[given.view] = f"Spark fails to analyse its query: {_first_line(error)}"
+                refused[node_input.view] = f"Spark fails to analyse its query: {_first_line(error)}"
                 continue
-            given = replace(given, columns=shape.columns, state=shape.state, set_aside_columns=shape.set_aside_columns)  # noqa: PLW2901 - the same node, known better
-            known[given.node.table] = given.columns
+            node_input = replace(  # noqa: PLW2901 - the same node with its columns
+                node_input, columns=shape.columns, state=shape.state, set_aside_columns=shape.set_aside_columns
+            )
+            columns_of[node_input.node.table] = node_input.columns
         else:
-            known[given.node.table] = state.declaration.columns
-        found.append(given)
-    return [given for given in found if given.view not in (refused or ())]
+            columns_of[node_input.node.table] = state.declaration.columns
+        completed.append(node_input)
+    return [node_input for node_input in completed if node_input.view not in (refused or ())]
 
 
 def _first_line(error: Exception) -> str:

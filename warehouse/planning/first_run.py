@@ -46,40 +46,42 @@ class _FirstBuild:
     excluded: Excluded
     last: Epoch | None = None
 
-    def parts(self, given: StreamInput) -> Iterator[StreamInput]:
-        """Yield all waiting files of a stream, in parts; ``given`` is the first part."""
-        return all_parts(self.catalog, given, self.last, self.excluded.setdefault(given.stream.name, {}), self.clock)
+    def parts(self, stream_input: StreamInput) -> Iterator[StreamInput]:
+        """Yield all waiting files of a stream, in parts; ``stream_input`` is the first part."""
+        return all_parts(
+            self.catalog, stream_input, self.last, self.excluded.setdefault(stream_input.stream.name, {}), self.clock
+        )
 
-    def at(self, given: StreamInput, slot: int) -> FirstBuildPreview:
-        """Look at one stream's files as a first build at ``slot``; unreadable ones are noted in ``excluded``."""
-        return self.read(given, slot, preview_first_build)
+    def at(self, stream_input: StreamInput, slot: int) -> FirstBuildPreview:
+        """Look at one stream's files as a first build at ``slot``; unreadable files are added to ``excluded``."""
+        return self.read(stream_input, slot, preview_first_build)
 
-    def read(self, given: StreamInput, slot: int, look: Callable[[BatchSource], _Found], k0: int | None = None) -> _Found:
+    def read(self, stream_input: StreamInput, slot: int, look: Callable[[BatchSource], _Found], k0: int | None = None) -> _Found:
         """Return the result of ``look`` for one stream's files at ``slot``, for a table that was at ``k0`` or does not exist."""
-        stream = given.stream
-        waiting = estimated_rows(stream.format, [file for group in given.groups for file in group.files])
+        stream = stream_input.stream
+        waiting = estimated_rows(stream.format, [file for group in stream_input.groups for file in group.files])
         evaluated = INTERPRETED if waiting < CODE_GENERATION_ROWS else {}
-        keys = key_settings(key_types(stream.search_key, stream.columns))  # the session of its update, which finds the plan kept
+        keys = key_settings(key_types(stream.search_key, stream.columns))  # the session of its update, which reuses the plan
         session = table_session(self.session, {**session_settings(stream), **keys, **evaluated})
-        if not needs_no_check(given.stream):
-            check_expressions(session, given.stream)
+        if not needs_no_check(stream_input.stream):
+            check_expressions(session, stream_input.stream)
         move = WindowMove(
-            k0=slot - given.layout.periods if k0 is None else k0,
+            k0=slot - stream_input.layout.periods if k0 is None else k0,
             k=slot,
             first=k0 is None,
             anchor=self.catalog.anchor,
             interval=self.catalog.update_interval,
             clock=self.clock,
         )
-        failed = self.excluded.setdefault(given.stream.name, {})
+        failed = self.excluded.setdefault(stream_input.stream.name, {})
         while True:
             groups = [
-                (group.header, [file for file in group.files if file.path not in failed]) for group in given.groups
+                (group.header, [file for file in group.files if file.path not in failed]) for group in stream_input.groups
             ]
             try:
-                return look(BatchSource(session, given.stream, given.layout, move, groups))
+                return look(BatchSource(session, stream_input.stream, stream_input.layout, move, groups))
             except UnreadableFilesError as error:
-                files = {file.path: file for group in given.groups for file in group.files}
+                files = {file.path: file for group in stream_input.groups for file in group.files}
                 failed.update(
                     {
                         problem.path: LeftOut(files[problem.path], problem.reason, problem.message)
@@ -96,9 +98,9 @@ def earliest_arrival(
     Changes of relations do not count: their rows may be years old and are not a history to replay.
     """
     look = _FirstBuild(session, catalog, clock, excluded)
-    streams = [given for given in inputs if given.stream.changes is None and _has_files(given)]
-    found = [look.at(part, slot).earliest for given in streams for part in look.parts(given)]
-    return min((instant for instant in found if instant is not None), default=None)
+    streams = [stream_input for stream_input in inputs if stream_input.stream.changes is None and _has_files(stream_input)]
+    arrivals = [look.at(part, slot).earliest for stream_input in streams for part in look.parts(stream_input)]
+    return min((instant for instant in arrivals if instant is not None), default=None)
 
 
 def refuse_empty(
@@ -125,19 +127,19 @@ def refuse_empty(
     """
     look = _FirstBuild(session, catalog, clock, excluded, last)
     refused, classified = {}, {}
-    for given in filter(_has_files, created):
+    for stream_input in filter(_has_files, created):
         dead = deferred = 0
-        for part in look.parts(given):
-            found = look.at(part, slot)
-            counts = found.counts
-            if part is given and found.rows is not None:
-                classified[given.stream.name] = found.rows
+        for part in look.parts(stream_input):
+            preview = look.at(part, slot)
+            counts = preview.counts
+            if part is stream_input and preview.rows is not None:
+                classified[stream_input.stream.name] = preview.rows
             dead, deferred = dead + counts.dead, deferred + counts.deferred
             if counts.live or (replays and deferred):
                 break
         else:
             if dead + deferred:
-                refused[given.stream.name] = f"{dead} dead by then, {deferred} not yet arrived"
+                refused[stream_input.stream.name] = f"{dead} dead by then, {deferred} not yet arrived"
     if refused:
         moment = format_instant(at_slot(slot, catalog.anchor, catalog.update_interval))
         raise EmptyFirstRunError(refused, moment, replay=last is None)
@@ -164,17 +166,17 @@ def samples(
     most: int,
 ) -> tuple[Sample, ...]:
     """Return up to ``most`` waiting rows of each stream, as an update to ``slot`` would load them; nothing is written."""
-    found = []
-    for given in inputs:
+    result = []
+    for stream_input in inputs:
         excluded: Excluded = {}
         look = _FirstBuild(session, catalog, clock, excluded, last)
-        stored = last is not None and last.table(given.stream.name) is not None
+        stored = last is not None and last.table(stream_input.stream.name) is not None
         k0 = last.slot if last is not None and stored else None
-        rows = look.read(given, slot, partial(sample_rows, most=most), k0) if _has_files(given) else ()
-        left_out = (*given.left_out, *excluded.get(given.stream.name, {}).values())
-        found.append(Sample(given.stream.name, rows, left_out))
-    return tuple(found)
+        rows = look.read(stream_input, slot, partial(sample_rows, most=most), k0) if _has_files(stream_input) else ()
+        left_out = (*stream_input.left_out, *excluded.get(stream_input.stream.name, {}).values())
+        result.append(Sample(stream_input.stream.name, rows, left_out))
+    return tuple(result)
 
 
-def _has_files(given: StreamInput) -> bool:
-    return any(group.files for group in given.groups)
+def _has_files(stream_input: StreamInput) -> bool:
+    return any(group.files for group in stream_input.groups)

@@ -22,25 +22,25 @@ __all__ = ["former_cells", "remaining_layouts"]
 
 def former_cells(state: TableState | None, k0: int, k: int) -> FormerCells:
     """Return the work of an update over slots k0+1..k for the partitions of a table's former layouts."""
-    gone: list[tuple[int, int]] = []
+    expired: list[tuple[int, int]] = []
     aged: list[tuple[int, int]] = []
     moved: list[tuple[int, int]] = []
     for former in state.former if state else ():
-        held = [part for part in state.partitions if former.holds(part.sub_index)] if state else []
-        past = [part for part in held if _past(former.layout, part, k)]
-        left = [part for part in held if part not in past]
-        gone += map(_cell, past)
-        if former.move_below is not None and sum(part.rows for part in left) < former.move_below * former.rows:
-            moved += map(_cell, left)
+        partitions = [part for part in state.partitions if former.holds(part.sub_index)] if state else []
+        past = [part for part in partitions if _past(former.layout, part, k)]
+        remaining = [part for part in partitions if part not in past]
+        expired += map(_cell, past)
+        if former.move_below is not None and sum(part.rows for part in remaining) < former.move_below * former.rows:
+            moved += map(_cell, remaining)
         else:
             rewritten = _rewritten(former.layout, k0, k)
-            aged += [_cell(part) for part in left if _aged(part, k) and rewritten(part)]
-    return FormerCells(tuple(gone), tuple(aged), tuple(moved))
+            aged += [_cell(part) for part in remaining if _aged(part, k) and rewritten(part)]
+    return FormerCells(tuple(expired), tuple(aged), tuple(moved))
 
 
 def remaining_layouts(former: Iterable[FormerLayout], partitions: Sequence[Partition]) -> tuple[FormerLayout, ...]:
     """Return the former layouts that still have partitions."""
-    return tuple(each for each in former if any(each.holds(part.sub_index) for part in partitions))
+    return tuple(layout for layout in former if any(layout.holds(part.sub_index) for part in partitions))
 
 
 def _cell(part: Partition) -> tuple[int, int]:

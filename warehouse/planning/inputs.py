@@ -71,30 +71,30 @@ def landing_facts(catalog: Catalog, last: Epoch | None, clock: int) -> tuple[Lan
 
 def present(catalog: Catalog) -> dict[str, frozenset[str]]:
     """Return the paths in each landing directory; no path for one that cannot be listed."""
-    found = {}
+    paths = {}
     for stream in catalog.sources:
         try:
-            found[stream.name] = frozenset(file.path for file in list_landing(stream.landing_path, stream.files))
+            paths[stream.name] = frozenset(file.path for file in list_landing(stream.landing_path, stream.files))
         except LandingError:
-            found[stream.name] = frozenset()
-    return found
+            paths[stream.name] = frozenset()
+    return paths
 
 
 def landed_before(catalog: Catalog, last: Epoch | None, names: Sequence[str]) -> dict[str, tuple[InputFiles, ...]]:
     """Return the files of streams that were loaded before and are still as they were then, by their CSV header.
 
-    A stream is left out if they are more than one plan takes, in an object store, or bring columns of their own.
+    A stream is left out if its files are more than one plan takes, are in an object store, or bring further columns.
     """
     known = known_files(catalog.root, last) if names else {}
-    found = {}
+    landed = {}
     for name in names:
         stream, loaded = catalog.stream(name), known_of(known, name).loaded
         if stream is None or stream.unknown_columns == "add" or stream.store is not None:
             continue
         files = [file for file in list_landing(stream.landing, stream.files) if loaded.get(file.path) == file]
         if len(files) <= limits().files_per_plan:
-            found[name] = grouped(stream, stream.landing, files)[1]
-    return found
+            landed[name] = grouped(stream, stream.landing, files)[1]
+    return landed
 
 
 def stream_inputs(
@@ -111,10 +111,10 @@ def stream_inputs(
     known = known_files(catalog.root, last)
     inputs, facts = [], []
     for stream in catalog.sources:
-        found = _arrived(stream, known_of(known, stream.name), last, catalog.root, clock)
-        inputs.append(_input(stream, last, catalog.update_interval, found, excluded.get(stream.name, {})))
+        status = _arrived(stream, known_of(known, stream.name), last, catalog.root, clock)
+        inputs.append(_input(stream, last, catalog.update_interval, status, excluded.get(stream.name, {})))
         loose = (pair for group in inputs[-1].groups for pair in ignoring_case(stream, group.header))
-        facts.append(replace(_facts(stream, found), ignoring_case=tuple(dict.fromkeys(loose))))
+        facts.append(replace(_facts(stream, status), ignoring_case=tuple(dict.fromkeys(loose))))
     return inputs, tuple(facts)
 
 
@@ -126,10 +126,10 @@ def all_parts(
         yield given
         return
     known = known_of(known_files(catalog.root, last), given.stream.name)
-    found = _arrived(given.stream, known, last, catalog.root, clock)
+    status = _arrived(given.stream, known, last, catalog.root, clock)
     most = limits().files_per_plan
-    for begin in range(0, len(found.new), most):
-        part = replace(found, new=found.new[begin : begin + most])
+    for begin in range(0, len(status.new), most):
+        part = replace(status, new=status.new[begin : begin + most])
         yield _input(given.stream, last, catalog.update_interval, part, excluded)
 
 
@@ -138,16 +138,16 @@ def _arrived(stream: Stream, known: KnownFiles, last: Epoch | None, root: Path, 
     behind = _listed_up_to(stream, known, last, root)
     if stream.store is None or behind is None:
         files = listed_files(stream.landing_path, stream.files)
-        found = landing_status(files, known, settle=stream.landing_settle, clock=clock, reading=reading)
+        status = landing_status(files, known, settle=stream.landing_settle, clock=clock, reading=reading)
     else:
-        asked = objects_at(stream.store, {*known.left_out, *known.reload})
+        retried = objects_at(stream.store, {*known.left_out, *known.reload})
         later = list_landing(stream.store, stream.files, after=behind)
-        found = partial_landing_status(
-            {file.path: file for file in (*asked, *later)}.values(), known, clock=clock, reading=reading
+        status = partial_landing_status(
+            {file.path: file for file in (*retried, *later)}.values(), known, clock=clock, reading=reading
         )
     if stream.listing == "after_last":  # in the order of names, so that the files that a plan leaves are the last ones
-        found = replace(found, new=tuple(sorted(found.new, key=lambda file: file.path.encode())))
-    return found
+        status = replace(status, new=tuple(sorted(status.new, key=lambda file: file.path.encode())))
+    return status
 
 
 def _listed_up_to(stream: Stream, known: KnownFiles, last: Epoch | None, root: Path) -> str | None:
@@ -162,30 +162,30 @@ def _listed_up_to(stream: Stream, known: KnownFiles, last: Epoch | None, root: P
     return next((max(files, key=order) for files in runs if files), None)
 
 
-def _facts(stream: Stream, found: LandingStatus) -> LandingFacts:
-    emptied = found.empty and stream.after_load == "keep" and stream.store is None  # a rule of a bucket may empty it
-    vanished = len(found.gone) if emptied else 0
-    return LandingFacts(stream.name, found.changed, found.unreadable, len(found.new), found.settling, vanished)
+def _facts(stream: Stream, status: LandingStatus) -> LandingFacts:
+    emptied = status.empty and stream.after_load == "keep" and stream.store is None  # a rule of a bucket may empty it
+    vanished = len(status.gone) if emptied else 0
+    return LandingFacts(stream.name, status.changed, status.unreadable, len(status.new), status.settling, vanished)
 
 
 def _input(
-    stream: Stream, last: Epoch | None, interval: int, found: LandingStatus, excluded: Mapping[str, LeftOut]
+    stream: Stream, last: Epoch | None, interval: int, status: LandingStatus, excluded: Mapping[str, LeftOut]
 ) -> StreamInput:
     state = last.table(stream.name) if last else None
     stream = with_added(stream, state.declaration if state else None)
-    left = next((entry for entry in (last.files if last else ()) if entry.stream == stream.name and entry.more), None)
+    remaining = next((entry for entry in (last.files if last else ()) if entry.stream == stream.name and entry.more), None)
     stopped = state.stopped if state else None
-    new = [file for file in found.new if file.path not in excluded]
+    new = [file for file in status.new if file.path not in excluded]
     chosen = new[: limits().files_per_plan]
     stream, groups, problems = grouped(stream, stream.landing, chosen)
     return StreamInput(
         stream=stream,
         layout=effective_layout(stream, state.layout if state else None, interval),
         groups=groups,
-        left_out=(*problems, *(excluded[file.path] for file in found.new if file.path in excluded)),
-        gone=found.gone,
+        left_out=(*problems, *(excluded[file.path] for file in status.new if file.path in excluded)),
+        gone=status.gone,
         more=len(new) - len(chosen),
-        continues=(stopped.slot, stopped.first) if stopped else (left.k0, left.first) if left else None,
+        continues=(stopped.slot, stopped.first) if stopped else (remaining.k0, remaining.first) if remaining else None,
     )
 
 
@@ -196,9 +196,9 @@ def grouped(
 
     The stream that comes with them has the columns that they add (``unknown_columns = "add"``).
     """
-    gone = {problem.path: problem for problem in copy_objects(stream, files)}
-    groups, problems = _by_header(stream, landing, [file for file in files if file.path not in gone])
-    problems += [LeftOut(file, gone[file.path].reason, gone[file.path].message) for file in files if file.path in gone]
+    missing = {problem.path: problem for problem in copy_objects(stream, files)}
+    groups, problems = _by_header(stream, landing, [file for file in files if file.path not in missing])
+    problems += [LeftOut(file, missing[file.path].reason, missing[file.path].message) for file in files if file.path in missing]
     if stream.unknown_columns != "add":
         return stream, groups, problems
     extended, refused = with_unknown_columns(stream, landing, [(group.header, group.files) for group in groups])
@@ -207,8 +207,8 @@ def grouped(
         LeftOut(file, reasons[file.path].reason, reasons[file.path].message)
         for group in groups for file in group.files if file.path in reasons
     ]  # fmt: skip
-    kept = ((group.header, tuple(file for file in group.files if file.path not in reasons)) for group in groups)
-    return extended, tuple(InputFiles(header, members) for header, members in kept if members), problems
+    matched = ((group.header, tuple(file for file in group.files if file.path not in reasons)) for group in groups)
+    return extended, tuple(InputFiles(header, members) for header, members in matched if members), problems
 
 
 def _by_header(

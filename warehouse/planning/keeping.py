@@ -34,8 +34,8 @@ SHARES = 16
 
 def keep_by_table(catalog: Catalog) -> tuple[tuple[str, int], ...]:
     """Return ``keep`` in microseconds of each declared stream, relation and view that does not keep such rows forever."""
-    every = [(source.name, source.keep) for source in catalog.sources] + [(view.name, view.keep) for view in catalog.views]
-    return tuple((name, keep) for name, keep in every if keep is not None)
+    times = [(source.name, source.keep) for source in catalog.sources] + [(view.name, view.keep) for view in catalog.views]
+    return tuple((name, keep) for name, keep in times if keep is not None)
 
 
 def overdue_epoch(marks: Sequence[AgeMark], keep: int | None, now: int) -> int | None:

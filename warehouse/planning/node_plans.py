@@ -57,42 +57,42 @@ def unbuilt(nodes: Sequence[NodeInput], last: Epoch | None, created: Sequence[st
 
     ``created`` are tables that the same update creates.
     """
-    again = set(created)
-    for given in nodes:
-        state = last.table(given.node.table) if last else None
-        otherwise = _changed(given, state) or _owes(given, last) or _reports_otherwise(given, last)
-        if otherwise or any(table in again for table in scanned(given.node.operator)):
-            again.add(given.node.table)
-    return again - set(created)
+    built = set(created)
+    for node_input in nodes:
+        state = last.table(node_input.node.table) if last else None
+        otherwise = _changed(node_input, state) or _owes(node_input, last) or _reports_otherwise(node_input, last)
+        if otherwise or any(table in built for table in scanned(node_input.node.operator)):
+            built.add(node_input.node.table)
+    return built - set(created)
 
 
-def _changed(given: NodeInput, state: TableState | None) -> bool:
+def _changed(node_input: NodeInput, state: TableState | None) -> bool:
     if state is None or state.view is None or state.view.failed is not None:
         return True
     if not state.declared:  # updates passed without it
         return True
-    return not (same_plan(state.view.node, given.node) and state.layout == layout_of(given, state))
+    return not (same_plan(state.view.node, node_input.node) and state.layout == layout_of(node_input, state))
 
 
-def _owes(given: NodeInput, last: Epoch | None) -> bool:
+def _owes(node_input: NodeInput, last: Epoch | None) -> bool:
     """Whether a view that no longer has a budget lacks results: only a rebuild adds them."""
-    state = last.table(given.node.table) if last else None
-    if last is None or given.budget is not None or state is None or state.view is None or state.view.ledger is None:
+    state = last.table(node_input.node.table) if last else None
+    if last is None or node_input.budget is not None or state is None or state.view is None or state.view.ledger is None:
         return False
     return not state.view.ledger.complete or state.view.ledger.through != last.slot
 
 
-def _reports_otherwise(given: NodeInput, last: Epoch | None) -> bool:
+def _reports_otherwise(node_input: NodeInput, last: Epoch | None) -> bool:
     """Whether a view under a budget starts or stops to report short-lived results; its set-aside table shows it."""
-    if last is None or given.node.hidden or last.table(given.node.table) is None:
+    if last is None or node_input.node.hidden or last.table(node_input.node.table) is None:
         return False
-    return given.sets_aside != (last.table(f"{given.node.table}.owed") is not None)
+    return node_input.sets_aside != (last.table(f"{node_input.node.table}.owed") is not None)
 
 
 def rebuilt(nodes: Sequence[NodeInput], last: Epoch | None) -> tuple[str, ...]:
     """Return the notices about existing views that are rebuilt."""
-    again = unbuilt(nodes, last)
-    views = dict.fromkeys(given.view for given in nodes if given.node.table in again)
+    built = unbuilt(nodes, last)
+    views = dict.fromkeys(node_input.view for node_input in nodes if node_input.node.table in built)
     messages = []
     for view in views:
         state = last.table(view) if last else None
@@ -135,51 +135,51 @@ def plan_nodes(
 
     ``whole``: no file is left for another epoch at that slot.
     """
-    again = unbuilt(nodes, last, created)
+    built = unbuilt(nodes, last, created)
     ending = _with_ends(nodes, last)
     plans = []
-    for given in nodes:
-        state = last.table(given.node.table) if last else None
-        first = given.node.table in again
+    for node_input in nodes:
+        state = last.table(node_input.node.table) if last else None
+        first = node_input.node.table in built
         if not (first or moves):
             continue
-        k0 = slot - given.node.periods if first or last is None else last.slot
-        path = f"tables/{given.node.table}"
+        k0 = slot - node_input.node.periods if first or last is None else last.slot
+        path = f"tables/{node_input.node.table}"
         plan = NodePlan(
-            name=given.node.table,
-            view=given.view,
-            sql=given.sql,
-            node=given.node,
-            layout=layout_of(given, state),
+            name=node_input.node.table,
+            view=node_input.view,
+            sql=node_input.sql,
+            node=node_input.node,
+            layout=layout_of(node_input, state),
             k0=k0,
             first=first,
-            short_lived="drop" if given.node.hidden else given.short_lived,
-            columns=given.columns if first or state is None else state.declaration.columns,
-            state=given.state if first or state is None or state.view is None else state.view.state,
+            short_lived="drop" if node_input.node.hidden else node_input.short_lived,
+            columns=node_input.columns if first or state is None else state.declaration.columns,
+            state=node_input.state if first or state is None or state.view is None else state.view.state,
             schema_file=schema_file(path, epoch) if first or state is None else state.schema_file,
-            max_lifetime=given.max_lifetime,
-            budget=_budget(given, state, last, first=first, upto=slot if whole else None),
+            max_lifetime=node_input.max_lifetime,
+            budget=_budget(node_input, state, last, first=first, upto=slot if whole else None),
         )
-        plans.extend([*_spares(plan, last, epoch, ends=plan.name in ending), *_set_aside(plan, given, last, epoch), plan])
+        plans.extend([*_spares(plan, last, epoch, ends=plan.name in ending), *_set_aside(plan, node_input, last, epoch), plan])
     return plans
 
 
 def _budget(
-    given: NodeInput, state: TableState | None, last: Epoch | None, *, first: bool, upto: int | None
+    node_input: NodeInput, state: TableState | None, last: Epoch | None, *, first: bool, upto: int | None
 ) -> BudgetPlan | None:
     """The budget of a node. A node that had no budget before only owes results of later rows."""
-    if given.budget is None:
+    if node_input.budget is None:
         return None
     if first or last is None or state is None or state.view is None:
         before = state.view.ledger if state is not None and state.view is not None else None
-        given_up = (before.ended if before is not None else 0) + rows_set_aside(last, given.node.table)
-        return BudgetPlan(given.budget, _with_allowed(given.budget, Ledger(ended=given_up), ()), upto)
-    seconds = [each.seconds for each in last.seconds if each.step.partition(":")[0] == f"tables/{state.name}"]
+        given_up = (before.ended if before is not None else 0) + rows_set_aside(last, node_input.node.table)
+        return BudgetPlan(node_input.budget, _with_allowed(node_input.budget, Ledger(ended=given_up), ()), upto)
+    seconds = [step.seconds for step in last.seconds if step.step.partition(":")[0] == f"tables/{state.name}"]
     if state.view.ledger is not None:
-        return BudgetPlan(given.budget, _with_allowed(given.budget, state.view.ledger, seconds), upto)
+        return BudgetPlan(node_input.budget, _with_allowed(node_input.budget, state.view.ledger, seconds), upto)
     if upto == last.slot or any(entry.more for entry in last.files):
         return None  # of the slots up to the last one some rows are still to come, or come now
-    return BudgetPlan(given.budget, _with_allowed(given.budget, Ledger(through=last.slot), ()), upto)
+    return BudgetPlan(node_input.budget, _with_allowed(node_input.budget, Ledger(through=last.slot), ()), upto)
 
 
 def _with_allowed(budget: ViewBudget, ledger: Ledger, took: Sequence[float]) -> Ledger:
@@ -199,22 +199,22 @@ def overtaken(
     has a view in between. ``first_slots`` has by stream the first slot that gets rows, ``created`` the tables that the same
     update, to ``slot``, creates.
     """
-    found: dict[str, str] = {}
-    again = unbuilt(nodes, last, created)
+    reasons: dict[str, str] = {}
+    built = unbuilt(nodes, last, created)
     sources: dict[str, set[str]] = {}
     passed: set[str] = set()
-    for given in nodes:
-        table, read = given.node.table, set(scanned(given.node.operator))
+    for node_input in nodes:
+        table, read = node_input.node.table, set(scanned(node_input.node.operator))
         below = {name: sources.get(name, {name}) for name in read}
-        sources[table] = {each for found_below in below.values() for each in found_below}
+        sources[table] = {source for found_below in below.values() for source in found_below}
         state = last.table(table) if last else None
-        ledger = None if table in again or state is None or state.view is None else state.view.ledger
+        ledger = None if table in built or state is None or state.view is None else state.view.ledger
         through = None if ledger is None else ledger.through
-        slots = [first_slots.get(name, slot) for name, own in below.items() if own & first_slots.keys()]
-        if read & passed or (through is not None and any(each <= through for each in slots)):
+        slots = [first_slots.get(name, slot) for name, own_sources in below.items() if own_sources & first_slots.keys()]
+        if read & passed or (through is not None and any(first_slot <= through for first_slot in slots)):
             passed.add(table)
-            found[given.view] = "rows came for slots that its budget has passed; the next update builds it again"
-    return found
+            reasons[node_input.view] = "rows came for slots that its budget has passed; the next update builds it again"
+    return reasons
 
 
 def _with_ends(nodes: Sequence[NodeInput], last: Epoch | None) -> set[str]:
@@ -227,9 +227,9 @@ def _with_ends(nodes: Sequence[NodeInput], last: Epoch | None) -> set[str]:
         for state in last.tables
         if any(part.min_exp_slot is None or part.min_exp_slot < never for part in state.partitions)
     }
-    for given in nodes:
-        if any(table in ends for table in scanned(given.node.operator)):
-            ends.add(given.node.table)
+    for node_input in nodes:
+        if any(table in ends for table in scanned(node_input.node.operator)):
+            ends.add(node_input.node.table)
     return ends
 
 
@@ -245,13 +245,13 @@ def _spares(plan: NodePlan, last: Epoch | None, epoch: int, *, ends: bool) -> It
     yield _plan_of_side_table(plan, node, plan.columns, state, epoch, max_lifetime=plan.max_lifetime)
 
 
-def _set_aside(plan: NodePlan, given: NodeInput, last: Epoch | None, epoch: int) -> Iterator[NodePlan]:
+def _set_aside(plan: NodePlan, node_input: NodeInput, last: Epoch | None, epoch: int) -> Iterator[NodePlan]:
     """A view under a budget that reports short-lived results has a second table: rows that ended while they were owed."""
-    if not given.sets_aside:
+    if not node_input.sets_aside:
         return
     name = f"{plan.name}.owed"
     state = last.table(name) if last else None
-    columns = given.set_aside_columns if given.set_aside_columns or state is None else state.declaration.columns
+    columns = node_input.set_aside_columns if node_input.set_aside_columns or state is None else state.declaration.columns
     node = _hidden(plan, name, tuple(column.name for column in columns), ("loaded",))
     yield _plan_of_side_table(plan, node, columns, state, epoch)
 
@@ -302,13 +302,13 @@ def layout_of(given: NodeInput, state: TableState | None) -> Layout:
     if node.label == "STR":
         buckets = spec.grid[0] * spec.grid[1] if spec.grid else (_buckets(state))
         return keyed_layout(node.periods, buckets)
-    wanted = spec.keys
+    keys = spec.keys
     if state is not None and state.view is not None and same_plan(state.view.node, node):
         recorded = LayoutSpec.of(state.layout).keys
-        if all(value is None or value == recorded[key] for key, value in wanted.items()):
+        if all(value is None or value == recorded[key] for key, value in keys.items()):
             return state.layout
     # The catalog's words are the layout's; its loader has checked them.
-    return resolve(periods=node.periods, label=node.label, widest=given.widest, **wanted)  # type: ignore[arg-type]
+    return resolve(periods=node.periods, label=node.label, widest=given.widest, **keys)  # type: ignore[arg-type]
 
 
 def _buckets(state: TableState | None) -> int:

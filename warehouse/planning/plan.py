@@ -90,22 +90,22 @@ def make_plan(
     unbuilt_over = set(without_points(catalog, last))
     streams: list[StreamPlan] = []
     steps: list[Step] = []
-    for given in inputs:
-        state = last.table(given.stream.name) if last else None
-        if state is not None and not moves and given.continues is None:
-            if columns_declared(given, last) or given.stream.name in unbuilt_over:
-                planned = _stream_plan(replace(given, groups=(), left_out=(), gone=(), more=0), state, last, slot, catalog)
+    for stream_input in inputs:
+        state = last.table(stream_input.stream.name) if last else None
+        if state is not None and not moves and stream_input.continues is None:
+            if columns_declared(stream_input, last) or stream_input.stream.name in unbuilt_over:
+                planned = _stream_plan(replace(stream_input, groups=(), left_out=(), gone=(), more=0), state, last, slot, catalog)
                 streams.append(planned)
                 steps.extend(column_steps(planned, state))
             continue
-        planned = _stream_plan(given, state, last, slot, catalog)
+        planned = _stream_plan(stream_input, state, last, slot, catalog)
         streams.append(planned)
-        own = list(stream_steps(planned, state, slot, ids, history_of(catalog)))
+        own_steps = list(stream_steps(planned, state, slot, ids, history_of(catalog)))
         if moves:
             steps.extend(overdue_steps(planned.name, state, dict(keep), clock))
-        steps.extend((*own, *expired_steps(catalog, planned.name, state, slot, own)))
+        steps.extend((*own_steps, *expired_steps(catalog, planned.name, state, slot, own_steps)))
         steps.extend(property_steps(state, last, catalog.retain))
-        if given.stream.on_expiry == "archive" and (moves or (state is not None and state.stopped is not None)):
+        if stream_input.stream.on_expiry == "archive" and (moves or (state is not None and state.stopped is not None)):
             streams.append(archive_plan(planned, last, slot))
             steps.extend(archive_steps(streams[-1], last, slot, ids, retain=catalog.retain))
     arriving = {step.stream for step in steps if isinstance(step, MoveDeferred)}
@@ -116,28 +116,28 @@ def make_plan(
     plan_coalesced = partial(coalesced_plans, slot=slot, stopped=stopped or (), landed=landed or {})
     for coalesced in plan_coalesced(catalog, last, tuple(streams), arriving):
         streams.append(coalesced)
-        own = list(following_steps(coalesced, last, slot, ids, retain=catalog.retain))
+        own_steps = list(following_steps(coalesced, last, slot, ids, retain=catalog.retain))
         state = last.table(coalesced.name) if last else None
-        steps.extend((*own, *expired_steps(catalog, coalesced.followed or "", state, slot, own)))
+        steps.extend((*own_steps, *expired_steps(catalog, coalesced.followed or "", state, slot, own_steps)))
     created = [stream.name for stream in streams if stream.first]
     answers = over_views(catalog)
     created += (name for name in answers if moves and (last is None or last.table(name) is None))
-    passed = overtaken(nodes, last, created, {each.name: each.k0 + 1 for each in streams if each.name in arriving}, slot)
+    passed = overtaken(nodes, last, created, {stream.name: stream.k0 + 1 for stream in streams if stream.name in arriving}, slot)
     planned_nodes = plan_nodes(
-        [given for given in nodes if given.view not in passed], last, created,
-        slot=slot, moves=moves or again or any(given.continues for given in inputs), epoch=epoch,
+        [node_input for node_input in nodes if node_input.view not in passed], last, created,
+        slot=slot, moves=moves or again or any(stream_input.continues for stream_input in inputs), epoch=epoch,
         whole=not _files_left(inputs, last),
     )  # fmt: skip
     first, after = _before_answers(planned_nodes, answers)
     views = follow(Followed.of_views(first, streams))
     streams += views
     steps += (step for node in first for step in view_steps(node, catalog, last, slot, ids, moves=moves))
-    steps += (step for each in views for step in following_steps(each, last, slot, ids, retain=catalog.retain))
+    steps += (step for view_plan in views for step in following_steps(view_plan, last, slot, ids, retain=catalog.retain))
     steps += (step for node in after for step in view_steps(node, catalog, last, slot, ids, moves=moves))
     if last is not None and moves and changed is not None:
-        planned_names = {each.name for each in streams} | {each.name for each in planned_nodes}
-        still = [state for state in last.tables if state.name not in planned_names]
-        overdue = (step for state in still for step in overdue_steps(state.owner, state, dict(keep), clock))
+        planned_names = {table_plan.name for table_plan in streams} | {table_plan.name for table_plan in planned_nodes}
+        unplanned = [state for state in last.tables if state.name not in planned_names]
+        overdue = (step for state in unplanned for step in overdue_steps(state.owner, state, dict(keep), clock))
         steps.extend(step for step in overdue if step.path not in changed)
     return Plan(
         epoch=epoch,
@@ -164,7 +164,7 @@ def make_plan(
 
 def _files_left(inputs: Sequence[StreamInput], last: Epoch | None) -> bool:
     """Whether files are left for another epoch at the same window time."""
-    return any(given.more for given in inputs) if inputs else last is not None and any(entry.more for entry in last.files)
+    return any(stream.more for stream in inputs) if inputs else last is not None and any(entry.more for entry in last.files)
 
 
 def _before_answers(nodes: Sequence[NodePlan], answers: Sequence[str]) -> tuple[list[NodePlan], list[NodePlan]]:
@@ -178,37 +178,37 @@ def _before_answers(nodes: Sequence[NodePlan], answers: Sequence[str]) -> tuple[
 
 
 def _stream_plan(
-    given: StreamInput, state: TableState | None, last: Epoch | None, slot: int, catalog: Catalog
+    stream_input: StreamInput, state: TableState | None, last: Epoch | None, slot: int, catalog: Catalog
 ) -> StreamPlan:
-    if given.continues is not None:
-        k0, first = given.continues
+    if stream_input.continues is not None:
+        k0, first = stream_input.continues
     elif state is None or last is None:
-        k0, first = slot - given.layout.periods, True
+        k0, first = slot - stream_input.layout.periods, True
     else:
         k0, first = last.slot, False
-    stream = with_added(given.stream, state.declaration if state else None)
+    stream = with_added(stream_input.stream, state.declaration if state else None)
     return StreamPlan(
         name=stream.name,
         declaration=declaration_of(stream, catalog.root),
-        layout=given.layout,
+        layout=stream_input.layout,
         k0=k0,
         first=first,
-        inputs=given.groups,
-        left_out=given.left_out,
-        gone=given.gone,
-        more=given.more,
+        inputs=stream_input.groups,
+        left_out=stream_input.left_out,
+        gone=stream_input.gone,
+        more=stream_input.more,
     )
 
 
 def history_of(catalog: Catalog) -> int | None:
     """Return how long a version of a relation may be looked up after its end: as long as rows that came before its end live."""
     lifetimes = [None if stream.over_lifetime == "accept" else stream.max_lifetime for stream in catalog.streams]
-    return None if None in lifetimes else max((each for each in lifetimes if each is not None), default=0)
+    return None if None in lifetimes else max((lifetime for lifetime in lifetimes if lifetime is not None), default=0)
 
 
 def columns_declared(given: StreamInput, last: Epoch | None) -> bool:
-    """Whether a stream's table must get columns that were declared since; columns that files bring come with the files."""
+    """Whether a stream's table must get newly declared columns; columns that files bring are added with the files."""
     state = last.table(given.stream.name) if last else None
-    known = {column.name for column in state.declaration.columns} if state else set()
-    own = [column.name for column in given.stream.columns if column.name not in given.stream.added]
-    return state is not None and any(name not in known for name in own)
+    stored = {column.name for column in state.declaration.columns} if state else set()
+    declared = [column.name for column in given.stream.columns if column.name not in given.stream.added]
+    return state is not None and any(name not in stored for name in declared)

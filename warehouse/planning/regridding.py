@@ -64,17 +64,17 @@ class Regridding:
         """Return the record of a synopsis or of answers in slots of the new grid; records of other tables stay as they are."""
         synopsis, answers = state.synopsis, state.answers
         if synopsis is not None:
-            slots, known = self._slots(synopsis.slots), self._whole(synopsis.full_from)
+            slots, full_slot = self._slots(synopsis.slots), self._whole(synopsis.full_from)
             through = None if synopsis.through is None else self._ended(synopsis.through)
             if not self.merges:
-                slots, known = 0 if synopsis.synopsis.live else slots, self._ended(self.last.slot) + 1
+                slots, full_slot = 0 if synopsis.synopsis.live else slots, self._ended(self.last.slot) + 1
                 through = None if synopsis.through is None else self._containing(synopsis.through)
-            changed = replace(synopsis, slots=slots, full_from=known, sure=None, through=through, merged=None)
+            changed = replace(synopsis, slots=slots, full_from=full_slot, sure=None, through=through, merged=None)
             return replace(state, synopsis=changed)
         aggregate = self.catalog.aggregate(state.name)
         if answers is None or aggregate is None:
             return state
-        waiting = tuple(due for each in answers.waiting if (due := self._due(each)) is not None)
+        waiting = tuple(due for former in answers.waiting if (due := self._due(former)) is not None)
         through = self._ended(answers.through)
         return replace(state, answers=replace(answers, definition=aggregate.definition, through=through, waiting=waiting))
 
@@ -97,15 +97,15 @@ class Regridding:
         planned = StreamPlan(state.name, state.declaration, state.layout, slot - 1, first=False, inputs=(), left_out=())
         if synopsis is not None:
             grid = self.last.anchor, self.last.update_interval
-            own = SynopsisPlan(
+            synopsis_plan = SynopsisPlan(
                 synopsis.synopsis, synopsis.slots, arrives=False, opening=False, history=False, carried=False, sure=slot,
                 former_grid=grid, view=synopsis.through is not None,
             )  # fmt: skip
-            return structs.replace(planned, layout=_layout(synopsis.slots), synopsis=own)
+            return structs.replace(planned, layout=_layout(synopsis.slots), synopsis=synopsis_plan)
         if answers is not None:
-            kept = -(-answers.definition.keep // self.catalog.update_interval)
-            given = AnswersPlan(answers.definition, (), answers.waiting, answers.through, sure=0, within=1)
-            return structs.replace(planned, layout=_layout(kept), answers=given)
+            kept_slots = -(-answers.definition.keep // self.catalog.update_interval)
+            answers_plan = AnswersPlan(answers.definition, (), answers.waiting, answers.through, sure=0, within=1)
+            return structs.replace(planned, layout=_layout(kept_slots), answers=answers_plan)
         return None
 
     def steps(self, state: TableState) -> Iterator[MigrateTable]:

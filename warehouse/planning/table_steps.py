@@ -119,8 +119,8 @@ def _side(
 
 def column_steps(planned: StreamPlan, state: TableState) -> Iterator[AddColumns]:
     """Yield the steps that give a stream's tables the columns that its declaration has and they lack."""
-    known = {column.name for column in state.declaration.columns}
-    if all(column.name in known for column in planned.declaration.columns):
+    stored = {column.name for column in state.declaration.columns}
+    if all(column.name in stored for column in planned.declaration.columns):
         return
     yield AddColumns(planned.name, "rows", state.path, state.table_id, state.version)
     if (side := state.deferred) is not None:
@@ -227,13 +227,13 @@ def _main_step(
         yield MoveWindow(name, path, table_id, version, below, expired, dead, merged, former)
 
 
-def _mergeable(found: Sequence[Seal], *, batch: bool) -> tuple[Seal, ...]:
+def _mergeable(sealed: Sequence[Seal], *, batch: bool) -> tuple[Seal, ...]:
     if batch:
-        return tuple(found)
-    kept = (
-        type(seal)(seal.sub_index, tuple((block, runs) for block, runs in seal.blocks if runs > 1)) for seal in found
+        return tuple(sealed)
+    merged = (
+        type(seal)(seal.sub_index, tuple((block, runs) for block, runs in seal.blocks if runs > 1)) for seal in sealed
     )
-    return tuple(seal for seal in kept if seal.blocks)
+    return tuple(seal for seal in merged if seal.blocks)
 
 
 def expired_steps(catalog: Catalog, owner: str, state: TableState | None, slot: int, own: Sequence[Step]) -> Iterator[EraseRows]:

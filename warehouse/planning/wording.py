@@ -50,7 +50,7 @@ def table_text(path: str) -> str:
     ('part 2 of busiest', 'spare rows of destinations')
     """
     folder, _, name = path.rpartition("/")
-    name = next((words.format(*found.groups()) for form, words in _BESIDE if (found := form.fullmatch(name))), name)
+    name = next((words.format(*match.groups()) for form, words in _BESIDE if (match := form.fullmatch(name))), name)
     if folder in ("", "tables"):
         return name
     return _FOLDERS[folder].format(name) if folder in _FOLDERS else path
@@ -62,5 +62,5 @@ def step_text(step: str) -> str:
     >>> step_text("tables/flights: move-window"), step_text("rejected/flights: store-rejected")
     ('load and expire flights', 'keep rejected rows of flights')
     """
-    path, given, tag = step.rpartition(": ")
-    return f"{STEP_WORDS[tag]} {table_text(path)}" if given and tag in STEP_WORDS else step
+    path, separator, tag = step.rpartition(": ")
+    return f"{STEP_WORDS[tag]} {table_text(path)}" if separator and tag in STEP_WORDS else step
