@@ -60,7 +60,7 @@ class AccuracyOptions:
             When a shed table is less accurate than requested.
 
         """
-        owed = tuple(each.text for each in answer.owed)
+        owed = tuple(view.text for view in answer.owed)
         share = answer.accuracy(self.at_least or 0, minimum=self.minimum or 0.0)
         if share is None:
             return owed

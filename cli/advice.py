@@ -57,17 +57,17 @@ def _lines(advice: Advice) -> Iterator[str]:
 
 
 def _table(advice: Advice) -> Iterator[str]:
-    rows = [_HEADINGS, *(_cells(advice, each) for each in advice.front)]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(_HEADINGS))]
+    rows = [_HEADINGS, *(_cells(advice, evaluation) for evaluation in advice.front)]
+    widths = [max(len(row[number]) for row in rows) for number in range(len(_HEADINGS))]
     for row in rows:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
-def _cells(advice: Advice, each: Evaluation) -> tuple[str, ...]:
-    mark = (">" if each is advice.best else " ") + ("*" if each is advice.current else " ")
+def _cells(advice: Advice, evaluation: Evaluation) -> tuple[str, ...]:
+    mark = (">" if evaluation is advice.best else " ") + ("*" if evaluation is advice.current else " ")
     return (
-        mark, in_words(each.layout), _seconds(each.update, 2), _seconds(each.probe, 2), size_text(each.disk),
-        f"{each.footprint.files:.0f}",
+        mark, in_words(evaluation.layout), _seconds(evaluation.update, 2), _seconds(evaluation.probe, 2),
+        size_text(evaluation.disk), f"{evaluation.footprint.files:.0f}",
     )  # fmt: skip
 
 
@@ -82,7 +82,7 @@ def _record(advice: Advice) -> Mapping[str, object]:
         "current": None if advice.current is None else _evaluation(advice, advice.current),
         "keep": advice.fits,
         "reason": advice.reason,
-        "front": [_evaluation(advice, each) for each in advice.front],
+        "front": [_evaluation(advice, evaluation) for evaluation in advice.front],
         "decision_table": {
             "window": advice.decision.window,
             "queries": advice.decision.queries,
@@ -98,18 +98,18 @@ def _prices(prices: object) -> Mapping[str, object]:
     return {"measurements": fields["samples"], "seconds": dict(zip(fields["names"], fields["values"], strict=True))}
 
 
-def _evaluation(advice: Advice, each: Evaluation) -> Mapping[str, object]:
-    footprint = each.footprint
+def _evaluation(advice: Advice, evaluation: Evaluation) -> Mapping[str, object]:
+    footprint = evaluation.footprint
     return {
-        "name": in_words(each.layout),
-        "layout": without_history(each.layout).to_json(),
-        "recommended": each is advice.best,
-        "current": each is advice.current,
-        "update_seconds": msgspec.to_builtins(each.update),
-        "probe_seconds": msgspec.to_builtins(each.probe),
-        "interval_seconds": each.interval,
-        "bytes": each.bytes,
-        "disk_bytes": each.disk,
+        "name": in_words(evaluation.layout),
+        "layout": without_history(evaluation.layout).to_json(),
+        "recommended": evaluation is advice.best,
+        "current": evaluation is advice.current,
+        "update_seconds": msgspec.to_builtins(evaluation.update),
+        "probe_seconds": msgspec.to_builtins(evaluation.probe),
+        "interval_seconds": evaluation.interval,
+        "bytes": evaluation.bytes,
+        "disk_bytes": evaluation.disk,
         "files": footprint.files,
         "key_files": footprint.key_files,
         "dead_share": footprint.rows / advice.load.live - 1 if advice.load.live else 0.0,
@@ -124,7 +124,7 @@ def _source(samples: int, word: str) -> str:
 def _seconds(estimate: Estimate, digits: int = 3) -> str:
     """Return a time with its bounds; the bounds have ``digits`` digits, or all digits before the point."""
     scale, unit = (1000, "ms") if estimate.value < 1 else (1, "s")
-    low, high = (_rounded(each * scale, digits) for each in (estimate.low, estimate.high))
+    low, high = (_rounded(bound * scale, digits) for bound in (estimate.low, estimate.high))
     return f"{estimate.value * scale:.3g} {unit} ({low} to {high})"
 
 

@@ -22,8 +22,8 @@ def aggregate_report(explanation: AggregateExplanation) -> Report:
     head = f"{explanation.name}: windows of {rows}{definition.source}" + (f" by {groups}" if groups else "")
     lines = [head + (f" where {definition.where}" if definition.where else "")]
     lines.append("  reads counts that are kept, not the rows:")
-    lines += [f"    {_synopsis(each)}" for each in explanation.synopses]
-    lines += [f"  {_window(each)}" for each in explanation.windows]
+    lines += [f"    {_synopsis(synopsis)}" for synopsis in explanation.synopses]
+    lines += [f"  {_window(window)}" for window in explanation.windows]
     lines.append("windows that are due together are answered by one pass over the counts of the longest; these have one row")
     lines.append("for each update interval and group (and value, where values are counted), however many rows arrive")
     return Report(_record(explanation), tuple(lines), data=True)
@@ -68,31 +68,31 @@ def _record(explanation: AggregateExplanation) -> dict[str, object]:
         "group_by": [name for name, _ in definition.group_by],
         "synopses": [
             {
-                "table": each.table,
-                "counted": each.counted,
-                "listed": each.listed,
-                "where": each.where,
-                "less": each.less,
-                "parts": each.parts and list(each.parts),
-                "states": list(each.states),
-                "shared_with": list(each.shared_with),
-                "slots": each.slots,
-                "rows": each.rows,
-                "levels": each.levels,
-                "full_from": None if each.full_from is None else format_instant(each.full_from),
+                "table": synopsis.table,
+                "counted": synopsis.counted,
+                "listed": synopsis.listed,
+                "where": synopsis.where,
+                "less": synopsis.less,
+                "parts": synopsis.parts and list(synopsis.parts),
+                "states": list(synopsis.states),
+                "shared_with": list(synopsis.shared_with),
+                "slots": synopsis.slots,
+                "rows": synopsis.rows,
+                "levels": synopsis.levels,
+                "full_from": None if synopsis.full_from is None else format_instant(synopsis.full_from),
             }
-            for each in explanation.synopses
+            for synopsis in explanation.synopses
         ],
         "windows": [
             {
-                "length": each.length,
-                "slots": each.slots,
-                "every": format_duration(each.every),
-                "rows": each.rows,
-                "parts": each.pieces,
-                "next_due": None if each.next_due is None else format_instant(each.next_due),
-                "together": list(each.together),
+                "length": window.length,
+                "slots": window.slots,
+                "every": format_duration(window.every),
+                "rows": window.rows,
+                "parts": window.pieces,
+                "next_due": None if window.next_due is None else format_instant(window.next_due),
+                "together": list(window.together),
             }
-            for each in explanation.windows
+            for window in explanation.windows
         ],
     }

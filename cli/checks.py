@@ -43,9 +43,9 @@ Check = Callable[[Path], CheckResult]
 
 def python(_: Path) -> CheckResult:
     """Python is new enough."""
-    found = platform.python_version()
+    version = platform.python_version()
     required = ".".join(map(str, _PYTHON))
-    return CheckResult(found, None if sys.version_info >= _PYTHON else f"install Python {required} or newer")
+    return CheckResult(version, None if sys.version_info >= _PYTHON else f"install Python {required} or newer")
 
 
 def java(_: Path) -> CheckResult:
@@ -93,7 +93,7 @@ def root(directory: Path) -> CheckResult:
         return CheckResult(str(error).splitlines()[0], "run `stream-wh validate`")
     if not store_of(target).local_paths:
         return _store_result(target)
-    existing = next(place for place in (target, *target.parents) if place.exists())
+    existing = next(path for path in (target, *target.parents) if path.exists())
     try:
         with tempfile.NamedTemporaryFile(dir=existing, prefix=".stream-wh-doctor-"):
             pass
@@ -134,20 +134,20 @@ def clock(directory: Path) -> CheckResult:
 
 def _versions(*packages: str) -> CheckResult:
     required = _requirements()
-    found, wrong = [], []
+    versions, wrong = [], []
     for package in packages:
         try:
             version = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
-            found.append(f"no {package}")
+            versions.append(f"no {package}")
             wrong.append(package)
             continue
-        found.append(f"{package} {version}")
+        versions.append(f"{package} {version}")
         pinned = required.get(package)
         if pinned and not f"{version}.".startswith(f"{pinned}."):
             wrong.append(f"{package}=={pinned}.*")
     to_do = f"pip install {' '.join(repr(name) for name in wrong)}, or reinstall stream-wh" if wrong else None
-    return CheckResult(", ".join(found), to_do)
+    return CheckResult(", ".join(versions), to_do)
 
 
 def _requirements() -> dict[str, str]:

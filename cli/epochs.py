@@ -54,24 +54,24 @@ def epoch_lines(epoch: Epoch) -> Iterator[str]:
 
 def _view_text(counts: Counts) -> str:
     """Return the text for the row counts of a view; its rows come from no landing file."""
-    others = [f"{getattr(counts, name)} {text}" for name, text in _RESULT_COUNTS.items() if getattr(counts, name)]
-    return ", ".join([f"{counted(counts.inserted, 'result')} came", *others])
+    notes = [f"{getattr(counts, name)} {text}" for name, text in _RESULT_COUNTS.items() if getattr(counts, name)]
+    return ", ".join([f"{counted(counts.inserted, 'result')} came", *notes])
 
 
 def _coalesced_text(counts: Counts) -> str:
     """Return the text for the row counts of a coalesced table; its rows are made from points of its stream."""
-    others = [f"{getattr(counts, name)} {text}" for name, text in _RESULT_COUNTS.items() if getattr(counts, name)]
-    return ", ".join([f"{counted(counts.inserted, 'interval')} written", *others])
+    notes = [f"{getattr(counts, name)} {text}" for name, text in _RESULT_COUNTS.items() if getattr(counts, name)]
+    return ", ".join([f"{counted(counts.inserted, 'interval')} written", *notes])
 
 
 def _stream_text(counts: Counts) -> str:
     """Return the text for the row counts of a stream or relation, whose rows come from landing files."""
     notes = [f"{getattr(counts, name)} {text}" for name, text in _INSERTED_NOTES.items() if getattr(counts, name)]
     inserted = f"{counts.inserted} inserted" + (f" ({', '.join(notes)})" if notes else "")
-    others = [f"{getattr(counts, name)} {text}" for name, text in _OTHER_COUNTS.items() if getattr(counts, name)]
-    taken = f" and {counts.taken} that waited" if counts.taken else ""
-    rows = f"{counted(counts.rows, 'row')} of {counted(counts.files, 'file')}{taken}"
-    return "; ".join([rows, ", ".join([inserted, *others])])
+    other_notes = [f"{getattr(counts, name)} {text}" for name, text in _OTHER_COUNTS.items() if getattr(counts, name)]
+    waited = f" and {counts.taken} that waited" if counts.taken else ""
+    rows = f"{counted(counts.rows, 'row')} of {counted(counts.files, 'file')}{waited}"
+    return "; ".join([rows, ", ".join([inserted, *other_notes])])
 
 
 _INSERTED_NOTES = {"late": "late", "over_lifetime": "over max_lifetime"}

@@ -68,7 +68,7 @@ def erasure_report(root: Path, outlook: Outlook, receipt: Receipt | None) -> Rep
     path = receipt_path(root, receipt.epoch)
     lines = [
         f"erased {receipt.rows} rows (epoch {receipt.epoch}); {receipt.epochs_retired} older epochs retired",
-        *(f"  {each.path}: {each.rows} rows, {len(each.files_removed)} files" for each in receipt.tables if each.rows),
+        *(f"  {table.path}: {table.rows} rows, {len(table.files_removed)} files" for table in receipt.tables if table.rows),
         *(f"  view {view} rebuilt" for view in receipt.views_built_anew),
         *(f"  gave up {_ended(view, rows)}" for view, rows in receipt.ended_rows_given_up.items()),
         f"read again: {receipt.proof.files} files, {receipt.proof.bytes} bytes; {len(receipt.proof.traces)} show a key",
@@ -93,7 +93,7 @@ def _store_lines(store: StoreReceipt | None) -> Iterator[str]:
     if store is not None:
         aborted = f", {store.uploads_aborted} unfinished uploads aborted" if store.uploads_aborted else ""
         yield f"{store.copies_removed} copies in your cache removed{aborted}; those of other users and machines are theirs"
-        yield from (f"  not proved: {each}" for each in store.unproved)
+        yield from (f"  not proved: {item}" for item in store.unproved)
 
 
 def _landing_lines(files: Sequence[str]) -> Iterator[str]:

@@ -91,8 +91,8 @@ def _losses(explanation: Explanation) -> Iterator[str]:
         if measured.short_lived is None or measured.share is None:
             parts.append("not counted, since its rows can leave before their own end")
         else:
-            every = measured.inserted + measured.short_lived
-            parts.append(f"{_percent(measured.share)} measured ({measured.short_lived} of {every} in {_epochs(measured.epochs)})")
+            count = measured.inserted + measured.short_lived
+            parts.append(f"{_percent(measured.share)} measured ({measured.short_lived} of {count} in {_epochs(measured.epochs)})")
     if parts:
         fate = "kept beside the view" if explanation.short_lived == "report" else "lost"
         yield f"short-lived results, {fate}: {'; '.join(parts)}"
@@ -104,13 +104,13 @@ def _order(order: JoinOrder) -> Iterator[str]:
         f"join order in {order.table}: {', '.join(figures.order)}; {_number(figures.cost)} intermediate rows and results an"
         f" update, the dearest of {figures.orders} orders {_number(figures.dearest)}"
     )
-    for each in figures.inputs:
-        values = "".join(f", {count} different {column}" for column, count in each.distinct.items())
-        yield f"  {each.name}: {_number(each.arriving)} rows an update, {each.rows} live{values}"
+    for source in figures.inputs:
+        values = "".join(f", {count} different {column}" for column, count in source.distinct.items())
+        yield f"  {source.name}: {_number(source.arriving)} rows an update, {source.rows} live{values}"
     if figures.pairs is not None:
         least, most = figures.pairs
         yield f"  {least if least == most else f'{least} to {most}'} pairs of live rows with equal keys, by key summaries"
-    if any(len(each.distinct) > 1 for each in figures.inputs):
+    if any(len(source.distinct) > 1 for source in figures.inputs):
         yield "  the values of the columns that are compared are taken to be independent"
 
 
@@ -140,7 +140,7 @@ def _record(explanation: Explanation) -> Mapping[str, object]:
         "jobs": explanation.jobs,
         "shed": dict(explanation.shed),
         "budget": None if explanation.budget is None else msgspec.to_builtins(explanation.budget),
-        "owed": [msgspec.to_builtins(each) for each in explanation.owed],
+        "owed": [msgspec.to_builtins(ledger) for ledger in explanation.owed],
         "plan": _lines(plan.lines),
         "tables": [{name: getattr(node, name) for name in _OF_A_TABLE} for node in plan.nodes],
         "max_lifetime": None if plan.lifetime is None else format_duration(plan.lifetime),
@@ -159,8 +159,13 @@ def _record(explanation: Explanation) -> Mapping[str, object]:
                 "orders": order.figures.orders,
                 "pairs": order.figures.pairs,
                 "inputs": [
-                    {"name": each.name, "arriving": float(each.arriving), "rows": each.rows, "distinct": dict(each.distinct)}
-                    for each in order.figures.inputs
+                    {
+                        "name": source.name,
+                        "arriving": float(source.arriving),
+                        "rows": source.rows,
+                        "distinct": dict(source.distinct),
+                    }
+                    for source in order.figures.inputs
                 ],
             }
             for order in explanation.joins

@@ -64,7 +64,7 @@ def _written_project(
         f"wrote {directory / FILE_NAME}" + (f" and {counted(landing, 'landing file')}" if landing else ""),
         *findings,
         "next:",
-        *(f"  {each}" for each in commands),
+        *(f"  {line}" for line in commands),
     )
     files = [path.relative_to(directory).as_posix() for path in written]
     return {"directory": str(directory), "files": files, "next": commands}, lines

@@ -98,11 +98,11 @@ def files(directory: Path, table: str) -> Rows:
     from warehouse.serving.metadata import files as table_files
 
     reader = open_project(directory).reader()
-    found = table_files(reader, table)
+    listing = table_files(reader, table)
     rows = [
-        ListedFile(file.path, file.size, file.rows, file.sub_index, file.exp_block, found.filter) for file in found.files
+        ListedFile(file.path, file.size, file.rows, file.sub_index, file.exp_block, listing.filter) for file in listing.files
     ]
-    facts = {"table version": found.version, "filter": found.filter, "or in slots": found.slot_filter}
+    facts = {"table version": listing.version, "filter": listing.filter, "or in slots": listing.slot_filter}
     live = live_directory(reader.root, table, reader.epoch)
     if live is not None:
         facts["live rows alone"] = str(live)

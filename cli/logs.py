@@ -64,7 +64,7 @@ def configure(arguments: list[str]) -> None:
         elif argument.startswith(_OPTION + "="):
             chosen = argument.removeprefix(_OPTION + "=")
     root = logging.getLogger()
-    for former in [each for each in root.handlers if isinstance(each, _Handler)]:
+    for former in [handler for handler in root.handlers if isinstance(handler, _Handler)]:
         root.removeHandler(former)
         root.setLevel(logging.WARNING)
         logging.captureWarnings(capture=False)

@@ -86,8 +86,8 @@ class Commands(click.Group):
         """Import and return a command."""
         if cmd_name not in COMMANDS:
             return None
-        found: click.Command = getattr(importlib.import_module(COMMANDS[cmd_name]), cmd_name)
-        return found
+        loaded: click.Command = getattr(importlib.import_module(COMMANDS[cmd_name]), cmd_name)
+        return loaded
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command of that name; the error for a misspelt name suggests the nearest one."""

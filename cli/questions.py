@@ -25,10 +25,10 @@ __all__ = ["ask"]
 
 _NEVER = "never"
 _QUESTIONS: tuple[tuple[str, str, Callable[[Proposal], str]], ...] = (
-    ("key", "Key that probes look for: a column, or several with commas", lambda found: ",".join(found.key.columns)),
-    ("arrival", "Arrival of a row: a column or SQL", lambda found: found.arrival),
-    ("expires", "End of a row: a column, SQL, a duration's column, or never", lambda found: found.expires or _NEVER),
-    ("interval", "Time between two updates", lambda found: format_duration(found.interval)),
+    ("key", "Key that probes look for: a column, or several with commas", lambda proposed: ",".join(proposed.key.columns)),
+    ("arrival", "Arrival of a row: a column or SQL", lambda proposed: proposed.arrival),
+    ("expires", "End of a row: a column, SQL, a duration's column, or never", lambda proposed: proposed.expires or _NEVER),
+    ("interval", "Time between two updates", lambda proposed: format_duration(proposed.interval)),
 )
 
 
@@ -45,16 +45,16 @@ def ask(source: Path, choices: InitOptions) -> InitOptions:
     """
     from warehouse.catalog.proposal import proposal  # noqa: PLC0415 - it needs DuckDB, help does without
 
-    found = proposal(source, choices)
+    proposed = proposal(source, choices)
     for name, question, default in _QUESTIONS:
         while not getattr(choices, name):
-            offered = default(found)
+            offered = default(proposed)
             answer = click.prompt(visible(question), default=offered, err=True).strip()
             if answer == offered:
                 break
             try:
                 changed = _with_answer(choices, name, answer)
-                found = proposal(source, changed)
+                proposed = proposal(source, changed)
             except UsageError as error:
                 click.echo(visible(str(error)), err=True)
                 continue

@@ -161,7 +161,11 @@ def validate(directory: Path) -> Report:
     warnings = warehouse.validate()
     kinds = {**names, "coalesced tables": names["coalesced"]}
     kinds.pop("coalesced")
-    counts = [f"{len(each)} {kind if len(each) != 1 else kind[:-1]}: {', '.join(each)}" for kind, each in kinds.items() if each]
+    counts = [
+        f"{len(listed)} {kind if len(listed) != 1 else kind[:-1]}: {', '.join(listed)}"
+        for kind, listed in kinds.items()
+        if listed
+    ]
     line = f"{catalog.file}: ok; {'; '.join(counts)}"
     return Report({"file": str(catalog.file), **names}, (line,), warnings=warnings)
 

@@ -150,7 +150,7 @@ def rollback_report(done: RollbackReport) -> Report:
         "epoch": epoch_record(epoch),
         "contents_of": target.number,
         "forgotten": [{"stream": file.stream, "file": file.path, "there": file.there} for file in done.forgotten],
-        "completed": [epoch_record(each) for each in done.finished],
+        "completed": [epoch_record(finished) for finished in done.finished],
     }
     return Report(record, tuple(lines), warnings=(*done.warnings, *epoch.warnings))
 
@@ -163,7 +163,7 @@ def rebuild_report(view: str, done: RebuildReport) -> Report:
         "view": view,
         "epoch": epoch_record(done.epoch),
         "failed_views": failed,
-        "completed": [epoch_record(each) for each in done.finished],
+        "completed": [epoch_record(finished) for finished in done.finished],
     }
     messages = [f'view "{name}" stands still: {reason}' for name, reason in failed.items()]
     return Report(record, tuple(lines), exit_code=4 if failed else 0, warnings=(*messages, *done.epoch.warnings))
@@ -192,9 +192,9 @@ def completion_report(done: CompletionReport, *, dry_run: bool) -> Report:
             "rows": ledger.rows,
             "incomplete": ledger.incomplete,
         },
-        "epochs": [epoch_record(each) for each in done.epochs],
+        "epochs": [epoch_record(epoch) for epoch in done.epochs],
         "failed_views": failed,
-        "completed": [epoch_record(each) for each in done.finished],
+        "completed": [epoch_record(finished) for finished in done.finished],
     }
     messages = [f'view "{name}" stands still: {reason}' for name, reason in failed.items()]
     warnings = (*messages, *(text for epoch in done.epochs for text in epoch.warnings))
@@ -226,7 +226,7 @@ def restatement_report(table: str, done: RestateReport) -> Report:
         "lost": list(done.lost),
         "put_back": list(done.put_back),
         "problems": problems,
-        "completed": [epoch_record(each) for each in done.finished],
+        "completed": [epoch_record(finished) for finished in done.finished],
     }
     messages = tuple(dict.fromkeys((*done.warnings, *(text for epoch in done.epochs for text in epoch.warnings))))
     return Report(record, tuple(lines), exit_code=1 if problems else 0, warnings=messages)
@@ -241,9 +241,9 @@ def migration_report(done: MigrationReport, *, dry_run: bool) -> Report:
         lines.append(f"{table.name}: {_layout_text(table.before)} -> {_layout_text(table.after)}; {rows}")
     if done.views:
         lines.append(f"views rebuilt: {', '.join(done.views)}")
-    for name, how in done.switched:
-        becomes = "made by each read" if how == "lazy" else "stored"
-        lines.append(f'{name}: {"to be " if dry_run else ""}{becomes} (how = "{how}")')
+    for name, mode in done.switched:
+        becomes = "made by each read" if mode == "lazy" else "stored"
+        lines.append(f'{name}: {"to be " if dry_run else ""}{becomes} (how = "{mode}")')
     if not done.tables and not done.switched:
         lines.append("nothing to migrate: the tables are as they are declared")
     elif done.epoch is not None:
@@ -258,7 +258,7 @@ def migration_report(done: MigrationReport, *, dry_run: bool) -> Report:
         ],
         "views": list(done.views),
         "switched": dict(done.switched),
-        "completed": [epoch_record(each) for each in done.finished],
+        "completed": [epoch_record(finished) for finished in done.finished],
     }
     return Report(record, tuple(lines), data=dry_run, warnings=done.epoch.warnings if done.epoch else ())
 
@@ -350,9 +350,9 @@ def _verdict_lines(verdicts: Sequence[Verdict]) -> Iterator[str]:
 def _update_problems(done: UpdateReport) -> Iterator[Mapping[str, str]]:
     """Yield each landing file that needs a person, once."""
     seen = set()
-    for stream, left in done.left_out:
-        seen.add((stream, left.file.path))
-        yield {"stream": stream, "file": left.file.path, "reason": left.reason, "message": left.message}
+    for stream, file in done.left_out:
+        seen.add((stream, file.file.path))
+        yield {"stream": stream, "file": file.file.path, "reason": file.reason, "message": file.message}
     for problem in _landing_problems(done.landing):
         if (problem["stream"], problem["file"]) not in seen:
             yield problem
@@ -360,8 +360,8 @@ def _update_problems(done: UpdateReport) -> Iterator[Mapping[str, str]]:
 
 def _landing_problems(landing: Sequence[LandingFacts]) -> Iterator[Mapping[str, str]]:
     for facts in landing:
-        for left in facts.unreadable:
-            yield {"stream": facts.stream, "file": left.file.path, "reason": left.reason, "message": left.message}
+        for problem in facts.unreadable:
+            yield {"stream": facts.stream, "file": problem.file.path, "reason": problem.reason, "message": problem.message}
         for file in facts.changed:
             message = "changed after it was loaded; restore the former file, or load it again as `stream-wh health` says"
             yield {"stream": facts.stream, "file": file.path, "reason": "changed", "message": message}

@@ -37,7 +37,7 @@ def _record(sample: Sample) -> dict[str, Any]:
         "typed": sum(row.fate not in _UNTYPED for row in sample.rows),
         **{fate: fates[fate] for fate in (*_FATES.values(), "rejected")},
         "reasons": dict(reasons.most_common()),
-        "left_out": [{"file": each.file.path, "reason": each.reason, "message": each.message} for each in sample.left_out],
+        "left_out": [{"file": file.file.path, "reason": file.reason, "message": file.message} for file in sample.left_out],
         "examples": list(_examples(sample)),
     }
 
@@ -71,9 +71,9 @@ def _lines(record: dict[str, Any]) -> Iterator[str]:
     yield f"{record['stream']}: {record['rows']} rows read: {counts}"
     for reason, count in record["reasons"].items():
         yield f"  rejected {count}: {reason}"
-    for each in record["examples"]:
-        key = ", ".join("null" if part is None else part for part in each["key"])
-        why = f": {each['message']}" if each["message"] else ""
-        yield f"  {each['fate']}: {key}  ts {each['ts'] or 'none'}  exp {each['exp'] or 'none'}{why}"
-    for each in record["left_out"]:
-        yield f"  left out {each['file']}: {each['message']}"
+    for entry in record["examples"]:
+        key = ", ".join("null" if part is None else part for part in entry["key"])
+        why = f": {entry['message']}" if entry["message"] else ""
+        yield f"  {entry['fate']}: {key}  ts {entry['ts'] or 'none'}  exp {entry['exp'] or 'none'}{why}"
+    for entry in record["left_out"]:
+        yield f"  left out {entry['file']}: {entry['message']}"

@@ -140,25 +140,25 @@ def status(
     verdict = warehouse.health(reader, landing=landing_facts)
     landing = {facts.stream: facts for facts in landing_facts or ()}
     states = table_states(reader, retain=warehouse.catalog.retain)
-    visible = tuple(each for each in states if each.kind != "state")
+    visible = tuple(state for state in states if state.kind != "state")
     visible = (*visible, *_unbuilt_tables(warehouse, reader))
     accuracy = accuracy or AccuracyOptions()
     shares = accuracies(reader, accuracy.at_least or 0)
-    owed = (each.owed for each in visible)
-    messages = (*accuracy.lines(shares), *(each.text for each in owed if each is not None and not each.complete))
+    owed = (table.owed for table in visible)
+    messages = (*accuracy.lines(shares), *(view.text for view in owed if view is not None and not view.complete))
     if verbose:
-        parts = [PartitionRow(each.table, *_partition_values(part)) for each in states for part in each.partitions]
+        parts = [PartitionRow(state.table, *_partition_values(part)) for state in states for part in state.partitions]
         result = Records.of(PartitionRow, parts)
         brief = Records.of(EndingRow, _ending_rows(reader, visible))
     else:
         result = Records.of(StatusRow, _status_rows(warehouse, reader, visible, landing, now, shares))
-        brief = Records.of(BriefRow, [_brief_row(each, landing.get(each.table), verdict, now) for each in visible])
+        brief = Records.of(BriefRow, [_brief_row(table, landing.get(table.table), verdict, now) for table in visible])
     return Rows(
         result,
         _moment(reader),
         brief=None if expanded else brief,
         headline=(*_headline(verdict, reader, now), *(f"  {line}" for line in messages)),
-        warnings=tuple(str(each) for each in verdict.concerns),
+        warnings=tuple(str(concern) for concern in verdict.concerns),
         notes=(*verdict.notes, *messages),
         exit_code=CHECK_FAILED if accuracy.any_below_minimum(shares) or (check and verdict.level != "ok") else 0,
     )
@@ -184,7 +184,7 @@ def _headline(verdict: Health, reader: Reader, now: int) -> tuple[str, ...]:
     epoch = reader.epoch
     window = format_instant(epoch.window_time)
     first = f"{verdict.headline}; epoch {epoch.number} of window time {window}, updated {ago(epoch.committed_at, now)}"
-    return (first, *(f"  {each.level}: {each}" for each in verdict.concerns), *(f"  {note}" for note in verdict.notes))
+    return (first, *(f"  {concern.level}: {concern}" for concern in verdict.concerns), *(f"  {note}" for note in verdict.notes))
 
 
 def _landing_facts(warehouse: Warehouse) -> tuple[LandingFacts, ...] | None:
@@ -213,7 +213,7 @@ def _unbuilt_tables(warehouse: Warehouse, reader: Reader) -> Iterator[TableStatu
 def _status_rows(
     warehouse: Warehouse,
     reader: Reader,
-    found: tuple[TableStatus, ...],
+    tables: tuple[TableStatus, ...],
     landing: Mapping[str, LandingFacts],
     now: int,
     shares: Mapping[str, float],
@@ -225,12 +225,12 @@ def _status_rows(
     catalog = warehouse.catalog
     dead, bounds = dead_since(warehouse.root), catalog.erase_within
     stale = stale_tables(reader.epoch, catalog.stale_after, now)
-    for each in found:
-        bounded = replace(each, on_disk_for=min(each.on_disk_for, bounds.get(each.table, each.on_disk_for)))
-        is_stale = each.table in stale if each.table in catalog.stale_after else None
-        live = live_directory(warehouse.root, each.table, reader.epoch)
-        row = _status_row(bounded, landing.get(each.table), now, is_stale, dead.get(each.table), live)
-        yield replace(row, accuracy=shares.get(each.table))
+    for table in tables:
+        bounded = replace(table, on_disk_for=min(table.on_disk_for, bounds.get(table.table, table.on_disk_for)))
+        is_stale = table.table in stale if table.table in catalog.stale_after else None
+        live = live_directory(warehouse.root, table.table, reader.epoch)
+        row = _status_row(bounded, landing.get(table.table), now, is_stale, dead.get(table.table), live)
+        yield replace(row, accuracy=shares.get(table.table))
 
 
 def _status_row(
@@ -256,7 +256,7 @@ def _status_row(
         newest_data=None if facts.newest is None else Instant(facts.newest),
         stale=stale,
         oldest_dead_row=None if dead is None else Instant(dead),
-        old_layout_rows=sum(each.rows for each in facts.former) if facts.former else None,
+        old_layout_rows=sum(former.rows for former in facts.former) if facts.former else None,
         old_layout_share=round(facts.former[-1].share, 4) if facts.former else None,
         old_layout_predicted=round(facts.former[-1].predicted, 4) if facts.former else None,
         live_table=None if live is None else str(live),
@@ -285,7 +285,7 @@ def _partition_values(part: object) -> tuple[int, ...]:
 
 
 def _brief_row(facts: TableStatus, landing: LandingFacts | None, verdict: Health, now: int) -> BriefRow:
-    kinds = dict.fromkeys(each.kind.replace("_", " ") for each in verdict.concerns if each.table == facts.table)
+    kinds = dict.fromkeys(concern.kind.replace("_", " ") for concern in verdict.concerns if concern.table == facts.table)
     return BriefRow(
         table=_shortened(facts.table),
         kind=facts.kind,
@@ -298,12 +298,12 @@ def _brief_row(facts: TableStatus, landing: LandingFacts | None, verdict: Health
     )
 
 
-def _ending_rows(reader: Reader, found: tuple[TableStatus, ...]) -> Iterator[EndingRow]:
+def _ending_rows(reader: Reader, tables: tuple[TableStatus, ...]) -> Iterator[EndingRow]:
     from warehouse.serving.expiring_rows import HORIZONS, expiring_rows
 
     horizons = (reader.epoch.update_interval, *HORIZONS)
-    ends = {(each.table, each.within): each for each in expiring_rows(reader, horizons)}
-    for table in found:
+    ends = {(ending.table, ending.within): ending for ending in expiring_rows(reader, horizons)}
+    for table in tables:
         following, six_hours, day = (_ending_text(ends.get((table.table, horizon))) for horizon in horizons)
         yield EndingRow(
             table=_shortened(table.table),
@@ -315,10 +315,10 @@ def _ending_rows(reader: Reader, found: tuple[TableStatus, ...]) -> Iterator[End
         )
 
 
-def _ending_text(each: ExpiringRows | None) -> str:
-    if each is None:
+def _ending_text(rows: ExpiringRows | None) -> str:
+    if rows is None:
         return ""
-    return f"{count_text(each.rows)} ({size_text(each.bytes)})" if each.rows else "0"
+    return f"{count_text(rows.rows)} ({size_text(rows.bytes)})" if rows.rows else "0"
 
 
 def _shortened(name: str) -> str:

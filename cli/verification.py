@@ -50,16 +50,20 @@ def check_views(directory: Path, epoch: int | None) -> Rows:
     from warehouse.cli.writing import open_for_work
 
     verdicts = open_for_work(directory, compared=False).check_views(epoch=epoch)
-    differing = [each for each in verdicts if each.outcome == "differs"]
+    differing = [verdict for verdict in verdicts if verdict.outcome == "differs"]
     rows = [
-        _view_row("fault", each, "; ".join((each.reason, *each.rows)), f"run `stream-wh rebuild {each.view}`")
-        for each in differing
+        _view_row("fault", verdict, "; ".join((verdict.reason, *verdict.rows)), f"run `stream-wh rebuild {verdict.view}`")
+        for verdict in differing
     ]
-    rows += [_view_row("note", each, each.reason, _REMEDIES[each.outcome]) for each in verdicts if each.outcome in _REMEDIES]
-    same = sum(each.outcome == "same" for each in verdicts)
-    others = len(rows) - len(differing)
+    rows += [
+        _view_row("note", verdict, verdict.reason, _REMEDIES[verdict.outcome])
+        for verdict in verdicts
+        if verdict.outcome in _REMEDIES
+    ]
+    same = sum(verdict.outcome == "same" for verdict in verdicts)
+    not_compared = len(rows) - len(differing)
     counted = f"{len(verdicts)} views at epoch {verdicts[0].epoch}" if verdicts else "no views"
-    notes = (f"{same} equal to their queries, {len(differing)} different, {others} not compared, of {counted}",)
+    notes = (f"{same} equal to their queries, {len(differing)} different, {not_compared} not compared, of {counted}",)
     return Rows(Records.of(FindingRow, rows), notes=notes, exit_code=FAILED if differing else 0)
 
 

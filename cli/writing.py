@@ -116,7 +116,7 @@ def _foreign_messages(warehouse: Warehouse) -> tuple[str, ...]:
     from warehouse.operations.standing_still import foreign_notes
 
     last = newest_epoch(warehouse.root)
-    return () if last is None else tuple(each.message for each in foreign_notes(warehouse.root, last))
+    return () if last is None else tuple(note.message for note in foreign_notes(warehouse.root, last))
 
 
 def plan(directory: Path, options: Mapping[str, Any]) -> Report:
@@ -237,19 +237,22 @@ def repair(directory: Path, step: Step | None) -> Report:
 def undo_foreign(directory: Path, table: str | None, step: Step | None, *, dry_run: bool) -> Report:
     """Revert commits of outsiders."""
     del step
-    done = open_for_work(directory, compared=False).undo_foreign(table, dry_run=dry_run)
-    lines = [f"would: {each.message}" if dry_run and not each.open else each.message for each in done]
-    record = [{"path": each.path, "how": each.how, "to_version": each.to_version, "message": each.message} for each in done]
+    changes = open_for_work(directory, compared=False).undo_foreign(table, dry_run=dry_run)
+    lines = [f"would: {change.message}" if dry_run and not change.open else change.message for change in changes]
+    record = [
+        {"path": change.path, "how": change.how, "to_version": change.to_version, "message": change.message}
+        for change in changes
+    ]
     messages = tuple(lines) or ("nobody else committed to these tables",)
-    return Report({"dry_run": dry_run, "done": record}, messages, exit_code=1 if any(each.open for each in done) else 0)
+    return Report({"dry_run": dry_run, "done": record}, messages, exit_code=1 if any(change.open for change in changes) else 0)
 
 
 def plan_erasure(directory: Path, table: str | None, keys: MakeKeys | None) -> Report:
     """Report the plan of an erasure."""
     from warehouse.cli.erasure import erasure_plan_report
 
-    found, _ = open_for_work(directory).erase(table, keys, dry_run=True)
-    return erasure_plan_report(found)
+    outlook, _ = open_for_work(directory).erase(table, keys, dry_run=True)
+    return erasure_plan_report(outlook)
 
 
 def erase(directory: Path, table: str | None, keys: MakeKeys | None, step: Step | None) -> Report:
@@ -257,5 +260,5 @@ def erase(directory: Path, table: str | None, keys: MakeKeys | None, step: Step 
     from warehouse.cli.erasure import erasure_report
 
     warehouse = open_for_work(directory)
-    found, receipt = warehouse.erase(table, keys, observer=_step_observer(step))
-    return erasure_report(warehouse.root, found, receipt)
+    outlook, receipt = warehouse.erase(table, keys, observer=_step_observer(step))
+    return erasure_report(warehouse.root, outlook, receipt)

@@ -22,10 +22,10 @@ FAILED = 4
 @project
 def doctor(directory: Path) -> Rows:
     """Check Python, Java, Spark, DuckDB, the root and the clock; exit code 4 if one is not ok."""
-    found = [(name, *_run(check, directory)) for name, check in CHECKS]
+    results = [(name, *_run(check, directory)) for name, check in CHECKS]
     columns = (("check", "VARCHAR"), ("ok", "BOOLEAN"), ("found", "VARCHAR"), ("to_do", "VARCHAR"))
-    failed = any(not ok for _, ok, _, _ in found)
-    return Rows(Records(columns, tuple(found)), exit_code=FAILED if failed else 0)
+    failed = any(not ok for _, ok, _, _ in results)
+    return Rows(Records(columns, tuple(results)), exit_code=FAILED if failed else 0)
 
 
 def _run(check: Check, directory: Path) -> tuple[bool, str, str | None]:

@@ -48,15 +48,15 @@ def init(directory: Path, *, example: str | None, source: Path | None, **options
     """
     from warehouse.catalog.init_options import InitOptions  # noqa: PLC0415 - help does without
 
-    given = {name: value for name, value in options.items() if value}
-    if given and source is None:
-        raise click.UsageError(f"--{next(iter(given))} is about the file of --from; give both")
+    answers = {name: value for name, value in options.items() if value}
+    if answers and source is None:
+        raise click.UsageError(f"--{next(iter(answers))} is about the file of --from; give both")
     if example and source:
         raise click.UsageError("--example and --from are two ways to start; give one")
     base = click.get_current_context().find_root().params.get("directory")
-    if "interval" in given:
+    if "interval" in answers:
         try:
-            given["interval"] = parse_duration(given["interval"])
+            answers["interval"] = parse_duration(answers["interval"])
         except ValueError as error:
             raise click.UsageError(f"--interval: {error}") from error
     target = base / directory if base else directory
@@ -64,7 +64,7 @@ def init(directory: Path, *, example: str | None, source: Path | None, **options
         return from_example(target, example)
     if source.is_dir() and target.absolute().resolve().is_relative_to(source.resolve()):
         raise click.UsageError(f"the project would lie in {source}, among the files to load; name another DIRECTORY for it")
-    choices = InitOptions(**given)
+    choices = InitOptions(**answers)
     if sys.stdin.isatty():
         from warehouse.cli.questions import ask  # noqa: PLC0415 - only a terminal is asked
 

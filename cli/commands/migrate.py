@@ -31,10 +31,10 @@ class GridParam(click.ParamType["tuple[int, int]"]):
         """Return the two numbers."""
         if isinstance(value, tuple):
             return value
-        found = _GRID.fullmatch(value.strip())
-        if found is None:
+        match = _GRID.fullmatch(value.strip())
+        if match is None:
             self.fail(f'"{value}" is no grid of insertion rows and expiration columns such as 6x4', param, ctx)
-        return int(found[1]), int(found[2])
+        return int(match[1]), int(match[2])
 
 
 class Share(click.ParamType[float]):
@@ -46,8 +46,8 @@ class Share(click.ParamType[float]):
         """Return the share as a number from 0 to 1."""
         if isinstance(value, float):
             return value
-        found = _SHARE.fullmatch(value.strip())
-        number = float(found[1]) / (100 if found[2] else 1) if found else -1.0
+        match = _SHARE.fullmatch(value.strip())
+        number = float(match[1]) / (100 if match[2] else 1) if match else -1.0
         if not 0 < number <= 1:
             self.fail(f'"{value}" is no share above 0 % and up to 100 % such as 10% or 0.1', param, ctx)
         return number

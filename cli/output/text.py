@@ -33,7 +33,7 @@ def unique_names(result: Result) -> list[str]:
 
 def plain_rows(result: Result, size: int = PIECE) -> Iterator[list[list[Any]]]:
     """Yield the rows in lists of at most ``size``, with plain values."""
-    converters = [(index, found) for index, (_, kind) in enumerate(result.columns) if (found := converter(kind))]
+    converters = [(index, conversion) for index, (_, kind) in enumerate(result.columns) if (conversion := converter(kind))]
     for piece in result.rows(size):
         rows = [list(row) for row in piece]
         for row in rows:

@@ -65,7 +65,7 @@ def wrapped(line: str, width: int) -> str:
     if len(line) <= width:
         return line
     margin = line[: len(line) - len(line.lstrip())]
-    unsplit = _COMMAND.sub(lambda found: found[0].replace(" ", "\0"), line)
+    unsplit = _COMMAND.sub(lambda match: match[0].replace(" ", "\0"), line)
     wrapper = textwrap.TextWrapper(
         width, initial_indent=margin, subsequent_indent=f"{margin}  ", break_long_words=False, break_on_hyphens=False
     )
