@@ -52,11 +52,11 @@ def table_assets(project: str, tables: Sequence[str] | None, warehouse: str | No
 
 def event_extra(table: TableSummary, state: NewestEpoch, epochs: Iterable[Mapping[str, Any]], name: str) -> dict[str, Any]:
     """Return the extra of a table's event: window time, epoch, live rows, and rows that the update inserted and that expired."""
-    counts = [each for epoch in epochs for each in epoch["counts"] if each["stream"] == name]
+    counts = [count for epoch in epochs for count in epoch["counts"] if count["stream"] == name]
     return {
         "window_time": format_instant(state.window_time),
         "epoch": state.epoch,
         "rows": table.rows,
-        "inserted": sum(each["inserted"] for each in counts),
-        "expired": sum(each["expired"] for each in counts),
+        "inserted": sum(count["inserted"] for count in counts),
+        "expired": sum(count["expired"] for count in counts),
     }

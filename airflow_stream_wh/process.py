@@ -51,13 +51,13 @@ def default_executable() -> str:
 
     """
     own = Path(sys.executable).with_name(NAME)
-    found = str(own) if own.exists() else shutil.which(NAME)
-    if found is None:
+    executable = str(own) if own.exists() else shutil.which(NAME)
+    if executable is None:
         raise PlatformError(
             f"{NAME} is neither beside {sys.executable} nor on the path; install stream-wh there, or give `executable`, "
             f"the {NAME} of the environment that has it"
         )
-    return found
+    return executable
 
 
 class RunningCommand:

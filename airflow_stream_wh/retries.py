@@ -50,5 +50,5 @@ def exit_code_in(text: str) -> int | None:
     >>> exit_code_in("Cannot execute: spark-submit jobs/update.py. Error code is: 2.")
     2
     """
-    found = next((match for pattern in _CODES if (match := pattern.search(text))), None)
-    return None if found is None else int(found[1])
+    first_match = next((match for pattern in _CODES if (match := pattern.search(text))), None)
+    return None if first_match is None else int(first_match[1])

@@ -100,12 +100,12 @@ def faults_of(ended: CommandResult) -> str:
         findings = json.loads(ended.output)
     except ValueError:
         return ""
-    found = [each for each in findings if isinstance(each, dict) and each.get("severity") == "fault"]
-    if not found:
+    faults = [finding for finding in findings if isinstance(finding, dict) and finding.get("severity") == "fault"]
+    if not faults:
         return ""
-    named = [f"{each.get('subject')}: {each.get('message')} ({each.get('remedy')})" for each in found[:_MAX_NAMED_FAULTS]]
-    more = f"; and {len(found) - _MAX_NAMED_FAULTS} more, in the log" if len(found) > _MAX_NAMED_FAULTS else ""
-    return f"the check found {len(found)} fault{'' if len(found) == 1 else 's'}: {'; '.join(named)}{more}"
+    named = [f"{fault.get('subject')}: {fault.get('message')} ({fault.get('remedy')})" for fault in faults[:_MAX_NAMED_FAULTS]]
+    more = f"; and {len(faults) - _MAX_NAMED_FAULTS} more, in the log" if len(faults) > _MAX_NAMED_FAULTS else ""
+    return f"the check found {len(faults)} fault{'' if len(faults) == 1 else 's'}: {'; '.join(named)}{more}"
 
 
 @dataclass(frozen=True)
@@ -124,9 +124,9 @@ class WarehouseHealth:
 def health_of(record: Mapping[str, Any]) -> WarehouseHealth:
     """Return the health in an update's record; a record of an older command has none, which counts as ok."""
     concerns = []
-    for each in record.get("concerns", ()):
-        table = f"{each['table']}: " if each["table"] else ""
-        concerns.append(f"{table}{each['text']}" + (f" (`{each['command']}`)" if each["command"] else ""))
+    for concern in record.get("concerns", ()):
+        table = f"{concern['table']}: " if concern["table"] else ""
+        concerns.append(f"{table}{concern['text']}" + (f" (`{concern['command']}`)" if concern["command"] else ""))
     return WarehouseHealth(record.get("health") or "ok", tuple(concerns))
 
 
@@ -138,8 +138,8 @@ def table_lines(epoch: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _problems(record: dict[str, Any]) -> str:
-    files = [f"{each['stream']}: {each['file']}: {each['message']}" for each in record.get("problems", ())]
-    views = [f"view {each['view']}: {each['message']}" for each in record.get("failed_views", ())]
-    tables = [f"table {each['table']}: {each['message']}" for each in record.get("stopped", ())]
+    files = [f"{problem['stream']}: {problem['file']}: {problem['message']}" for problem in record.get("problems", ())]
+    views = [f"view {view['view']}: {view['message']}" for view in record.get("failed_views", ())]
+    tables = [f"table {table['table']}: {table['message']}" for table in record.get("stopped", ())]
     problems = [*files, *tables, *views]
     return f"committed, but {len(problems)} need a person: " + "; ".join(problems)

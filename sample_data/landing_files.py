@@ -61,7 +61,7 @@ def hourly(header: Fields, rows: Iterable[tuple[datetime, Fields]]) -> Iterator[
             begun = instant.replace(minute=0, second=0, microsecond=0)
             hours[begun if begun == instant else begun + _HOUR].append((instant, fields))
     for ends, listed in sorted(hours.items()):
-        ordered = sorted(listed, key=lambda each: (each[0], each[1][:2]))
+        ordered = sorted(listed, key=lambda row: (row[0], row[1][:2]))
         # A zero time of modification: the same rows make the same bytes.
         yield f"{ends:%Y-%m-%dT%H}.csv.gz", gzip.compress(as_csv(header, (fields for _, fields in ordered)), mtime=0)
 

@@ -22,7 +22,7 @@ _TTLS = (30, 60, 300, 600, 1800, 3600)
 def logs() -> dict[str, str]:
     """Return the logs by the name of their file; the same each time."""
     random = Random(7)
-    found = {}
+    files = {}
     for number in range(_FILES):
         begin = _BEGIN + timedelta(minutes=number * _MINUTES)
         moments = sorted(random.uniform(0, _MINUTES * 60) for _ in range(_ROWS))
@@ -34,18 +34,18 @@ def logs() -> dict[str, str]:
             "\t".join(["#fields", *(name for name, _ in _FIELDS)]),
             "\t".join(["#types", *(kind for _, kind in _FIELDS)]),
         ]
-        found[f"dns.{end:%H-%M}.log"] = "\n".join([*head, *rows, f"#close\t{end:%Y-%m-%d-%H-%M-%S}"]) + "\n"
-    return found
+        files[f"dns.{end:%H-%M}.log"] = "\n".join([*head, *rows, f"#close\t{end:%Y-%m-%d-%H-%M-%S}"]) + "\n"
+    return files
 
 
 def _row(random: Random, moment: float) -> tuple[str, ...]:
     uid = "C" + "".join(random.choices("abcdefghjkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ0123456789", k=16))
-    asked = (f"10.0.0.{random.randint(2, 25)}", str(random.randint(32768, 60999)), "10.0.0.1", "53", random.choice(_NAMES))
+    question = (f"10.0.0.{random.randint(2, 25)}", str(random.randint(32768, 60999)), "10.0.0.1", "53", random.choice(_NAMES))
     if random.random() < 0.05:
-        return (f"{moment:.6f}", uid, *asked, "NXDOMAIN", "-", "-")
+        return (f"{moment:.6f}", uid, *question, "NXDOMAIN", "-", "-")
     addresses = [f"203.0.113.{random.randint(1, 254)}" for _ in range(random.randint(1, 3))]
     ttls = [f"{random.choice(_TTLS)}.000000" for _ in addresses]
-    return (f"{moment:.6f}", uid, *asked, "NOERROR", ",".join(addresses), ",".join(ttls))
+    return (f"{moment:.6f}", uid, *question, "NOERROR", ",".join(addresses), ",".join(ttls))
 
 
 if __name__ == "__main__":

@@ -37,29 +37,29 @@ def departed_at(record: dict[str, Any]) -> datetime | None:
         return None
     hour, minute = divmod(int(record["sched_dep_time"]), 100)
     day = datetime(record["year"], record["month"], record["day"], tzinfo=_NEW_YORK)
-    left = day + timedelta(hours=hour, minutes=minute + int(record["dep_delay"]))  # on the clock on the wall
-    if left.hour * 100 + left.minute != int(record["dep_time"]) % 2400:
+    departure = day + timedelta(hours=hour, minutes=minute + int(record["dep_delay"]))  # on the clock on the wall
+    if departure.hour * 100 + departure.minute != int(record["dep_time"]) % 2400:
         raise ValueError(f"the schedule and the delay do not give the departure: {record}")
-    return left.astimezone(UTC)
+    return departure.astimezone(UTC)
 
 
 def rows(records: Iterable[dict[str, Any]]) -> Iterator[tuple[datetime, Fields]]:
     """Yield (departure, fields) of each flight that left; without a time in the air it never landed: null."""
     for record in records:
-        left = departed_at(record)
-        if left is None:
+        departure = departed_at(record)
+        if departure is None:
             continue
         minutes = record["air_time"]
-        landed = None if minutes is None else left + timedelta(minutes=int(minutes))
+        landed = None if minutes is None else departure + timedelta(minutes=int(minutes))
         yield (
-            left,
+            departure,
             (
                 record["carrier"],
                 record["flight"],
                 record["tailnum"],
                 record["origin"],
                 record["dest"],
-                left.strftime(INSTANT),
+                departure.strftime(INSTANT),
                 landed.strftime(INSTANT) if landed else None,
                 record["distance"],
                 None if minutes is None else int(minutes),

@@ -40,7 +40,7 @@ HEADER = (
 def flown(flights: Iterable[tuple[datetime, Fields]]) -> set[object]:
     """Return the tail numbers of the flights that the landing files hold."""
     tailnum = make_flights.HEADER.index("tailnum")
-    return {fields[tailnum] for left, fields in flights if left <= UNTIL}
+    return {fields[tailnum] for departure, fields in flights if departure <= UNTIL}
 
 
 def rows(records: Iterable[dict[str, Any]], tailnums: Collection[object]) -> Iterator[tuple[datetime, Fields]]:

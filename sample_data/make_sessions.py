@@ -18,13 +18,15 @@ _DEVICES = ("desktop", "phone", "phone", "tablet")
 def exports() -> dict[str, str]:
     """Return the exports by the name of their file, which is the end of their hour; the same each time."""
     random = Random(11)
-    found = {}
+    files = {}
     for number in range(_FILES):
         begin = _BEGIN + timedelta(hours=number)
         starts = sorted(random.randint(1, 3600) for _ in range(_ROWS))
-        rows = [_row(random, number * _ROWS + place, begin + timedelta(seconds=start)) for place, start in enumerate(starts)]
-        found[f"{begin + timedelta(hours=1):%Y-%m-%dT%H}.csv"] = "\n".join([_HEADER, *rows]) + "\n"
-    return found
+        rows = [
+            _row(random, number * _ROWS + position, begin + timedelta(seconds=start)) for position, start in enumerate(starts)
+        ]
+        files[f"{begin + timedelta(hours=1):%Y-%m-%dT%H}.csv"] = "\n".join([_HEADER, *rows]) + "\n"
+    return files
 
 
 def _row(random: Random, number: int, start: datetime) -> str:

@@ -54,8 +54,10 @@ def observed_at(record: dict[str, Any]) -> datetime:
 
 def rows(records: Iterable[dict[str, Any]]) -> Iterator[tuple[datetime, Fields]]:
     """Yield (instant, fields) of each observation, but for the last of an airport, whose end is not known."""
-    ordered = sorted(((record["origin"], observed_at(record), record) for record in records), key=lambda each: each[:2])
-    for _, of_one_airport in groupby(ordered, key=lambda each: each[0]):
+    ordered = sorted(
+        ((record["origin"], observed_at(record), record) for record in records), key=lambda observation: observation[:2]
+    )
+    for _, of_one_airport in groupby(ordered, key=lambda observation: observation[0]):
         for (origin, observed, record), (_, following, _) in pairwise(of_one_airport):
             direction = record["wind_dir"]
             yield (

@@ -78,23 +78,23 @@ class OpenProject:
             When a name in ``hot`` is not a table.
 
         """
-        place = Path(directory)
-        content = _content(place)
+        path = Path(directory)
+        content = _content(path)
         raw = _raw(content)
-        root = _root(place, raw)
+        root = _root(path, raw)
         if not compared:
-            found = cls(place, root or _catalog(place).root, hot=hot)
-            found._check_hot(hot)
-            return found
+            project = cls(path, root or _catalog(path).root, hot=hot)
+            project._check_hot(hot)
+            return project
         if root is not None:
             last = newest_epoch(root)
             if last is not None and last.catalog_digest == hashlib.sha256(content).hexdigest():
                 reads = raw.get("warehouse", {}).get("read_log", "on")
-                opened = cls(place, root, SqlBounds.of(raw.get("sql", {})), read_log=reads == "on", hot=hot)
+                opened = cls(path, root, SqlBounds.of(raw.get("sql", {})), read_log=reads == "on", hot=hot)
                 opened._check_hot(hot)
                 return opened
-        catalog = _catalog(place)
-        warehouse = cls(place, catalog.root, catalog.sql, read_log=catalog.read_log, hot=hot)
+        catalog = _catalog(path)
+        warehouse = cls(path, catalog.root, catalog.sql, read_log=catalog.read_log, hot=hot)
         warehouse._check_hot(hot)
         warehouse._check_declarations()
         return warehouse
@@ -108,12 +108,12 @@ class OpenProject:
         from warehouse.serving.visible_tables import visible  # noqa: PLC0415 - same
 
         catalog, last = self.catalog, newest_epoch(self.root)
-        every = (catalog.sources, catalog.views, catalog.aggregates, catalog.coalesced)
-        declared = [each.name for tables in every for each in tables]
-        known = list(dict.fromkeys([*declared, *(table.name for table in (visible(last) if last else ()))]))
+        declarations = (catalog.sources, catalog.views, catalog.aggregates, catalog.coalesced)
+        declared = [table.name for tables in declarations for table in tables]
+        known_names = list(dict.fromkeys([*declared, *(table.name for table in (visible(last) if last else ()))]))
         for name in names:
-            if name not in known:
-                raise UnknownNameError("table", name, known, nearest(name, known))
+            if name not in known_names:
+                raise UnknownNameError("table", name, known_names, nearest(name, known_names))
 
     def _check_declarations(self) -> None:
         from warehouse.catalog.drift import compare  # noqa: PLC0415 - only when the file is another
@@ -163,7 +163,7 @@ class OpenProject:
         from warehouse.storage.session import spark_session  # noqa: PLC0415 - reading does without
 
         catalog = self.catalog
-        formats = {each.format for each in catalog.streams} | {each.format for each in catalog.relations}
+        formats = {source.format for source in catalog.streams} | {source.format for source in catalog.relations}
 
         def session(work: int) -> SparkSession:
             return spark or spark_session(catalog.spark, small=work < SMALL_WORK, root=catalog.root, formats=formats)
@@ -219,15 +219,15 @@ class OpenProject:
         self._check_open()
         moment = instant_of(as_of)
         numbers = epoch_numbers(self.root)
-        kept = self._readers.get(moment)
-        if kept is not None and (not numbers or (moment is None and numbers[-1] < kept.epoch.number)):
+        reader = self._readers.get(moment)
+        if reader is not None and (not numbers or (moment is None and numbers[-1] < reader.epoch.number)):
             self._readers.pop(moment).close()  # the directory now has another warehouse, or none
-            kept = None
-        if kept is None:
-            kept = self._readers[moment] = self._reader(moment, None, self._hot if moment is None else ())
-        elif moment is None and numbers[-1] > kept.epoch.number:
-            kept.refresh()
-        return kept
+            reader = None
+        if reader is None:
+            reader = self._readers[moment] = self._reader(moment, None, self._hot if moment is None else ())
+        elif moment is None and numbers[-1] > reader.epoch.number:
+            reader.refresh()
+        return reader
 
     def warm(self) -> None:
         """Read the files that the newest epoch added to hot tables, before the first read needs them.

@@ -73,8 +73,8 @@ class Warehouse(WritingProject):
             for row in overdue(self.root, self.catalog.erase_within, now)
         )
         differing = tuple(
-            fault("view_differs", each.view, each.message, f"run `stream-wh rebuild {each.view}`", table=each.view)
-            for each in self.view_findings()
+            fault("view_differs", finding.view, finding.message, f"run `stream-wh rebuild {finding.view}`", table=finding.view)
+            for finding in self.view_findings()
         )
         return replace(report, findings=(*late, *differing, *report.findings))
 
@@ -167,11 +167,11 @@ class Warehouse(WritingProject):
         from warehouse.catalog.spelling import nearest  # noqa: PLC0415 - as above
         from warehouse.serving.aggregate_explanation import explained_aggregate  # noqa: PLC0415 - nothing else needs it
 
-        found = explained_aggregate(self.catalog, aggregate, newest_epoch(self.root))
-        if found is None:
-            names = [each.name for each in self.catalog.aggregates]
+        explanation = explained_aggregate(self.catalog, aggregate, newest_epoch(self.root))
+        if explanation is None:
+            names = [declared.name for declared in self.catalog.aggregates]
             raise UnknownNameError("aggregate", aggregate, names, nearest(aggregate, names))
-        return found
+        return explanation
 
     def explain_coalesced(self, table: str) -> CoalescedExplanation:
         """Return the contents of a declared coalesced table, and the points that it did not use; needs no Spark.
@@ -186,11 +186,11 @@ class Warehouse(WritingProject):
         from warehouse.serving.coalesced_explanation import explained_coalesced  # noqa: PLC0415 - nothing else needs it
 
         reader = None if newest_epoch(self.root) is None else self._newest(None)
-        found = explained_coalesced(self.catalog, table, reader)
-        if found is None:
-            names = [each.name for each in self.catalog.coalesced]
+        explanation = explained_coalesced(self.catalog, table, reader)
+        if explanation is None:
+            names = [declared.name for declared in self.catalog.coalesced]
             raise UnknownNameError("coalesced table", table, names, nearest(table, names))
-        return found
+        return explanation
 
     def advise(self, table: str, *, what_if: str | None = None) -> Advice:
         """Return the recommended layout for a table of the newest epoch, with predicted figures; needs no Spark.

@@ -247,20 +247,20 @@ class Model:
 
     def probe(self, *keys: Any, as_of: int | None = None, now: int | None = None) -> list[Stored]:  # noqa: ANN401 - any key
         """Return the live rows of keys by key, ``exp``, ``ts``; null keys are first."""
-        found = [stored for stored in self.scan(as_of=as_of, now=now) if stored.row.key in keys]
-        return sorted(found, key=_probe_order)
+        rows = [stored for stored in self.scan(as_of=as_of, now=now) if stored.row.key in keys]
+        return sorted(rows, key=_probe_order)
 
     def probe_range(
         self, low: Any = None, high: Any = None, *, as_of: int | None = None, now: int | None = None  # noqa: ANN401 - any key
     ) -> list[Stored]:
         """Return the live rows with ``low <= key < high`` in the order of :meth:`probe`; None: that end is open."""
-        found = []
+        rows = []
         for stored in self.scan(as_of=as_of, now=now):
             key = stored.row.key
             if key is None or (low is not None and key < low) or (high is not None and key >= high):
                 continue
-            found.append(stored)
-        return sorted(found, key=_probe_order)
+            rows.append(stored)
+        return sorted(rows, key=_probe_order)
 
     def state(self, as_of: int | None = None) -> State:
         """Return the newest state, or the newest whose window time is at or before ``as_of``.
@@ -284,9 +284,9 @@ class Model:
         k0 = k - rules.periods if before is None else before.slot
         now = rules.time(k)
 
-        held = before.live if before else ()
-        expired = [stored for stored in held if stored.exp <= now]
-        live = [stored for stored in held if stored.exp > now]
+        live_before = before.live if before else ()
+        expired = [stored for stored in live_before if stored.exp <= now]
+        live = [stored for stored in live_before if stored.exp > now]
         waiting = [row for row in (before.waiting if before else ()) if self._waits(row, now)]
         taken = [row for row in (before.waiting if before else ()) if not self._waits(row, now)]
         rejected = list(before.rejected) if before else []

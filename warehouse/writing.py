@@ -144,8 +144,8 @@ class WritingProject(OpenProject):
         from warehouse.steps.registry import explain  # noqa: PLC0415 - same
 
         options = _options(at, each=each, start=start, allow_dead=allow_dead, future=future)
-        made, landing = plan(self._context(), options)
-        return made, explain(made, newest_epoch(self.root), self.root) if made else (), landing
+        first_plan, landing = plan(self._context(), options)
+        return first_plan, explain(first_plan, newest_epoch(self.root), self.root) if first_plan else (), landing
 
     def sample(self, rows: int = 1000, *, at: Instant | None = None, future: bool = False) -> tuple[Sample, ...]:
         """Return up to ``rows`` waiting rows of each stream, as :meth:`update` would load them; nothing is written.
@@ -370,12 +370,12 @@ class WritingProject(OpenProject):
         """
         from warehouse.operations.erase import erase  # noqa: PLC0415 - reading does without
 
-        made = keys
+        chosen_keys = keys
         if callable(keys):
             with self.reader() as reader:
-                made = keys(reader.key_columns(table or ""))
+                chosen_keys = keys(reader.key_columns(table or ""))
         context = self._context(observer, spark)
-        return erase(context, table, cast("Sequence[object] | None", made), dry_run=dry_run)
+        return erase(context, table, cast("Sequence[object] | None", chosen_keys), dry_run=dry_run)
 
     def repair(self, *, observer: Observer = nobody, spark: SparkSession | None = None) -> tuple[str, ...]:
         """Repair everything that needs no decision; return the repairs in words."""
