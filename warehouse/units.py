@@ -21,7 +21,7 @@ def size_text(number: float) -> str:
 
 
 def count_text(number: int) -> str:
-    """Return a count of up to six digits as it is, a larger one with a unit.
+    """Return a count of up to six digits as it is, a larger count with a unit.
 
     >>> count_text(123456), count_text(1_234_567)
     ('123,456', '1.2M')

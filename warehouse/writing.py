@@ -230,7 +230,7 @@ class WritingProject(OpenProject):
     ) -> CompletionReport:
         """Make the results that a view owes under its budget, all or for about ``within``: microseconds, or ``"10m"``.
 
-        Each chunk is an epoch of its own; an update of another process can begin between two of them. A ``dry_run`` makes no
+        Each chunk is an epoch; an update of another process can begin between two chunks. A ``dry_run`` makes no
         epoch, and returns the owed results.
 
         Raises

@@ -117,7 +117,7 @@ def aggregate_plans(
 ) -> list[StreamPlan]:
     """Return the plans of synopses and answers that follow the planned streams or views, all synopses first.
 
-    ``slot`` is the update's, ``epoch`` the number of the one that it makes. Answers that are ``stopped`` wait. ``landed`` are the
+    ``slot`` is the slot of the update, ``epoch`` the number of its epoch. Answers that are ``stopped`` wait. ``landed`` are the
     files of streams that were loaded before and are still there.
     """
     plans: list[StreamPlan] = []

@@ -18,14 +18,14 @@ class SynopsisPlan(msgspec.Struct, frozen=True):
     ``arrives``: the stream may get rows. ``opening``: the stream is in its own first build, so no row of it can have expired.
     ``history``: the rows of ``landed`` files that were loaded before, or the rows of the stream and its archive, are added,
     whichever are more. ``carried``: the synopsis's own rows are written again, to stay longer. ``rebuilt``: the synopsis is
-    written again from the rows of its stream, which include all live ones. ``spare``: the number of its slots for answers that
+    written again from the rows of its stream, which include all live rows. ``spare``: the number of its slots for answers that
     are given later than they are due. The windows that read it end with slot ``first_end`` or later; windows that end before
     ``sure`` may lack rows. A migration of the grid of times gives the former anchor and interval. The table has the longer
     intervals that end with the slot ``merged`` or before; None: it has none yet. The carried rows of a ``large`` synopsis are not
     collected in the driver.
 
     A synopsis of a ``view`` follows the view's node. If the plan builds the view (``built``), all of its live rows are read. Of
-    these, and of ``history``, only rows that arrived after the slot ``since`` count: the synopsis has the earlier ones.
+    these, and of ``history``, only rows that arrived after the slot ``since`` count: the synopsis has the earlier rows.
     """
 
     synopsis: Synopsis
@@ -70,7 +70,7 @@ class AnswersPlan(msgspec.Struct, frozen=True):
     """The answers that an update gives for an aggregate: the due windows and their synopses.
 
     The update answers windows that end up to the slot ``through``, or with ``within`` (microseconds for all aggregates of the
-    update together) as many as there is time for. Ends before the slot ``sure`` may lack rows that were live at their time.
+    update together) as many windows as the time allows. Ends before the slot ``sure`` may lack rows that were live at their time.
     """
 
     definition: AggregateDefinition

@@ -70,7 +70,7 @@ def landing_facts(catalog: Catalog, last: Epoch | None, clock: int) -> tuple[Lan
 
 
 def present(catalog: Catalog) -> dict[str, frozenset[str]]:
-    """Return the paths in each landing directory; no path for one that cannot be listed."""
+    """Return the paths in each landing directory; no path if the directory cannot be listed."""
     paths = {}
     for stream in catalog.sources:
         try:

@@ -10,7 +10,7 @@ windows at instant t
 and a table has at most about thirty marks, with any number of updates. So its record does not grow, and an update need not read
 its log to find that no row is old enough. Marks use the plan's clock, and not the times of files, which a copy or a restored
 backup changes. An update appends a file, so whole files are removed. A file with rows of several epochs (after `erase`, `restate
---rejected` or an outsider's OPTIMIZE) is written again without the overdue ones.
+--rejected` or an outsider's OPTIMIZE) is written again without the overdue rows.
 """
 
 from __future__ import annotations

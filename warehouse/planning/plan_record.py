@@ -74,7 +74,7 @@ class StreamPlan(msgspec.Struct, frozen=True):
 
     @property
     def stored_columns(self) -> tuple[ColumnRecord, ...]:
-        """The stored columns before the system columns: the declared ones, and the state of a coalesced table."""
+        """The stored columns before the system columns: the declared columns, and the state of a coalesced table."""
         state = () if self.coalesced is None else self.coalesced.definition.state
         return (*self.declaration.columns, *(ColumnRecord(name, kind) for name, kind in state))
 

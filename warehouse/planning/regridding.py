@@ -48,16 +48,16 @@ class Regridding:
         return not (catalog.update_interval % last.update_interval or (catalog.anchor - last.anchor) % last.update_interval)
 
     def _slots(self, former: int) -> int:
-        """The number of whole new slots in a number of former ones."""
+        """The number of whole new slots in a number of former slots."""
         return former * self.last.update_interval // self.catalog.update_interval
 
     def _containing(self, former: int) -> int:
-        """The slot that contains a former one."""
+        """The slot that contains a former slot."""
         instant = at_slot(former, self.last.anchor, self.last.update_interval)
         return slot_of(instant, self.catalog.anchor, self.catalog.update_interval)
 
     def _whole(self, former: int) -> int:
-        """The first slot all of whose former slots are that one or later ones."""
+        """The first slot that contains only former slots from ``former`` on."""
         return self._containing(former - 1) + 1
 
     def base(self, state: TableState) -> TableState:

@@ -37,7 +37,7 @@ class Restoring:
     steps: list[RestoreTable | ReplaceTable] = field(default_factory=list)
 
     def restored(self, state: TableState, old: TableState) -> TableState:
-        """Return a table with the rows of ``old``, also its waiting, rejected and short-lived ones."""
+        """Return a table with the rows of ``old``, its waiting, rejected and short-lived rows included."""
         version = self._version(state.name, state.path, state.version, old.version)
         return replace(
             old,
@@ -66,7 +66,7 @@ class Restoring:
         )
 
     def replaced(self, state: TableState, declaration: Declaration, layout: Layout, epoch: int) -> TableState:
-        """Return a table without rows and with other columns; ``epoch`` is the one that replaces it."""
+        """Return a table without rows and with other columns; ``epoch`` is the epoch that replaces it."""
         self.steps.append(ReplaceTable(state.name, state.path, state.table_id, state.version))
         waiting = state.deferred
         if waiting is not None:

@@ -35,7 +35,7 @@ Role = Literal["rows", "deferred", "rejected", "restored"]
 
 
 class CreateTable(msgspec.Struct, frozen=True, tag="create-table"):
-    """Create a table with its properties; ``deferred`` and ``rejected`` ones only when they get rows."""
+    """Create a table with its properties; ``deferred`` and ``rejected`` tables only when they get rows."""
 
     stream: str
     role: Role
@@ -44,7 +44,7 @@ class CreateTable(msgspec.Struct, frozen=True, tag="create-table"):
 
 
 class AddColumns(msgspec.Struct, frozen=True, tag="add-columns"):
-    """Give a table the columns of its declaration; stored rows have null in the new ones.
+    """Give a table the columns of its declaration; stored rows have null in the new columns.
 
     Short-lived results also get values of today's types (:mod:`warehouse.storage.reshaping`).
     """

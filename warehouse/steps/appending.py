@@ -110,14 +110,14 @@ def _live_at_base(
     source, plan = task.appending(), task.plan
     batch, live = source.batch, live_at(plan.slot, plan.window_time)
     in_driver = None
-    query = (step.path, step.base_version, source.columns, lambda file: chosen(file.sub_index, file.exp_block))
+    arguments = (step.path, step.base_version, source.columns, lambda file: chosen(file.sub_index, file.exp_block))
     if batch.driver_rows is not None:
-        in_driver = task.files.to_rewrite(*query, live)
+        in_driver = task.files.to_rewrite(*arguments, live)
     elif batch.table_rows is not None:
-        in_driver = task.files.as_many_to_rewrite(*query, live)
+        in_driver = task.files.as_many_to_rewrite(*arguments, live)
     if in_driver is not None:
         return in_driver
-    rows = task.files.read(source.session, *query, placed=True)
+    rows = task.files.read(source.session, *arguments, placed=True)
     return rows.where(f"_exp_slot > {plan.slot}L AND unix_micros(_exp) > {plan.window_time}L")
 
 

@@ -43,7 +43,7 @@ class SparkReplacement:
     columns
         Its stored columns before the system's.
     own
-        The rows of the last epoch, each with all members, also shed ones; None if there are none.
+        The rows of the last epoch, each with all members, shed members included; None if there are no rows.
     points
         The points that arrived: the columns of the group, the compared columns, and their stamps; None if none arrived.
     opened

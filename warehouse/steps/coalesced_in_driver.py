@@ -70,12 +70,12 @@ class GroupReplacement:
         return [quoted(name) for name in self.definition.groups]
 
     def replaced(self, keys: pa.Table, answer: Callable[[pa.Table], pa.Table]) -> Replacement:
-        """Return the new content if the groups ``keys`` changed; ``answer`` computes their rows from the stored ones."""
+        """Return the new content if the groups ``keys`` changed; ``answer`` computes their rows from the stored rows."""
         if not keys.num_rows:
             return Replacement(None, {}, {}, 0)
         definition, stored, move = self.definition, self.own, self.move
         changed, rest = split_by_groups(definition, stored, keys)
-        columns, state = ([name for name, _ in columns_of] for columns_of in (definition.columns, definition.state))
+        columns, state = ([name for name, _ in typed_columns] for typed_columns in (definition.columns, definition.state))
         names = [*columns, *state, "_ts", "_exp"]
         now = answer(changed).select(names).cast(pa.schema([stored.schema.field(name) for name in names]))
         matched = matched_rows(changed, now, columns, state, definition.search_key, self.layout)
@@ -105,9 +105,9 @@ class DriverReplacement(GroupReplacement):
     @cached_property
     def _stamps(self) -> pa.Table:
         """The distinct stamps of each group, of rows and of points."""
-        arrived = ", ".join([*self.groups, AT])
-        stored = ", ".join([*self.groups, f"unnest({STAMPS}) AS {AT}"])
-        query = f"SELECT {stored} FROM own UNION SELECT {arrived} FROM points"
+        point_columns = ", ".join([*self.groups, AT])
+        own_columns = ", ".join([*self.groups, f"unnest({STAMPS}) AS {AT}"])
+        query = f"SELECT {own_columns} FROM own UNION SELECT {point_columns} FROM points"
         return query_result(query, own=self.own, points=self._points)
 
     @cached_property
@@ -130,9 +130,11 @@ class DriverReplacement(GroupReplacement):
         points, groups = self._points, self.groups
         inside = f"SELECT * FROM points WHERE {within(self._edge, AT, groups)}"
         in_window = query_result(inside, points=points)
-        arrived = ", ".join([*groups, AT])
-        stored = ", ".join([*groups, f"unnest({STAMPS}) AS {AT}"])
-        new = query_result(f"SELECT {arrived} FROM taken EXCEPT SELECT {stored} FROM own", taken=in_window, own=self.own)
+        point_columns = ", ".join([*groups, AT])
+        own_columns = ", ".join([*groups, f"unnest({STAMPS}) AS {AT}"])
+        new = query_result(
+            f"SELECT {point_columns} FROM taken EXCEPT SELECT {own_columns} FROM own", taken=in_window, own=self.own
+        )
         late = points.num_rows - in_window.num_rows
         return {"points": points.num_rows, "late": late, "repeated": in_window.num_rows - new.num_rows}
 

@@ -169,7 +169,7 @@ class CoalescedSource(FollowingSource):
 
     @cached_property
     def _stored_rows(self) -> DataFrame | None:
-        """The rows of the last epoch, each with all members, also shed ones."""
+        """The rows of the last epoch, each with all members, shed members included."""
         if not self.definition.ledger:
             return self._table.rows_to_rewrite()
         if self._table.move.first:

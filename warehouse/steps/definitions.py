@@ -63,7 +63,7 @@ def _declared(name: str, task: Task) -> tuple[Sequence[Column | ColumnRecord], S
 
 
 def zero_row_file(plan: Plan, name: str, state: TableState | None) -> str:
-    """Return the zero-row file of the columns of a table that is no view's: one that gets other columns has another.
+    """Return the zero-row file of the columns of a table that is no view's; if the table gets other columns, a new file.
 
     ``state`` is the table as the plan finds it. Earlier epochs keep their file, also while the plan is not finished.
     """

@@ -1,7 +1,7 @@
 """The epoch that an executed plan makes, read from the commits in the tables' logs.
 
 All facts come from the plan, the last epoch and the commits, so an update that another process finished records the same epoch as
-one that ran through; only counts that no commit carries come from memory.
+an update that ran through; only counts that no commit carries come from memory.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _lazy(outcome: Outcome) -> tuple[LazyTable, ...]:
 
 
 def _waiting_for_views(outcome: Outcome) -> Iterator[tuple[str, TableState | None]]:
-    """The tables that follow a view which could not be maintained, as they were; None for one that did not exist."""
+    """The tables that follow a view which could not be maintained, as they were; None for a table that did not exist."""
     for planned in outcome.plan.streams:
         table = outcome.done.get(f"tables/{planned.name}")
         if planned.followed in outcome.failed_views and (table is None or not table.commits):
@@ -107,7 +107,7 @@ def _waiting_for_views(outcome: Outcome) -> Iterator[tuple[str, TableState | Non
 
 
 def _refused(outcome: Outcome) -> tuple[tuple[str, str], ...]:
-    """Views that cannot be maintained, with the reason; only an update looks at all declared ones."""
+    """Views that cannot be maintained, with the reason; only an update looks at all declared views."""
     if outcome.plan.refused or outcome.plan.cause == "update" or outcome.last is None:
         return outcome.plan.refused
     return outcome.last.refused

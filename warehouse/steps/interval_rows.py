@@ -1,4 +1,4 @@
-"""Makes the rows of a synopsis's longer intervals: of intervals that an update completes, and of late rows in complete ones.
+"""Makes the rows of a synopsis's longer intervals: of intervals that an update completes, and of late rows in complete intervals.
 
 The row of an interval that is complete now is merged from the stored rows of its slots, in the longest existing intervals, and
 from the rows that the update adds. An interval that was complete before gets another row with the late rows, as a slot does. So

@@ -31,7 +31,7 @@ def read_together(sources: Iterable[StreamSource]) -> None:
     """Read the batches of sources: one job for all sources with the same settings, if they have few rows together.
 
     A source with unreadable files is left out, and so are all sources of a job that fails: each then reads its own files when its
-    step needs them, and names the damaged ones.
+    step needs them, and names the damaged files.
     """
     by_settings: dict[object, list[StreamSource]] = defaultdict(list)
     for source in sources:

@@ -207,7 +207,7 @@ class Task:
         Raises
         ------
         UnreadableFilesError
-            With each file that changed since it was planned, so that the written rows may differ from the counted ones.
+            With each file that changed since it was planned, so that the written rows may differ from the counted rows.
 
         """
         self.observer(Moment(Point.STAGED, self.plan.epoch, self.number))

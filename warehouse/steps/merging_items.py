@@ -94,7 +94,7 @@ def _above(share: float) -> str:
 
 
 def _top(keys: Sequence[str], most: int) -> str:
-    """Return the query for items with whether each possibly and certainly belongs to the ``most`` most frequent ones."""
+    """Return the query for items with whether each possibly and certainly belongs to the ``most`` most frequent items."""
     by = ", ".join(keys)
     part = f"PARTITION BY {by}"
     needed = f"coalesce(nth_value(_least, {most}) OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING), 0)"

@@ -38,7 +38,7 @@ def progress(root: Path, expected: Iterable[Expected]) -> dict[str, TableProgres
 
 
 def expected_commits(plan: Plan, last: Epoch | None) -> list[Expected]:
-    """Return the commits that a plan makes in each of its tables, and the entries on which the first ones are made.
+    """Return the commits that a plan makes in each of its tables, and the entries on which the first commits are made.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ SHED = "shed"
 
 
 def exact_rows(definition: CoalescedDefinition, own: pa.Table) -> pa.Table:
-    """Return the exact rows, reconstructed from the stored ones: the group, the compared columns, and all stamps."""
+    """Return the exact rows, reconstructed from the stored rows: the group, the compared columns, and all stamps."""
     return query_result(exact_members(definition, "own"), own=own)
 
 
@@ -104,7 +104,7 @@ class ShedReplacement(GroupReplacement):
 
     @cached_property
     def rows(self) -> pa.Table:
-        """All current rows of the table, with all columns except those of the grid."""
+        """All current rows of the table, with all columns except the columns of the grid."""
         runs, lo, hi = [], [], []
         for number, run in enumerate(self._runs):
             for piece in run.fragments:
@@ -137,7 +137,7 @@ class ShedReplacement(GroupReplacement):
         }
 
     def _over(self, kept: int, shed_members: int) -> int:
-        """How many members remain over the budget: open ones always stay, and the accuracy takes precedence."""
+        """How many members remain over the budget: open members always stay, and the accuracy takes precedence."""
         budget = self.definition.budget
         if budget is None or not budget.bounds:
             return 0

@@ -2,7 +2,7 @@
 
 Data files never change under their names, so a copy stays valid. A file is copied whole when a read opens it. If a read only
 needs to know whether a file can hold a key, only its *tail* is copied, into a sparse file of the same size: footer, page indexes
-and Bloom filters, which Parquet's writers put at the end. When the copies exceed a bound, the least recently used ones are
+and Bloom filters, which Parquet's writers put at the end. When the copies exceed a bound, the least recently used are
 deleted; all copies of one read stay, however large.
 """
 
@@ -94,7 +94,7 @@ def fresh_copies(root: Path) -> Iterator[Copies | None]:
 
 @dataclass
 class Copies:
-    """The copies of one root's files under a directory, ``bound`` bytes of whole ones."""
+    """The copies of one root's files under a directory, ``bound`` bytes of whole copies."""
 
     root: ObjectPath
     directory: Path

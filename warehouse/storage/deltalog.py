@@ -182,7 +182,7 @@ def _has_size(path: Path, size: int) -> bool:
 
 
 def whole_parquet(path: Path) -> bool:
-    """Whether a file is there and ends as Parquet files do, which one that was cut short does not."""
+    """Whether a file exists and ends as Parquet files do; a file that was cut short does not."""
     try:
         with path.open("rb") as stream:
             stream.seek(-len(_PARQUET_MAGIC), os.SEEK_END)
@@ -214,15 +214,15 @@ def undo_commits(table: Path, from_version: int, *, pinned: int) -> None:
 
 
 def void_commit(table: Path, commit: Commit) -> None:
-    """Replace a commit that no epoch names by one that changes nothing: its number stays taken, as a log has no gaps.
+    """Replace a commit that no epoch names by a commit that changes nothing: its number stays taken, as a log has no gaps.
 
-    That is how a commit is undone in an object store. The object is replaced only if it is the one that was judged
+    This undoes a commit in an object store. The object is replaced only if it is the object that was judged
     (``If-Match``): a process that was delayed between reading and writing changes nothing.
 
     Raises
     ------
     LockHeldError
-        When it is another one by now.
+        When another object has replaced it.
 
     """
     path = object_path(entry_path(table, commit.version))

@@ -75,7 +75,7 @@ def tail_start(file: Path) -> int:
 
 
 def summed_name(file: Path, *, whole: bool) -> str:
-    """Return the name that a file gets: with its sum, instead of one that it had."""
+    """Return a file's name with its sum, which replaces an earlier sum."""
     start = 0 if whole else tail_start(file)
     return f"{_SUM.sub('.parquet', file.name).removesuffix('.parquet')}.sum-{start}-{fingerprint(file, start)}.parquet"
 
@@ -162,7 +162,7 @@ def _damaged_pages(file: Path) -> str | None:
 
 @contextmanager
 def naming_damage(file: Path) -> Iterator[None]:
-    """Turn PyArrow's error about a file that it cannot read into one that names the file.
+    """Turn PyArrow's error about a file that it cannot read into an error that names the file.
 
     Raises
     ------
@@ -205,7 +205,7 @@ def require_whole(files: Iterable[Path]) -> None:
 
 
 def damaged_of(files: Iterable[Path], said: str, table: str | None = None) -> DamagedFileError | None:
-    """Return the damaged file behind an engine's error: one that the error names, else any of the files.
+    """Return the damaged file behind an engine's error: a file that the error names, else any of the files.
 
     Parameters
     ----------

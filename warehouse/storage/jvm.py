@@ -1,9 +1,9 @@
 """Options that make the JVM of a local Spark session start quickly.
 
 Most of the time of a small update is Java loading and compiling the same classes as the time before. So the first update
-of an installation leaves a class-data archive (about 200 MB) in the cache directory, and later ones start from it; it saves
+of an installation leaves a class-data archive (about 200 MB) in the cache directory, and later updates use it; it saves
 a third to a half of a small update's time. Jobs over little data are also compiled by the quick compiler only.
-``STREAM_WH_CLASS_ARCHIVE=off`` does without the archive; ``read`` starts from one that is there and never writes one.
+``STREAM_WH_CLASS_ARCHIVE=off`` does without the archive; ``read`` uses an existing archive and never writes one.
 """
 
 from __future__ import annotations

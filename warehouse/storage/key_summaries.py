@@ -72,7 +72,7 @@ def summary_path(file: Path) -> Path:
 
 
 def write_summary(file: Path, key: Sequence[str]) -> None:
-    """Write the summary of a data file that has just been written, if there is one that is small enough."""
+    """Write the summary of a data file that has just been written, if the summary is small enough."""
     if not store_of(file).cheap_requests:
         return
     most = int(file.stat().st_size * limits().summary_share)

@@ -1,7 +1,7 @@
 """Removing the rows of a table whose value of one column is too low: by one commit, as whole files where possible.
 
 The log has the bounds of the column in each file, so a file that has only overdue rows is removed unread. A file that has other
-rows too is written again without the overdue ones, a batch at a time.
+rows too is written again without the overdue rows, a batch at a time.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 Invariant: the log has the entry that the last epoch names, identified by its sum. Every commit above it that counts names the
 epoch and one of its steps for that table, in order. Any other commit is a change by outsiders.
 
-Commits of outsiders between those of steps are never adopted, since each step follows the one before it. A further commit reverts
-them if they change nothing, or if they claim that the same rows are in other files and all files that they removed still exist.
-Other commits stop the plan, until ``repair --undo-foreign`` has reverted them in the same way.
+Commits of outsiders between commits of steps are never adopted, since each step follows the one before it. A further commit
+reverts them if they change nothing, or if they claim that the same rows are in other files and all files that they removed still
+exist. Other commits stop the plan, until ``repair --undo-foreign`` has reverted them in the same way.
 
 No checkpoint above the last epoch is used: a checkpoint of outsiders may contain commits that were removed since.
 
@@ -83,7 +83,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class TakenBack:
-    """The commits ``first`` to ``last`` of outsiders, and the commit that reverted them; ``harmless`` ones changed nothing."""
+    """The commits ``first`` to ``last`` of outsiders, and the commit that reverted them; ``harmless`` commits changed nothing."""
 
     first: int
     last: int
@@ -96,9 +96,9 @@ class TakenBack:
 class TableProgress:
     """The commits of a plan in one table (directory relative to the root), by step number.
 
-    ``head`` is the table's newest entry, which may be one that took others back; ``given_up`` are the files that only these have
+    ``head`` is the table's newest entry, which may be a reversal; ``given_up`` are the files that only commits which do not count
     added, relative to the table. ``foreign`` is the outcome of outsiders' commits between them, ``reversals`` are the commits
-    that took others back.
+    that reverted others.
     """
 
     path: str
@@ -224,7 +224,7 @@ def _of_another(commit: Commit, expected: Expected) -> bool:
     Raises
     ------
     LockHeldError
-        When it is of a later plan: then this process is the one that was delayed.
+        When it is of a later plan: then this process was delayed.
 
     """
     epoch = commit.metadata.get("epoch")

@@ -128,7 +128,7 @@ class _Changed:
 
 
 def _changed_files(table: Path, files: Mapping[str, Any], wanted: pa.Schema) -> dict[str, _Changed]:
-    """The files that have a column of another type or spelling; one that is damaged stays, and `check` reports it."""
+    """The files that have a column of another type or spelling; a damaged file stays, and `check` reports it."""
     changes = {}
     with in_memory(()) as connection:
         for path in sorted(files):
@@ -161,11 +161,11 @@ def _change(connection: duckdb.DuckDBPyConnection, file: Path, wanted: pa.Schema
             value = f"coalesce({quoted(former)}, {value})"
         del columns[old.name]
         columns[new.name] = (value, new.type)
-        former_values = f"{_FORMER}{new.name}_{_word(old.type)}"
+        former_name = f"{_FORMER}{new.name}_{_word(old.type)}"
         lost = _lost(connection, quoted(old.name), types[str(old.type)], types[str(new.type)])
         if _any(connection, file, lost):
-            before = quoted(former_values) if former_values in stored.names else "NULL"
-            columns[former_values] = (f"CASE WHEN {lost} THEN {quoted(old.name)} ELSE {before} END", old.type)
+            before = quoted(former_name) if former_name in stored.names else "NULL"
+            columns[former_name] = (f"CASE WHEN {lost} THEN {quoted(old.name)} ELSE {before} END", old.type)
     schema = as_stored(pa.schema([pa.field(name, kind) for name, (_, kind) in columns.items()]))
     values = ", ".join(f"{value} AS {quoted(name)}" for name, (value, _) in columns.items())
     return _Changed(f"SELECT {values} FROM stored", schema)

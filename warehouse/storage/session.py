@@ -175,7 +175,7 @@ def _with_jvm_settings(settings: dict[str, str], *, small: bool) -> ClassArchive
 
 
 def _launch(settings: Mapping[str, str]) -> None:
-    """Start the JVM with its standard error filtered: it announces a module of its own at every start."""
+    """Start the JVM with its standard error filtered: it announces one of its own modules at every start."""
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - reading commands never import Spark
     from pyspark.java_gateway import launch_gateway  # noqa: PLC0415 - same
 
@@ -284,7 +284,7 @@ def interpreted(session: SparkSession) -> Iterator[None]:
 
 
 def table_session(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
-    """Return a session for tables with those settings and the ones that the warehouse owns.
+    """Return a session for tables with ``settings`` and the settings that the warehouse owns.
 
     It is made once in each process and cached, so code that changes a setting must restore it. Threads that update other
     warehouses use it too, so code that needs temporary views for longer than one call uses :func:`own_session`.
@@ -307,7 +307,7 @@ def lazily(spark: Callable[[], SparkSession], settings: Mapping[str, str]) -> Ca
 
 
 def own_session(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
-    """Return a session of its own, with the settings of a table's session."""
+    """Return a new session with the settings of a table's session."""
     _worked.set()
     return _new_session(session, settings)
 

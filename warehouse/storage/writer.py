@@ -175,9 +175,9 @@ def write_rows(
     leaving: Callable[[int], bool] | None = None,
     staged: Callable[[], None] | None = None,
 ) -> LogEntry:
-    """Commit rows as they come: restored and rejected ones, or deferred ones by ``_slot``; ``leaving`` takes a slot.
+    """Commit rows as they come: restored and rejected rows, or deferred rows by ``_slot``; ``leaving`` takes a slot.
 
-    Few rows, in the driver, are written by it. ``staged`` is called as in :func:`write_runs`; the log keeps the bounds of the
+    The driver writes rows that it has in memory. ``staged`` is called as in :func:`write_runs`; the log keeps the bounds of the
     columns in ``statistics``.
     """
     slots, file_rows = WAITING_SLOT if slotted else None, largest_file(FILE_ROWS)
