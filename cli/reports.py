@@ -350,9 +350,9 @@ def _verdict_lines(verdicts: Sequence[Verdict]) -> Iterator[str]:
 def _update_problems(done: UpdateReport) -> Iterator[Mapping[str, str]]:
     """Yield each landing file that needs a person, once."""
     seen = set()
-    for stream, file in done.left_out:
-        seen.add((stream, file.file.path))
-        yield {"stream": stream, "file": file.file.path, "reason": file.reason, "message": file.message}
+    for stream, unread in done.left_out:
+        seen.add((stream, unread.file.path))
+        yield {"stream": stream, "file": unread.file.path, "reason": unread.reason, "message": unread.message}
     for problem in _landing_problems(done.landing):
         if (problem["stream"], problem["file"]) not in seen:
             yield problem

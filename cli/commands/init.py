@@ -48,15 +48,15 @@ def init(directory: Path, *, example: str | None, source: Path | None, **options
     """
     from warehouse.catalog.init_options import InitOptions  # noqa: PLC0415 - help does without
 
-    answers = {name: value for name, value in options.items() if value}
-    if answers and source is None:
-        raise click.UsageError(f"--{next(iter(answers))} is about the file of --from; give both")
+    file_options = {name: value for name, value in options.items() if value}
+    if file_options and source is None:
+        raise click.UsageError(f"--{next(iter(file_options))} is about the file of --from; give both")
     if example and source:
         raise click.UsageError("--example and --from are two ways to start; give one")
     base = click.get_current_context().find_root().params.get("directory")
-    if "interval" in answers:
+    if "interval" in file_options:
         try:
-            answers["interval"] = parse_duration(answers["interval"])
+            file_options["interval"] = parse_duration(file_options["interval"])
         except ValueError as error:
             raise click.UsageError(f"--interval: {error}") from error
     target = base / directory if base else directory
@@ -64,7 +64,7 @@ def init(directory: Path, *, example: str | None, source: Path | None, **options
         return from_example(target, example)
     if source.is_dir() and target.absolute().resolve().is_relative_to(source.resolve()):
         raise click.UsageError(f"the project would lie in {source}, among the files to load; name another DIRECTORY for it")
-    choices = InitOptions(**answers)
+    choices = InitOptions(**file_options)
     if sys.stdin.isatty():
         from warehouse.cli.questions import ask  # noqa: PLC0415 - only a terminal is asked
 

@@ -57,13 +57,13 @@ def unbuilt(nodes: Sequence[NodeInput], last: Epoch | None, created: Sequence[st
 
     ``created`` are tables that the same update creates.
     """
-    built = set(created)
+    to_build = set(created)
     for node_input in nodes:
         state = last.table(node_input.node.table) if last else None
         otherwise = _changed(node_input, state) or _owes(node_input, last) or _reports_otherwise(node_input, last)
-        if otherwise or any(table in built for table in scanned(node_input.node.operator)):
-            built.add(node_input.node.table)
-    return built - set(created)
+        if otherwise or any(table in to_build for table in scanned(node_input.node.operator)):
+            to_build.add(node_input.node.table)
+    return to_build - set(created)
 
 
 def _changed(node_input: NodeInput, state: TableState | None) -> bool:
@@ -91,8 +91,8 @@ def _reports_otherwise(node_input: NodeInput, last: Epoch | None) -> bool:
 
 def rebuilt(nodes: Sequence[NodeInput], last: Epoch | None) -> tuple[str, ...]:
     """Return the notices about existing views that are rebuilt."""
-    built = unbuilt(nodes, last)
-    views = dict.fromkeys(node_input.view for node_input in nodes if node_input.node.table in built)
+    to_build = unbuilt(nodes, last)
+    views = dict.fromkeys(node_input.view for node_input in nodes if node_input.node.table in to_build)
     messages = []
     for view in views:
         state = last.table(view) if last else None
@@ -135,12 +135,12 @@ def plan_nodes(
 
     ``whole``: no file is left for another epoch at that slot.
     """
-    built = unbuilt(nodes, last, created)
+    to_build = unbuilt(nodes, last, created)
     ending = _with_ends(nodes, last)
     plans = []
     for node_input in nodes:
         state = last.table(node_input.node.table) if last else None
-        first = node_input.node.table in built
+        first = node_input.node.table in to_build
         if not (first or moves):
             continue
         k0 = slot - node_input.node.periods if first or last is None else last.slot
@@ -200,7 +200,7 @@ def overtaken(
     update, to ``slot``, creates.
     """
     reasons: dict[str, str] = {}
-    built = unbuilt(nodes, last, created)
+    to_build = unbuilt(nodes, last, created)
     sources: dict[str, set[str]] = {}
     passed: set[str] = set()
     for node_input in nodes:
@@ -208,7 +208,7 @@ def overtaken(
         below = {name: sources.get(name, {name}) for name in read}
         sources[table] = {source for found_below in below.values() for source in found_below}
         state = last.table(table) if last else None
-        ledger = None if table in built or state is None or state.view is None else state.view.ledger
+        ledger = None if table in to_build or state is None or state.view is None else state.view.ledger
         through = None if ledger is None else ledger.through
         slots = [first_slots.get(name, slot) for name, own_sources in below.items() if own_sources & first_slots.keys()]
         if read & passed or (through is not None and any(first_slot <= through for first_slot in slots)):
