@@ -37,7 +37,7 @@ def _record(sample: Sample) -> dict[str, Any]:
         "typed": sum(row.fate not in _UNTYPED for row in sample.rows),
         **{fate: fates[fate] for fate in (*_FATES.values(), "rejected")},
         "reasons": dict(reasons.most_common()),
-        "left_out": [{"file": problem.file.path, "reason": problem.reason, "message": problem.message} for problem in sample.left_out],
+        "left_out": [{"file": entry.file.path, "reason": entry.reason, "message": entry.message} for entry in sample.left_out],
         "examples": list(_examples(sample)),
     }
 
