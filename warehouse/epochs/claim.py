@@ -108,8 +108,8 @@ def _claim(path: ObjectPath, facts: Mapping[str, object]) -> str:
 def _taken_over(path: ObjectPath, content: bytes) -> str:
     """Take over the claim of a holder that has ended."""
     try:
-        found, tag = path.read_with_tag()
-        held = json.loads(found)
+        claim_bytes, tag = path.read_with_tag()
+        record = json.loads(claim_bytes)
         written = path.stat().st_mtime
     except FileNotFoundError:
         raise LockHeldError("another process, which has just ended") from None
@@ -117,9 +117,9 @@ def _taken_over(path: ObjectPath, content: bytes) -> str:
     clock.put(b"now")
     age = clock.stat().st_mtime - written
     lease = limits().claim_seconds
-    if age < lease and not _holder_has_ended(held):
+    if age < lease and not _holder_has_ended(record):
         raise LockHeldError(
-            f"process {held.get('pid')} on {held.get('host')} since {held.get('since')}; "
+            f"process {record.get('pid')} on {record.get('host')} since {record.get('since')}; "
             f"it was alive {max(0, round(age))} s ago (one that is gone for {lease:.0f} s is taken over)"
         )
     try:
@@ -128,10 +128,10 @@ def _taken_over(path: ObjectPath, content: bytes) -> str:
         raise LockHeldError("another process, which took over just now") from None
 
 
-def _holder_has_ended(held: Mapping[str, object]) -> bool:
-    """Whether a holder was of this host and is gone, as far as this process can see."""
-    there = Path(f"/proc/{held.get('pid')}").exists()
-    return held.get("host") == socket.gethostname() and not there and Path("/proc/self").exists()
+def _holder_has_ended(record: Mapping[str, object]) -> bool:
+    """Whether the holder in a claim's record ran on this host and has ended, as far as this process can see."""
+    is_running = Path(f"/proc/{record.get('pid')}").exists()
+    return record.get("host") == socket.gethostname() and not is_running and Path("/proc/self").exists()
 
 
 def _keep(path: ObjectPath, facts: Mapping[str, object], tag: str, stop: threading.Event) -> None:
@@ -153,7 +153,7 @@ def _keep(path: ObjectPath, facts: Mapping[str, object], tag: str, stop: threadi
 
 def _read(path: ObjectPath) -> Mapping[str, object]:
     try:
-        found = json.loads(path.read_bytes())
+        record = json.loads(path.read_bytes())
     except (FileNotFoundError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return record if isinstance(record, dict) else {}

@@ -107,8 +107,8 @@ class _Defined(Protocol):
 
 
 def followed_by(synopsis: _OfSynopsis | None, answers: _Defined | None, coalesced: _Defined | None) -> str | None:
-    """Return the stream or view that a table follows, from its record or its plan as one of the three; None for other tables."""
+    """Return the stream or view that a table follows; None for a table without any of the three records or plans."""
     if synopsis is not None:
         return synopsis.synopsis.source
-    own = coalesced if answers is None else answers
-    return None if own is None else own.definition.source
+    definition = coalesced if answers is None else answers
+    return None if definition is None else definition.definition.source

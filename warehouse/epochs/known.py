@@ -90,16 +90,16 @@ def known_files(root: Path, newest: Epoch | None) -> Mapping[str, KnownFiles]:
 
 
 class _Sum:
-    """A ledger and the epochs above it, up to one."""
+    """A ledger and the epochs above it, up to the epoch ``upto``."""
 
     def __init__(self, root: Path, upto: int) -> None:
         self.base = newest_ledger(root, upto)
         self.epochs = upto - self.base.epoch
         self._root = root
-        self._shards: dict[str, KnownStream] = {each.stream: each for each in self.base.streams}
+        self._shards: dict[str, KnownStream] = {stream.stream: stream for stream in self.base.streams}
         self._changes: dict[str, dict[str, LandingFile | None]] = {}
-        self._left_out = {name: {each.file.path: each for each in known.left_out} for name, known in self._shards.items()}
-        self._reload = {name: set(known.reload) for name, known in self._shards.items()}
+        self._left_out = {name: {entry.file.path: entry for entry in stream.left_out} for name, stream in self._shards.items()}
+        self._reload = {name: set(stream.reload) for name, stream in self._shards.items()}
         self._add(self.base.files)
         for epoch in _epochs(root, self.base.epoch + 1, upto):
             self._add(epoch.files)
@@ -112,23 +112,23 @@ class _Sum:
     def _add(self, entries: Iterable[Loaded]) -> None:
         for record in entries:
             files = self._changes.setdefault(record.stream, {})
-            failed = self._left_out.setdefault(record.stream, {})
-            again = self._reload.setdefault(record.stream, set())
+            left_out = self._left_out.setdefault(record.stream, {})
+            reload = self._reload.setdefault(record.stream, set())
             for path in record.gone:
                 files[path] = None
-                failed.pop(path, None)
-                again.discard(path)
+                left_out.pop(path, None)
+                reload.discard(path)
             for file in record.loaded:
                 files[file.path] = file
-                failed.pop(file.path, None)
-                again.discard(file.path)
+                left_out.pop(file.path, None)
+                reload.discard(file.path)
             for entry in record.left_out:
-                failed[entry.file.path] = entry
-                again.discard(entry.file.path)
-            again.update(record.reload)
+                left_out[entry.file.path] = entry
+                reload.discard(entry.file.path)
+            reload.update(record.reload)
 
     def known(self) -> dict[str, KnownFiles]:
-        """Return it by stream."""
+        """Return the known files by stream."""
         return {
             name: KnownFiles(self.loaded(name), self._left_out.get(name, {}), frozenset(self._reload.get(name, ())))
             for name in {**self._shards, **self._changes}
@@ -141,7 +141,7 @@ class _Sum:
 
 
 def loaded_after(root: Path, number: int, upto: int) -> dict[str, set[str]]:
-    """Return the paths that the epochs above one loaded, up to another, by stream; other parts of records are not decoded.
+    """Return the paths that the epochs from ``number + 1`` to ``upto`` loaded, by stream; other parts of records are not decoded.
 
     Raises
     ------
@@ -149,17 +149,17 @@ def loaded_after(root: Path, number: int, upto: int) -> dict[str, set[str]]:
         When one of the records is gone.
 
     """
-    found: dict[str, set[str]] = {}
+    paths: dict[str, set[str]] = {}
     for record in _epochs(root, number + 1, upto):
         for entry in record.files:
-            found.setdefault(entry.stream, set()).update(file.path for file in entry.loaded)
-    return found
+            paths.setdefault(entry.stream, set()).update(file.path for file in entry.loaded)
+    return paths
 
 
 def newest_ledger(root: Path, upto: int) -> LandingLedger:
     """Return the newest ledger at or before an epoch; an empty one if there is no ledger."""
-    found = [number for number in numbers(root, "ledger") if number <= upto]
-    return read_record(record_path(root, max(found), "ledger"), LandingLedger) if found else LandingLedger(-1)
+    ledgers = [number for number in numbers(root, "ledger") if number <= upto]
+    return read_record(record_path(root, max(ledgers), "ledger"), LandingLedger) if ledgers else LandingLedger(-1)
 
 
 def _epochs(root: Path, first: int, last: int) -> Iterator[_LandingPart]:
@@ -190,18 +190,18 @@ def _read_shard(root: Path, shard: Shard) -> tuple[LandingFile, ...]:
 
 
 def write_ledger(root: Path, newest: Epoch) -> None:
-    """Write the ledger of an epoch, unless it is there; ``newest`` is the last one that it sums up."""
+    """Write the ledger of an epoch, unless it exists; ``newest`` is the last epoch that it sums up."""
     path = record_path(root, newest.number, "ledger")
     if path.exists():
         return
     streams, total = [], _Sum(root, newest.number)
-    for name, known in total.known().items():
+    for name, files in total.known().items():
         shards, written = cut_into_shards(total.loaded(name))
         for shard, content in written.items():
             if not _shard_path(root, shard).exists():
                 store_of(_shard_path(root, shard)).write_exclusive(_shard_path(root, shard), content)
-        left_out = tuple(known.left_out.values())
-        streams.append(KnownStream(name, shards, left_out, tuple(sorted(known.reload))))
+        left_out = tuple(files.left_out.values())
+        streams.append(KnownStream(name, shards, left_out, tuple(sorted(files.reload))))
     store_of(path).write_exclusive(path, encode_record(LandingLedger(newest.number, streams=tuple(streams))))
 
 
@@ -218,24 +218,25 @@ def keep_ledger(root: Path, newest: Epoch, oldest: int) -> None:
 
 def prune_ledgers(root: Path, oldest: int) -> None:
     """Remove ledgers that no readable epoch needs, and shards that no ledger names; the caller holds the writer lock."""
-    found = numbers(root, "ledger")
-    kept = {*[number for number in found if number <= oldest][-1:], *found[-_NEWEST:]}  # no ledger: the epochs have everything
-    for number in found:
-        if number not in kept:
+    ledgers = numbers(root, "ledger")
+    # Without a ledger, the epochs have everything.
+    needed = {*[number for number in ledgers if number <= oldest][-1:], *ledgers[-_NEWEST:]}
+    for number in ledgers:
+        if number not in needed:
             record_path(root, number, "ledger").unlink()
-    named = {shard for number in kept for shard in ledger_shards(root, number)}
+    needed_shards = {shard for number in needed for shard in ledger_shards(root, number)}
     names = store_of(root / DIRECTORY).entry_names(root / DIRECTORY)
-    gone = [name for name in names if is_shard_name(name) and name not in named]
-    for name in gone:
+    unneeded = [name for name in names if is_shard_name(name) and name not in needed_shards]
+    for name in unneeded:
         _shard_path(root, name).unlink()
-    if gone:
+    if unneeded:
         store_of(root / DIRECTORY).sync_directory(root / DIRECTORY)
 
 
 def ledger_shards(root: Path, number: int) -> Iterator[str]:
     """Yield the names of a ledger's shards."""
     ledger = read_record(record_path(root, number, "ledger"), LandingLedger)
-    return (shard.name for known in ledger.streams for shard in known.shards)
+    return (shard.name for stream in ledger.streams for shard in stream.shards)
 
 
 def known_of(known: Mapping[str, KnownFiles], stream: str) -> KnownFiles:

@@ -145,9 +145,9 @@ def running(root: Path, now: int) -> Running | None:
     if record is None:
         return None
     doing = record.get("doing")
-    here = record["host"] == socket.gethostname() or not locks
-    unsure = "" if here else " (whether it still runs is known on that host only)"
-    return Running(f"process {record['pid']} on {record['host']}{unsure}", _since(record), str(doing) if doing else None)
+    is_known = record["host"] == socket.gethostname() or not locks
+    note = "" if is_known else " (whether it still runs is known on that host only)"
+    return Running(f"process {record['pid']} on {record['host']}{note}", _since(record), str(doing) if doing else None)
 
 
 def _since(record: Mapping[str, object]) -> int | None:
@@ -169,12 +169,12 @@ def _is_locked(path: Path) -> bool:
     """Whether a process of this host has locked a file; True where the system does not list locks."""
     try:
         inode = path.stat().st_ino
-        held = Path("/proc/locks").read_text()
+        locks = Path("/proc/locks").read_text()
     except FileNotFoundError:
         return path.exists()
     except OSError:
         return True
-    return any(line.split()[5].endswith(f":{inode}") for line in held.splitlines() if "FLOCK" in line and "->" not in line)
+    return any(line.split()[5].endswith(f":{inode}") for line in locks.splitlines() if "FLOCK" in line and "->" not in line)
 
 
 def _holder(root: Path) -> Path:

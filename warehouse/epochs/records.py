@@ -206,7 +206,7 @@ class TableState:
 
     def layout_at(self, sub_index: int) -> Layout:
         """Return the layout that places the rows of a sub-index."""
-        return next((each.layout for each in self.former if each.holds(sub_index)), self.layout)
+        return next((layout_before.layout for layout_before in self.former if layout_before.holds(sub_index)), self.layout)
 
     @property
     def keyed(self) -> bool:

@@ -50,10 +50,10 @@ class _Verified:
 
 
 def record_finding(root: Path, finding: ViewFinding) -> None:
-    """Record a finding durably, in place of an older one of the same view."""
+    """Record a finding durably; it replaces an older finding of the same view."""
     (root / "findings").mkdir(parents=True, exist_ok=True)
-    place = root / "findings" / f"{finding.view}{_ENDING}"
-    store_of(root).write_replacing(place, encode_record(finding))
+    path = root / "findings" / f"{finding.view}{_ENDING}"
+    store_of(root).write_replacing(path, encode_record(finding))
 
 
 def forget_finding(root: Path, view: str) -> None:
@@ -66,23 +66,23 @@ def open_findings(root: Path, epoch: Epoch | None) -> tuple[ViewFinding, ...]:
     if epoch is None or not (root / "findings").is_dir():
         return ()
     views = {state.name for state in epoch.tables if state.kind == "view"}
-    found = []
+    findings = []
     for name in sorted(store_of(root / "findings").entry_names(root / "findings")):
         view = name.removesuffix(_ENDING)
         if name.startswith(".") or not name.endswith(_ENDING) or view not in views:
             continue
         try:
-            found.append(read_record(root / "findings" / name, ViewFinding))
+            findings.append(read_record(root / "findings" / name, ViewFinding))
         except FileNotFoundError:
             continue  # repaired just now
         except RecordDamagedError:
-            found.append(ViewFinding(view, epoch.number, 0, "what was found cannot be read any more"))
-    return tuple(found)
+            findings.append(ViewFinding(view, epoch.number, 0, "what was found cannot be read any more"))
+    return tuple(findings)
 
 
 def finding_files(root: Path, epoch: Epoch) -> Iterator[Path]:
     """Yield the files of the findings of an epoch's views, and of the last verification: a backup copies them."""
-    yield from (root / "findings" / f"{found.view}{_ENDING}" for found in open_findings(root, epoch))
+    yield from (root / "findings" / f"{finding.view}{_ENDING}" for finding in open_findings(root, epoch))
     if last_verified(root) is not None:
         yield root / "findings" / _VERIFIED
 

@@ -70,11 +70,11 @@ def judge(facts: Facts, thresholds: Thresholds | None = None) -> Health:
 
     """
     bounds = thresholds or Thresholds()
-    found = [*_warehouse_concerns(facts, bounds)]
+    all_concerns = [*_warehouse_concerns(facts, bounds)]
     for table in facts.tables:
         table_bounds = bounds.of_table(table.name)
-        found += [concern for rule in _TABLE_RULES for concern in rule(table, table_bounds)]
-    concerns = [concern for concern in found if concern.kind not in bounds.ignore]
+        all_concerns += [concern for rule in _TABLE_RULES for concern in rule(table, table_bounds)]
+    concerns = [concern for concern in all_concerns if concern.kind not in bounds.ignore]
     concerns.sort(key=lambda concern: -LEVELS.index(concern.level))
     return Health(concerns[0].level if concerns else "ok", tuple(concerns), tuple(_notes(facts)))
 
@@ -210,7 +210,7 @@ def _row_concerns(table: TableFacts, bounds: Thresholds) -> Iterator[Concern]:
     yield from _share_concern(
         table,
         "rejected",
-        lambda each: (each.rejected, each.rows),
+        lambda arrivals: (arrivals.rejected, arrivals.rows),
         bounds.rejected,
         "were rejected",
         f"stream-wh rejected {name}",
@@ -218,7 +218,7 @@ def _row_concerns(table: TableFacts, bounds: Thresholds) -> Iterator[Concern]:
     yield from _share_concern(
         table,
         "dead_on_arrival",
-        lambda each: (each.dead, each.on_time),
+        lambda arrivals: (arrivals.dead, arrivals.on_time),
         bounds.dead_on_arrival,
         "had expired before their update, so nobody saw them; a shorter update_interval shows more, and if that is as it should "
         f"be, raise dead_on_arrival of [streams.{name}.health]",
@@ -227,7 +227,7 @@ def _row_concerns(table: TableFacts, bounds: Thresholds) -> Iterator[Concern]:
     yield from _share_concern(
         table,
         "late",
-        lambda each: (each.late, each.on_time),
+        lambda arrivals: (arrivals.late, arrivals.on_time),
         bounds.late,
         "came late: their arrival lay before the update before; do files come in time, and in the right time zone?",
         None,
@@ -242,15 +242,15 @@ def _share_concern(
     kind: Kind,
     counts: Callable[[Arrivals], tuple[int, int]],
     bound: float,
-    what: str,
+    predicate: str,
     command: str | None,
 ) -> Iterator[Concern]:
     """Yield a concern if a share of the rows is too large in the last update, or else in the updates of the last day."""
-    for each in (table.last, table.day):
-        part, total = counts(each)
+    for arrivals in (table.last, table.day):
+        part, total = counts(arrivals)
         if total and part / total > bound:
-            which = "the last update" if each is table.last else f"the newest {each.updates} updates within a day"
-            text = f"{part / total:.1%} of the rows of {which} ({part:,} of {total:,}) {what}"
+            period = "the last update" if arrivals is table.last else f"the newest {arrivals.updates} updates within a day"
+            text = f"{part / total:.1%} of the rows of {period} ({part:,} of {total:,}) {predicate}"
             yield Concern("attention", kind, table.name, text, command)
             return
 

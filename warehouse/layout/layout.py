@@ -73,8 +73,8 @@ class Layout:
     version: int = 0
 
     def __post_init__(self) -> None:
-        if found := tuple(problem for rule in _RULES for problem in rule(self)):
-            raise LayoutError(found)
+        if problems := tuple(problem for rule in _RULES for problem in rule(self)):
+            raise LayoutError(problems)
 
     @property
     def rows_span(self) -> int:
@@ -107,12 +107,12 @@ class Layout:
         Raises
         ------
         ValueError
-            When a key is missing, unknown, or its value is of another type: a stored layout is never guessed.
+            When a key is missing or unknown, or its value has another type: a stored layout is never guessed.
         """
-        types = {each.name: _JSON_TYPES.get(str(each.type), str) for each in fields(cls)}
-        if odd := sorted(types.keys() ^ mapping.keys()):
+        types = {field.name: _JSON_TYPES.get(str(field.type), str) for field in fields(cls)}
+        if wrong_keys := sorted(types.keys() ^ mapping.keys()):
             raise ValueError(
-                f"a stored layout has exactly the keys {', '.join(types)}; missing or unknown here: {', '.join(odd)}"
+                f"a stored layout has exactly the keys {', '.join(types)}; missing or unknown here: {', '.join(wrong_keys)}"
             )
         for name, kind in types.items():
             if type(mapping[name]) is not kind:
@@ -136,13 +136,13 @@ _JSON_TYPES: dict[str, type] = {"int": int, "bool": bool}
 
 
 def _words(layout: Layout) -> Iterator[LayoutProblem]:
-    for key, found, words in (
+    for key, word, words in (
         ("technique", layout.technique, get_args(Technique)),
         ("insertion", layout.insertion, get_args(Insertion)),
         ("expiration", layout.expiration, get_args(Expiration)),
     ):
-        if found not in words:
-            yield LayoutProblem(key, f'"{found}"', " | ".join(words), f"there is no such {key}.")
+        if word not in words:
+            yield LayoutProblem(key, f'"{word}"', " | ".join(words), f"there is no such {key}.")
 
 
 def _periods(layout: Layout) -> Iterator[LayoutProblem]:
@@ -159,28 +159,28 @@ def _numbering(layout: Layout) -> Iterator[LayoutProblem]:
 
 
 def _grid(layout: Layout) -> Iterator[LayoutProblem]:
-    found = f"[{layout.rows}, {layout.columns}]"
+    value = f"[{layout.rows}, {layout.columns}]"
     for letter, number, axis in (("G", layout.rows, "rows"), ("E", layout.columns, "columns")):
         if not 1 <= number <= max(1, layout.periods):
-            why = f"{letter} = {number} {axis}, and a window of p = {layout.periods} slots has 1 to p of them."
-            yield LayoutProblem("grid", found, f"{letter} from 1 to {max(1, layout.periods)}", why)
+            message = f"{letter} = {number} {axis}, and a window of p = {layout.periods} slots has 1 to p of them."
+            yield LayoutProblem("grid", value, f"{letter} from 1 to {max(1, layout.periods)}", message)
 
 
 def _rebuild(layout: Layout) -> Iterator[LayoutProblem]:
     if layout.technique != "rebuild":
         return
     if layout.insertion == "staggered":
-        why = "rows are staggered only where runs are appended."
-        yield LayoutProblem("insertion", '"staggered"', 'another assignment, or technique = "norebuild"', why)
+        message = "rows are staggered only where runs are appended."
+        yield LayoutProblem("insertion", '"staggered"', 'another assignment, or technique = "norebuild"', message)
     if layout.expiration == "blocks":
-        why = "columns are expiry blocks only where runs are appended."
-        yield LayoutProblem("expiration", '"blocks"', 'another assignment, or technique = "norebuild"', why)
+        message = "columns are expiry blocks only where runs are appended."
+        yield LayoutProblem("expiration", '"blocks"', 'another assignment, or technique = "norebuild"', message)
     if layout.expiry_block:
-        why = "a rewritten sub-index is one run and has no expiry blocks."
-        yield LayoutProblem("expiry_block", str(layout.expiry_block), 'leave it out, or technique = "norebuild"', why)
+        message = "a rewritten sub-index is one run and has no expiry blocks."
+        yield LayoutProblem("expiry_block", str(layout.expiry_block), 'leave it out, or technique = "norebuild"', message)
     if layout.seal:
-        why = "a rewritten sub-index is one run already, there is nothing to seal."
-        yield LayoutProblem("seal", "true", 'leave it out, or technique = "norebuild"', why)
+        message = "a rewritten sub-index is one run already, there is nothing to seal."
+        yield LayoutProblem("seal", "true", 'leave it out, or technique = "norebuild"', message)
 
 
 def _norebuild(layout: Layout) -> Iterator[LayoutProblem]:
@@ -188,15 +188,15 @@ def _norebuild(layout: Layout) -> Iterator[LayoutProblem]:
         return
     width, columns, periods = layout.expiry_block, layout.columns, layout.periods
     if not 1 <= width <= max(1, periods):
-        why = f"an expiry block has at least 1 and at most p = {periods} expiration slots."
-        yield LayoutProblem("expiry_block", str(width), f"1 to {max(1, periods)}", why)
+        message = f"an expiry block has at least 1 and at most p = {periods} expiration slots."
+        yield LayoutProblem("expiry_block", str(width), f"1 to {max(1, periods)}", message)
     elif layout.expiration == "blocks" and 1 < columns <= periods and width * columns < periods:
-        why = f"w * E = {width * columns} is below p = {periods}: the columns do not span a window."
-        yield LayoutProblem("expiry_block", str(width), f"{-(-periods // columns)} or more with {columns} columns", why)
+        message = f"w * E = {width * columns} is below p = {periods}: the columns do not span a window."
+        yield LayoutProblem("expiry_block", str(width), f"{-(-periods // columns)} or more with {columns} columns", message)
     if layout.seal and (layout.insertion, layout.expiration) != ("staggered", "blocks"):
-        why = "only staggered rows of block columns close for good; other assignments cannot be sealed."
+        message = "only staggered rows of block columns close for good; other assignments cannot be sealed."
         allowed = 'false, or insertion = "staggered" with expiration = "blocks"'
-        yield LayoutProblem("seal", "true", allowed, why)
+        yield LayoutProblem("seal", "true", allowed, message)
 
 
 _RULES: tuple[Callable[[Layout], Iterator[LayoutProblem]], ...] = (

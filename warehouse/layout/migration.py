@@ -66,22 +66,22 @@ def migrated(
 def _unchanged_keys(old: Layout, wanted: Mapping[str, Any], periods: int) -> dict[str, Any]:
     if wanted.get("technique", old.technique) != old.technique:
         return {}
-    kept: dict[str, Any] = {"insertion": old.insertion, "expiration": old.expiration}
+    keys: dict[str, Any] = {"insertion": old.insertion, "expiration": old.expiration}
     if not wanted.keys() & {"insertion", "expiration"}:
-        kept["seal"] = old.seal
+        keys["seal"] = old.seal
     width = wanted.get("expiry_block")
     if "grid" in wanted or max(old.rows, old.columns) > periods:
-        return kept
+        return keys
     if width is not None and width > 0 and old.columns > 1:
-        return {**kept, "grid": (old.rows, -(-periods // width))}
-    kept["grid"] = (old.rows, old.columns)
+        return {**keys, "grid": (old.rows, -(-periods // width))}
+    keys["grid"] = (old.rows, old.columns)
     if periods == old.periods:
-        kept["expiry_block"] = old.expiry_block
-    return kept
+        keys["expiry_block"] = old.expiry_block
+    return keys
 
 
 def same_cells(one: Layout, other: Layout) -> bool:
-    """Whether two layouts place every row alike, but for the numbers of their cells."""
+    """Whether two layouts assign every row to the same cell, apart from the cells' numbers."""
     return replace(one, base=0, version=0, seal=False) == replace(other, base=0, version=0, seal=False)
 
 

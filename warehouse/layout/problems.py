@@ -42,5 +42,5 @@ class LayoutError(WarehouseError, ValueError):
 
     def __str__(self) -> str:
         return "\n".join(
-            f"{each.key} = {each.found}: {each.message} Allowed: {each.allowed}." for each in self.problems
+            f"{problem.key} = {problem.found}: {problem.message} Allowed: {problem.allowed}." for problem in self.problems
         )

@@ -70,7 +70,7 @@ def sealable(layout: Layout, block: int, k: int) -> bool:
 
 
 def seals(layout: Layout, k0: int, k: int, runs: Mapping[tuple[int, int], int]) -> tuple[Seal, ...]:
-    """Return what an update over slots k0+1..k may seal, by sub-index and block.
+    """Return the partitions that an update over slots k0+1..k may seal, by sub-index and block.
 
     Only the written batch shows whether it adds a run to a partition. A partition that then has fewer than two runs must not be
     sealed.
@@ -88,7 +88,7 @@ def seals(layout: Layout, k0: int, k: int, runs: Mapping[tuple[int, int], int]) 
     for (cell, block), number in sorted(runs.items()):
         if cell in blocks and number >= 1 and sealable(layout, block, k):
             blocks[cell].append((block, number))
-    return tuple(Seal(cell, tuple(found)) for cell, found in blocks.items() if found)
+    return tuple(Seal(cell, tuple(blocks_of_cell)) for cell, blocks_of_cell in blocks.items() if blocks_of_cell)
 
 
 def _closing_staggered(layout: Layout, e: int, k0: int, k: int) -> set[int]:

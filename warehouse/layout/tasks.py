@@ -44,10 +44,10 @@ def file_rows(target: int | None, *, rows: float = 0, size: float = 0) -> int:
     >>> file_rows(None), file_rows(64_000_000), file_rows(64_000_000, rows=1e6, size=1e9)
     (3200000, 533333, 64005)
     """
-    each = (size + SUPPOSED_ROWS * SUPPOSED_BYTES) / (rows + SUPPOSED_ROWS)
+    row_bytes = (size + SUPPOSED_ROWS * SUPPOSED_BYTES) / (rows + SUPPOSED_ROWS)
     if target is None:
-        return max(1, min(FILE_ROWS, int(FILE_BYTES / each)))
-    return max(1, int(target / each))
+        return max(1, min(FILE_ROWS, int(FILE_BYTES / row_bytes)))
+    return max(1, int(target / row_bytes))
 
 
 def largest_file(target_rows: int) -> int:
@@ -60,7 +60,9 @@ def largest_file(target_rows: int) -> int:
 
 
 def distribute(runs: Sequence[float], workers: int, target_rows: int = FILE_ROWS) -> list[int]:
-    """Return the number of the task that writes each run: largest first to the least loaded; small batches are one task.
+    """Return the number of the task that writes each run: the largest run goes first, to the task with the fewest rows.
+
+    Small batches are one task.
 
     Parameters
     ----------
@@ -78,20 +80,20 @@ def distribute(runs: Sequence[float], workers: int, target_rows: int = FILE_ROWS
     """
     total = sum(runs)
     count = max(1, min(len(runs), max(workers, _parts(total, largest_file(target_rows))), _parts(total, TASK_ROWS)))
-    least = [(0.0, task) for task in range(count)]
+    heap = [(0.0, task) for task in range(count)]
     tasks = [0] * len(runs)
-    for place in sorted(range(len(runs)), key=lambda number: -runs[number]):
-        load, tasks[place] = least[0]
-        heapreplace(least, (load + runs[place], tasks[place]))
+    for run in sorted(range(len(runs)), key=lambda number: -runs[number]):
+        load, tasks[run] = heap[0]
+        heapreplace(heap, (load + runs[run], tasks[run]))
     return tasks
 
 
 def loads(runs: Sequence[float], tasks: Sequence[int]) -> list[float]:
     """Return the rows of each task."""
-    found = [0.0] * (max(tasks) + 1)
+    rows_of_task = [0.0] * (max(tasks) + 1)
     for rows, task in zip(runs, tasks, strict=True):
-        found[task] += rows
-    return found
+        rows_of_task[task] += rows
+    return rows_of_task
 
 
 def key_ranges(runs: Sequence[float], tasks: Sequence[int], workers: int, target_rows: int = FILE_ROWS) -> int:

@@ -31,7 +31,7 @@ def library() -> Any:  # noqa: ANN401 - obstore is an extra: not installed where
     Raises
     ------
     PlatformError
-        When it is not installed.
+        When obstore is not installed.
 
     """
     try:
@@ -60,16 +60,16 @@ def client(scheme: str, bucket: str) -> Any:  # noqa: ANN401 - as above
 
 @contextmanager
 def asking(place: object) -> Iterator[None]:
-    """Turn a store's answers into the errors of a file system, and its failures into errors of the warehouse.
+    """Turn a store's refusals into the errors of a file system, and its failures into errors of the warehouse.
 
     Raises
     ------
     FileNotFoundError, FileExistsError
-        As of a file; the latter also when a conditional put came too late.
+        As for a file. FileExistsError also when a conditional put came too late.
     StorageFailedError
         When the store refuses the credentials.
     StoreBusyError
-        When it does not answer, or with a failure of its own.
+        When the store does not answer, or reports a failure.
 
     """
     try:

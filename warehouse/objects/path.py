@@ -34,7 +34,7 @@ _ATTRIBUTE = "stream-wh-put"
 
 
 def is_uri(text: str) -> bool:
-    """Whether a text names a place in an object store.
+    """Whether a text is the URI of an object store.
 
     >>> is_uri("s3://bucket/warehouse"), is_uri("data")
     (True, False)
@@ -43,7 +43,7 @@ def is_uri(text: str) -> bool:
 
 
 def path_of(place: str | Path) -> Path:
-    """Return the path that a text means: in a store, or absolute on the local disk."""
+    """Return the path of a text: a path in a store, or an absolute one on the local disk."""
     if isinstance(place, ObjectPath):
         return place
     text = str(place)
@@ -56,7 +56,7 @@ def object_path(path: Path) -> ObjectPath:
     Raises
     ------
     TypeError
-        When it is on a disk.
+        When the path is on a disk.
 
     """
     if not isinstance(path, ObjectPath):
@@ -65,7 +65,7 @@ def object_path(path: Path) -> ObjectPath:
 
 
 def directories_in(place: Path) -> list[Path]:
-    """Return the directories directly below a place, in order, without files; empty if it is no directory."""
+    """Return the directories directly below a path, in order, without files; empty if the path is no directory."""
     try:
         return sorted(entry for entry in place.iterdir() if entry.is_dir())
     except (FileNotFoundError, NotADirectoryError):
@@ -99,7 +99,7 @@ class ObjectPath(PosixPath):
         raise TypeError(f"{self}: a place in an object store is no path of the file system")
 
     def is_absolute(self) -> bool:
-        """Whether it names its store."""
+        """Whether the path names its store."""
         return bool(self.parts) and self.parts[0].endswith(":")
 
     def absolute(self) -> Self:
@@ -124,9 +124,9 @@ class ObjectPath(PosixPath):
     # --- contents ---
 
     def _head(self) -> Mapping[str, Any]:
-        held: Mapping[str, Any] | None = getattr(self, "_listed", None)
-        if held is not None:
-            return held
+        facts: Mapping[str, Any] | None = getattr(self, "_listed", None)
+        if facts is not None:
+            return facts
         with asking(self):
             return cast("Mapping[str, Any]", library().head(self.store, self.key))
 
@@ -136,11 +136,11 @@ class ObjectPath(PosixPath):
         modified: datetime = facts["last_modified"]
         seconds = int(modified.timestamp())
         nanoseconds = seconds * 1_000_000_000 + modified.microsecond * 1000
-        given = (stat.S_IFREG | 0o644, 0, 0, 1, 0, 0, int(facts["size"]), seconds, seconds, seconds)
-        return os.stat_result(given, {"st_mtime": nanoseconds / 1e9, "st_mtime_ns": nanoseconds})
+        fields = (stat.S_IFREG | 0o644, 0, 0, 1, 0, 0, int(facts["size"]), seconds, seconds, seconds)
+        return os.stat_result(fields, {"st_mtime": nanoseconds / 1e9, "st_mtime_ns": nanoseconds})
 
     def exists(self, *, follow_symlinks: bool = True) -> bool:  # noqa: ARG002 - as pathlib has it
-        """Whether there is an object of that name, or some below it."""
+        """Whether there is an object of that name, or an object below it."""
         return self.is_file() or self.is_dir()
 
     def is_file(self) -> bool:
@@ -152,7 +152,7 @@ class ObjectPath(PosixPath):
         return True
 
     def is_dir(self) -> bool:
-        """Whether there are objects below it."""
+        """Whether there are objects below the path."""
         if getattr(self, "_listed", None) is not None:
             return False
         return next(self._below(chunk=1), None) is not None
@@ -167,9 +167,9 @@ class ObjectPath(PosixPath):
                 yield from map(self._of, filter(_is_no_mark, page))
 
     def tagged(self, after: str | None = None) -> Iterator[tuple[str, int, str]]:
-        """Yield the objects below it, (name below it, bytes, tag), in the order of their names' bytes.
+        """Yield the objects below the path as (name below the path, bytes, tag), in the order of their names' bytes.
 
-        ``after`` is a name below it: only names behind it are asked for.
+        ``after`` is a name below the path: only later names are requested.
         """
         inside = f"{self.key}/" if self.key else ""
         offset = None if after is None else inside + after
@@ -184,12 +184,12 @@ class ObjectPath(PosixPath):
         return int(facts["size"]), str(facts["e_tag"])
 
     def _of(self, facts: Mapping[str, Any]) -> ObjectPath:
-        found = ObjectPath(*self.parts[:2], facts["path"])
-        found._listed = facts
-        return found
+        path = ObjectPath(*self.parts[:2], facts["path"])
+        path._listed = facts
+        return path
 
     def iterdir(self) -> Generator[Self, None, None]:
-        """Yield the objects and prefixes directly below it.
+        """Yield the objects and prefixes directly below the path.
 
         Raises
         ------
@@ -198,23 +198,23 @@ class ObjectPath(PosixPath):
 
         """
         with asking(self):
-            found = library().list_with_delimiter(self.store, prefix=self.key)
-        inner = [ObjectPath(*self.parts[:2], prefix) for prefix in found["common_prefixes"]]
-        entries = [*inner, *map(self._of, filter(_is_no_mark, found["objects"]))]
+            listing = library().list_with_delimiter(self.store, prefix=self.key)
+        inner = [ObjectPath(*self.parts[:2], prefix) for prefix in listing["common_prefixes"]]
+        entries = [*inner, *map(self._of, filter(_is_no_mark, listing["objects"]))]
         if not entries:
             raise FileNotFoundError(errno.ENOENT, "nothing is there", str(self))
         yield from cast("list[Self]", entries)
 
     def rglob(self, pattern: str, **_: Any) -> Iterator[Self]:  # type: ignore[override]  # noqa: ANN401 - as pathlib has it
         """Yield the objects at any depth whose names match; a store has no directories to yield."""
-        for found in self._below():
-            if fnmatchcase(found.name, pattern):
-                yield cast("Self", found)
+        for path in self._below():
+            if fnmatchcase(path.name, pattern):
+                yield cast("Self", path)
 
     def glob(self, pattern: str, **_: Any) -> Iterator[Self]:  # type: ignore[override]  # noqa: ANN401 - as pathlib has it
-        """Yield the paths directly below it that match a pattern of one name."""
+        """Yield the paths directly below this path whose names match a pattern."""
         if self.is_dir():
-            yield from (found for found in self.iterdir() if fnmatchcase(found.name, pattern))
+            yield from (path for path in self.iterdir() if fnmatchcase(path.name, pattern))
 
     # --- reading ---
 
@@ -225,8 +225,8 @@ class ObjectPath(PosixPath):
     def read_with_tag(self) -> tuple[bytes, str]:
         """Return an object's content and the tag that changes with it."""
         with asking(self):
-            found = library().get(self.store, self.key)
-            return bytes(found.bytes()), str(found.meta["e_tag"])
+            answer = library().get(self.store, self.key)
+            return bytes(answer.bytes()), str(answer.meta["e_tag"])
 
     def read_text(self, encoding: str | None = None, errors: str | None = None, newline: str | None = None) -> str:  # noqa: ARG002
         """Return an object's text."""
@@ -242,11 +242,11 @@ class ObjectPath(PosixPath):
     def download(self, target: Path) -> str:
         """Write an object's content to a local file, piece by piece, and return its tag."""
         with asking(self):
-            found = library().get(self.store, self.key)
+            answer = library().get(self.store, self.key)
             with target.open("wb") as stream:
-                for piece in found.stream(min_chunk_size=_PIECE):
+                for piece in answer.stream(min_chunk_size=_PIECE):
                     stream.write(piece)
-            return str(found.meta["e_tag"])
+            return str(answer.meta["e_tag"])
 
     def open(  # type: ignore[override]
         self,
@@ -273,7 +273,7 @@ class ObjectPath(PosixPath):
         content
             Its bytes.
         mode
-            ``create``: the name must be free (``If-None-Match: *``); ``{"e_tag": T}``: it must be the object of that tag
+            ``create``: the name must be free (``If-None-Match: *``); ``{"e_tag": T}``: the object must have that tag
             (``If-Match``).
 
         Raises
@@ -292,10 +292,10 @@ class ObjectPath(PosixPath):
                 return str(done["e_tag"])
         except FileExistsError:
             with asking(self):
-                found = library().get(self.store, self.key)
-            if found.attributes.get(_ATTRIBUTE) != token:
+                existing = library().get(self.store, self.key)
+            if existing.attributes.get(_ATTRIBUTE) != token:
                 raise
-            return str(found.meta["e_tag"])
+            return str(existing.meta["e_tag"])
 
     def write_bytes(self, data: Any) -> int:  # noqa: ANN401 - as pathlib has it
         """Write an object, in place of one of that name."""
@@ -337,8 +337,8 @@ class ObjectPath(PosixPath):
             return
 
     def unlink_below(self) -> None:
-        """Delete every object below it."""
-        keys = [found.key for found in self._below()]
+        """Delete every object below the path."""
+        keys = [path.key for path in self._below()]
         if keys:
             with asking(self):
                 library().delete(self.store, keys)

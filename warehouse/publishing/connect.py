@@ -223,7 +223,7 @@ print(rows)
 
 
 def _spark(attach: str, table: str) -> str:
-    where = f"SELECT warehouse.main._root() || '/' || path, version, filter FROM warehouse._tables WHERE name = {literal(table)}"
+    query = f"SELECT warehouse.main._root() || '/' || path, version, filter FROM warehouse._tables WHERE name = {literal(table)}"
     return f"""\
 import duckdb  # pip install duckdb; the session needs Delta Lake
 from pyspark.sql import SparkSession
@@ -231,7 +231,7 @@ from pyspark.sql import SparkSession
 spark = SparkSession.builder.getOrCreate()
 with duckdb.connect() as connection:
     connection.execute({attach!r})
-    path, version, live = connection.execute({where + " AND failed IS NULL"!r}).fetchone()
+    path, version, live = connection.execute({query + " AND failed IS NULL"!r}).fetchone()
 rows = spark.read.format("delta").option("versionAsOf", version).load(path).where(live)
 rows.show()
 """

@@ -234,8 +234,8 @@ def _query(table: _TableContents, columns: Sequence[tuple[str, str]], macros: _P
 def _comments(state: TableState) -> dict[str, str]:
     key = state.declaration.search_key
     comments = {column.name: column.type for column in state.declaration.columns}
-    for place, name in enumerate(key, 1):
-        comments[name] += "; search key" + (f", part {place} of {len(key)}" if len(key) > 1 else "")
+    for position, name in enumerate(key, 1):
+        comments[name] += "; search key" + (f", part {position} of {len(key)}" if len(key) > 1 else "")
     return comments
 
 
@@ -259,8 +259,8 @@ class _PathMacros:
         return tuple(self._lists.values())
 
     def macros(self, *, schema_only: bool) -> Iterator[str]:
-        """Yield the statements that make the lists, or lists of the zero-row file alone, which is the first of each."""
+        """Yield the statements that make the lists; ``schema_only``: lists of their first file alone, which has no rows."""
         for paths, name in self._lists.items():
-            some = paths[:1] if schema_only else paths
-            names = listed(["/" + path.removeprefix(self._prefix) for path in some])
+            used_paths = paths[:1] if schema_only else paths
+            names = listed(["/" + path.removeprefix(self._prefix) for path in used_paths])
             yield f"CREATE OR REPLACE MACRO {name}() AS list_transform({names}, lambda path: main._root() || path)"

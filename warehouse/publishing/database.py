@@ -120,11 +120,11 @@ def _is_current(root: Path, epoch: Epoch) -> bool:
         with kept_connection(_ENGINE) as connection:
             attach_read_only(connection, root / DATABASE, _FORMER)
             query = f"SELECT (SELECT max(number) FROM {_FORMER}._epochs), {_FORMER}.main._root()"
-            found = connection.execute(query).fetchone()
+            row = connection.execute(query).fetchone()
             connection.execute(f"DETACH {_FORMER}")
     except duckdb.Error:
         return False
-    return found == (epoch.number, str(root))
+    return row == (epoch.number, str(root))
 
 
 def attach_read_only(connection: duckdb.DuckDBPyConnection, path: Path, name: str) -> None:
@@ -176,9 +176,9 @@ def make_database(file: Path, root: Path, epoch: Epoch, *, rebuild: bool) -> tup
         contents = contents_of(pin, connection)
         numbers = [number for number in epoch_numbers(root) if number < epoch.number]
         copied = set() if rebuild else _attach_former(connection, root).intersection(numbers)
-        others = [epoch_row(read_epoch(root, number)) for number in numbers if number not in copied]
+        missing_rows = [epoch_row(read_epoch(root, number)) for number in numbers if number not in copied]
         connection.execute(f"ATTACH {literal(str(file))} AS {_NEW} ({_STORAGE})")
-        definitions = fill_database(connection, _NEW, contents, [*others, epoch_row(epoch)])
+        definitions = fill_database(connection, _NEW, contents, [*missing_rows, epoch_row(epoch)])
         if copied:
             former = f"SELECT * FROM {_FORMER}._epochs WHERE number IN (SELECT unnest(?::BIGINT[]))"
             connection.execute(f"INSERT INTO {_NEW}._epochs {former}", [sorted(copied)])
@@ -195,8 +195,8 @@ def _change_database(file: Path, root: Path, epoch: Epoch, definitions: Definiti
         numbers = [number for number in epoch_numbers(root) if number < epoch.number]
         connection.execute(f"DELETE FROM {_NEW}._epochs WHERE number NOT IN (SELECT unnest(?::BIGINT[]))", [numbers])
         present = {number for (number,) in connection.execute(f"SELECT number FROM {_NEW}._epochs").fetchall()}
-        others = [epoch_row(read_epoch(root, number)) for number in numbers if number not in present]
-        made = fill_database(connection, _NEW, contents, [*others, epoch_row(epoch)], definitions)
+        missing_rows = [epoch_row(read_epoch(root, number)) for number in numbers if number not in present]
+        made = fill_database(connection, _NEW, contents, [*missing_rows, epoch_row(epoch)], definitions)
         connection.execute(f"USE memory; DETACH {_NEW}")  # as above
         return made
 

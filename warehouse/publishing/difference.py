@@ -65,7 +65,7 @@ def database_difference(root: Path, epoch: Epoch) -> DatabaseDifference | None:
 
 
 def _contents_difference(connection: duckdb.DuckDBPyConnection, root: Path, epoch: Epoch) -> DatabaseDifference | None:
-    readable = [each for each in epoch_numbers(root) if each <= epoch.number]
+    readable = [number for number in epoch_numbers(root) if number <= epoch.number]
     with tempfile.TemporaryDirectory(prefix="stream-wh-") as scratch:
         expected = Path(scratch) / DATABASE  # DuckDB words definitions in another way once they are stored
         contents, _ = make_database(expected, root, epoch, rebuild=True)
@@ -83,8 +83,8 @@ def _contents_difference(connection: duckdb.DuckDBPyConnection, root: Path, epoc
 def _changed_part(connection: duckdb.DuckDBPyConnection, unreadable: Collection[str], oldest: int) -> str | None:
     """Return the first part that differs, as the beginning of a message; None if all parts are equal."""
     for part, query in _PARTS.items():
-        found, expected = (_definitions(connection, query, catalog, unreadable) for catalog in (_FOUND, _EXPECTED))
-        if found != expected:
+        definitions, expected = (_definitions(connection, query, catalog, unreadable) for catalog in (_FOUND, _EXPECTED))
+        if definitions != expected:
             return f"{part} are"
     for table, column in (("_epochs", "number"), ("_files", "table_name"), ("_tables", "name")):
         if _rows_differ(connection, table, column, oldest, unreadable):
@@ -106,11 +106,11 @@ def _belongs_to(name: str, tables: Collection[str]) -> bool:
 def _rows_differ(
     connection: duckdb.DuckDBPyConnection, table: str, column: str, oldest: int, unreadable: Collection[str]
 ) -> bool:
-    """Return whether a table has different rows in the two databases; unreadable epochs and tables are ignored."""
+    """Whether a table has different rows in the two databases; unreadable epochs and tables are ignored."""
     condition = f"number >= {oldest}" if column == "number" else f"{column} NOT IN (SELECT unnest(?::VARCHAR[]))"
     parameters = [] if column == "number" else [list(unreadable)]
     queries = [f"(SELECT * FROM {catalog}.{table} WHERE {condition})" for catalog in (_FOUND, _EXPECTED)]
-    for one, other in (queries, queries[::-1]):
-        if connection.execute(f"{one} EXCEPT ALL {other} LIMIT 1", [*parameters, *parameters]).fetchone():
+    for query, other_query in (queries, queries[::-1]):
+        if connection.execute(f"{query} EXCEPT ALL {other_query} LIMIT 1", [*parameters, *parameters]).fetchone():
             return True
     return False

@@ -126,8 +126,11 @@ class AppendedRuns:
         for (cell, block, _), run in new_runs.items():
             self.cells[cell].setdefault(block, []).append(run)
         if sums is not None:
-            others = self.stride - len(updates)
-            sums.add_work(*updates, *([self.as_update(self.runs_of_slot(k - self.stride // 2), 0.0, others)] if others else []))
+            other_updates = self.stride - len(updates)
+            sums.add_work(
+                *updates,
+                *([self.as_update(self.runs_of_slot(k - self.stride // 2), 0.0, other_updates)] if other_updates else []),
+            )
 
     def as_update(self, runs: Mapping[tuple[int, int], _Run], read: float, weight: float = 1.0) -> SimulatedUpdate:
         """Return the update that writes the given runs, by sub-index and block."""
@@ -162,12 +165,12 @@ class AppendedRuns:
 
     def closing_columns(self, k: int) -> dict[int, list[int]]:
         """Return, for each slot that is simulated together with k, the columns whose row closes then."""
-        found: dict[int, list[int]] = {}
+        columns_of_slot: dict[int, list[int]] = {}
         for e in range(self.layout.columns):
             close = k - (k + stagger(self.layout, e)) % self.layout.rows_span
             if close > k - self.stride:
-                found.setdefault(close, []).append(e)
-        return found
+                columns_of_slot.setdefault(close, []).append(e)
+        return columns_of_slot
 
     def seal_runs(self, close: int, columns: list[int], new_runs: dict[tuple[int, int, int], _Run]) -> SimulatedUpdate:
         """Merge the closing runs into the runs of the batch, and return the work of the update."""

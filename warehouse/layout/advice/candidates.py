@@ -38,12 +38,12 @@ def candidates(periods: int, *, widest: int | None = None, seed: int = 0, few: b
 
     Examples
     --------
-    >>> [(each.technique, each.rows, each.columns, each.expiry_block) for each in candidates(2, few=True)]
+    >>> [(layout.technique, layout.rows, layout.columns, layout.expiry_block) for layout in candidates(2, few=True)]
     [('norebuild', 1, 1, 2), ('norebuild', 1, 1, 1), ('norebuild', 1, 2, 1), ('rebuild', 1, 1, 0)]
     """
     few = few or periods > _LONG_WINDOW
-    found = (*_appending(periods, few=few), *(() if few else _scattered(periods)), *_rebuilding(periods, seed, few=few))
-    allowed = (each for each in found if widest is None or each.expiry_block <= widest)
+    all_layouts = (*_appending(periods, few=few), *(() if few else _scattered(periods)), *_rebuilding(periods, seed, few=few))
+    allowed = (layout for layout in all_layouts if widest is None or layout.expiry_block <= widest)
     return tuple(dict.fromkeys(allowed))
 
 

@@ -54,19 +54,19 @@ class Evaluation:
 
 def evaluate(layout: Layout, load: Workload, pricing: Pricing) -> Evaluation:
     """Predict the costs of a layout with the workload's p."""
-    found = footprint(layout, load)
-    update = pricing.update.cost(found.mean_work.vector())
-    probe = pricing.probe.cost(probe_work(found, load).vector())
-    opening = pricing.probe.cost(ProbeWork(probe=0, opened_file=found.files).vector())
-    size = found.rows * load.row_bytes
+    predicted = footprint(layout, load)
+    update = pricing.update.cost(predicted.mean_work.vector())
+    probe = pricing.probe.cost(probe_work(predicted, load).vector())
+    opening = pricing.probe.cost(ProbeWork(probe=0, opened_file=predicted.files).vector())
+    size = predicted.rows * load.row_bytes
     return Evaluation(
         layout=layout,
-        footprint=found,
+        footprint=predicted,
         update=update,
         probe=probe,
         interval=update.value + load.probes * probe.value + load.scans * opening.value,
         bytes=size,
-        disk=size + found.written * load.row_bytes * load.retained,
+        disk=size + predicted.written * load.row_bytes * load.retained,
     )
 
 
@@ -110,45 +110,45 @@ def choose(evaluations: Sequence[Evaluation], *, shown: int = 6) -> LayoutChoice
     shown
         The greatest number of layouts of the front to show; the recommended one is always shown.
     """
-    least = min(map(_cost, evaluations))
-    same = [each for each in evaluations if _cost(each) <= least * (1 + _SAME)]
-    best = min(same, key=lambda each: (_is_experimental(each), each.disk, each.interval))
+    least_cost = min(map(_cost, evaluations))
+    cheapest = [evaluation for evaluation in evaluations if _cost(evaluation) <= least_cost * (1 + _SAME)]
+    best = min(cheapest, key=lambda evaluation: (_is_experimental(evaluation), evaluation.disk, evaluation.interval))
     front = sorted(_without_close_ones(best, pareto(evaluations)), key=_figures)
     while len(front) > shown:
-        front.remove(max((each for each in front if each is not best), key=lambda each: each.interval))
+        front.remove(max((other for other in front if other is not best), key=lambda evaluation: evaluation.interval))
     return LayoutChoice(best, tuple(front))
 
 
 def pareto(evaluations: Iterable[Evaluation]) -> list[Evaluation]:
     """Return the evaluations that no other one beats in update time, probe time and space on disk at once."""
-    kept: list[Evaluation] = []
-    for each in sorted(evaluations, key=_figures):
-        if not any(all(a <= b for a, b in zip(_figures(other), _figures(each), strict=True)) for other in kept):
-            kept.append(each)
-    return kept
+    front: list[Evaluation] = []
+    for evaluation in sorted(evaluations, key=_figures):
+        if not any(all(a <= b for a, b in zip(_figures(other), _figures(evaluation), strict=True)) for other in front):
+            front.append(evaluation)
+    return front
 
 
-def _cost(each: Evaluation) -> float:
-    return each.interval * (1 + _EXPERIMENTAL) if _is_experimental(each) else each.interval
+def _cost(evaluation: Evaluation) -> float:
+    return evaluation.interval * (1 + _EXPERIMENTAL) if _is_experimental(evaluation) else evaluation.interval
 
 
-def _is_experimental(each: Evaluation) -> bool:
-    """Return whether the assignments are for experiments: they are recommended only if they are clearly better."""
-    usual = ("staggered", "blocks") if each.layout.technique == "norebuild" else ("round-robin", "round-robin")
-    return (each.layout.insertion, each.layout.expiration) != usual
+def _is_experimental(evaluation: Evaluation) -> bool:
+    """Whether the assignments are for experiments: they are recommended only if they are clearly better."""
+    usual = ("staggered", "blocks") if evaluation.layout.technique == "norebuild" else ("round-robin", "round-robin")
+    return (evaluation.layout.insertion, evaluation.layout.expiration) != usual
 
 
 def _without_close_ones(best: Evaluation, front: Sequence[Evaluation]) -> list[Evaluation]:
-    kept = [best]
-    for each in sorted(front, key=lambda one: (_is_experimental(one), one.interval)):
-        if not any(_close(each, other) for other in kept):
-            kept.append(each)
-    return kept
+    distinct = [best]
+    for evaluation in sorted(front, key=lambda candidate: (_is_experimental(candidate), candidate.interval)):
+        if not any(_close(evaluation, other) for other in distinct):
+            distinct.append(evaluation)
+    return distinct
 
 
-def _close(one: Evaluation, other: Evaluation) -> bool:
-    return all(abs(a - b) <= _CLOSE * max(a, b) for a, b in zip(_figures(one), _figures(other), strict=True))
+def _close(first: Evaluation, second: Evaluation) -> bool:
+    return all(abs(a - b) <= _CLOSE * max(a, b) for a, b in zip(_figures(first), _figures(second), strict=True))
 
 
-def _figures(each: Evaluation) -> tuple[float, float, float]:
-    return each.update.value, each.probe.value, each.disk
+def _figures(evaluation: Evaluation) -> tuple[float, float, float]:
+    return evaluation.update.value, evaluation.probe.value, evaluation.disk

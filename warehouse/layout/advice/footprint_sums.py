@@ -47,8 +47,8 @@ class Footprint:
 
     @property
     def mean_work(self) -> UpdateWork:
-        """The work of a mean update: prices are linear."""
-        vectors = [each.vector() for each in self.updates]
+        """The mean work of the updates; its price is the mean price, because prices are linear."""
+        vectors = [update.vector() for update in self.updates]
         return UpdateWork(*(fmean(values) for values in zip(*vectors, strict=True)))
 
 
@@ -75,18 +75,18 @@ class FootprintSums:
     spread: float = 0.0
 
     def add_work(self, *updates: SimulatedUpdate) -> None:
-        """Add the work of an update, or the mean of several updates weighted by the number that each stands for."""
-        load, weight = self.load, sum(each.weight for each in updates)
+        """Add the work of an update, or the mean of several updates, weighted by the numbers of updates that they stand for."""
+        load, weight = self.load, sum(update.weight for update in updates)
         vectors = []
-        for each in updates:
-            files = sum(self.expected_files(rows) for rows in each.runs)
+        for update in updates:
+            files = sum(self.expected_files(rows) for rows in update.runs)
             work = task_work(
-                runs=each.runs, files=files, read=each.read, workers=load.workers, sub_indices=min(each.cells, files),
+                runs=update.runs, files=files, read=update.read, workers=load.workers, sub_indices=min(update.cells, files),
                 arriving=load.arriving, landing_files=load.landing_files, target_rows=load.target_rows,
             )  # fmt: skip
-            vectors.append([value * each.weight / weight for value in work.vector()])
+            vectors.append([value * update.weight / weight for value in work.vector()])
         self.works.append(UpdateWork(*map(sum, zip(*vectors, strict=True))))
-        self.written.append(sum(sum(each.runs) * each.weight for each in updates) / weight)
+        self.written.append(sum(sum(update.runs) * update.weight for update in updates) / weight)
 
     def add_state(self, sizes: Sequence[float], cells: Iterable[float], counts: Sequence[float] | None = None) -> None:
         """Add the files of an epoch.

@@ -66,10 +66,10 @@ class LayoutPrices:
     samples: int = 0
 
     def cost(self, work: Sequence[float]) -> Estimate:
-        """Return the seconds that some work takes on average."""
+        """Return the seconds that a piece of work takes on average."""
         value = sum(price * units for price, units in zip(self.values, work, strict=True))
         variance = sum(
-            units * sum(each * other for each, other in zip(line, work, strict=True))
+            units * sum(covariance * other_units for covariance, other_units in zip(line, work, strict=True))
             for line, units in zip(self.covariance, work, strict=True)
         )
         return Estimate.of(value, sqrt(max(0.0, variance)))
@@ -79,7 +79,7 @@ class LayoutPrices:
         return LayoutPrices(
             self.names,
             tuple(value * factor for value in self.values),
-            tuple(tuple(each * factor * factor for each in line) for line in self.covariance),
+            tuple(tuple(covariance * factor * factor for covariance in line) for line in self.covariance),
             self.samples,
         )
 

@@ -43,7 +43,7 @@ class UpdateWork:
     @classmethod
     def names(cls) -> tuple[str, ...]:
         """Return the fields in order."""
-        return tuple(each.name for each in fields(cls))
+        return tuple(field.name for field in fields(cls))
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class ProbeWork:
     @classmethod
     def names(cls) -> tuple[str, ...]:
         """Return the fields in order."""
-        return tuple(each.name for each in fields(cls))
+        return tuple(field.name for field in fields(cls))
 
 
 def busiest_task(sizes: Iterable[float], workers: int, target_rows: int = FILE_ROWS) -> float:

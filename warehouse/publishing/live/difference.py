@@ -59,47 +59,47 @@ def has_files(table: Path, state: LiveState) -> bool:
 
 
 def live_difference(pin: Pin, state: TableState, connection: duckdb.DuckDBPyConnection | None) -> LiveDifference | None:
-    """Return how the live table of a table differs from the pinned newest epoch; None if it does not.
+    """Return the difference of a table's live table from the pinned newest epoch; None if they are equal.
 
-    Without a connection rows are not compared.
+    Without a connection, rows are not compared.
     """
     table, epoch = pin.root / LIVE / state.name, pin.epoch
-    found = newest_state(table)
-    if found is None:
+    live_state = newest_state(table)
+    if live_state is None:
         return LiveDifference("missing", "there is no such table, or its log cannot be read")
-    if not found.trusted:
-        return LiveDifference("changed", f"somebody else made its version {found.version}")
-    if not found.is_of(epoch):
-        return LiveDifference("stale", f"it is of epoch {found.epoch}, the newest is {epoch.number}")
-    if not has_files(table, found):
+    if not live_state.trusted:
+        return LiveDifference("changed", f"somebody else made its version {live_state.version}")
+    if not live_state.is_of(epoch):
+        return LiveDifference("stale", f"it is of epoch {live_state.epoch}, the newest is {epoch.number}")
+    if not has_files(table, live_state):
         return LiveDifference("damaged", "files that its log names are missing, or have other sizes")
     if connection is None:
         return None
-    if (damaged := _first_damaged(table, found)) is not None:
+    if (damaged := _first_damaged(table, live_state)) is not None:
         return LiveDifference("damaged", f"{damaged[0]}: {damaged[1]}")
     try:
-        published, expected = _rows_of_both(pin, state, table, found, connection)
+        published, expected = _rows_of_both(pin, state, table, live_state, connection)
     except (WarehouseError, duckdb.Error) as error:
         return LiveDifference("damaged", f"it cannot be compared: {str(error).partition(chr(10))[0]}")
     message = f"it holds {published[0]} rows, which are not the {expected[0]} live ones"
     return None if published == expected else LiveDifference("changed", message)
 
 
-def _first_damaged(table: Path, found: LiveState) -> tuple[str, str] | None:
-    """Return the first file whose bytes changed since they were written, and how; None in an object store."""
+def _first_damaged(table: Path, live_state: LiveState) -> tuple[str, str] | None:
+    """Return the first file whose bytes changed since they were written, and the damage; None in an object store."""
     if not store_of(table).cheap_requests:
         return None
-    reasons = ((path, damage(table / path)) for path in sorted(found.files))
+    reasons = ((path, damage(table / path)) for path in sorted(live_state.files))
     return next(((path, reason) for path, reason in reasons if reason is not None), None)
 
 
 def _rows_of_both(
-    pin: Pin, state: TableState, table: Path, found: LiveState, connection: duckdb.DuckDBPyConnection
+    pin: Pin, state: TableState, table: Path, live_state: LiveState, connection: duckdb.DuckDBPyConnection
 ) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return for the live table and for the table the number of live rows, and the sum of their hashes."""
+    """Return the number of live rows and the sum of their hashes: for the live table, then for the table."""
     columns = [column.name for column in state.declaration.columns if is_user_column(column.name)]
     names = [*columns, *TIMES]
-    files = pin.local([str(table / path) for path in sorted(found.files)])
+    files = pin.local([str(table / path) for path in sorted(live_state.files)])
     raw = f"read_parquet({listed((pin.schema_file(state), *files))}, union_by_name = true, hive_partitioning = false)"
     tau = pin.epoch.window_time
     published, live = f"SELECT {', '.join(map(quoted, names))} FROM {raw}", select(pin.live_source(state, tau), names)

@@ -92,7 +92,7 @@ def _written(target: Path, live_file: LiveFile, statistics: Sequence[str]) -> Wr
 
 
 def require_sources(table: Path, cut: Cut, pin: Pin) -> None:
-    """Verify the files whose rows a cut writes again: the engine does not verify them, and the pieces get sums of their own.
+    """Verify the files whose rows a cut writes again: the engine does not verify them, and the pieces get new checksums.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def require_sources(table: Path, cut: Cut, pin: Pin) -> None:
         When a file is missing or changed since it was written.
 
     """
-    require_whole([Path(place) for place in pin.local(_source_paths(table, cut))])
+    require_whole([Path(path) for path in pin.local(_source_paths(table, cut))])
 
 
 def _source_paths(table: Path, cut: Cut) -> list[str]:

@@ -197,17 +197,17 @@ def commit_version(
     table
         The live table's directory.
     before
-        Its newest state; None: the table is new.
+        The live table's newest state; None: the table is new.
     epoch
         The epoch whose live rows it holds after the commit.
     table_id
-        Its identity if it is new.
+        The identity of a new table.
     schema
-        Its columns, a Spark struct type as JSON.
+        The table's columns, a Spark struct type as JSON.
     statistics
         The columns with bounds in the log.
     kept
-        Files that stay; all others leave.
+        Files that stay in the table; it loses all others.
     written
         Files that are added.
     oldest
@@ -224,9 +224,9 @@ def commit_version(
 
     """
     files = {} if before is None else before.files
-    kept_paths = {each.path for each in kept}
+    kept_paths = {file.path for file in kept}
     removed = {path: add for path, add in files.items() if path not in kept_paths}
-    added = {each.path: _add(each) for each in written}
+    added = {file.path: _add(file) for file in written}
     metadata = _metadata(before, table_id, schema, statistics, retain, now)
     files_after = {path: files[path] for path in kept_paths} | added
     version = 0 if before is None else before.version + 1
@@ -261,14 +261,14 @@ def commit_version(
 def _metadata(
     before: LiveState | None, table_id: str, schema: Mapping[str, Any], statistics: Sequence[str], retain: int, now: int
 ) -> Mapping[str, Any]:
-    """Return the ``metaData`` action of the table: the one before, if nothing changed."""
+    """Return the ``metaData`` action of the table: the former action, if nothing changed."""
     properties = {**table_properties(statistics, retain), "delta.enableExpiredLogCleanup": "false"}
     identity = table_id if before is None else before.metadata["id"]
     metadata: dict[str, Any] = metadata_action(identity, schema, (), properties, now)["metaData"]
     if before is None:
         return metadata
-    same = ("schemaString", "partitionColumns", "configuration")
-    return before.metadata if all(before.metadata.get(name) == metadata[name] for name in same) else metadata
+    compared_fields = ("schemaString", "partitionColumns", "configuration")
+    return before.metadata if all(before.metadata.get(name) == metadata[name] for name in compared_fields) else metadata
 
 
 def _add(written: WrittenFile) -> dict[str, Any]:

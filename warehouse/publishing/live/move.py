@@ -84,16 +84,16 @@ def plan_move(table_files: Sequence[TableFile], live_files: Sequence[LiveFile], 
     """
     identities = {file.identity for file in table_files}
     with_live_rows = [file for file in table_files if file.max_exp_slot is None or file.max_exp_slot > slot]
-    whole = {file.identity: file for file in with_live_rows if file.min_exp_slot is not None and file.min_exp_slot > slot}
-    shared_before = {next(iter(each.sources)): each for each in live_files if each.cut_slot is None}
-    kept = [share for identity, share in shared_before.items() if identity in whole]
-    pieces = _valid_pieces([each for each in live_files if each.cut_slot is not None], identities, slot)
-    kept += [piece for piece in pieces if piece.min_exp_slot > slot]
+    all_live = {file.identity: file for file in with_live_rows if file.min_exp_slot is not None and file.min_exp_slot > slot}
+    shared_before = {next(iter(live_file.sources)): live_file for live_file in live_files if live_file.cut_slot is None}
+    kept_files = [share for identity, share in shared_before.items() if identity in all_live]
+    pieces = _valid_pieces([live_file for live_file in live_files if live_file.cut_slot is not None], identities, slot)
+    kept_files += [piece for piece in pieces if piece.min_exp_slot > slot]
     covered = frozenset[str]().union(*(piece.sources for piece in pieces))
-    mixed = [file for file in with_live_rows if file.identity not in whole and file.identity not in covered]
-    shared = tuple(file for identity, file in whole.items() if identity not in shared_before and identity not in covered)
-    with_dead_rows = [each for each in pieces if each.min_exp_slot <= slot < each.max_exp_slot]
-    return LiveMove(tuple(kept), shared, tuple(_cuts(mixed, with_dead_rows)))
+    mixed = [file for file in with_live_rows if file.identity not in all_live and file.identity not in covered]
+    shared = tuple(file for identity, file in all_live.items() if identity not in shared_before and identity not in covered)
+    with_dead_rows = [piece for piece in pieces if piece.min_exp_slot <= slot < piece.max_exp_slot]
+    return LiveMove(tuple(kept_files), shared, tuple(_cuts(mixed, with_dead_rows)))
 
 
 def _valid_pieces(pieces: Sequence[LiveFile], present: set[str], slot: int) -> list[LiveFile]:
@@ -116,7 +116,7 @@ def _cuts(files: Iterable[TableFile], pieces: Iterable[LiveFile]) -> Iterator[Cu
         groups.setdefault(file.group, ([], []))[0].append(file)
     for piece in pieces:
         groups.setdefault(piece.group, ([], []))[1].append(piece)
-    for group, (some, others) in sorted(groups.items()):
-        sources = {file.identity for file in some}.union(*(piece.sources for piece in others))
-        yield Cut(group, frozenset(sources), tuple(some), tuple(others))
+    for group, (group_files, group_pieces) in sorted(groups.items()):
+        sources = {file.identity for file in group_files}.union(*(piece.sources for piece in group_pieces))
+        yield Cut(group, frozenset(sources), tuple(group_files), tuple(group_pieces))
 

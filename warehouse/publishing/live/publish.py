@@ -211,7 +211,7 @@ def _move(
     names = {field["name"] for field in schema["fields"]}
     statistics = [name for name in statistics_columns(key_types(state.declaration.search_key, columns)) if name in names]
     written: list[WrittenFile] = []
-    with undone_on_failure(lambda: _remove(table / each.path for each in written)):  # or each attempt takes more of a full disk
+    with undone_on_failure(lambda: _remove(table / file.path for file in written)):  # or each attempt takes more of a full disk
         written.extend(share(table, move.shared, statistics))
         for cut in move.cuts:
             written.extend(cut_pieces(table, cut, pin, state, connection(), statistics))
