@@ -29,12 +29,12 @@ _EXPANSION_BOUNDS = {"null": 1, "deflate": 1032, "snappy": 64}
 def avro_bounds_problem(
     path: Path, size: int, mtime_ns: int, longest: int, most: int  # noqa: ARG001 - the file's identity
 ) -> tuple[str, str] | None:
-    """Return why an Avro file is not read, (reason, message), or None; as :func:`.parquet_bounds.parquet_bounds_problem`.
+    """Return (reason, message) if an Avro file is not read, else None; as :func:`.parquet_bounds.parquet_bounds_problem`.
 
     Raises
     ------
     Exception
-        Whatever a truncated or damaged file makes its reader raise.
+        The reader's exception for a truncated or damaged file.
 
     """
     with open_regular(path) as raw:
@@ -68,7 +68,7 @@ def _longest_text(value: Any) -> int:  # noqa: ANN401 - any value of Avro
         case bytes():
             return len(value)
         case dict():
-            return max((_longest_text(each) for pair in value.items() for each in pair), default=0)
+            return max((_longest_text(part) for pair in value.items() for part in pair), default=0)
         case list():
             return max(map(_longest_text, value), default=0)
     return 0

@@ -174,11 +174,11 @@ class Batch:
         return self.driver_rows.filter(pc.and_(pc.equal(self.driver_rows["_fate"], "dead"), lived))
 
     def deferred(self, columns: Sequence[str], landing: Path) -> DataFrame | pa.Table:
-        """Return some columns of the rows that wait for their slot, with ``_file``, ``_record`` and ``_slot``."""
+        """Return the rows that wait for their slot: the given columns, ``_file``, ``_record`` and ``_slot``."""
         if self.driver_rows is None:
             rows = with_record_numbers(self.rows, self.rows.where("_fate = 'deferred'"), landing)
-            found = {"_file": "file", "_record": "record", WAITING_SLOT: "_arrival_slot"}
-            return rows.select(*map(quoted, columns), *[F.col(name).alias(new) for new, name in found.items()])
+            source_names = {"_file": "file", "_record": "record", WAITING_SLOT: "_arrival_slot"}
+            return rows.select(*map(quoted, columns), *[F.col(name).alias(alias) for alias, name in source_names.items()])
         waiting, files, records = with_record_numbers_in_driver(
             self.driver_rows, pc.equal(self.driver_rows["_fate"], "deferred"), landing
         )
@@ -186,19 +186,19 @@ class Batch:
         return table.append_column(WAITING_SLOT, waiting["_arrival_slot"])
 
     def rejected(self, landing: Path, epoch: int) -> DataFrame | pa.Table:
-        """Return the invalid rows as the table of rejected rows has them; sorted by file and record if the driver has them."""
+        """Return the invalid rows with the columns of the rejected table; sorted by file and record if they are in the driver."""
         sources = {"reason": "_fate", "message": "_message", "raw": "_raw"}
         if self.driver_rows is None:
             frame = with_record_numbers(self.rows, self.rows.where(~F.col("_fate").isin(*ACCEPTED_FATES)), landing)
             frame = frame.withColumns(
-                {name: F.col(own) for name, own in sources.items()} | {"epoch": F.lit(epoch).cast("bigint")}
+                {name: F.col(source) for name, source in sources.items()} | {"epoch": F.lit(epoch).cast("bigint")}
             )
             return frame.select(*[name for name, _ in REJECTED_COLUMNS])
         accepted = pc.is_in(self.driver_rows["_fate"], pa.array(ACCEPTED_FATES))
         rows, files, records = with_record_numbers_in_driver(self.driver_rows, pc.invert(accepted), landing)
-        found = {"file": files, "record": records, "epoch": pa.repeat(pa.scalar(epoch, pa.int64()), rows.num_rows)}
-        found |= {name: rows[own] for name, own in sources.items()}
-        table = pa.table({name: found[name] for name, _ in REJECTED_COLUMNS})
+        values = {"file": files, "record": records, "epoch": pa.repeat(pa.scalar(epoch, pa.int64()), rows.num_rows)}
+        values |= {name: rows[source] for name, source in sources.items()}
+        table = pa.table({name: values[name] for name, _ in REJECTED_COLUMNS})
         return table.sort_by([("file", "ascending"), ("record", "ascending")])
 
     def release(self) -> None:
@@ -215,9 +215,9 @@ def prepare_batch(source: BatchSource, *, few: bool = False, request: CollectReq
     source
         The inputs.
     few
-        Whether the rows are surely few; then the driver collects all of them.
+        Whether the rows are certainly few; then the driver collects all of them.
     request
-        The columns of many rows that the driver collects by the job that counts them, if they are surely not too large.
+        The columns that the driver collects from many rows, in the job that counts them, if they are certainly not too large.
 
     Raises
     ------
@@ -247,8 +247,8 @@ def prepare_batch(source: BatchSource, *, few: bool = False, request: CollectReq
     _raise_problems(stream, changed_file_problems(stream.landing, files))
     if stream.format in SELF_NAMING_FORMATS and counts.rejected:
         with_unknown_columns = rows.where("_fate = 'unknown_columns'")
-        found = with_unknown_columns.groupBy("_file").agg(F.first("_message").alias("message")).collect()
-        _raise_problems(stream, [_unknown_columns_problem(stream, file, message) for file, message in found])
+        first_messages = with_unknown_columns.groupBy("_file").agg(F.first("_message").alias("message")).collect()
+        _raise_problems(stream, [_unknown_columns_problem(stream, file, message) for file, message in first_messages])
     if collected is None:
         return Batch(rows, counts, persisted)
     return Batch(rows, counts, persisted, driver_columns=collected.columns, table_rows=collected.table_rows)
@@ -333,12 +333,12 @@ def _raise_problems(stream: Stream, problems: Sequence[FileProblem]) -> None:
 
 
 def _classified_by_cached_plan(source: BatchSource) -> DataFrame:
-    """Return the rows of :func:`_classified`, by a cached plan if a stream was read in the same way before."""
-    session, stream, layout, taken = source.session, source.stream, source.layout, source.taken
+    """Return the rows of :func:`_classified`; the plan comes from the cache if a stream was read in the same way before."""
+    session, stream, layout, deferred = source.session, source.stream, source.layout, source.taken
     move = replace(source.move, carried=True)
     records = read_records(session, stream, source.groups)
-    shapes = tuple(each.shape for each in records)
-    key = (reading_rules(stream), layout, move.rules, shapes, taken is not None)
+    shapes = tuple(record.shape for record in records)
+    key = (reading_rules(stream), layout, move.rules, shapes, deferred is not None)
 
     def with_values(rows: DataFrame) -> DataFrame:
         return rows.selectExpr(*[quoted(name) for name in rows.columns if name != "_zero"], f"{move.values} AS _zero")
@@ -346,11 +346,11 @@ def _classified_by_cached_plan(source: BatchSource) -> DataFrame:
     def made(sources: Sequence[DataFrame]) -> DataFrame:
         parts = [typed_rows(rows, stream, shape) for rows, shape in zip(sources, shapes, strict=False)]
         read = _without_deferred_rows(declared_rows(session, stream, parts))
-        return classify(read if taken is None else read.unionByName(sources[-1]), stream, layout, move)
+        return classify(read if deferred is None else read.unionByName(sources[-1]), stream, layout, move)
 
-    sources = [with_values(each.rows) for each in records]
-    if taken is not None:
-        sources.append(with_values(_deferred_as_read(taken, stream)))
+    sources = [with_values(record.rows) for record in records]
+    if deferred is not None:
+        sources.append(with_values(_deferred_as_read(deferred, stream)))
     return prepared(key, sources, made) if records else classify(sources[-1], stream, layout, move)
 
 
@@ -360,10 +360,10 @@ def reading_rules(stream: Stream) -> Stream:
 
 
 def _classified(source: BatchSource, most_rows: int | None) -> DataFrame:
-    stream, taken = source.stream, source.taken
+    stream, deferred = source.stream, source.taken
     read = read_files(source.session, stream, source.groups)
     rows = _without_deferred_rows(read if most_rows is None else read.limit(most_rows))
-    rows = rows if taken is None else rows.unionByName(_deferred_as_read(taken, stream))
+    rows = rows if deferred is None else rows.unionByName(_deferred_as_read(deferred, stream))
     return classify(rows, stream, source.layout, source.move)
 
 
@@ -373,9 +373,9 @@ def _without_deferred_rows(rows: DataFrame) -> DataFrame:
     )
 
 
-def _deferred_as_read(taken: DataFrame, stream: Stream) -> DataFrame:
+def _deferred_as_read(deferred: DataFrame, stream: Stream) -> DataFrame:
     """Return rows of the deferred table with the columns of rows that are read from files."""
-    return taken.selectExpr(
+    return deferred.selectExpr(
         *[quoted(column.name) for column in stream.columns],
         *[f"CAST({'0' if name == '_zero' else 'NULL'} AS {kind}) AS {name}" for name, kind in SOURCE_COLUMNS.items()],
         "true AS _taken",

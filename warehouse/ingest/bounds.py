@@ -55,8 +55,8 @@ def bounds_problems(stream: Stream, files: Sequence[LandingFile]) -> list[FilePr
         broken += _line_problems(stream, suspects)
     if stream.format == "csv" and is_multiline(stream.options):
         within_bounds = {file.path for file in files} - {problem.path for problem in broken}
-        found = ((file.path, check_multiline(stream, file).problem) for file in files if file.size and file.path in within_bounds)
-        broken += [FileProblem(path, *problem) for path, problem in found if problem]
+        checked = ((file.path, check_multiline(stream, file).problem) for file in files if file.size and file.path in within_bounds)
+        broken += [FileProblem(path, *problem) for path, problem in checked if problem]
     return broken
 
 
@@ -70,16 +70,16 @@ def _line_problems(stream: Stream, suspects: Sequence[LandingFile]) -> list[File
         )
 
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:  # zlib lets other threads work
-        found = list(pool.map(problem_of, suspects))
-    return [FileProblem(file.path, *problem) for file, problem in zip(suspects, found, strict=True) if problem]
+        problems = list(pool.map(problem_of, suspects))
+    return [FileProblem(file.path, *problem) for file, problem in zip(suspects, problems, strict=True) if problem]
 
 
 def expands_too_much(size: int, content: int, rows: int, most: int) -> str | None:
-    """Return why a file of ``size`` bytes with these numbers of bytes and rows is not read, or None."""
-    for count, what, harmless in ((content, "bytes", HARMLESS), (rows, "rows", _HARMLESS_ROWS)):
+    """Return a message if a file of ``size`` bytes expands to too many bytes (``content``) or rows; None if it is read."""
+    for count, unit, harmless in ((content, "bytes", HARMLESS), (rows, "rows", _HARMLESS_ROWS)):
         if count > harmless and count > most * size:
             return (
-                f"its {size} bytes hold {count} {what} or more, over max_expansion ({most}) times its size; "
+                f"its {size} bytes hold {count} {unit} or more, over max_expansion ({most}) times its size; "
                 f"if it is meant, raise max_expansion"
             )
     return None
@@ -93,7 +93,7 @@ def _is_surely_within(file: LandingFile, longest: int) -> bool:
 def _bounds_problem(
     path: Path, size: int, mtime_ns: int, longest: int, most: int, utf_16: str | None  # noqa: ARG001 - the file's identity
 ) -> tuple[str, str] | None:
-    """Return why a file with lines that may be too long is not read; a file that is the same is checked once.
+    """Return (reason, message) if a file has a line that is too long, else None; an unchanged file is checked once.
 
     ``utf_16`` is an encoding with two bytes for a character.
     """

@@ -24,7 +24,7 @@ _CARRIED = "_carried_\u2028"
 
 
 def with_calculated(rows: DataFrame, stream: Stream, carried: Sequence[str]) -> DataFrame:
-    """Return the rows with the declared columns, then the ``carried`` ones.
+    """Return the rows with the declared columns, then the ``carried`` columns.
 
     If an expression fails for a record, the record gets the fault ``expr_failed``, unless it has a fault already.
     """
@@ -38,8 +38,8 @@ def with_calculated(rows: DataFrame, stream: Stream, carried: Sequence[str]) -> 
         result = F.col(f"_tried_{number}")
         failed = F.col("_fault").isNull() & result.isNull()
         fault = F.coalesce(fault, F.when(failed, F.lit("expr_failed")))
-        said = F.lit(f'column "{column.name}": its expr ({column.expr}) fails on this record')
-        message = F.coalesce(message, F.when(failed, said))
+        text = F.lit(f'column "{column.name}": its expr ({column.expr}) fails on this record')
+        message = F.coalesce(message, F.when(failed, text))
         values[column.name] = result.getField("v").cast(column.type)
     frame = tried.select(
         *[values.get(column.name, F.col(name)).alias(column.name) for column, name in zip(stream.columns, columns, strict=True)],

@@ -75,32 +75,32 @@ class WindowMove:
 def classify(rows: DataFrame, stream: Stream, layout: Layout, move: WindowMove) -> DataFrame:
     """Return the rows with ``_ts``, ``_exp``, ``_fate``, ``_late``, ``_over``, both slots and both partition columns.
 
-    ``rows`` has the declared columns, the source columns and the columns of rows taken from the deferred table. ``_arrival_slot``
-    is the slot for which a deferred row waits, ``_message`` the reason of a rejection.
+    ``rows`` has the declared columns, the source columns and the columns of rows from the deferred table. A deferred row waits
+    for the slot ``_arrival_slot``; ``_message`` says why a row is rejected.
 
     :mod:`warehouse.ingest.expression_checks` has verified that the expressions give times.
     """
-    kept = [quoted(column.name) for column in stream.columns] + list(SOURCE_COLUMNS) + list(_TAKEN)
+    carried = [quoted(column.name) for column in stream.columns] + list(SOURCE_COLUMNS) + list(_TAKEN)
     if stream.changes is not None:
         rows = rows.select("*", try_eval(rows.sparkSession, stream.changes.op).alias("_change"))
-        rows = rows.selectExpr(*kept, "_change IS NULL AS _op_failed", "CAST(_change.v AS string) AS _op")
-        kept += ["_op_failed", "_op"]
-    timed = _with_times(rows, stream, kept)
-    judged = timed.selectExpr(*kept, "_ts", f"{_clamped(stream)} AS _exp", "_over", f"{_fate(stream, move)} AS _fate")
-    return _placed(judged, stream, layout, move, kept)
+        rows = rows.selectExpr(*carried, "_change IS NULL AS _op_failed", "CAST(_change.v AS string) AS _op")
+        carried += ["_op_failed", "_op"]
+    timed = _with_times(rows, stream, carried)
+    judged = timed.selectExpr(*carried, "_ts", f"{_clamped(stream)} AS _exp", "_over", f"{_fate(stream, move)} AS _fate")
+    return _placed(judged, stream, layout, move, carried)
 
 
-def _with_times(rows: DataFrame, stream: Stream, kept: list[str]) -> DataFrame:
+def _with_times(rows: DataFrame, stream: Stream, carried: list[str]) -> DataFrame:
     own_ts = any(column.name.lower() == "ts" for column in stream.columns)
     session = rows.sparkSession
     arrived = rows.select("*", try_eval(session, stream.arrival).alias("_arrival"))
-    scope = arrived.selectExpr(*kept, "_arrival", "_arrival.v AS _ts", *([] if own_ts else ["_arrival.v AS ts"]))
+    scope = arrived.selectExpr(*carried, "_arrival", "_arrival.v AS _ts", *([] if own_ts else ["_arrival.v AS ts"]))
     expires = f"timestamp_micros({NEVER})" if stream.expires is None else stream.expires
     expiring = scope.select("*", try_eval(session, expires).alias("_expiry"))
     exp = "_expiry.v"
     if stream.null_expiry == "never":
         exp = f"CASE WHEN _expiry IS NOT NULL THEN coalesce(_expiry.v, timestamp_micros({NEVER})) END"
-    return expiring.selectExpr(*kept, "_arrival", "_expiry", "_ts", f"{exp} AS _exp", f"{_over(stream, exp)} AS _over")
+    return expiring.selectExpr(*carried, "_arrival", "_expiry", "_ts", f"{exp} AS _exp", f"{_over(stream, exp)} AS _over")
 
 
 def _over(stream: Stream, exp: str) -> str:
@@ -157,10 +157,10 @@ def _rejections(stream: Stream, move: WindowMove) -> list[tuple[str, str]]:
     return rules
 
 
-def _placed(rows: DataFrame, stream: Stream, layout: Layout, move: WindowMove, kept: list[str]) -> DataFrame:
-    own = [*kept, "_ts", "_exp", "_over", "_fate"]
+def _placed(rows: DataFrame, stream: Stream, layout: Layout, move: WindowMove, carried: list[str]) -> DataFrame:
+    columns = [*carried, "_ts", "_exp", "_over", "_fate"]
     slotted = rows.selectExpr(
-        *own,
+        *columns,
         f"CASE WHEN {_TIMED} THEN {slot_sql('_ts', move.anchor, move.interval)} END AS _arrival_slot",
         f"CASE WHEN _fate = 'live' THEN {slot_sql('_exp', move.anchor, move.interval)} END AS _exp_slot",
         f"_exp = timestamp_micros({NEVER}) AS _never",
@@ -175,7 +175,7 @@ def _placed(rows: DataFrame, stream: Stream, layout: Layout, move: WindowMove, k
     exp_block = exp_block_sql(layout, "_load_slot", "_exp_slot", "_never")
     row = ", ".join(quoted(column.name) for column in stream.columns)
     return loaded.selectExpr(
-        *[name for name in own if name != "_raw"],
+        *[name for name in columns if name != "_raw"],
         "_arrival_slot",
         "_load_slot",
         "_exp_slot",

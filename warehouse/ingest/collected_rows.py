@@ -107,7 +107,7 @@ def writes_in_driver(stream: Stream, files: Sequence[LandingFile], waiting: int)
 def collect_rows(
     rows: DataFrame, stream: Stream, files: Sequence[LandingFile], waiting: int, request: CollectRequest
 ) -> CollectedRows | None:
-    """Run the job that classifies a batch, and return the rows that it hands to the driver; None if Spark has to count the rows.
+    """Run the job that classifies a batch, and return the rows that the driver collects; None if Spark has to count the rows.
 
     Parameters
     ----------
@@ -142,14 +142,14 @@ def collect_rows(
     if not can_be_collected(for_driver.schema):
         return None
     try:
-        found = for_driver.toArrow()
+        collected = for_driver.toArrow()
     except (*SPARK_FAILURES, pa.ArrowException) as error:  # damage ends the next job, too, and is reported then
         leave_to_spark(error)
         return None
-    if pc.any(found[_WIDE]).as_py():
-        return CollectedRows(found, None, None)
-    columns = with_names(found, [*request.columns, "_ts", "_fate"]) if request.columns else None
-    return CollectedRows(found, columns, _live_rows(found, request.table_columns) if by_driver else None)
+    if pc.any(collected[_WIDE]).as_py():
+        return CollectedRows(collected, None, None)
+    columns = with_names(collected, [*request.columns, "_ts", "_fate"]) if request.columns else None
+    return CollectedRows(collected, columns, _live_rows(collected, request.table_columns) if by_driver else None)
 
 
 def _rows_for_driver(rows: DataFrame, columns: Sequence[str], texts: Sequence[str], widest: int) -> DataFrame:

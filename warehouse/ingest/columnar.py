@@ -158,15 +158,15 @@ def _rows(session: SparkSession, stream: Stream, files: Sequence[LandingFile], s
     """Return all columns of files that Spark can read, and the position of each row."""
     reader = session.read.options(recursiveFileLookup="true", __globPaths__="false")
     if stream.format in ("orc", "avro"):
-        where = record_position()
+        position_columns = record_position()
         if stream.format == "avro":
             require_avro(session)
         return reader.format(stream.format).load(paths_of(stream, files)).select(
-            "*", *[each.alias(name) for each, name in zip(where, (_FILE, _START, _POSITION, _ZERO), strict=True)]
+            "*", *[column.alias(name) for column, name in zip(position_columns, (_FILE, _START, _POSITION, _ZERO), strict=True)]
         )
-    known = _readable_columns(schema, stream, files)
-    if known is not None:
-        reader = reader.schema(known)
+    readable_columns = _readable_columns(schema, stream, files)
+    if readable_columns is not None:
+        reader = reader.schema(readable_columns)
     return reader.parquet(*paths_of(stream, files)).select(
         "*",
         F.col("_metadata.file_path").alias(_FILE),
@@ -177,7 +177,7 @@ def _rows(session: SparkSession, stream: Stream, files: Sequence[LandingFile], s
 
 
 def _readable_columns(schema: Any, stream: Stream, files: Sequence[LandingFile]) -> StructType | None:  # noqa: ANN401 - Arrow's
-    """Return the columns of Parquet files without those whose types Spark cannot read; None if it can read all."""
+    """Return the columns of Parquet files whose types Spark can read; None if it can read all of them."""
     import pyarrow as pa  # noqa: PLC0415 - as above
     import pyarrow.parquet as pq  # noqa: PLC0415 - as above
     from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - only few files need it
@@ -188,13 +188,13 @@ def _readable_columns(schema: Any, stream: Stream, files: Sequence[LandingFile])
     strange |= {leaf.path.partition(".")[0] for leaf in leaves if leaf.logical_type.type == "TIME"}
     if not strange:
         return None
-    kept = [field for field in schema if field.name not in strange]
+    fields = [field for field in schema if field.name not in strange]
     wider = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20, 0)}
-    counts = [_is_nanoseconds(field.type) or pa.types.is_duration(field.type) for field in kept]
-    kept = [field.with_type(pa.int64()) if count else field for field, count in zip(kept, counts, strict=True)]
-    kept = [field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field for field in kept]
-    kept = [field.with_type(wider.get(field.type, field.type)) for field in kept]
-    return from_arrow_schema(pa.schema(kept), prefer_timestamp_ntz=True)
+    counts = [_is_nanoseconds(field.type) or pa.types.is_duration(field.type) for field in fields]
+    fields = [field.with_type(pa.int64()) if count else field for field, count in zip(fields, counts, strict=True)]
+    fields = [field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field for field in fields]
+    fields = [field.with_type(wider.get(field.type, field.type)) for field in fields]
+    return from_arrow_schema(pa.schema(fields), prefer_timestamp_ntz=True)
 
 
 def _is_local_nanoseconds(schema: Any, path: tuple[str, ...]) -> bool | None:  # noqa: ANN401 - Arrow's
@@ -229,10 +229,10 @@ def _as_utf8(value: SparkColumn, kind: DataType) -> SparkColumn:
         return F.make_valid_utf8(value)
     if isinstance(kind, ArrayType) and "string" in kind.simpleString():
         inner = kind.elementType
-        return F.transform(value, lambda each: _as_utf8(each, inner))
+        return F.transform(value, lambda element: _as_utf8(element, inner))
     if isinstance(kind, StructType) and "string" in kind.simpleString():
-        plain = value.cast(StructType([StructField(f"_{place}", each.dataType) for place, each in enumerate(kind)]))
-        fields = [_as_utf8(plain.getField(f"_{place}"), each.dataType).alias(each.name) for place, each in enumerate(kind)]
+        plain = value.cast(StructType([StructField(f"_{number}", field.dataType) for number, field in enumerate(kind)]))
+        fields = [_as_utf8(plain.getField(f"_{number}"), field.dataType).alias(field.name) for number, field in enumerate(kind)]
         return F.when(value.isNotNull(), F.struct(*fields))
     return value
 
@@ -241,8 +241,8 @@ def _fault_columns(faults: Sequence[tuple[Input, SparkColumn]]) -> tuple[SparkCo
     fault, message = F.lit(None).cast("string"), F.lit(None).cast("string")
     for input_, failed in reversed(faults):
         fault = F.when(failed, F.lit("mistyped")).otherwise(fault)
-        said = f'column "{name_in_messages(input_)}": the value is no {expected_value(input_)}'
-        message = F.when(failed, F.lit(said)).otherwise(message)
+        text = f'column "{name_in_messages(input_)}": the value is no {expected_value(input_)}'
+        message = F.when(failed, F.lit(text)).otherwise(message)
     return fault.alias("_fault"), message.alias("_fault_message")
 
 

@@ -39,7 +39,7 @@ _NESTED = ("json", *COLUMNAR)
 
 @dataclass(frozen=True)
 class Input:
-    """A value that is read of each record.
+    """A value that is read from each record.
 
     ``label`` is its name in the frame of records (the column's own name if the value is the column), ``source`` its name in
     files; ``formats`` and ``timezone`` are as declared. ``in_expressions``: expressions of columns may name it, by its
@@ -89,8 +89,10 @@ def path_of(source: str) -> tuple[str, ...] | None:
 
 
 def known_names(stream: Stream) -> frozenset[str]:
-    """Return the declared names of a file's columns, as the declaration writes them; of a path its first step."""
-    names = {*(each.source_name for each in stream.columns if each.expr is None), *(each.name for each in stream.sources)}
+    """Return the declared names of a file's columns, as the declaration writes them; for a path, the name is its first step."""
+    names = {
+        *(column.source_name for column in stream.columns if column.expr is None), *(source.name for source in stream.sources)
+    }  # fmt: skip
     if stream.format in _NESTED:
         names |= {path[0] for path in map(path_of, tuple(names)) if path is not None}
     return frozenset(names)
@@ -111,8 +113,8 @@ class ColumnMatch:
 def match_columns(stream: Stream, names: tuple[str, ...], fields: Fields) -> ColumnMatch:
     """Match the declaration's sources with a file's names; ``fields`` are the nested fields of each name."""
     repeated = sorted({name for name in names if name and names.count(name) > 1})
-    meant = {each.lower() for each in known_names(stream)}
-    if repeated and (stream.unknown_columns != "ignore" or any(name.lower() in meant for name in repeated)):
+    declared_names = {name.lower() for name in known_names(stream)}
+    if repeated and (stream.unknown_columns != "ignore" or any(name.lower() in declared_names for name in repeated)):
         return ColumnMatch({}, problem=("header", f"its columns {', '.join(repeated)} occur twice"))
     lower = [name.lower() for name in names]
     case_twins = sorted(name for name in names if lower.count(name.lower()) > 1)
@@ -120,21 +122,21 @@ def match_columns(stream: Stream, names: tuple[str, ...], fields: Fields) -> Col
         return ColumnMatch({}, problem=("header", f"its columns {', '.join(case_twins)} differ in case only; rename them"))
     paths: dict[str, tuple[str, ...]] = {}
     matched_ignoring_case = []
-    declared = (*(each.source for each in inputs_of_records(stream)), *(each.name for each in stream.sources))
+    declared = (*(input_.source for input_ in inputs_of_records(stream)), *(source.name for source in stream.sources))
     for source in dict.fromkeys(declared):
         candidates = [
             candidate for candidate in ((source,), path_of(source) if stream.format in _NESTED else None) if candidate is not None
         ]
-        found = [candidate for candidate in candidates if _within(fields, candidate)]
-        if len(found) > 1:
-            both = f'its column "{source}" and the field {source} within "{source.split(".")[0]}"'
-            return ColumnMatch({}, problem=("header", f"{both} are both meant by a `from`; rename one of them"))
-        path = found[0] if found else _path_ignoring_case(fields, candidates)
+        matches = [candidate for candidate in candidates if _within(fields, candidate)]
+        if len(matches) > 1:
+            conflict = f'its column "{source}" and the field {source} within "{source.split(".")[0]}"'
+            return ColumnMatch({}, problem=("header", f"{conflict} are both meant by a `from`; rename one of them"))
+        path = matches[0] if matches else _path_ignoring_case(fields, candidates)
         if isinstance(path, str):
             return ColumnMatch({}, problem=("header", path))
         if path is not None:
             paths[source] = path
-            if not found:
+            if not matches:
                 matched_ignoring_case.append((source, ".".join(path)))
     return ColumnMatch(paths, tuple(matched_ignoring_case))
 
@@ -148,18 +150,18 @@ def _within(fields: Fields, path: tuple[str, ...]) -> bool:
 
 
 def _path_ignoring_case(fields: Fields, candidates: list[tuple[str, ...]]) -> tuple[str, ...] | str | None:
-    """Return the path of a source ignoring case, or why it is ambiguous; None if there is no path."""
+    """Return the path of a source ignoring case, or a message if the path is ambiguous; None if there is no path."""
     for candidate in candidates:
         level, steps = fields, []
         for step in candidate:
-            alike = [name for name in level if name.lower() == step.lower()]
-            if len(alike) > 1:
-                listed = ", ".join(f'"{name}"' for name in sorted(alike))
+            matches = [name for name in level if name.lower() == step.lower()]
+            if len(matches) > 1:
+                listed = ", ".join(f'"{name}"' for name in sorted(matches))
                 return f'its columns {listed} differ in case only, and "{step}" is none of them; say with `from` which is meant'
-            if not alike:
+            if not matches:
                 break
-            steps.append(alike[0])
-            level = level[alike[0]]
+            steps.append(matches[0])
+            level = level[matches[0]]
         else:
             return tuple(steps)
     return None
@@ -171,12 +173,12 @@ def ignoring_case(stream: Stream, header: tuple[str, ...]) -> tuple[tuple[str, s
 
 
 def _separator_in_header(stream: Stream, names: tuple[str, ...]) -> str | None:
-    """Return the separator of the declared columns in a CSV header that is one column, as spreadsheets save it; else None."""
+    """Return the separator by which a CSV header of one column gives declared columns, as spreadsheets save it; else None."""
     if stream.format != "csv" or len(names) != 1:
         return None
     declared = {column.source_name.lower() for column in stream.columns}
-    parts = {each: [part.strip(' "').lower() for part in names[0].split(each)] for each in (";", "\t", "|", ",")}
-    return next((each for each, found in parts.items() if len(found) > 1 and declared & {*found}), None)
+    parts = {sign: [part.strip(' "').lower() for part in names[0].split(sign)] for sign in (";", "\t", "|", ",")}
+    return next((sign for sign, split_names in parts.items() if len(split_names) > 1 and declared & {*split_names}), None)
 
 
 def header_problem(stream: Stream, names: tuple[str, ...], fields: Fields | None = None) -> tuple[str, str] | None:
@@ -184,22 +186,22 @@ def header_problem(stream: Stream, names: tuple[str, ...], fields: Fields | None
 
     ``fields`` are the nested fields of each name; None if a format has no nested fields.
     """
-    found = match_columns(stream, names, fields if fields is not None else {name: {} for name in names})
-    if found.problem is not None:
-        return found.problem
-    used = {path[0] for path in found.paths.values()}
+    match = match_columns(stream, names, fields if fields is not None else {name: {} for name in names})
+    if match.problem is not None:
+        return match.problem
+    used = {path[0] for path in match.paths.values()}
     undeclared = [name for name in names if name not in used and name not in stream.partitions]
     case_twin = next((name for name in undeclared for other in used if name.lower() == other.lower()), None)
     if case_twin is not None and stream.unknown_columns != "ignore":
         pair = next(other for other in used if case_twin.lower() == other.lower())
-        why = f'its columns "{pair}" and "{case_twin}" differ in case only; rename one, or give each to a column with `from`'
-        return "header", why
+        message = f'its columns "{pair}" and "{case_twin}" differ in case only; rename one, or give each to a column with `from`'
+        return "header", message
     other = _separator_in_header(stream, names) if undeclared else None
     if other is not None:
         option = f"options = {{ sep = {json.dumps(other)} }}"
         remedy = f"save it with the stream's separator, or load such files into a stream with {option}"
         return "header", f"its header is one column, {names[0]}, with {other!r} between the names; {remedy}"
-    if undeclared and stream.unknown_columns == "reject" and stream.format != "syslog":  # whose names are its own, not the file's
+    if undeclared and stream.unknown_columns == "reject" and stream.format != "syslog":  # its names are not the file's
         remedy = 'declare them, or set unknown_columns = "ignore" or "add"'
         if stream.format == "csv" and "\ufffd" in "".join(undeclared):
             remedy = (
@@ -207,9 +209,9 @@ def header_problem(stream: Stream, names: tuple[str, ...], fields: Fields | None
             )
         return "unknown_columns", f"it has undeclared columns {', '.join(undeclared)}; {remedy}"
     columns = {column.name: column for column in stream.columns}
-    own = [name for name in stream.search_key if name not in stream.partitions]
-    missing = [columns[name].source_name for name in own if columns[name].expr is None]
-    missing = [source for source in missing if source not in found.paths]
+    key_names = [name for name in stream.search_key if name not in stream.partitions]
+    missing = [columns[name].source_name for name in key_names if columns[name].expr is None]
+    missing = [source for source in missing if source not in match.paths]
     if missing:
         return "header", f"its header has no {', '.join(missing)}, of the search key"
     return None

@@ -86,7 +86,7 @@ def from_text(text: SparkColumn, input_: Input, options: Mapping[str, str]) -> t
         formats = input_.formats or tuple(
             options[key] for key in (f"{kind}format",) if key in options
         )
-        has_comma = options.get("decimal") == "," and any(each in EPOCH_FORMATS for each in formats)
+        has_comma = options.get("decimal") == "," and any(format_ in EPOCH_FORMATS for format_ in formats)
         written = F.coalesce(_with_point(filled), filled) if has_comma else filled
         value = _time(written, formats, input_.timezone) if formats or kind == "timestamp" else filled.try_cast("date")
         value = value.cast("date") if formats and kind == "date" else value
@@ -98,15 +98,17 @@ def from_text(text: SparkColumn, input_: Input, options: Mapping[str, str]) -> t
 
 
 def from_zeek(text: SparkColumn, input_: Input, options: Mapping[str, str]) -> tuple[SparkColumn, SparkColumn | None]:
-    """Return the value of a field of Zeek's logs, also of sets, vectors and empty fields; results as of :func:`from_text`."""
+    """Return the value of a field of Zeek's logs, also for sets, vectors and empty fields; results as of :func:`from_text`."""
     empty = text == F.lit(zeek.EMPTY)
     if not input_.type.startswith("array<"):
         return from_text(F.when(empty, F.lit("")).otherwise(text), input_, options)
     kind = input_.type.removeprefix("array<").removesuffix(">")
     elements = F.split(text, zeek.SEPARATOR)
-    known = F.transform(elements, lambda each: F.when(each != zeek.UNSET, each))
-    value = F.when(empty, F.array().cast(input_.type)).otherwise(F.transform(known, lambda each: each.try_cast(kind)))
-    return value, ~empty & F.exists(known, lambda each: each.isNotNull() & each.try_cast(kind).isNull())
+    set_elements = F.transform(elements, lambda element: F.when(element != zeek.UNSET, element))
+    value = F.when(empty, F.array().cast(input_.type)).otherwise(
+        F.transform(set_elements, lambda element: element.try_cast(kind))
+    )
+    return value, ~empty & F.exists(set_elements, lambda element: element.isNotNull() & element.try_cast(kind).isNull())
 
 
 def from_value(value: SparkColumn, kind: str, input_: Input) -> tuple[SparkColumn, SparkColumn | None]:
@@ -133,12 +135,12 @@ def expected_value(input_: Input) -> str:
 
 
 def ambiguity_note(text: SparkColumn, input_: Input) -> SparkColumn:
-    """Return an addition to the message about a text that cannot be converted: how an ambiguous zone name is declared."""
+    """Return how to declare an ambiguous zone name, as an addition to the message about a text that cannot be converted."""
     if input_.type not in ("timestamp", "date"):
         return F.lit("")
-    way = "; such a name means several zones: write it in quotes in `format` ('BST'), and declare `timezone`"
-    named = any(_has_zone(each, "z") for each in input_.formats)
-    return F.when(text.rlike(_AMBIGUOUS_ZONE if named else SEVERAL_ZONES), F.lit(way)).otherwise(F.lit(""))
+    hint = "; such a name means several zones: write it in quotes in `format` ('BST'), and declare `timezone`"
+    has_zone_name = any(_has_zone(format_, "z") for format_ in input_.formats)
+    return F.when(text.rlike(_AMBIGUOUS_ZONE if has_zone_name else SEVERAL_ZONES), F.lit(hint)).otherwise(F.lit(""))
 
 
 def is_number(kind: str) -> bool:
@@ -176,7 +178,7 @@ def _time(text: SparkColumn, formats: tuple[str, ...], timezone: str | None) -> 
 
 
 def _in_formats(text: SparkColumn, formats: tuple[str, ...], timezone: str | None = None) -> SparkColumn:
-    return reduce(F.coalesce, [_in_format(text, each, timezone) for each in formats])
+    return reduce(F.coalesce, [_in_format(text, format_, timezone) for format_ in formats])
 
 
 def _in_format(text: SparkColumn, pattern: str, timezone: str | None) -> SparkColumn:
@@ -204,8 +206,8 @@ def _seconds(text: SparkColumn, kind: str) -> SparkColumn:
         total = F.when(small.rlike(pattern), reduce(lambda left, right: left + right, parts).try_cast(_TOTAL_SECONDS)).otherwise(
             total
         )
-    whole = (total == F.floor(total)) | F.lit(kind in _FRACTIONAL_TYPES or kind.startswith("decimal("))
-    return F.when(small.rlike("[0-9]") & whole, total).try_cast(kind)
+    is_exact = (total == F.floor(total)) | F.lit(kind in _FRACTIONAL_TYPES or kind.startswith("decimal("))
+    return F.when(small.rlike("[0-9]") & is_exact, total).try_cast(kind)
 
 
 def _has_zone(pattern: str, letters: Iterable[str] = _ZONE_LETTERS) -> bool:

@@ -135,8 +135,8 @@ def _read(
 def _checked_fields(session: SparkSession, stream: Stream, shape: DelimitedShape, files: Sequence[LandingFile]) -> DataFrame:
     """Return the same as :func:`_fields`; a record that leaves a quote open is malformed.
 
-    One more field than there are is requested, so that the reader gives the text of each record. The text is parsed again with a
-    marker as an additional last field: an open quote swallows the marker.
+    The reader is asked for one more field than the records have, so that it returns the text of each record. The text is parsed
+    again with a marker as an additional last field: an open quote swallows the marker.
     """
     field_columns, lower_options = _field_columns(shape), _lower_case_options(stream, shape.utf_16)
     delimiter = delimiter_of(lower_options)
@@ -149,10 +149,10 @@ def _checked_fields(session: SparkSession, stream: Stream, shape: DelimitedShape
     last = F.coalesce(F.col(f"_marked.{_REST}"), *[parsed[name] for name in reversed(field_columns)])
     is_complete = F.col(f"_marked.{_REST_SHAPE}").isNull() & (F.col(f"_marked.{_REST}") == _MARKER)
     written = _writer_options(lower_options)
-    whole = F.coalesce(SHAPE, F.to_csv(F.struct(*field_columns, _REST), written))
+    text = F.coalesce(SHAPE, F.to_csv(F.struct(*field_columns, _REST), written))
     return rows.select(
         *[F.when(is_complete, value).otherwise(F.col(name)).alias(name) for name, value in parsed.items()],
-        F.when(~F.coalesce(is_complete, F.lit(False)), whole).alias(SHAPE),  # noqa: FBT003 - a value
+        F.when(~F.coalesce(is_complete, F.lit(False)), text).alias(SHAPE),  # noqa: FBT003 - a value
         F.coalesce(last.endswith(F.lit(delimiter + _MARKER)), F.lit(False)).alias(_OPEN),  # noqa: FBT003 - a value
         "_file",
         "_start",

@@ -67,11 +67,11 @@ def has_header_record(stream: Stream) -> bool:
 
 
 def reader_options(stream: Stream) -> dict[str, str]:
-    """Return the options of Spark's reader for a stream's delimited files, without options that only the warehouse has."""
+    """Return the options of Spark's reader for a stream's delimited files, without the options that only the warehouse knows."""
     if stream.format == "zeek":
         return dict(_ZEEK)
-    given = ((key, java_name(value) if key.lower() in _ENCODING else value) for key, value in stream.options)
-    return {key: value for key, value in given if key.lower() not in _OWN}
+    options = ((key, java_name(value) if key.lower() in _ENCODING else value) for key, value in stream.options)
+    return {key: value for key, value in options if key.lower() not in _OWN}
 
 
 def session_settings(stream: Stream) -> dict[str, str]:

@@ -71,7 +71,7 @@ def check_condition(
     Raises
     ------
     ConfigurationError
-        When Spark refuses it, or it gives no boolean.
+        When Spark refuses the condition, or its result is no boolean.
 
     """
     identity = (name, tuple(columns), key, sql)
@@ -81,8 +81,8 @@ def check_condition(
     try:
         result = rows.select(try_eval(session, sql).alias("_tried_0")).schema["_tried_0"].dataType.simpleString()
     except AnalysisException as error:
-        found = f'"{sql}", which Spark refuses: {_first_line(error)}'
-        raise ConfigurationError([Problem("warehouse.toml", key, found, f"a condition over columns of {name}")]) from error
+        refusal = f'"{sql}", which Spark refuses: {_first_line(error)}'
+        raise ConfigurationError([Problem("warehouse.toml", key, refusal, f"a condition over columns of {name}")]) from error
     result = result.removeprefix("struct<v:").removesuffix(">")
     if result not in ("boolean", "void"):
         raise ConfigurationError([Problem("warehouse.toml", key, f'"{sql}", which gives {result}', "a condition, true or false")])
@@ -100,8 +100,8 @@ def _column_faults(session: SparkSession, stream: Stream) -> Iterator[tuple[str,
             result = result_type(calculations(no_rows, replace(stream, columns=(*plain_columns, column))), 0)
         except AnalysisException as error:
             allowed = f"an expression of source columns that gives {column.type}"
-            found = f'expr = "{column.expr}", which Spark refuses: {_first_line(error)}'
-            yield f"columns.{column.name}", FaultError(found, allowed)
+            refusal = f'expr = "{column.expr}", which Spark refuses: {_first_line(error)}'
+            yield f"columns.{column.name}", FaultError(refusal, allowed)
             continue
         if not _is_accepted_type(result, column):
             allowed = f"an expression that gives {column.type}, e.g. CAST({column.expr} AS {column.type}), or the type {result}"

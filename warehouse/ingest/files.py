@@ -62,5 +62,5 @@ def name_without_number(path: str) -> str:
     'sub/a.csv.gz'
     """
     directory, slash, name = path.rpartition("/")
-    found = _NUMBERED.match(name)
-    return f"{directory}{slash}{found[1]}{name[found.end():]}" if found and found[1] else path
+    match = _NUMBERED.match(name)
+    return f"{directory}{slash}{match[1]}{name[match.end():]}" if match and match[1] else path

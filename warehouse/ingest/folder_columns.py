@@ -25,7 +25,7 @@ _TO_THE_PATH = r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?"
 
 
 def with_folder_columns(rows: DataFrame, stream: Stream, carried: Sequence[str]) -> DataFrame:
-    """Return the rows with all values of a record, also those from folders, then the ``carried`` columns.
+    """Return the rows with all values of a record, also the values from folders, then the ``carried`` columns.
 
     If a folder is no value of its column's type, the row gets the fault ``mistyped``, unless it has a fault already.
     """
@@ -44,12 +44,12 @@ def with_folder_columns(rows: DataFrame, stream: Stream, carried: Sequence[str])
         value, failed = from_text(text, input_, {})
         values[input_.label] = value
         if failed is not None:
-            said = F.concat(F.lit(f'column "{input_.label}": its folder "'), text, F.lit(f'" is no {expected_value(input_)}'))
-            message = F.coalesce(message, F.when(fault.isNull() & failed, said))
+            mismatch = F.concat(F.lit(f'column "{input_.label}": its folder "'), text, F.lit(f'" is no {expected_value(input_)}'))
+            message = F.coalesce(message, F.when(fault.isNull() & failed, mismatch))
             fault = F.coalesce(fault, F.when(failed, F.lit("mistyped")))
-    read = [values.get(input_.label, F.col(f"`{input_.label}`")).alias(input_.label) for input_ in inputs_of(stream)]
+    columns = [values.get(input_.label, F.col(f"`{input_.label}`")).alias(input_.label) for input_ in inputs_of(stream)]
     faults = {"_fault": fault, "_fault_message": message}
-    return rows.select(*read, *[faults.get(name, F.col(name)).alias(name) for name in carried])
+    return rows.select(*columns, *[faults.get(name, F.col(name)).alias(name) for name in carried])
 
 
 def _folders(stream: Stream) -> SparkColumn:
@@ -61,7 +61,7 @@ def _folders(stream: Stream) -> SparkColumn:
 
 def _named(folders: SparkColumn, name: str) -> SparkColumn:
     """Return the value of the last folder of that name."""
-    folder = F.try_element_at(F.filter(folders, lambda each: each.startswith(f"{name}=")), F.lit(-1))
+    folder = F.try_element_at(F.filter(folders, lambda candidate: candidate.startswith(f"{name}=")), F.lit(-1))
     text = F.substr(folder, F.lit(len(name) + 2))
     return F.when(text != NULL_FOLDER, F.coalesce(_decoded(text), text))
 
@@ -71,5 +71,5 @@ def _decoded(text: SparkColumn) -> SparkColumn:
     return F.try_url_decode(F.replace(text, F.lit("+"), F.lit("%2B")))
 
 
-def _either(one: SparkColumn, other: SparkColumn) -> SparkColumn:
-    return one | other
+def _either(left: SparkColumn, right: SparkColumn) -> SparkColumn:
+    return left | right

@@ -41,8 +41,8 @@ class ParsedFields:
     inputs: tuple[tuple[Input, tuple[str, ...]], ...]
 
     def column(self, line: SparkColumn, options: Mapping[str, str]) -> SparkColumn:
-        """Return the parsed fields of a line: a struct with a field for each path, and the text of a record that did not fit."""
-        kinds = {path: "string" if is_parsed_as_text(each) else each.type for each, path in self.inputs}
+        """Return the parsed fields of a line: a struct with a field for each path, and the text if the record did not fit."""
+        kinds = {path: "string" if is_parsed_as_text(input_) else input_.type for input_, path in self.inputs}
         tree = _tree(kinds)
         fields = [f"{quoted(name)} {_ddl(below)}" for name, below in tree.items()]
         numbered = [f"_{number} {_numbered(below)}" for number, below in enumerate(tree.values())]
@@ -52,17 +52,17 @@ class ParsedFields:
 
     def holds(self, input_: Input) -> bool:
         """Whether this call parses a source."""
-        return any(each == input_ for each, _ in self.inputs)
+        return any(parsed == input_ for parsed, _ in self.inputs)
 
     def paths(self, input_: Input) -> tuple[tuple[str, ...], ...]:
         """Return the paths by which this call parses a source; empty if it does not parse it."""
-        return tuple(path for each, path in self.inputs if each == input_)
+        return tuple(path for parsed, path in self.inputs if parsed == input_)
 
     def value(self, input_: Input) -> SparkColumn:
         """Return the parsed value of a source."""
         level = _tree({path: "" for _, path in self.inputs})
         value = F.col(self.name)
-        for step in next(path for each, path in self.inputs if each == input_):
+        for step in next(path for parsed, path in self.inputs if parsed == input_):
             value = value.getField(f"_{list(level).index(step)}")
             below = level[step]
             level = below if isinstance(below, dict) else {}
@@ -77,7 +77,7 @@ _Tree = dict[str, "str | _Tree"]
 
 
 def parsed_fields(inputs: Sequence[Input], misfit: str) -> tuple[ParsedFields, ...]:
-    """Return how the sources are parsed: first all by their whole names, then sources with dots by their paths.
+    """Return the calls that parse the sources: first all by their whole names, then sources with dots by their paths.
 
     Sources with the same path and different types are parsed separately, and so are sources inside each other.
     """
@@ -90,8 +90,8 @@ def parsed_fields(inputs: Sequence[Input], misfit: str) -> tuple[ParsedFields, .
         path = path_of(input_.source)
         if path is not None:
             _add_to_group(groups, input_, path, start=flat)
-    kept = [group for group in groups if group]
-    return tuple(ParsedFields(f"_parsed_{number}", misfit, tuple(group)) for number, group in enumerate(kept))
+    filled_groups = [group for group in groups if group]
+    return tuple(ParsedFields(f"_parsed_{number}", misfit, tuple(group)) for number, group in enumerate(filled_groups))
 
 
 def _add_to_group(
@@ -112,11 +112,11 @@ def _fit_one_call(input_: Input, path: tuple[str, ...], other: Input, other_path
 
 
 def exact_text(value: SparkColumn, input_: Input, path: tuple[str, ...]) -> SparkColumn:
-    """Return a parsed value, with all the digits of its numbers where it is text; the line is the column ``value``.
+    """Return a parsed value; if it is text, it has all the digits of its numbers. The line is the column ``value``.
 
-    Spark converts a JSON number with decimals to text through double precision. A line with a number of more digits is also read
-    as a value of type `variant`, which has 38 digits. A number with even more digits, or with an exponent, stays as Spark
-    converted it.
+    Spark converts a JSON number with decimals to text through double precision. If a line has a number with more digits, it is
+    also read as a value of type `variant`, which has 38 digits. A number with even more digits, or with an exponent, stays as
+    Spark converted it.
     """
     kind = "string" if is_parsed_as_text(input_) else input_.type
     variant_path = json_path(path)
@@ -126,8 +126,8 @@ def exact_text(value: SparkColumn, input_: Input, path: tuple[str, ...]) -> Spar
     rounded = line.rlike(LONG_DECIMAL) & ~line.rlike(BEYOND_VARIANT)
     if kind == "string":  # the rest of a line may hold such numbers for other columns
         rounded &= value.rlike(_DOUBLE_AS_TEXT)
-    whole = F.try_variant_get(F.try_parse_json(line), variant_path, kind)
-    return F.when(rounded, F.coalesce(whole, value)).otherwise(value)
+    exact = F.try_variant_get(F.try_parse_json(line), variant_path, kind)
+    return F.when(rounded, F.coalesce(exact, value)).otherwise(value)
 
 
 def is_parsed_as_text(input_: Input) -> bool:
@@ -169,10 +169,10 @@ def _tree(kinds: Mapping[tuple[str, ...], str]) -> _Tree:
 def _ddl(below: str | _Tree) -> str:
     if isinstance(below, str):
         return below
-    return f"struct<{', '.join(f'{quoted(name)}: {_ddl(each)}' for name, each in below.items())}>"
+    return f"struct<{', '.join(f'{quoted(name)}: {_ddl(child)}' for name, child in below.items())}>"
 
 
 def _numbered(below: str | _Tree) -> str:
     if isinstance(below, str):
         return below
-    return f"struct<{', '.join(f'_{number}: {_numbered(each)}' for number, each in enumerate(below.values()))}>"
+    return f"struct<{', '.join(f'_{number}: {_numbered(child)}' for number, child in enumerate(below.values()))}>"

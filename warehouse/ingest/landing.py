@@ -73,7 +73,7 @@ class LandingStatus:
 
 def list_landing(landing: Path, pattern: str, *, after: str | None = None) -> Iterator[LandingFile]:
     """Yield the files of :func:`listed_files` as objects."""
-    return (LandingFile(*each) for each in listed_files(landing, pattern, after=after))
+    return (LandingFile(*file) for file in listed_files(landing, pattern, after=after))
 
 
 def listed_files(landing: Path, pattern: str, *, after: str | None = None) -> Iterator[ListedFile]:
@@ -96,15 +96,15 @@ def listed_files(landing: Path, pattern: str, *, after: str | None = None) -> It
     yield from _walk(landing, "", pattern, os.path.realpath(landing))
 
 
-def _objects(place: ObjectPath, pattern: str, after: str | None) -> Iterator[ListedFile]:
+def _objects(landing: ObjectPath, pattern: str, after: str | None) -> Iterator[ListedFile]:
     try:
-        for path, size, tag in place.tagged(after):
+        for path, size, tag in landing.tagged(after):
             if matches(path, pattern) and not any(map(_is_ignored, path.split("/"))):
                 yield path, size, object_time(tag)
     except FileNotFoundError:
-        raise LandingError(f"{place} does not exist; make the bucket or correct `landing`") from None
+        raise LandingError(f"{landing} does not exist; make the bucket or correct `landing`") from None
     except (StorageFailedError, StoreBusyError) as error:
-        raise LandingError(f"{place} cannot be listed ({error.reason}); check `landing` and the credentials") from error
+        raise LandingError(f"{landing} cannot be listed ({error.reason}); check `landing` and the credentials") from error
 
 
 def _is_ignored(name: str) -> bool:
@@ -166,11 +166,10 @@ def landing_status(
     """Return the files by their state; ``settle`` and ``clock`` are microseconds.
 
     ``reading`` is the digest of the current declaration's reading keys: a file that was left out under another digest is new.
-
     ``files`` are in the order of :func:`listed_files`. A shard of known files is read only if one of its files changed or is
     missing.
     """
-    found = _FileSorter(known, settle, clock, reading)
+    sorter = _FileSorter(known, settle, clock, reading)
     listing = Listing(files)
     reload_keys = sorted(map(order, known.reload))
     begin = ""
@@ -180,17 +179,17 @@ def landing_status(
         begin = path_range.end or ""
         files_of_range = listing.take(replace(path_range, shard=None) if has_reload else path_range)
         if files_of_range is not None:
-            found.sort(files_of_range, path_range.files())
-    found.sort(listing.rest(), {})
-    return found.result(empty=listing.empty)
+            sorter.sort(files_of_range, path_range.files())
+    sorter.sort(listing.rest(), {})
+    return sorter.result(empty=listing.empty)
 
 
 def partial_landing_status(files: Iterable[LandingFile], known: KnownFiles, *, clock: int, reading: str = "") -> LandingStatus:
-    """Return the state of some files of the directory; it says nothing about the others."""
-    found = _FileSorter(known, 0, clock, reading)
+    """Return the state of a part of the directory's files; it says nothing about the other files."""
+    sorter = _FileSorter(known, 0, clock, reading)
     part = list(files)
-    found.sort(part, {file.path: known.loaded[file.path] for file in part if file.path in known.loaded})
-    return replace(found.result(empty=False), gone=())
+    sorter.sort(part, {file.path: known.loaded[file.path] for file in part if file.path in known.loaded})
+    return replace(sorter.result(empty=False), gone=())
 
 
 class _FileSorter:
@@ -206,7 +205,7 @@ class _FileSorter:
         self._settling = 0
 
     def sort(self, files: Sequence[LandingFile], loaded: Mapping[str, LandingFile]) -> None:
-        """Take a range of the listing, and all loaded files of that range."""
+        """Sort the files of a range of the listing; ``loaded`` are all loaded files of that range."""
         known = self._known
         for file in files:
             before = loaded.get(file.path)

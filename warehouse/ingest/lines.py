@@ -87,37 +87,37 @@ def _pattern_columns(stream: Stream, names: Sequence[str]) -> _LineColumns:
     pattern = pattern_of(stream.options)
     if pattern is None or len(names) != len(pattern.group_numbers):
         raise ValueError("a stream of text has a pattern with these names")
-    found = [_not_missing(stream, F.regexp_extract("value", pattern.java, place)) for place in pattern.group_numbers]
-    return found, F.when(~F.col("value").rlike(pattern.java), F.lit(_NO_PATTERN)), _null()
+    columns = [_not_missing(stream, F.regexp_extract("value", pattern.java, number)) for number in pattern.group_numbers]
+    return columns, F.when(~F.col("value").rlike(pattern.java), F.lit(_NO_PATTERN)), _null()
 
 
 def _logfmt_columns(stream: Stream, names: Sequence[str]) -> _LineColumns:
     names_in_line = F.regexp_extract_all("value", F.lit(f"(?s){logfmt.PAIR}"), F.lit(1))
     texts = F.regexp_extract_all("value", F.lit(f"(?s){logfmt.PAIR}"), F.lit(2))
-    found = []
+    columns = []
     for name in names:
         text = F.get(texts, F.array_position(names_in_line, F.lit(name)).cast("int") - 1)
-        found.append(F.when(text.startswith('"'), _unquoted(text)).otherwise(_not_missing(stream, text)))
-    read = F.filter(names_in_line, lambda each: each.isin(*names)) if names else F.array().cast("array<string>")
-    twice = F.filter(read, lambda each: F.size(F.filter(read, lambda other: other == each)) > 1)
-    has_repeated = F.size(read) > F.size(F.array_distinct(read))
+        columns.append(F.when(text.startswith('"'), _unquoted(text)).otherwise(_not_missing(stream, text)))
+    read_names = F.filter(names_in_line, lambda element: element.isin(*names)) if names else F.array().cast("array<string>")
+    repeated_names = F.filter(read_names, lambda element: F.size(F.filter(read_names, lambda other: other == element)) > 1)
+    has_repeated = F.size(read_names) > F.size(F.array_distinct(read_names))
     is_not_logfmt = ~F.col("value").rlike(rf"\A(?s:{logfmt.LINE})\z")
     fault = F.when(is_not_logfmt, F.lit(_NO_LOGFMT)).when(
-        has_repeated, F.concat(F.lit("the line has twice: "), F.get(twice, F.lit(0)))
+        has_repeated, F.concat(F.lit("the line has twice: "), F.get(repeated_names, F.lit(0)))
     )
     if stream.unknown_columns != "reject":
-        return found, fault, _null()
+        return columns, fault, _null()
     undeclared = F.array_except(names_in_line, F.array(*[F.lit(name) for name in sorted(known_names(stream))]))
-    return found, fault, F.when(F.size(undeclared) > 0, F.array_join(undeclared, ", "))
+    return columns, fault, F.when(F.size(undeclared) > 0, F.array_join(undeclared, ", "))
 
 
 def _unquoted(text: SparkColumn) -> SparkColumn:
-    """Return the value of a text in quotes; escapes that JSON does not know stay as they are written."""
+    """Return the value of a text in quotes; escapes that JSON does not know stay unchanged."""
     plain = F.substring(text, F.lit(2), F.length(text) - 2)
     # From left to right, so that the second of two backslashes begins no escape.
-    known = F.regexp_replace(text, rf"\G((?s:[^\\]|\\(?:{logfmt.ESCAPES}))*+)\\", r"$1\\\\")
-    whole = F.concat(F.lit("["), known, F.lit("]"))
-    value = F.get(F.from_json(whole, "array<string>", {"allowUnquotedControlChars": "true"}), F.lit(0))
+    escaped = F.regexp_replace(text, rf"\G((?s:[^\\]|\\(?:{logfmt.ESCAPES}))*+)\\", r"$1\\\\")
+    array = F.concat(F.lit("["), escaped, F.lit("]"))
+    value = F.get(F.from_json(array, "array<string>", {"allowUnquotedControlChars": "true"}), F.lit(0))
     return F.when(text.contains("\\"), F.coalesce(value, plain)).otherwise(plain)
 
 
@@ -125,7 +125,7 @@ def _syslog_columns(stream: Stream, names: Sequence[str]) -> _LineColumns:
     first, other = (line_pattern(text) for text in syslog.PATTERNS)
     line = F.col("value")
     is_first, is_other = line.rlike(first.java), line.rlike(other.java)
-    found = []
+    columns = []
     for name in names:
         value = _null()
         if name in other.names:
@@ -134,18 +134,18 @@ def _syslog_columns(stream: Stream, names: Sequence[str]) -> _LineColumns:
         if name != "message":
             of_first = F.when(of_first != syslog.NOTHING, of_first)
         value = F.when(is_first, of_first).otherwise(value)
-        found.append(_not_missing(stream, _with_year(stream, value) if name == "moment" else value))
+        columns.append(_not_missing(stream, _with_year(stream, value) if name == "moment" else value))
     fault = F.when(~is_first & ~is_other, F.lit(_NO_SYSLOG))
     if stream.store is not None and syslog.declared_year(stream.options) is None and "moment" in known_names(stream):
         moment = F.regexp_extract(line, other.java, other.group_numbers[other.names.index("moment")])
         written_year = F.regexp_extract(moment, syslog.YEARLESS, 3)
         fault = fault.when(~is_first & moment.rlike(rf"\A{syslog.YEARLESS}\z") & (written_year == ""), F.lit(_NO_YEAR))
-    return found, fault, _null()
+    return columns, fault, _null()
 
 
 def _with_year(stream: Stream, moment: SparkColumn) -> SparkColumn:
     """Return times with their years, as :func:`warehouse.catalog.syslog.with_year`; the session has the stream's time zone."""
-    month, day, written_year, clock = (F.regexp_extract(moment, syslog.YEARLESS, place) for place in (1, 2, 3, 4))
+    month, day, written_year, clock = (F.regexp_extract(moment, syslog.YEARLESS, group) for group in (1, 2, 3, 4))
     number = ((F.instr(F.lit(syslog.MONTHS), month) + 2) / 3).cast("int").cast("string")
     rest = F.concat(F.lpad(number, 2, "0"), F.lit("-"), F.lpad(F.trim(day), 2, "0"), F.lit(" "), clock)
     declared = syslog.declared_year(stream.options)

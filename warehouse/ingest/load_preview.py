@@ -47,8 +47,8 @@ def sample_rows(source: BatchSource, most: int) -> tuple[SampledRow, ...]:
     rows = classified_rows(source, most_rows=most)
     with source.naming_unreadable_files():
         key = F.array(*[F.col(quoted(name)).cast("string") for name in source.stream.search_key])
-        found = rows.select(key, F.unix_micros("_ts"), F.unix_micros("_exp"), "_fate", "_message").collect()
-    return tuple(SampledRow(tuple(values), ts, exp, fate, message) for values, ts, exp, fate, message in found)
+        collected = rows.select(key, F.unix_micros("_ts"), F.unix_micros("_exp"), "_fate", "_message").collect()
+    return tuple(SampledRow(tuple(values), ts, exp, fate, message) for values, ts, exp, fate, message in collected)
 
 
 @dataclass(frozen=True)
@@ -59,21 +59,25 @@ class ClassifiedRows:
     rows: pa.Table
 
     def are_of(self, source: BatchSource) -> bool:
-        """Whether these are the rows that a source has now: of the same files, classified by the same rules.
+        """Whether these are the rows that a source has now: from the same files, classified by the same rules.
 
-        A later clock lets rows in that were too far ahead of the earlier one, and changes nothing else.
+        A later clock accepts rows that were too far ahead of the earlier one, and changes nothing else.
         """
-        own = self.source
-        if source.taken is not None or source.change_fates is not None or replace(source.move, clock=own.move.clock) != own.move:
+        sampled = self.source
+        if (
+            source.taken is not None
+            or source.change_fates is not None
+            or replace(source.move, clock=sampled.move.clock) != sampled.move
+        ):
             return False
-        if (reading_rules(source.stream), source.layout) != (reading_rules(own.stream), own.layout):
+        if (reading_rules(source.stream), source.layout) != (reading_rules(sampled.stream), sampled.layout):
             return False
-        if [(header, [*files]) for header, files in source.groups] != [(header, [*files]) for header, files in own.groups]:
+        if [(header, [*files]) for header, files in source.groups] != [(header, [*files]) for header, files in sampled.groups]:
             return False
-        if source.move.clock == own.move.clock:
+        if source.move.clock == sampled.move.clock:
             return True
         ahead = pc.any(pc.equal(self.rows["_fate"], "too_far_ahead")).as_py()
-        return source.move.clock > own.move.clock and not ahead
+        return source.move.clock > sampled.move.clock and not ahead
 
 
 @dataclass(frozen=True)

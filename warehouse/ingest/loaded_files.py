@@ -69,7 +69,7 @@ class Shard:
             return False
         if self.listed:
             return _listing_sum(files) == self.listed
-        return _content_name(_encoded([LandingFile(*each) for each in files])) == self.name
+        return _content_name(_encoded([LandingFile(*file) for file in files])) == self.name
 
 
 Load = Callable[[Shard], tuple[LandingFile, ...]]
@@ -159,13 +159,13 @@ class PathRange:
 
     def files(self) -> dict[str, LandingFile]:
         """Return the loaded files by path."""
-        found = {file.path: file for file in (self.load(self.shard) if self.shard and self.load else ())}
+        files = {file.path: file for file in (self.load(self.shard) if self.shard and self.load else ())}
         for path, file in self.changes.items():
             if file is None:
-                found.pop(path, None)
+                files.pop(path, None)
             else:
-                found[path] = file
-        return found
+                files[path] = file
+        return files
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,11 +257,11 @@ class Listing:
             past = bisect_left(files, end, key=lambda file: order(file[0]))
             self._surplus = files[past:] + self._surplus
             del files[past:]
-        return [LandingFile(*each) for each in files]
+        return [LandingFile(*file) for file in files]
 
     def rest(self) -> list[LandingFile]:
-        """Return the files after all ranges, if the last shard did not change."""
-        files = [LandingFile(*each) for each in (*self._surplus, *self._rest)]
+        """Return the files after all ranges: the listing's last ones, if the last shard did not change."""
+        files = [LandingFile(*file) for file in (*self._surplus, *self._rest)]
         self._surplus = []
         self.empty = self.empty and not files
         return files
@@ -270,7 +270,7 @@ class Listing:
 def cut_into_shards(loaded: LoadedFiles, *, size: int = SHARD) -> tuple[tuple[Shard, ...], dict[str, bytes]]:
     """Return the shards of all files, and the bytes of new shards by name; unchanged shards are reused.
 
-    Small neighbouring shards are joined. Shards of older builds are read once, for the sum that they lack.
+    Small neighbouring shards are joined. Shards of older versions have no sum of their listing and are read once to compute it.
     """
     shards: list[Shard] = []
     written: dict[str, bytes] = {}
@@ -297,23 +297,23 @@ def cut_into_shards(loaded: LoadedFiles, *, size: int = SHARD) -> tuple[tuple[Sh
         pending.extend(sorted(path_range.files().values(), key=lambda file: order(file.path)))
         write_shards(keep=2 * size)
     write_shards(keep=0)
-    kept = {shard.name for shard in loaded.shards}
-    return tuple(shards), {name: content for name, content in written.items() if name not in kept}
+    former_names = {shard.name for shard in loaded.shards}
+    return tuple(shards), {name: content for name, content in written.items() if name not in former_names}
 
 
 def differing_files(
     one: Mapping[str, LandingFile], other: Mapping[str, LandingFile], also: Sequence[str]
 ) -> tuple[dict[str, LandingFile], dict[str, LandingFile]]:
-    """Return the files of two states without the files of shards that both have, but always with the paths ``also``."""
+    """Return the files of two states without the files of shared shards, but always with the files at the paths ``also``."""
     sides = (ranges_of(one), ranges_of(other))
     shards = [{part.shard.name for part in ranges if part.shard and not part.changes} for ranges in sides]
-    both = shards[0] & shards[1]
-    found = []
+    shared_shards = shards[0] & shards[1]
+    differing = []
     for mapping, ranges in zip((one, other), sides, strict=True):
         files: dict[str, LandingFile] = {}
         for path_range in ranges:
-            if path_range.changes or path_range.shard is None or path_range.shard.name not in both:
+            if path_range.changes or path_range.shard is None or path_range.shard.name not in shared_shards:
                 files.update(path_range.files())
         files.update({path: mapping[path] for path in also if path in mapping})
-        found.append(files)
-    return found[0], found[1]
+        differing.append(files)
+    return differing[0], differing[1]

@@ -166,11 +166,11 @@ class _RecordText:
     def __init__(self, text: _Text, syntax: FieldSyntax, *, whole: bool) -> None:
         self._text, self._syntax, self._whole = text, syntax, whole
         self._content: str | None = None
-        self._quotes = re.compile("|".join(re.escape(each) for each in {syntax.quote, syntax.escape} if each) or "(?!)")
+        self._quotes = re.compile("|".join(re.escape(sign) for sign in {syntax.quote, syntax.escape} if sign) or "(?!)")
         self._field_end = re.compile(rf"[\r\n]|{re.escape(syntax.delimiter)}")
 
     def end_of_record(self, position: int, line: int) -> int | None:
-        """Return the position of the line end of a record that begins at a position; None if the record continues.
+        """Return the position of the line end that ends the record at ``position``; None if the record continues.
 
         Raises
         ------
@@ -191,14 +191,14 @@ class _RecordText:
                 if after is None:
                     return None
                 at = after
-            found = self._field_end.search(content, at)
-            if found is None or found[0] in "\r\n":
-                return self._line_end_at(found)
-            position = found.end()
+            match = self._field_end.search(content, at)
+            if match is None or match[0] in "\r\n":
+                return self._line_end_at(match)
+            position = match.end()
 
-    def _line_end_at(self, found: re.Match[str] | None) -> int | None:
-        if found is not None:
-            return found.start()
+    def _line_end_at(self, match: re.Match[str] | None) -> int | None:
+        if match is not None:
+            return match.start()
         return len(self._text) if self._whole else None
 
     def _after_spaces(self, position: int) -> int:
@@ -210,10 +210,10 @@ class _RecordText:
     def _after_quotes(self, begin: int, line: int) -> int | None:
         """Return the position after the closing quote of a field and following spaces; None if the quote is open."""
         content, syntax, at = self._content or "", self._syntax, begin + 1
-        while (found := self._quotes.search(content, at)) is not None:
-            at = found.start()
-            twice = content[at + 1 : at + 2] == syntax.quote
-            if content[at] == syntax.escape and (syntax.escape != syntax.quote or twice):
+        while (match := self._quotes.search(content, at)) is not None:
+            at = match.start()
+            is_doubled = content[at + 1 : at + 2] == syntax.quote
+            if content[at] == syntax.escape and (syntax.escape != syntax.quote or is_doubled):
                 at += 2
                 continue
             after = self._after_spaces(at + 1)

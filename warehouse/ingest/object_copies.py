@@ -58,14 +58,14 @@ def objects_at(store: ObjectPath, paths: Iterable[str]) -> list[LandingFile]:
 
 
 def copy_objects(stream: Stream, files: Sequence[LandingFile]) -> list[FileProblem]:
-    """Copy the objects that are not copied yet, and return a problem for each that cannot be copied.
+    """Copy the objects that are not copied yet, and return a problem for each object that cannot be copied.
 
     A local landing needs no copies.
 
     Raises
     ------
     PlatformError
-        When the cache directory has no room, or its file system cuts times.
+        When the cache directory has no space, or its file system truncates times.
     StoreBusyError, StorageFailedError
         When the store does not answer, or refuses the request.
 
@@ -77,8 +77,8 @@ def copy_objects(stream: Stream, files: Sequence[LandingFile]) -> list[FileProbl
     if not absent:
         return []
     with ThreadPoolExecutor(min(_THREADS, len(absent))) as pool:
-        found = list(pool.map(lambda file: _copy_object(store, stream.landing, file), absent))
-    return [problem for problem in found if problem]
+        problems = list(pool.map(lambda file: _copy_object(store, stream.landing, file), absent))
+    return [problem for problem in problems if problem]
 
 
 def drop_copies(stream: Stream) -> None:

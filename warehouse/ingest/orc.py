@@ -64,12 +64,12 @@ def is_local_time(schema: Any, path: tuple[str, ...]) -> bool:  # noqa: ANN401 -
 def orc_bounds_problem(
     path: Path, size: int, mtime_ns: int, longest: int, most: int  # noqa: ARG001 - the file's identity
 ) -> tuple[str, str] | None:
-    """Return why an ORC file is not read, (reason, message), or None; as :func:`.parquet_bounds.parquet_bounds_problem`.
+    """Return (reason, message) if an ORC file is not read, else None; as :func:`.parquet_bounds.parquet_bounds_problem`.
 
     Raises
     ------
     Exception
-        Whatever a damaged file makes its reader raise.
+        The reader's exception for a damaged file.
 
     """
     import pyarrow.orc  # noqa: PLC0415 - only ORC landings need it

@@ -28,21 +28,21 @@ _BUFFER = 1 << 20
 def parquet_bounds_problem(
     path: Path, size: int, mtime_ns: int, longest: int, most: int  # noqa: ARG001 - the file's identity
 ) -> tuple[str, str] | None:
-    """Return why a Parquet file is not read, (reason, message), or None.
+    """Return (reason, message) if a Parquet file is not read, else None.
 
     Parameters
     ----------
     path, size, mtime_ns
-        The file; a file that is the same is checked once.
+        The file; an unchanged file is checked once.
     longest
         Bytes of the longest value, ``max_record``.
     most
-        Bytes or rows for each byte of the file, ``max_expansion``.
+        The most bytes or rows for each byte of the file, ``max_expansion``.
 
     Raises
     ------
     Exception
-        Whatever a damaged footer makes its reader raise.
+        The reader's exception for a damaged footer.
 
     """
     import pyarrow.parquet as pq  # noqa: PLC0415 - only Parquet landings need it
@@ -76,7 +76,7 @@ def _values_problem(
     import pyarrow.parquet as pq  # noqa: PLC0415 - as above
 
     total = 0
-    # Values that share their beginnings are not read as a dictionary, so few of them at once.
+    # Values with shared beginnings are not read as a dictionary, so few of them are read at once.
     shared = {chunk.path_in_schema for _, chunk in suspects if "DELTA_BYTE_ARRAY" in chunk.encodings}
     names = sorted({chunk.path_in_schema for _, chunk in suspects} - shared)
     with pq.ParquetFile(path, read_dictionary=names, buffer_size=_BUFFER) as file:

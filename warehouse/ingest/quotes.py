@@ -93,10 +93,10 @@ def _has_doubtful_lines(path: Path, size: int, mtime_ns: int, syntax: FieldSynta
     for piece in pieces(path, syntax):
         text = np.concatenate((rest, piece)) if len(rest) else piece
         ends = np.flatnonzero((text == _FEED) | (text == _RETURN))
-        whole = int(ends[-1]) + 1 if len(ends) else 0
-        if len(doubtful_lines(text[:whole], syntax)):
+        complete = int(ends[-1]) + 1 if len(ends) else 0
+        if len(doubtful_lines(text[:complete], syntax)):
             return True
-        rest = text[whole:]
+        rest = text[complete:]
     return len(doubtful_lines(rest, syntax)) > 0
 
 
@@ -153,21 +153,21 @@ def doubtful_lines(text: NDArray[np.unsignedinteger[Any]], syntax: FieldSyntax) 
         begins |= text[np.maximum(positions - 1, 0)] <= _SPACE
     strict = np.logical_and.reduceat(is_strict, firsts) & (counts % 2 == 0)
     plain = ~np.logical_or.reduceat(begins, firsts)
-    found: NDArray[np.int64] = positions[firsts[~(strict | plain)]]
-    return found
+    doubtful: NDArray[np.int64] = positions[firsts[~(strict | plain)]]
+    return doubtful
 
 
 def _is_line_end(text: NDArray[np.unsignedinteger[Any]], positions: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return for each position whether a line ends there; outside the text it does."""
+    """Return for each position whether a line ends there; every position outside the text is a line end."""
     inside = (positions >= 0) & (positions < len(text))
     characters = text[np.clip(positions, 0, len(text) - 1)]
-    found: NDArray[np.bool_] = ~inside | (characters == _FEED) | (characters == _RETURN)
-    return found
+    ends_line: NDArray[np.bool_] = ~inside | (characters == _FEED) | (characters == _RETURN)
+    return ends_line
 
 
 def _has_text_at(text: NDArray[np.unsignedinteger[Any]], positions: NDArray[np.int64], characters: str) -> NDArray[np.bool_]:
-    """Return for each position whether the characters are there."""
-    found = (positions >= 0) & (positions + len(characters) <= len(text))
-    for number, each in enumerate(characters):
-        found &= text[np.clip(positions + number, 0, len(text) - 1)] == ord(each)
-    return found
+    """Return for each position whether the text has the characters there."""
+    matches = (positions >= 0) & (positions + len(characters) <= len(text))
+    for number, character in enumerate(characters):
+        matches &= text[np.clip(positions + number, 0, len(text) - 1)] == ord(character)
+    return matches

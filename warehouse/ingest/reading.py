@@ -60,9 +60,9 @@ _OBJECT_AFTER_OBJECT = r'\}[^{}"]*\{'
 def read_files(
     session: SparkSession, stream: Stream, groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]]
 ) -> DataFrame:
-    """Return the rows of landing files; ``groups`` are (CSV header, files), the header empty for other formats.
+    """Return the rows of landing files; ``groups`` are (CSV header, files), and the header is empty for other formats.
 
-    ``session`` must have the stream's time zone: text without an offset is read in it.
+    ``session`` must have the stream's time zone: text without an offset is in that zone.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def read_files(
                 parts.extend(read_columnar(session, stream, readable))
     else:
         records = read_records(session, stream, groups)
-        parts = [typed_rows(each.rows, stream, each.shape) for each in records]
+        parts = [typed_rows(record.rows, stream, record.shape) for record in records]
     return declared_rows(session, stream, parts)
 
 
@@ -85,14 +85,14 @@ def read_records(
     session: SparkSession, stream: Stream, groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]]
 ) -> list[FileRecords]:
     """Return the records of text files, grouped by the way in which they are read; ``groups`` as of :func:`read_files`."""
-    found: list[FileRecords] = []
+    records: list[FileRecords] = []
     for header, files in groups:
         readable = [file for file in files if file.size]
         if readable and is_delimited(stream):
-            found.extend(delimited_records(session, stream, header, readable))
+            records.extend(delimited_records(session, stream, header, readable))
         elif readable:
-            found.append(FileRecords(_lines(session, stream, readable), None))
-    return found
+            records.append(FileRecords(_lines(session, stream, readable), None))
+    return records
 
 
 def typed_rows(rows: DataFrame, stream: Stream, shape: DelimitedShape | None) -> DataFrame:
@@ -129,23 +129,23 @@ def _json(lines: DataFrame, stream: Stream) -> DataFrame:
     is_one_object = F.json_array_length(F.concat(F.lit("["), F.col("value"), F.lit("]"))) == 1
     rows = lines.select(
         "*",
-        *[each.column(F.col("value"), options) for each in groups],
+        *[group.column(F.col("value"), options) for group in groups],
         F.when(~F.col("value").rlike(_OBJECT_AFTER_OBJECT) | is_one_object, F.json_object_keys("value")).alias("_keys"),
     )
-    # Spark takes a field of a JSON object by its exact name, so one that differs in case only is another field.
+    # Spark finds a field of a JSON object by its exact name; a name that differs in case only is another field.
     unknown = F.array_except("_keys", F.array(*[F.lit(name) for name in sorted(known_names(stream))]))
-    misfits = reduce(lambda left, right: left | right, [each.shape().isNotNull() for each in groups], F.expr("false"))
+    misfits = reduce(lambda left, right: left | right, [group.shape().isNotNull() for group in groups], F.expr("false"))
     no_object = F.col("_keys").isNull()
-    found = {input_.label: _json_value(input_, groups) for input_ in inputs}
+    parsed = {input_.label: _json_value(input_, groups) for input_ in inputs}
     # Joined, not nested: nested expressions would double in size with every column.
     mistyped = F.concat_ws(
         "",
         *[
             F.when(
-                F.get_json_object("value", path_in_json).isNotNull() & each.value(input_).isNull(),
+                F.get_json_object("value", path_in_json).isNotNull() & group.value(input_).isNull(),
                 F.lit(f' "{name_in_messages(input_)}"'),
             )
-            for each in groups for input_, path in each.inputs
+            for group in groups for input_, path in group.inputs
             if (path_in_json := json_path(path)) is not None
         ],
     )  # fmt: skip
@@ -154,42 +154,43 @@ def _json(lines: DataFrame, stream: Stream) -> DataFrame:
         misfits,
         F.concat(F.lit("values of another type than declared in:"), mistyped),
     )
-    for input_, both in _ambiguous_inputs(inputs, groups):
-        fault = fault.when(both, F.lit("mistyped"))
+    for input_, has_both in _ambiguous_inputs(inputs, groups):
+        fault = fault.when(has_both, F.lit("mistyped"))
         path = input_.source.partition(".")[0]
         message = message.when(
-            both, F.lit(f'column "{name_in_messages(input_)}": a field "{input_.source}" and one within "{path}" are both there')
+            has_both,
+            F.lit(f'column "{name_in_messages(input_)}": a field "{input_.source}" and one within "{path}" are both there'),
         )
     values = []
     for input_ in inputs:
-        value = found[input_.label]
+        value = parsed[input_.label]
         if is_parsed_as_text(input_):
-            value, failed = from_text(found[input_.label], input_, {})
+            value, failed = from_text(parsed[input_.label], input_, {})
             if failed is not None:
-                text = F.substring(found[input_.label], 1, 100)
+                text = F.substring(parsed[input_.label], 1, 100)
                 fault = fault.when(failed, F.lit("mistyped"))
-                said = F.concat(
+                mismatch = F.concat(
                     F.lit(f'column "{name_in_messages(input_)}": "'),
                     text,
                     F.lit(f'" is no {expected_value(input_)}'),
-                    ambiguity_note(found[input_.label], input_),
+                    ambiguity_note(parsed[input_.label], input_),
                 )
-                message = message.when(failed, said)
+                message = message.when(failed, mismatch)
         values.append(value.alias(input_.label))
     times = [input_ for input_ in inputs if input_.type == "timestamp" and not is_parsed_as_text(input_)]
     if times and not any(key.lower() == "timestampformat" for key, _ in stream.options):
         # Few lines have text like a time; only their columns are checked.
         texts = [F.get_json_object("value", json_path((input_.source,)) or "") for input_ in times]
-        named = ", ".join(name_in_messages(input_) for input_ in times)
-        for line, form, what in (
+        column_names = ", ".join(name_in_messages(input_) for input_ in times)
+        for line, form, description in (
             (r'"\s*T?[0-9]{1,2}:', TIME_WITHOUT_DATE, "a time without a date"),
             (SEVERAL_ZONES.replace("$", '"'), SEVERAL_ZONES, "a time with the name of several zones"),
         ):
             timed = F.col("value").rlike(line) & reduce(
-                lambda left, right: left | right, [F.coalesce(each.rlike(form), F.expr("false")) for each in texts]
+                lambda left, right: left | right, [F.coalesce(text.rlike(form), F.expr("false")) for text in texts]
             )
             fault = fault.when(timed, F.lit("mistyped"))
-            message = message.when(timed, F.lit(f"{what} in one of the columns {named}"))
+            message = message.when(timed, F.lit(f"{description} in one of the columns {column_names}"))
     if stream.unknown_columns == "reject":
         has_undeclared = F.size(unknown) > 0
         fault = fault.when(has_undeclared, F.lit("unknown_columns"))
@@ -239,14 +240,14 @@ def _as_json(element: SparkColumn) -> SparkColumn:
 
 
 def _json_value(input_: Input, groups: Sequence[ParsedFields]) -> SparkColumn:
-    values = [exact_text(each.value(input_), input_, path) for each in groups for path in each.paths(input_)]
+    values = [exact_text(group.value(input_), input_, path) for group in groups for path in group.paths(input_)]
     return reduce(F.coalesce, values)
 
 
 def _ambiguous_inputs(inputs: Sequence[Input], groups: Sequence[ParsedFields]) -> Iterator[tuple[Input, SparkColumn]]:
     """Yield the sources that can be a name and a path, and whether a record has both."""
     for input_ in inputs:
-        values = [each.value(input_) for each in groups if each.holds(input_)]
+        values = [group.value(input_) for group in groups if group.holds(input_)]
         if len(values) > 1:
             yield input_, values[0].isNotNull() & values[1].isNotNull()
 

@@ -30,7 +30,7 @@ _Split = tuple[str, int]
 def with_record_numbers(batch: DataFrame, chosen: DataFrame, landing: Path) -> DataFrame:
     """Return ``chosen`` rows of ``batch`` with ``file`` (relative) and ``record`` in place of the source columns.
 
-    Rows that come from the deferred table have both already (``_taken_file``, ``_taken_record``).
+    Rows that come from the deferred table have both values already (``_taken_file``, ``_taken_record``).
     """
     session = batch.sparkSession
     splits = (
@@ -42,8 +42,8 @@ def with_record_numbers(batch: DataFrame, chosen: DataFrame, landing: Path) -> D
     )
     firsts = _firsts((split["_file"], split["_start"], split["first"], split["rows"]) for split in splits)
     lines = [(uri, start, relative_path(uri, landing), first) for (uri, start), first in firsts]
-    known = local_frame(session, lines, "_file string, _start bigint, _path string, _first bigint")
-    joined = chosen.join(F.broadcast(known), ["_file", "_start"], "left")
+    first_positions = local_frame(session, lines, "_file string, _start bigint, _path string, _first bigint")
+    joined = chosen.join(F.broadcast(first_positions), ["_file", "_start"], "left")
     return (
         joined.withColumn("file", F.coalesce("_taken_file", "_path"))
         .withColumn("record", F.coalesce("_taken_record", F.col("_position") - F.col("_first") + 1))

@@ -25,11 +25,11 @@ _PACKED = 4
 
 
 def small_enough_for_driver(form: str, files: Sequence[LandingFile]) -> bool:
-    """Whether landing files of a format surely have few enough bytes for the driver, also when they are decompressed."""
-    most = limits().driver_bytes
+    """Whether landing files of a format certainly have few enough bytes for the driver, also when they are decompressed."""
+    limit = limits().driver_bytes
     plain = sum(file.size for file in files if not is_compressed(file.path))
     packed = sum(file.size * expansion_bound(file.path) for file in files if is_compressed(file.path))
-    return form not in COLUMNAR and plain <= most and packed <= _PACKED * most
+    return form not in COLUMNAR and plain <= limit and packed <= _PACKED * limit
 
 
 def estimated_rows(form: str, files: Sequence[LandingFile]) -> int:

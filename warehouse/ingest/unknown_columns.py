@@ -59,12 +59,12 @@ def with_unknown_columns(
     """
     problems: list[FileProblem] = []
     for file, names in _columns_of_files(stream, landing, groups):
-        known = {name.lower() for name in (*(column.name for column in stream.columns), *known_names(stream))}
-        # A field that its record names is found by its exact name, a column of other formats whatever its case.
+        used_names = {name.lower() for name in (*(column.name for column in stream.columns), *known_names(stream))}
+        # If each record names its fields, their case counts; the columns of other formats match in any case.
         exact = stream.format in SELF_NAMING_FORMATS
         declared_names = {name if exact else name.lower() for name in known_names(stream)}
         new = {name: kind for name, kind in names.items() if (name if exact else name.lower()) not in declared_names}
-        problem = _problem(stream, new, known)
+        problem = _problem(stream, new, used_names)
         if problem is not None:
             problems.append(FileProblem(file.path, "unknown_columns", problem))
         elif new:
@@ -73,19 +73,19 @@ def with_unknown_columns(
     return stream, problems
 
 
-def _problem(stream: Stream, new: Mapping[str, str | None], known: set[str]) -> str | None:
+def _problem(stream: Stream, new: Mapping[str, str | None], used_names: set[str]) -> str | None:
     for name, kind in new.items():
-        why = unusable_name(name)
-        if why is None and (is_reserved(name) or name.lower() == "ts"):
-            why = "a reserved name"
-        if why is None and name.lower() in known:
-            same = any(column.name == name for column in stream.columns)
+        fault = unusable_name(name)
+        if fault is None and (is_reserved(name) or name.lower() == "ts"):
+            fault = "a reserved name"
+        if fault is None and name.lower() in used_names:
+            is_known_column = any(column.name == name for column in stream.columns)
             elsewhere = "the name of a column that comes from elsewhere"
-            why = elsewhere if same else "a name that differs from another one's in case only"
-        if why is None and kind is None:
-            why = "a type that no table can have"
-        if why is not None:
-            return f'its column "{name}" cannot be added: it has {why}; rename it, or set unknown_columns = "ignore"'
+            fault = elsewhere if is_known_column else "a name that differs from another one's in case only"
+        if fault is None and kind is None:
+            fault = "a type that no table can have"
+        if fault is not None:
+            return f'its column "{name}" cannot be added: it has {fault}; rename it, or set unknown_columns = "ignore"'
     if len({name.lower() for name in new}) < len(new):
         return "it has columns whose names differ in case only; rename them"
     if len(stream.added) + len(new) > MOST_ADDED:
@@ -108,10 +108,10 @@ def _columns_of_files(
                 if file.size and file.path not in beyond:
                     path = landing / file.path
                     if stream.format == "logfmt":
-                        found = _names_of_pairs(path, file.size, file.mtime_ns)
+                        names = _names_of_pairs(path, file.size, file.mtime_ns)
                     else:
-                        found = _fields(path, file.size, file.mtime_ns, whole=is_read_whole(in_folder, file))
-                    yield file, dict.fromkeys(found, "string")
+                        names = _fields(path, file.size, file.mtime_ns, whole=is_read_whole(in_folder, file))
+                    yield file, dict.fromkeys(names, "string")
         else:
             for file in files:
                 yield file, _footer(landing / file.path, stream.format)
@@ -120,33 +120,33 @@ def _columns_of_files(
 @lru_cache(maxsize=_CACHED_FILES)
 def _fields(path: Path, size: int, mtime_ns: int, *, whole: bool) -> tuple[str, ...]:  # noqa: ARG001 - the file's identity
     """Return the fields of the objects in a file, in the order of their first occurrence."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
     try:
         with open_regular(path) as raw:
             for line in object_texts(path) if whole else open_decompressed(raw, path.name):
-                if line.strip() and len(found) <= 2 * MOST_ADDED:
+                if line.strip() and len(names) <= 2 * MOST_ADDED:
                     try:
-                        found.update(dict.fromkeys(decoder.decode(line)))
+                        names.update(dict.fromkeys(decoder.decode(line)))
                     except msgspec.DecodeError:
-                        continue  # a rejected row, whatever is in it
+                        continue  # the row is rejected
     except (OSError, EOFError, zlib.error, msgspec.DecodeError):
         return ()  # the reader of the file reports the fault
-    return tuple(found)
+    return tuple(names)
 
 
 @lru_cache(maxsize=_CACHED_FILES)
 def _names_of_pairs(path: Path, size: int, mtime_ns: int) -> tuple[str, ...]:  # noqa: ARG001 - the file's identity
     """Return the names in the lines of a logfmt file, in the order of their first occurrence."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     try:
         with open_regular(path) as raw, io.TextIOWrapper(open_decompressed(raw, path.name), "utf-8", "replace") as lines:
             for line in lines:
-                if len(found) <= 2 * MOST_ADDED:
-                    found.update(dict.fromkeys(logfmt_fields(line) or ()))
+                if len(names) <= 2 * MOST_ADDED:
+                    names.update(dict.fromkeys(logfmt_fields(line) or ()))
     except (OSError, EOFError, zlib.error):
         return ()  # the reader of the file reports the fault
-    return tuple(found)
+    return tuple(names)
 
 
 def _footer(path: Path, form: str) -> dict[str, str | None]:

@@ -76,8 +76,8 @@ def _failure(
         ).save()
     except SPARK_FAILURES as error:
         if _is_of_no_file(error):  # the driver has just looked at it
-            where = ", ".join(str(stream.landing / file.path) for _, file in suspects[:3])
-            raise NotSharedError(f"an executor does not find what the driver does, one of {len(suspects)}: {where}") from error
+            paths = ", ".join(str(stream.landing / file.path) for _, file in suspects[:3])
+            raise NotSharedError(f"an executor does not find what the driver does, one of {len(suspects)}: {paths}") from error
         return first_line(error)
     return None
 

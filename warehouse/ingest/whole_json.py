@@ -66,7 +66,7 @@ def needs_exact_decimals(stream: Stream, file: LandingFile) -> bool:
 
 
 def _has_type(stream: Stream, kind: str) -> bool:
-    return any(kind in each.type for each in (*stream.columns, *stream.sources))
+    return any(kind in column.type for column in (*stream.columns, *stream.sources))
 
 
 @lru_cache(maxsize=_CACHED_FILES)
