@@ -29,7 +29,7 @@ class GroupColumn:
 
 
 def groups_of(group_by: Sequence[str], types: Mapping[str, SqlType | None], source: str) -> Iterator[GroupColumn | FaultError]:
-    """Yield each group of ``group_by``, or its fault.
+    """Yield the column of each group in ``group_by``, or its fault.
 
     Parameters
     ----------
@@ -44,13 +44,13 @@ def groups_of(group_by: Sequence[str], types: Mapping[str, SqlType | None], sour
     seen: set[str] = set()
     for text in group_by:
         declared = next((name for name in types if name.lower() == text.lower()), None)
-        found = _named_expression(text, types, source) if declared is None else _column(declared, types[declared])
-        if isinstance(found, GroupColumn):
-            if found.name.lower() in seen:
-                yield FaultError(f'"{found.name}" twice', "each column once")
+        group = _named_expression(text, types, source) if declared is None else _column(declared, types[declared])
+        if isinstance(group, GroupColumn):
+            if group.name.lower() in seen:
+                yield FaultError(f'"{group.name}" twice', "each column once")
                 continue
-            seen.add(found.name.lower())
-        yield found
+            seen.add(group.name.lower())
+        yield group
 
 
 def _column(name: str, column_type: SqlType | None) -> GroupColumn | FaultError:
@@ -75,8 +75,8 @@ def _named_expression(text: str, types: Mapping[str, SqlType | None], source: st
         return FaultError(f'the name "{name}" of an expression, which a column of {source} has', "another name")
     if is_reserved(name):
         return FaultError(f'the reserved name "{name}"', "names other than sub_index, exp_block and _*")
-    if why := unusable_name(name):
-        return FaultError(f'{why} in the name "{name}"', "letters, digits and underscores")
+    if reason := unusable_name(name):
+        return FaultError(f'{reason} in the name "{name}"', "letters, digits and underscores")
     column_type = type_of(expression, types)
     for fault in expression_faults(expression, types, allows_ts=False, result_type=column_type or AtomicType("string")):
         if column_type is not None or "which gives" not in fault.found:

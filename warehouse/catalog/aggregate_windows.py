@@ -18,7 +18,7 @@ __all__ = ["longest_length", "part_fault", "parts_of", "windows_of"]
 
 
 def windows_of(section: AggregateSection, interval: int) -> Iterator[Window | tuple[str, FaultError]]:
-    """Yield each window, or a key (of lengths or periods) with its fault; ``interval`` is the update interval."""
+    """Yield each window, or the key ``windows`` or ``every`` with its fault; ``interval`` is the update interval."""
     windows, periods = section.windows, section.every or ((as_duration(interval), interval),)
     if len(periods) not in (1, len(windows)):
         yield "every", FaultError(f"{len(periods)} periods for {len(windows)} windows", "one, or one for each window")
@@ -26,8 +26,8 @@ def windows_of(section: AggregateSection, interval: int) -> Iterator[Window | tu
     if len({tuple(length for _, length in window) for window in windows}) < len(windows):
         yield "windows", FaultError("a length twice", "each length once")
         return
-    given = [*(("windows", *each) for window in windows for each in window), *(("every", *each) for each in periods)]
-    faults = [(key, text) for key, text, length in given if length <= 0 or length % interval]
+    lengths = [*(("windows", *length) for window in windows for length in window), *(("every", *period) for period in periods)]
+    faults = [(key, text) for key, text, length in lengths if length <= 0 or length % interval]
     for key, text in faults:
         yield key, FaultError(f'"{text}"', f"multiples of update_interval = {as_duration(interval)}")
     for number, window in enumerate(windows if not faults else ()):
@@ -51,7 +51,7 @@ def parts_of(section: AggregateSection, view: ViewFacts | None) -> tuple[str, st
 
 
 def part_fault(section: AggregateSection, view: ViewFacts | None) -> FaultError | None:
-    """Return a fault if a window has a length for each input of a join and cannot have it; None otherwise."""
+    """Return a fault if a window has a length for each input of a join and must not have them; None otherwise."""
     pair = next((window for window in section.windows if len(window) > 1), None)
     if pair is None or (parts_of(section, view) is not None and section.over == "live"):
         return None
@@ -63,5 +63,5 @@ def part_fault(section: AggregateSection, view: ViewFacts | None) -> FaultError 
     if view is None or view.parts is None:
         return FaultError(f"{found} of {source}", "one length; only a view that joins two inputs whose rows all end has two")
     unseen = next(name for name, column in view.parts if column is None)
-    way = f"in the SQL of {source}, the column that is the `arrival` of {unseen}, as it is; or one length"
-    return FaultError(f"{found} of {source}, which does not show when rows of {unseen} arrive", way)
+    remedy = f"in the SQL of {source}, the column that is the `arrival` of {unseen}, as it is; or one length"
+    return FaultError(f"{found} of {source}, which does not show when rows of {unseen} arrive", remedy)

@@ -79,17 +79,17 @@ def definition_of(draft: AggregateDraft) -> tuple[AggregateDefinition | None, tu
         return None, tuple(faults)
     groups = list(_groups(draft))
     values = list(_values(draft))
-    windows, found = list(windows_of(draft.section, draft.interval)), list(_frequent(draft))
+    windows, frequent_items = list(windows_of(draft.section, draft.interval)), list(_frequent(draft))
     for rule in (_parts, _where, _names, _keep, _search_key):
         faults += rule(draft)
     faults += _error(draft, [value for value in values if isinstance(value, Value)])
-    faults += [each for each in (*groups, *values, *windows, *found) if isinstance(each, tuple)]
+    faults += [item for item in (*groups, *values, *windows, *frequent_items) if isinstance(item, tuple)]
     if faults:
         return None, tuple(faults)
     section = draft.section
     grouped = tuple((group.name, canonical(group.type)) for group in groups if isinstance(group, GroupColumn))
     computed = tuple((group.name, group.expression) for group in groups if isinstance(group, GroupColumn) and group.expression)
-    frequent = next((each for each in found if isinstance(each, FrequentItems)), None)
+    frequent = next((item for item in frequent_items if isinstance(item, FrequentItems)), None)
     key = section.search_key or (("item",) if frequent else tuple(name for name, _ in grouped)) or ("window_end",)
     definition = AggregateDefinition(
         source=section.source or "",
@@ -105,24 +105,24 @@ def definition_of(draft: AggregateDraft) -> tuple[AggregateDefinition | None, tu
         parts=parts_of(section, draft.view),
         compared=_compared_columns(draft),
     )
-    kept = tuple(_erasure(draft, definition.shows_values))
-    return (None if kept else definition), kept
+    erasure_faults = tuple(_erasure(draft, definition.shows_values))
+    return (None if erasure_faults else definition), erasure_faults
 
 
 def _compared_columns(draft: AggregateDraft) -> tuple[tuple[str, str], ...]:
-    """The columns of a view that `where` may compare, as far as their types are known."""
-    where = (draft.section.where or "").lower()
+    """Return the columns of a view that `where` may compare, with their types; without columns of an unknown type."""
+    condition = (draft.section.where or "").lower()
     types = {} if draft.view is None else draft.view.types
-    return tuple((name, canonical(kind)) for name, kind in types.items() if kind is not None and name.lower() in where)
+    return tuple((name, canonical(kind)) for name, kind in types.items() if kind is not None and name.lower() in condition)
 
 
 def _required(draft: AggregateDraft) -> _Faults:
     section = draft.section
     select = section.select or section.frequent
     required = {"from": section.source, "select": select, "windows": section.windows, "keep": section.keep}
-    for key, given in required.items():
-        if not given and key not in draft.faulty:
-            field = next(each for name, each in type(section).model_fields.items() if key in (each.alias, name))
+    for key, value in required.items():
+        if not value and key not in draft.faulty:
+            field = next(candidate for name, candidate in type(section).model_fields.items() if key in (candidate.alias, name))
             yield key, FaultError("nothing", f"{field.description} (required)")
 
 
@@ -155,23 +155,23 @@ def _view_faults(draft: AggregateDraft, name: str, view: ViewFacts) -> _Faults:
 
 
 def _column(draft: AggregateDraft, name: str) -> tuple[str, SqlType] | FaultError:
-    """Return a column of the stream as it is declared, with its type."""
+    """Return the declared name and the type of a column of the stream; the case of ``name`` does not matter."""
     types = draft.types
-    own = next((each for each in types if each.lower() == name.lower()), None)
-    kind = types.get(own or "")
-    if own is None or kind is None:
+    column = next((candidate for candidate in types if candidate.lower() == name.lower()), None)
+    kind = types.get(column or "")
+    if column is None or kind is None:
         source = draft.section.source
-        if own is not None and draft.view is not None:
-            found = f'the column "{own}", whose type is not known before Spark has seen the view'
-            return FaultError(found, f"CAST(... AS ...) AS {own} in the SQL of {source}, or another column")
-        way = NO_EXPRESSION if draft.view is None else "an expression is a column of the view"
-        return FaultError(f'"{name}"', f"a column of {source} ({', '.join(types)}); {way}", nearest(name, types))
-    return own, kind
+        if column is not None and draft.view is not None:
+            found = f'the column "{column}", whose type is not known before Spark has seen the view'
+            return FaultError(found, f"CAST(... AS ...) AS {column} in the SQL of {source}, or another column")
+        hint = NO_EXPRESSION if draft.view is None else "an expression is a column of the view"
+        return FaultError(f'"{name}"', f"a column of {source} ({', '.join(types)}); {hint}", nearest(name, types))
+    return column, kind
 
 
 def _groups(draft: AggregateDraft) -> Iterator[GroupColumn | tuple[str, FaultError]]:
-    for found in groups_of(draft.section.group_by, draft.types, draft.section.source or ""):
-        yield ("group_by", found) if isinstance(found, FaultError) else found
+    for group in groups_of(draft.section.group_by, draft.types, draft.section.source or ""):
+        yield ("group_by", group) if isinstance(group, FaultError) else group
 
 
 def _valid_groups(draft: AggregateDraft) -> dict[str, SqlType]:
@@ -187,22 +187,22 @@ def _where(draft: AggregateDraft) -> _Faults:
 
 def _names(draft: AggregateDraft) -> _Faults:
     """Yield the faults of the names of values and groups."""
-    taken = {name.lower(): "a group" for name in _valid_groups(draft)}
-    own = (*OWN_COLUMNS, *(ITEM_COLUMNS if draft.section.frequent else ()))
-    for name in taken:
-        if name in own:
-            yield "group_by", FaultError(f'the column "{name}"', f"{_ANOTHER} {', '.join(own)}")
+    used_names = {name.lower(): "a group" for name in _valid_groups(draft)}
+    own_columns = (*OWN_COLUMNS, *(ITEM_COLUMNS if draft.section.frequent else ()))
+    for name in used_names:
+        if name in own_columns:
+            yield "group_by", FaultError(f'the column "{name}"', f"{_ANOTHER} {', '.join(own_columns)}")
     for name, _ in draft.section.select:
         key, lower = f"select.{name}", name.lower()
         if lower in OWN_COLUMNS:
             yield key, FaultError(f'the name "{name}"', f"{_ANOTHER} {', '.join(OWN_COLUMNS)}")
         elif is_reserved(name):
             yield key, FaultError(f'the reserved name "{name}"', "names other than sub_index, exp_block and _*")
-        elif why := unusable_name(name):
-            yield key, FaultError(f'{why} in the name "{name}"', "letters, digits and underscores")
-        elif lower in taken:
-            yield key, FaultError(f'the name "{name}", which {taken[lower]} has', "names that are unique ignoring case")
-        taken[lower] = "another value"
+        elif reason := unusable_name(name):
+            yield key, FaultError(f'{reason} in the name "{name}"', "letters, digits and underscores")
+        elif lower in used_names:
+            yield key, FaultError(f'the name "{name}", which {used_names[lower]} has', "names that are unique ignoring case")
+        used_names[lower] = "another value"
 
 
 def _values(draft: AggregateDraft) -> Iterator[Value | tuple[str, FaultError]]:
@@ -221,31 +221,31 @@ def _frequent(draft: AggregateDraft) -> Iterator[FrequentItems | tuple[str, Faul
     faults: list[tuple[str, FaultError]] = []
     if section.select:
         faults.append(("select", FaultError("values beside `frequent`", "an aggregate of its own for them")))
-    found = _column(draft, asked.item) if asked.item else FaultError("nothing", "a column of the stream (required)")
-    kind = "" if isinstance(found, FaultError) else canonical(found[1])
-    if isinstance(found, FaultError):
-        faults.append(("frequent.item", found))
-    elif not is_key_type(found[1]):
+    column = _column(draft, asked.item) if asked.item else FaultError("nothing", "a column of the stream (required)")
+    kind = "" if isinstance(column, FaultError) else canonical(column[1])
+    if isinstance(column, FaultError):
+        faults.append(("frequent.item", column))
+    elif not is_key_type(column[1]):
         allowed = "a column that can be a key: strings, integers, decimals, dates, times or booleans"
         faults.append(("frequent.item", FaultError(f'the column "{asked.item}" of type {kind}', allowed)))
     if (asked.above is None) == (asked.top is None):
-        given = "neither `above` nor `top`" if asked.above is None else "both `above` and `top`"
+        conflict = "neither `above` nor `top`" if asked.above is None else "both `above` and `top`"
         allowed = "one of them: above = 0.01 for a share of the rows, top = 20 for so many items"
-        faults.append(("frequent", FaultError(given, allowed)))
-    least = 1 if asked.above is None else math.ceil(1 / Fraction(repr(asked.above)))
-    if asked.k is not None and asked.k < (asked.top or least):
+        faults.append(("frequent", FaultError(conflict, allowed)))
+    min_k = 1 if asked.above is None else math.ceil(1 / Fraction(repr(asked.above)))
+    if asked.k is not None and asked.k < (asked.top or min_k):
         reason = "an item that is asked for can be on no list" if asked.top is None else "a list has no place for all of them"
-        faults.append(("frequent.k", FaultError(str(asked.k), f"at least {asked.top or least}, else {reason}")))
+        faults.append(("frequent.k", FaultError(str(asked.k), f"at least {asked.top or min_k}, else {reason}")))
     if asked.k is not None and section.error is not None:
         faults.append(("frequent.k", FaultError(f"{asked.k} beside `error`", "one of them: both say how close bounds are")))
-    if asked.exact and (why := _not_stored(draft)):
-        faults.append(("frequent.exact", FaultError(why, "`exact` left out: `at_least` and `at_most` say what is known")))
+    if asked.exact and (not_stored := _not_stored(draft)):
+        faults.append(("frequent.exact", FaultError(not_stored, "`exact` left out: `at_least` and `at_most` say what is known")))
     yield from faults
-    if not faults and not isinstance(found, FaultError):
-        usual = _LENGTH_FOR_TOP * asked.top if asked.top is not None else _LENGTH_FOR_ABOVE * least
+    if not faults and not isinstance(column, FaultError):
+        usual = _LENGTH_FOR_TOP * asked.top if asked.top is not None else _LENGTH_FOR_ABOVE * min_k
         if section.error is not None:
-            usual = max(asked.top or least, math.ceil(1 / Fraction(repr(section.error))))
-        yield FrequentItems(found[0], kind, asked.above, asked.top, asked.k or usual, exact=asked.exact)
+            usual = max(asked.top or min_k, math.ceil(1 / Fraction(repr(section.error))))
+        yield FrequentItems(column[0], kind, asked.above, asked.top, asked.k or usual, exact=asked.exact)
 
 
 def _not_stored(draft: AggregateDraft) -> str | None:
@@ -276,18 +276,18 @@ def _value(draft: AggregateDraft, name: str, text: str) -> Value:
     function, argument, share = parsed_function(text)
     if argument is None:
         return Value(name, "rows", "bigint")
-    found = _column(draft, argument)
-    if isinstance(found, FaultError):
-        raise found
-    column, kind = found
+    typed_column = _column(draft, argument)
+    if isinstance(typed_column, FaultError):
+        raise typed_column
+    column, kind = typed_column
     type_ = canonical(kind)
     numeric = isinstance(kind, Decimal) or type_ in (*_INTEGERS, *_FLOATS)
     if not isinstance(kind, (AtomicType, Decimal)) or (function in ("min", "max") and not (numeric or is_key_type(kind))):
         raise FaultError(f"{text}, of a column of type {type_}", "columns whose values have an order")
     if function not in ("count", "distinct", "min", "max") and not numeric:
         raise FaultError(f"{text}, of a column of type {type_}", "a column of numbers")
-    own = {"min": type_, "max": type_, "sum": sum_type(type_)}
-    result = own | {"count": "bigint", "distinct": "bigint"}
+    value_types = {"min": type_, "max": type_, "sum": sum_type(type_)}
+    result = value_types | {"count": "bigint", "distinct": "bigint"}
     size = None if draft.section.error is None else sketch_size(function, draft.section.error)
     return Value(name, function, result.get(function, "double"), column, type_, share, size)
 
@@ -299,10 +299,10 @@ def _error(draft: AggregateDraft, values: Sequence[Value]) -> _Faults:
     if values and all(value.size is None for value in values):
         yield "error", FaultError("no value that a sketch estimates", "no such key: only count(DISTINCT ...) and percentiles are")
     groups = {name.lower() for name in _valid_groups(draft)}
-    taken = {*OWN_COLUMNS, *groups, *(value.name.lower() for value in values)}
+    used_names = {*OWN_COLUMNS, *groups, *(value.name.lower() for value in values)}
     for value in values:
         for name, _ in value.columns[1:]:
-            if name.lower() in taken:
+            if name.lower() in used_names:
                 yield f"select.{value.name}", FaultError(f'the name "{name}" of a bound of it twice', "another name")
 
 
@@ -343,15 +343,15 @@ def _search_key(draft: AggregateDraft) -> _Faults:
 def _erasure(draft: AggregateDraft, shows_values: bool) -> _Faults:
     """Yield a fault if answers or windows show values of rows for longer than their stream lets rows exist.
 
-    Answers without such values may stay. A synopsis may have extremes for other aggregates, so windows are bounded all the same.
+    Answers without such values may stay. Windows are bounded in any case: a synopsis may have extremes for other aggregates.
     """
     stream, section = draft.stream, draft.section
     bound = stream.section.erase_within if stream is not None else draft.view.erase_within if draft.view is not None else None
     if bound is None:
         return
-    kept = section.keep or 0 if shows_values else 0
-    longest = max(kept, longest_length(section))
+    keep = section.keep or 0 if shows_values else 0
+    longest = max(keep, longest_length(section))
     if longest > bound:
         found = f"{as_duration(longest)} of answers or windows, with erase_within = {as_duration(bound)} of {section.source}"
         allowed = f"`keep` and `windows` of at most {as_duration(bound)}: groups and extremes show values of rows"
-        yield "keep" if kept > bound else "windows", FaultError(found, allowed)
+        yield "keep" if keep > bound else "windows", FaultError(found, allowed)

@@ -139,7 +139,7 @@ _REFUSED_SPARK = (
 
 
 def option_fault(name: str, format_: str | None) -> FaultError | None:
-    """Return why a stream cannot have a reader option, or None; Spark ignores the case of option names.
+    """Return a fault if a stream cannot have a reader option, else None; Spark ignores the case of option names.
 
     Parameters
     ----------
@@ -149,15 +149,15 @@ def option_fault(name: str, format_: str | None) -> FaultError | None:
         The stream's format; None if it has a fault.
 
     """
-    refused = {each.lower(): reason for each, reason in _REFUSED_OPTIONS.items()}
+    refused = {option.lower(): reason for option, reason in _REFUSED_OPTIONS.items()}
     if name.lower() in refused and (name.lower(), format_) not in _MULTILINE_FORMATS:
         return FaultError(f'the option "{name}"', refused[name.lower()])
     formats = [format_] if format_ in _OPTIONS else list(_OPTIONS)
-    allowed = tuple(each for known in formats for each in _OPTIONS[known])
-    if name.lower() in (each.lower() for each in allowed):
+    allowed = tuple(option for reader_format in formats for option in _OPTIONS[reader_format])
+    if name.lower() in (option.lower() for option in allowed):
         return None
-    known = ", ".join(allowed) if allowed else f"no option with format {format_}"
-    return FaultError(f'the option "{name}"', known, nearest(name, allowed))
+    expected = ", ".join(allowed) if allowed else f"no option with format {format_}"
+    return FaultError(f'the option "{name}"', expected, nearest(name, allowed))
 
 
 def value_fault(name: str, value: str) -> FaultError | None:
@@ -196,18 +196,18 @@ def declared_field_names(options: Iterable[tuple[str, str]]) -> tuple[str, ...]:
 
 def headerless_fault(options: Iterable[tuple[str, str]]) -> FaultError | None:
     """Return a fault if files with these options need a header: in UTF-16 the byte order mark would be a part of a value."""
-    given = list(options)
-    wide = any(_ALIASES.get(key.lower(), key.lower()) == "encoding" and is_wide(value) for key, value in given)
-    if not declared_field_names(given) or not wide:
+    pairs = list(options)
+    wide = any(_ALIASES.get(key.lower(), key.lower()) == "encoding" and is_wide(value) for key, value in pairs)
+    if not declared_field_names(pairs) or not wide:
         return None
     return FaultError("names with an encoding of UTF-16", "names of files in UTF-8, or a header in each file")
 
 
 def multiline_fault(options: Iterable[tuple[str, str]]) -> FaultError | None:
-    """Return a fault if records with these options cannot have several lines: other rules for quotes would end them elsewhere."""
-    given = {key.lower(): value for key, value in options}
-    other = next((name for name in _OTHER_QUOTES if name.lower() in given), None)
-    if given.get("multiline", "").lower() != "true" or other is None:
+    """Return a fault if records with these options cannot have several lines: under other quote rules they end elsewhere."""
+    values = {key.lower(): value for key, value in options}
+    other = next((name for name in _OTHER_QUOTES if name.lower() in values), None)
+    if values.get("multiline", "").lower() != "true" or other is None:
         return None
     return FaultError(f"multiline with {other}", f"one of them: without {other} it is certain where a record ends")
 

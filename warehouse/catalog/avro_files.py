@@ -167,7 +167,7 @@ def avro_schema(path: Path) -> Any:  # noqa: ANN401 - Arrow's
 
 
 def avro_batches(path: Path, columns: tuple[str, ...] | None = None) -> Iterator[Any]:
-    """Yield the rows of a file as small Arrow batches, all columns or some; a value of a union of several types is None.
+    """Yield the rows of a file as small Arrow batches with all or the given columns; a union of several types becomes None.
 
     Raises
     ------
@@ -179,9 +179,9 @@ def avro_batches(path: Path, columns: tuple[str, ...] | None = None) -> Iterator
 
     with path.open("rb") as raw:
         file = open_avro(raw)
-        whole = arrow_schema(file.schema)
-        unions = {field.name for field in whole if has_union(field.type)}
-        chosen = [field for field in whole if columns is None or field.name in columns]
+        all_fields = arrow_schema(file.schema)
+        unions = {field.name for field in all_fields if has_union(field.type)}
+        chosen = [field for field in all_fields if columns is None or field.name in columns]
         schema, read_by = pa.schema(chosen), without_logical_types(file.schema, ("decimal",))
         for block in file.blocks():
             records = file.records(block, file.content(block), read_by)
@@ -210,58 +210,58 @@ def _arrow_value(value: Any, kind: Any) -> Any:  # noqa: ANN401 - any value, and
     if value is None or not at.is_nested(kind):
         return value
     if at.is_map(kind):
-        return [(key, _arrow_value(each, kind.item_type)) for key, each in value.items()]
+        return [(key, _arrow_value(item, kind.item_type)) for key, item in value.items()]
     if at.is_struct(kind):
         return {field.name: _arrow_value(value[field.name], field.type) for field in kind}
-    return [_arrow_value(each, kind.value_type) for each in value]
+    return [_arrow_value(element, kind.value_type) for element in value]
 
 
 def _number(raw: IO[bytes], block: int) -> int:
     """Return the signed number at the beginning of a block."""
     try:
-        found = _unsigned(raw)
+        number = _unsigned(raw)
     except EOFError:
         raise ValueError(f"it ends within its block {block}: it is cut") from None
     except ValueError:
         raise ValueError(f"the beginning of its block {block} is damaged") from None
-    return (found >> 1) ^ -(found & 1)
+    return (number >> 1) ^ -(number & 1)
 
 
 def _unsigned(raw: IO[bytes]) -> int:
     """Return the next number, whose bytes have seven bits each."""
-    found = 0
+    result = 0
     for number in range(_MOST_NUMBER_BYTES):
         byte = raw.read(1)
         if not byte:
             raise EOFError("it ends within a number")
-        found |= (byte[0] & 0x7F) << (7 * number)
+        result |= (byte[0] & 0x7F) << (7 * number)
         if not byte[0] & 0x80:
-            return found
+            return result
     raise ValueError("a number has too many bytes")
 
 
 def _decompressed(data: bytes, codec: str) -> bytes:
     """Return the decompressed bytes, at most one byte more than the bound."""
-    most = LARGEST_BLOCK + 1
+    limit = LARGEST_BLOCK + 1
     if codec == "null":
         return data
     if codec in ("snappy", "zstandard"):
-        return _decompressed_by_arrow(data, codec, most)
+        return _decompressed_by_arrow(data, codec, limit)
     opened: Any = {"deflate": lambda: zlib.decompressobj(-15), "bzip2": bz2.BZ2Decompressor, "xz": lzma.LZMADecompressor}[codec]()
-    content: bytes = opened.decompress(data, most)
-    if len(content) < most and not opened.eof:
+    content: bytes = opened.decompress(data, limit)
+    if len(content) < limit and not opened.eof:
         raise EOFError("it ends early")
     return content
 
 
-def _decompressed_by_arrow(data: bytes, codec: str, most: int) -> bytes:
+def _decompressed_by_arrow(data: bytes, codec: str, limit: int) -> bytes:
     import pyarrow as pa  # noqa: PLC0415 - as above
 
     if codec == "zstandard":
-        return bytes(pa.CompressedInputStream(pa.BufferReader(data), "zstd").read(most))
+        return bytes(pa.CompressedInputStream(pa.BufferReader(data), "zstd").read(limit))
     length = _unsigned(io.BytesIO(data))
-    if length >= most:
-        return bytes(most)
+    if length >= limit:
+        return bytes(limit)
     content = bytes(pa.decompress(data[:-_CHECKSUM_BYTES], length, codec="snappy"))
     if zlib.crc32(content).to_bytes(_CHECKSUM_BYTES, "big") != data[-_CHECKSUM_BYTES:]:
         raise ValueError("its checksum is another")

@@ -44,7 +44,7 @@ def arrow_schema(schema: Any) -> Any:  # noqa: ANN401 - of Avro, and of Arrow
 
 def _branches(union: list[Any]) -> list[Any]:
     """Return the branches of a union without null."""
-    return [each for each in union if _kind(each) != "null"]
+    return [branch for branch in union if _kind(branch) != "null"]
 
 
 def has_union(kind: Any) -> bool:  # noqa: ANN401 - of Arrow
@@ -54,21 +54,21 @@ def has_union(kind: Any) -> bool:  # noqa: ANN401 - of Arrow
     if not at.is_nested(kind):
         return False
     inner = [kind.field(number) for number in range(kind.num_fields)]
-    return any(_UNION in (each.metadata or {}) or has_union(each.type) for each in inner)
+    return any(_UNION in (field.metadata or {}) or has_union(field.type) for field in inner)
 
 
 def without_logical_types(schema: Any, kept: tuple[str, ...] = ()) -> Any:  # noqa: ANN401 - of Avro
     """Return a schema without its logical types except those in ``kept``, so that, for example, times are read as numbers."""
     match schema:
         case list():
-            return [without_logical_types(each, kept) for each in schema]
+            return [without_logical_types(branch, kept) for branch in schema]
         case dict():
             left = {key: value for key, value in schema.items() if key != "logicalType" or value in kept}
             for key in ("items", "values", "type"):
                 if isinstance(left.get(key), (dict, list)):
                     left[key] = without_logical_types(left[key], kept)
             if "fields" in left:
-                left["fields"] = [{**each, "type": without_logical_types(each["type"], kept)} for each in left["fields"]]
+                left["fields"] = [{**field, "type": without_logical_types(field["type"], kept)} for field in left["fields"]]
             return left
     return schema
 
@@ -93,7 +93,7 @@ class _Types:
         Raises
         ------
         ValueError
-            When Spark reads no such record.
+            When Spark cannot read such a record.
 
         """
         import pyarrow as pa  # noqa: PLC0415 - as above
@@ -102,9 +102,9 @@ class _Types:
         if name in self._open_records:
             raise ValueError(f"its record {name} holds itself, of which Spark makes no column")
         self._open_records.append(name)
-        found = [pa.field(each["name"], self._type(each["type"])) for each in record["fields"]]
+        fields = [pa.field(field["name"], self._type(field["type"])) for field in record["fields"]]
         self._open_records.pop()
-        return found
+        return fields
 
     def _type(self, schema: Any) -> Any:  # noqa: ANN401 - of Avro, and of Arrow
         import pyarrow as pa  # noqa: PLC0415 - as above
@@ -145,7 +145,7 @@ class _Types:
         wider = _WIDER.get(frozenset(map(_kind, inner)))
         if wider is not None:
             return _plain(wider)
-        kinds = [self._type(each) for each in inner]
+        kinds = [self._type(branch) for branch in inner]
         if len(kinds) == 1:
             return kinds[0]
         return pa.struct([pa.field(f"member{number}", kind, metadata={_UNION: b""}) for number, kind in enumerate(kinds)])
@@ -160,11 +160,11 @@ def _takes_no_bytes(kind: Any) -> bool:  # noqa: ANN401 - of Arrow
 def _plain(kind: str) -> Any:  # noqa: ANN401 - of Arrow
     import pyarrow as pa  # noqa: PLC0415 - as above
 
-    known = {
+    types = {
         "null": pa.null(), "boolean": pa.bool_(), "int": pa.int32(), "long": pa.int64(), "float": pa.float32(),
         "double": pa.float64(), "bytes": pa.binary(), "string": pa.string(),
     }  # fmt: skip
-    return known[kind]
+    return types[kind]
 
 
 def _logical(schema: Mapping[str, Any]) -> Any:  # noqa: ANN401 - of Arrow

@@ -51,8 +51,8 @@ class FilesDraft:
     @property
     def arrival(self) -> str | None:
         """The expression that gives ``ts``; None if it is missing."""
-        given: str | None = getattr(self.section, self.arrival_key)
-        return given
+        expression: str | None = getattr(self.section, self.arrival_key)
+        return expression
 
     def are_valid(self, *keys: str) -> bool:
         """Whether none of these keys has a fault."""
@@ -60,13 +60,13 @@ class FilesDraft:
 
     def types(self) -> dict[str, SqlType | None]:
         """Return the type of each column; None if it has a fault."""
-        given = self.section.columns
-        return {name: parse_type(given[name].type) if name in given else None for name in self.names}
+        columns = self.section.columns
+        return {name: parse_type(columns[name].type) if name in columns else None for name in self.names}
 
     def source_types(self) -> dict[str, SqlType | None]:
         """Return the type of each source column that an ``expr`` may name: first of ``sources``, then the sources of columns."""
-        given, columns = self.section.sources, self.section.columns
-        types: dict[str, SqlType | None] = {name: parse_type(each.type) for name, each in given.items()}
+        sources, columns = self.section.sources, self.section.columns
+        types: dict[str, SqlType | None] = {name: parse_type(source.type) for name, source in sources.items()}
         for name in self.names:
             if name not in columns:
                 types.setdefault(name, None)
@@ -112,8 +112,8 @@ def _column_names(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
         key = f"columns.{name}"
         if is_reserved(name):
             yield key, FaultError(f'the reserved name "{name}"', "names other than sub_index, exp_block and _*")
-        elif why := unusable_name(name):
-            yield key, FaultError(f'{why} in the name "{name}"', "letters, digits and underscores")
+        elif reason := unusable_name(name):
+            yield key, FaultError(f'{reason} in the name "{name}"', "letters, digits and underscores")
         elif lower.index(name.lower()) != index:
             other = draft.names[lower.index(name.lower())]
             yield key, FaultError(f'"{name}" beside "{other}"', "names that are unique ignoring case")
@@ -127,13 +127,13 @@ def _types_of_text_formats(draft: FilesDraft) -> Iterator[tuple[str, FaultError]
     form = draft.section.format
     if form not in ("csv", "zeek", *LINE_FORMATS):
         return
-    for table, given in (("columns", draft.section.columns), ("sources", draft.section.sources)):
-        for name, column in given.items():
+    for table, columns in (("columns", draft.section.columns), ("sources", draft.section.sources)):
+        for name, column in columns.items():
             kind = parse_type(column.type)
             is_set = form == "zeek" and isinstance(kind, Array) and isinstance(kind.element, (AtomicType, Decimal))
             if isinstance(kind, (Array, Struct)) and column.expr is None and not is_set:
-                others = "arrays and structs need json or parquet" if form != "zeek" else "arrays of such, e.g. array<double>"
-                allowed = f'types without parts, e.g. "string"; {others}'
+                remedy = "arrays and structs need json or parquet" if form != "zeek" else "arrays of such, e.g. array<double>"
+                allowed = f'types without parts, e.g. "string"; {remedy}'
                 yield f"{table}.{name}", FaultError(f"{canonical(kind)} with format {form}", allowed)
 
 
@@ -141,10 +141,10 @@ def _syslog_fields(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
     """Yield a fault for each column that would always be null, since no line of syslog has a field of that name."""
     if draft.section.format != "syslog":
         return
-    own = set(draft.section.partitions)
-    names = [(f"columns.{name}", each.source or name) for name, each in draft.section.columns.items()
-             if each.expr is None and name not in own]  # fmt: skip
-    for key, name in (*names, *((f"sources.{each}", each) for each in draft.section.sources)):
+    partitions = set(draft.section.partitions)
+    names = [(f"columns.{name}", column.source or name) for name, column in draft.section.columns.items()
+             if column.expr is None and name not in partitions]  # fmt: skip
+    for key, name in (*names, *((f"sources.{source}", source) for source in draft.section.sources)):
         if name.lower() not in FIELDS:
             allowed = f"the fields of a line of syslog: {', '.join(FIELDS)}; `from` says which one a column of another name is"
             yield key, FaultError(f'the field "{name}" with format syslog', allowed, nearest(name, FIELDS))
@@ -152,7 +152,7 @@ def _syslog_fields(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
 
 def _sources(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
     """Yield the faults of ``expr``, and of the source columns for it."""
-    calculated = {name: each.expr for name, each in draft.section.columns.items() if each.expr is not None}
+    calculated = {name: column.expr for name, column in draft.section.columns.items() if column.expr is not None}
     types = draft.source_types()
     lower: dict[str, str] = {}
     for name in types if calculated else ():
@@ -169,7 +169,7 @@ def _sources(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
 
 
 def _partitions(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
-    types, given = draft.types(), draft.section.columns
+    types, columns = draft.types(), draft.section.columns
     for index, name in enumerate(draft.section.partitions):
         if name not in types:
             if draft.are_valid("columns"):
@@ -177,11 +177,11 @@ def _partitions(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
                 yield "partitions", FaultError(f'the unknown column "{name}"', allowed, nearest(name, types))
         elif name in draft.section.partitions[:index]:
             yield "partitions", FaultError(f'"{name}" twice', "each column once")
-        elif name in given and (given[name].source or given[name].expr):
-            key = "expr" if given[name].expr else "from"
+        elif name in columns and (columns[name].source or columns[name].expr):
+            key = "expr" if columns[name].expr else "from"
             yield f"columns.{name}", FaultError(f"{key}, though it is one of partitions", "one of both: folders give its values")
         elif isinstance(types[name], (Array, Struct)):
-            yield f"columns.{name}", FaultError(f"{given[name].type}, though it is one of partitions", "a type without parts")
+            yield f"columns.{name}", FaultError(f"{columns[name].type}, though it is one of partitions", "a type without parts")
 
 
 def _search_key(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
@@ -227,12 +227,12 @@ def _changes(draft: RelationDraft) -> Iterator[tuple[str, FaultError]]:
 
 
 def _budget_faults(section: ViewBudgetSection) -> Iterator[tuple[str, FaultError]]:
-    given = [key for key in ("pairs", "rows", "seconds") if getattr(section, key) is not None]
-    if not given:
+    keys = [key for key in ("pairs", "rows", "seconds") if getattr(section, key) is not None]
+    if not keys:
         allowed = "a number of results such as 200_000, which an epoch makes at most; or rows, or seconds (required)"
         yield "budget.pairs", FaultError("nothing", allowed)
-    for key in given[1:]:
-        yield f"budget.{key}", FaultError(f"{key} beside {given[0]}", "one of pairs, rows and seconds")
+    for key in keys[1:]:
+        yield f"budget.{key}", FaultError(f"{key} beside {keys[0]}", "one of pairs, rows and seconds")
 
 
 def view_faults(section: ViewSection, faulty: frozenset[str]) -> Iterator[tuple[str, FaultError]]:
@@ -296,7 +296,7 @@ def _options(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
 
 
 def _archive(draft: StreamDraft) -> Iterator[tuple[str, FaultError]]:
-    """Yield the reasons why a stream cannot have the archive that it declares."""
+    """Yield the faults because of which a stream cannot have its declared archive."""
     section = draft.section
     if section.on_expiry != "archive":
         return

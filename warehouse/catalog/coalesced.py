@@ -47,12 +47,12 @@ class CoalescedDraft:
         return {} if stream is None else stream.types()
 
     def column(self, name: str) -> tuple[str, SqlType | None] | FaultError:
-        """Return a column of the stream as it is declared, with its type."""
-        own = next((each for each in self.types if each.lower() == name.lower()), None)
-        if own is None:
+        """Return the declared name and the type of a column of the stream; the case of ``name`` does not matter."""
+        declared = next((column for column in self.types if column.lower() == name.lower()), None)
+        if declared is None:
             allowed = f"a column of {self.section.source} ({', '.join(self.types)}); {_NO_EXPRESSION}"
             return FaultError(f'"{name}"', allowed, nearest(name, self.types))
-        return own, self.types[own]
+        return declared, self.types[declared]
 
 
 def coalesced_of(draft: CoalescedDraft) -> tuple[CoalescedDefinition | None, tuple[tuple[str, FaultError], ...]]:
@@ -85,25 +85,25 @@ def coalesced_of(draft: CoalescedDraft) -> tuple[CoalescedDefinition | None, tup
     faults = [*_names(definition), *_search_key(draft, definition), *_erasure(draft)]
     if faults:
         return None, tuple(faults)
-    own = {name.lower(): name for name, _ in definition.columns}
+    declared = {name.lower(): name for name, _ in definition.columns}
     default = definition.groups or (OWN_COLUMNS[0],)
-    key = tuple(own[name.lower()] for name in section.search_key or default)
+    key = tuple(declared[name.lower()] for name in section.search_key or default)
     return CoalescedDefinition(**{**definition.__dict__, "search_key": key}), ()
 
 
 def _budget(draft: CoalescedDraft) -> _Faults:
     """Yield the faults of the budget."""
-    section, given = draft.section, draft.section.budget
+    section, budget = draft.section, draft.section.budget
     if any(key.startswith("budget.") for key in draft.faulty):
         return
-    if given is None:
+    if budget is None:
         if section.shed is not None and "budget" not in draft.faulty:
             yield "shed", FaultError("`shed` without `budget`", "`budget`, a table such as { rows = 50_000 }, beside it")
         return
     if section.how == "lazy":
         yield "budget", FaultError('`budget` with how = "lazy"', 'how = "eager": a lazy table stores no members to shed')
     try:
-        CoalescedBudget(given.rows, given.bytes, given.keep, given.accuracy)
+        CoalescedBudget(budget.rows, budget.bytes, budget.keep, budget.accuracy)
     except ValueError as error:
         yield "budget", FaultError("such a table", str(error))
 
@@ -112,11 +112,11 @@ def _required(draft: CoalescedDraft) -> _Faults:
     section = draft.section
     if section.source is None and "from" not in draft.faulty:
         yield "from", FaultError("nothing", 'the name of a stream such as "readings" (required)')
-    given = [key for key in _CONDITION_KEYS if getattr(section, key)]
-    if len(given) != 1 and not draft.faulty.intersection(_CONDITION_KEYS):
+    keys = [key for key in _CONDITION_KEYS if getattr(section, key)]
+    if len(keys) != 1 and not draft.faulty.intersection(_CONDITION_KEYS):
         allowed = "one of `values` (neighbours with equal values are a row), `same` (a condition over neighbours) and `of` (the "
-        found = "nothing" if not given else " and ".join(f"`{key}`" for key in given)
-        yield given[1] if given else "values", FaultError(found, f"{allowed}truth of a condition) (required)")
+        found = "nothing" if not keys else " and ".join(f"`{key}`" for key in keys)
+        yield keys[1] if keys else "values", FaultError(found, f"{allowed}truth of a condition) (required)")
 
 
 def _source(draft: CoalescedDraft) -> _Faults:
@@ -148,21 +148,21 @@ def _window(draft: CoalescedDraft) -> _Faults:
 def _columns(
     draft: CoalescedDraft, key: str, names: tuple[str, ...]
 ) -> tuple[list[tuple[str, str]], list[tuple[str, FaultError]]]:
-    """Return columns of the stream with their types, each once and without parts."""
-    found: list[tuple[str, str]] = []
+    """Return the named columns of the stream with their types, and faults; a column must occur once and have no parts."""
+    columns: list[tuple[str, str]] = []
     faults: list[tuple[str, FaultError]] = []
     for name in names:
-        each = draft.column(name)
-        if isinstance(each, FaultError):
-            faults.append((key, each))
-        elif each[0] in dict(found):
+        column = draft.column(name)
+        if isinstance(column, FaultError):
+            faults.append((key, column))
+        elif column[0] in dict(columns):
             faults.append((key, FaultError(f'"{name}" twice', "each column once")))
-        elif not isinstance(each[1], (AtomicType, Decimal)):
-            kind = "" if each[1] is None else f" of type {canonical(each[1])}"
+        elif not isinstance(column[1], (AtomicType, Decimal)):
+            kind = "" if column[1] is None else f" of type {canonical(column[1])}"
             faults.append((key, FaultError(f'the column "{name}"{kind}', "columns without parts")))
         else:
-            found.append((each[0], canonical(each[1])))
-    return found, faults
+            columns.append((column[0], canonical(column[1])))
+    return columns, faults
 
 
 def _groups(groups: list[tuple[str, str]]) -> _Faults:
@@ -220,28 +220,28 @@ def _named_columns(text: str) -> tuple[list[str], list[str], bool]:
 def _names(definition: CoalescedDefinition) -> _Faults:
     """Yield the faults of the column names."""
     key = "of" if definition.of is not None else "same" if definition.same is not None else "values"
-    taken = dict.fromkeys(OWN_COLUMNS, "every coalesced table has it")
-    for given, own in (("group_by", definition.group_by), (key, definition.shown)):
-        for name, _ in own:
-            if name.lower() in taken:
-                found = f'the column "{name}", and {taken[name.lower()]}'
+    used_names = dict.fromkeys(OWN_COLUMNS, "every coalesced table has it")
+    for declared_key, columns in (("group_by", definition.group_by), (key, definition.shown)):
+        for name, _ in columns:
+            if name.lower() in used_names:
+                found = f'the column "{name}", and {used_names[name.lower()]}'
                 remedy = "a column of the stream with another name, e.g. with `expr`"
-                yield given, FaultError(found, f"{remedy}; every coalesced table has {', '.join(OWN_COLUMNS)}")
-            taken[name.lower()] = "a group or value has that name"
+                yield declared_key, FaultError(found, f"{remedy}; every coalesced table has {', '.join(OWN_COLUMNS)}")
+            used_names[name.lower()] = "a group or value has that name"
 
 
 def _search_key(draft: CoalescedDraft, definition: CoalescedDefinition) -> _Faults:
-    given = draft.section.search_key
+    key_names = draft.section.search_key
     columns = dict(definition.columns)
     keys = {name: kind for name, kind in columns.items() if kind not in ("float", "double", "binary")}
-    for name in given or ():
-        own = next((each for each in columns if each.lower() == name.lower()), None)
-        if own is None:
+    for name in key_names or ():
+        column = next((candidate for candidate in columns if candidate.lower() == name.lower()), None)
+        if column is None:
             allowed = f"columns of the table ({', '.join(keys)})"
             yield "search_key", FaultError(f'the column "{name}"', allowed, nearest(name, keys))
-        elif own not in keys:
-            yield "search_key", FaultError(f'the column "{name}" of type {columns[own]}', _KEYS)
-    if given is not None and len({name.lower() for name in given}) < len(given):
+        elif column not in keys:
+            yield "search_key", FaultError(f'the column "{name}" of type {columns[column]}', _KEYS)
+    if key_names is not None and len({name.lower() for name in key_names}) < len(key_names):
         yield "search_key", FaultError("a column twice", "each column once")
 
 

@@ -30,7 +30,7 @@ def is_compressed(name: str) -> bool:
 
 def expansion_bound(name: str) -> int:
     """Return an upper bound of the bytes to which each byte of a file of that name expands."""
-    return next((most for ending, most in _EXPANSION_BOUNDS.items() if name.endswith(ending)), 1)
+    return next((bound for ending, bound in _EXPANSION_BOUNDS.items() if name.endswith(ending)), 1)
 
 
 def open_decompressed(raw: IO[bytes], name: str) -> IO[bytes]:

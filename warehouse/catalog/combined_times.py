@@ -56,11 +56,11 @@ def spark_name(name: str) -> str:
 def combined_times(connection: DuckDBPyConnection, columns: Sequence[SniffedColumn]) -> Iterator[CombinedTime]:
     """Add a column to the table ``sample`` for each time that is in pieces, and yield it."""
     for column in columns:
-        if column.type == "string" and (found := _time_after_weekday(connection, column.name)):
-            yield _add_column(connection, f"{column.name} as a time", found, (column.name,))
+        if column.type == "string" and (sql := _time_after_weekday(connection, column.name)):
+            yield _add_column(connection, f"{column.name} as a time", sql, (column.name,))
     for first, second in pairwise(columns):
-        if (first.type, second.type) == ("string", "string") and (found := _web_log_time(connection, first.name, second.name)):
-            yield _add_column(connection, f"{first.name} {second.name}", found, (first.name, second.name))
+        if (first.type, second.type) == ("string", "string") and (sql := _web_log_time(connection, first.name, second.name)):
+            yield _add_column(connection, f"{first.name} {second.name}", sql, (first.name, second.name))
     days = [column for column in columns if column.type == "date" or _has_only_midnights(connection, column)]
     clocks = [(column, clock) for column in columns if days and (clock := _time_of_day(connection, column))]
     for day in days:
@@ -77,8 +77,8 @@ def combined_times(connection: DuckDBPyConnection, columns: Sequence[SniffedColu
             yield _add_column(connection, f"{day.name} {column.name}", (read, spark), (day.name, column.name))
 
 
-def _add_column(connection: DuckDBPyConnection, name: str, found: tuple[str, str], parts: tuple[str, ...]) -> CombinedTime:
-    duck, spark = found
+def _add_column(connection: DuckDBPyConnection, name: str, sql: tuple[str, str], parts: tuple[str, ...]) -> CombinedTime:
+    duck, spark = sql
     connection.execute(f"ALTER TABLE sample ADD COLUMN {quoted(name)} TIMESTAMPTZ")
     connection.execute(f"UPDATE sample SET {quoted(name)} = {duck}")
     return name, spark, parts
@@ -95,8 +95,8 @@ def _has_only_midnights(connection: DuckDBPyConnection, column: SniffedColumn) -
     if column.type != "timestamp":
         return False
     name = quoted(column.name)
-    others = f"count(*) FILTER ({name} != date_trunc('day', {name}))"
-    row = connection.execute(f"SELECT {others}, count({name}) FROM sample").fetchone()
+    other_times = f"count(*) FILTER ({name} != date_trunc('day', {name}))"
+    row = connection.execute(f"SELECT {other_times}, count({name}) FROM sample").fetchone()
     return row is not None and row[0] == 0 and row[1] > 0
 
 
@@ -132,9 +132,9 @@ def _time_after_weekday(connection: DuckDBPyConnection, column: str) -> tuple[st
 
 
 def _web_log_time(connection: DuckDBPyConnection, day: str, zone: str) -> tuple[str, str] | None:
-    """Return the SQL of DuckDB and Spark for the time of a web server's log, ``[01/Jul/2024:08:00:00 +0000]``, in two fields."""
-    (one,) = connection.execute(f"SELECT any_value({quoted(day)}::VARCHAR) FROM sample").fetchone() or (None,)
-    if not isinstance(one, str) or not _WEB_LOG_TIME.match(one):
+    """Return the SQL of DuckDB and Spark for a time in two fields, as web servers log it: ``[01/Jul/2024:08:00:00 +0000]``."""
+    (sample,) = connection.execute(f"SELECT any_value({quoted(day)}::VARCHAR) FROM sample").fetchone() or (None,)
+    if not isinstance(sample, str) or not _WEB_LOG_TIME.match(sample):
         return None
     text = f"substr({quoted(day)} || {quoted(zone)}, 2, 25)"
     read = f"try_strptime({text}, '%d/%b/%Y:%H:%M:%S%z')"
@@ -146,5 +146,5 @@ def _web_log_time(connection: DuckDBPyConnection, day: str, zone: str) -> tuple[
 
 def _parses_all(connection: DuckDBPyConnection, name: str, read: str) -> bool:
     counts = f"SELECT count({name}), count(*) FILTER ({read} IS NULL AND {name} IS NOT NULL) FROM sample"
-    some, others = connection.execute(counts).fetchone() or (0, 0)
-    return bool(some) and not others
+    filled, unparsed = connection.execute(counts).fetchone() or (0, 0)
+    return bool(filled) and not unparsed

@@ -403,9 +403,9 @@ def _fault(kind: type[BaseModel], detail: ErrorDetails) -> tuple[tuple[str, ...]
             return path, FaultError(f'the unknown key "{name}"', allowed, nearest(name, fields))
         return path, FaultError(f'the unknown key "{name}"', _where_it_belongs(name, fields), nearest(name, fields))
     allowed = fields[name].description or ""
-    found = detail["input"]
+    value = detail["input"]
     words = [word.strip('"') for word in allowed.split(" | ")] if detail["type"] == "literal_error" else []
-    return path, FaultError(as_written(found), allowed, nearest(found, words) if isinstance(found, str) else None)
+    return path, FaultError(as_written(value), allowed, nearest(value, words) if isinstance(value, str) else None)
 
 
 def keys_of(kind: type[BaseModel]) -> dict[str, FieldInfo]:
@@ -414,5 +414,5 @@ def keys_of(kind: type[BaseModel]) -> dict[str, FieldInfo]:
 
 
 def _where_it_belongs(name: str, fields: Iterable[str]) -> str:
-    others = [section for section, kind in _SECTIONS.items() if name in keys_of(kind)]
-    return f"in {others[0]}, where it belongs" if others else ", ".join(fields)
+    sections = [section for section, kind in _SECTIONS.items() if name in keys_of(kind)]
+    return f"in {sections[0]}, where it belongs" if sections else ", ".join(fields)

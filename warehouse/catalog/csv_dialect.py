@@ -105,14 +105,14 @@ class CsvDialect:
 def csv_dialect(
     connection: DuckDBPyConnection, source: Path, folder: Path, *, strict: bool = True, known_arguments: str = ""
 ) -> CsvDialect:
-    """Return how a file is written; ``folder`` is for a copy of it. If not ``strict``, DuckDB accepts mixed line ends.
+    """Return the dialect of a file; ``folder`` is for a copy of the file. If not ``strict``, DuckDB accepts mixed line ends.
 
-    ``known_arguments`` are arguments of DuckDB's reader that need not be found.
+    ``known_arguments`` are arguments of DuckDB's reader that need not be detected.
 
     Raises
     ------
     UsageError
-        When it is empty, or has other text before its header.
+        When the file is empty, or has other text before its header.
 
     """
     encoding, guessed = _encoding(source)
@@ -126,7 +126,7 @@ def csv_dialect(
     arguments += spaced.arguments if spaced else ""
     missing = "-" if spaced and spaced.names else _missing_word(connection, parameters, lines, arguments)
     arguments += f", nullstr = ['', {literal(missing)}]" if missing else ""
-    delimiter, quote, header, date, time, found, skipped = _sniffed(connection, parameters, arguments)
+    delimiter, quote, header, date, time, detected_comment, skipped = _sniffed(connection, parameters, arguments)
     names = spaced.names if spaced else ()
     if not header and not names:
         names = _numbered_names(connection, parameters, arguments)
@@ -139,8 +139,8 @@ def csv_dialect(
             f'{source} begins with a line that is neither header nor comment: "{before[0][:60]}"; '
             f"remove what stands before the header (`tail -n +{skipped + 1}`), or begin those lines with #"
         )
-    if comment is None and found not in (None, "", "(empty)"):
-        comment, arguments = found, f"{arguments}, comment = {literal(found)}"
+    if comment is None and detected_comment not in (None, "", "(empty)"):
+        comment, arguments = detected_comment, f"{arguments}, comment = {literal(detected_comment)}"
     delimiter, quote = (" ", '"') if spaced else (delimiter, quote)
     options = [("delimiter", delimiter)] if delimiter != "," else []
     options += [("quote", quote)] if quote not in {'"', "", "(empty)"} else []
@@ -157,44 +157,44 @@ def csv_dialect(
     )
     unreadable = set()
     for option, kind, form in (("dateFormat", "date", date), ("timestampFormat", "timestamp", time)):
-        if form and form not in _ISO_PATTERNS and "%y" not in form:  # years of two digits DuckDB looks for in the wrong place
+        if form and form not in _ISO_PATTERNS and "%y" not in form:  # DuckDB misplaces years of two digits
             pattern = java_pattern(form)
             if pattern:
                 options.append((option, pattern))
             else:
                 unreadable.add(kind)
     query = f"SELECT * FROM read_csv($file, ignore_errors = true{arguments})"
-    unsure = (("encoding", guessed), ("names", bool(names) and not (spaced and spaced.names)))
-    doubtful = tuple(name for name, is_doubtful in unsure if is_doubtful)
+    doubts = (("encoding", guessed), ("names", bool(names) and not (spaced and spaced.names)))
+    doubtful = tuple(name for name, is_doubtful in doubts if is_doubtful)
     return CsvDialect(tuple(options), frozenset(unreadable), path, query, doubtful, refused, file_names)
 
 
 def _sniffed(connection: DuckDBPyConnection, parameters: dict[str, str], arguments: str) -> tuple[Any, ...]:
-    """Return what DuckDB detects: delimiter, quote, presence of a header, formats of dates and times, comment, skipped lines.
+    """Return DuckDB's findings: delimiter, quote, presence of a header, formats of dates and times, comment, skipped lines.
 
-    If records lack fields, DuckDB may take each line for one field; then it is asked again, for the records that are whole.
+    If records lack fields, DuckDB may take each line for one field; a second query then ignores the incomplete records.
     """
     query = "SELECT Delimiter, Quote, HasHeader, DateFormat, TimestampFormat, Comment, SkipRows, Columns[1].name, len(Columns)"
     query += " FROM sniff_csv($file{})"
     row = connection.execute(query.format(arguments), parameters).fetchone() or (",", '"', True, None, None, None, 0, "", 0)
     if row[-1] == 1 and _SEPARATORS.search(row[-2]):
-        again = connection.execute(query.format(", ignore_errors = true" + arguments), parameters).fetchone()
-        row = again if again is not None and again[-1] > 1 else row
+        second_row = connection.execute(query.format(", ignore_errors = true" + arguments), parameters).fetchone()
+        row = second_row if second_row is not None and second_row[-1] > 1 else row
     return row[:-2]
 
 
 def _refused_and_renamed(
     connection: DuckDBPyConnection, parameters: dict[str, str], arguments: str
 ) -> tuple[dict[int, str], dict[int, str]]:
-    """Return by position why columns cannot be declared, and the names that differ from an earlier one in case only."""
+    """Return, by position, why columns cannot be declared, and the names that repeat an earlier name in another case."""
     read = f"read_csv($file, header = false, all_varchar = true, ignore_errors = true{arguments})"
     row = connection.execute(f"SELECT * FROM {read} LIMIT 1", parameters).fetchone() or ()
     names = [(name or "").strip() for name in row]
-    refused = {place: "it has no name in the header" for place, name in enumerate(names) if not name}
-    twice = {place for place, name in enumerate(names) if name and names.count(name) > 1}
-    refused |= dict.fromkeys(twice, "its name stands in the header more than once")
+    refused = {index: "it has no name in the header" for index, name in enumerate(names) if not name}
+    repeated = {index for index, name in enumerate(names) if name and names.count(name) > 1}
+    refused |= dict.fromkeys(repeated, "its name stands in the header more than once")
     lower = [name.lower() for name in names]
-    file_names = {place: name for place, name in enumerate(names) if place not in refused and lower.index(name.lower()) < place}
+    file_names = {index: name for index, name in enumerate(names) if index not in refused and lower.index(name.lower()) < index}
     return refused, file_names
 
 
@@ -249,12 +249,12 @@ def _records_of_other_length(connection: DuckDBPyConnection, dialect: CsvDialect
 
 
 def times_that_need_a_pattern(connection: DuckDBPyConnection, dialect: CsvDialect) -> list[str]:
-    """Return the columns of the table ``sample`` that DuckDB takes for times, but whose text Spark reads only with a pattern."""
+    """Return the columns of the table ``sample`` that are times for DuckDB, and whose text Spark reads only with a pattern."""
     described = connection.execute("SELECT column_name, column_type FROM (DESCRIBE sample)").fetchall()
     parameters = {"file": literal_path(dialect.path), "iso": _ISO}
     read = dialect.query.removesuffix(")") + ", all_varchar = true)"
     options = {option for option, _ in dialect.options}
-    found = []
+    columns = []
     for name, kind in described:
         option = "dateFormat" if kind == "DATE" else "timestampFormat" if kind.startswith("TIMESTAMP") else None
         if option is None or option in options:
@@ -263,8 +263,8 @@ def times_that_need_a_pattern(connection: DuckDBPyConnection, dialect: CsvDialec
         texts = f"(SELECT {column} FROM ({read}) LIMIT {SAMPLE})"
         query = f"SELECT count(*) FROM {texts} WHERE NOT regexp_full_match(trim({column}), $iso)"
         (other,) = connection.execute(query, parameters).fetchone() or (0,)
-        found += [name] if other else []
-    return found
+        columns += [name] if other else []
+    return columns
 
 
 def literal_path(source: Path) -> str:
@@ -285,7 +285,7 @@ def java_pattern(strptime: str) -> str | None:
 
 
 def _leading_comment(lines: Sequence[str]) -> str | None:
-    """Return the sign with which the lines before the header begin; a first line with a sign may be the header itself."""
+    """Return the sign that begins the lines before the header; None if there is none, or the first line is the header itself."""
     filled = [line for line in lines if line.strip()][:1000]
     sign = filled[0].removeprefix("\ufeff")[:1] if filled else ""
     if not sign or sign not in _COMMENT_SIGNS:
@@ -293,7 +293,7 @@ def _leading_comment(lines: Sequence[str]) -> str | None:
     notes = next((number for number, line in enumerate(filled) if not line.removeprefix("\ufeff").startswith(sign)), len(filled))
     if notes == len(filled):
         return None
-    signs = [(filled[0].count(each), filled[notes].count(each)) for each in ",;\t|"]
+    signs = [(filled[0].count(separator), filled[notes].count(separator)) for separator in ",;\t|"]
     header = notes == 1 and not filled[0][1:2].isspace() and any(first == second > 0 for first, second in signs)
     return None if header else sign
 
@@ -310,7 +310,7 @@ def _has_decimal_comma(connection: DuckDBPyConnection, parameters: dict[str, str
             for pattern in (_NUMBER_WITH_COMMA, _CERTAIN_DECIMAL_COMMA, _NUMBER_WITH_POINT)
         ]
         conditions = ("true", *like[:2], f"{like[2]} AND NOT {like[0]}")
-        counts = ", ".join(f"count(*) FILTER ({each})" for each in conditions)
+        counts = ", ".join(f"count(*) FILTER ({condition})" for condition in conditions)
         row = connection.execute(f"SELECT {counts} FROM sample WHERE {text} != ''").fetchone()
         filled, numbers, sure, pointed = row or (0, 0, 0, 0)
         if pointed:

@@ -128,8 +128,8 @@ def origin_of(column: ColumnRecord) -> str | None:
     'from = "ts", format = "epoch_seconds"'
     """
     formats = column.formats[0] if len(column.formats) == 1 else column.formats
-    given = (("from", column.source), ("expr", column.expr), ("format", formats), ("timezone", column.timezone))
-    return ", ".join(f"{key} = {as_written(value)}" for key, value in given if value) or None
+    pairs = (("from", column.source), ("expr", column.expr), ("format", formats), ("timezone", column.timezone))
+    return ", ".join(f"{key} = {as_written(value)}" for key, value in pairs if value) or None
 
 
 def reading_digest(declared: Stream | Declaration) -> str:
@@ -142,29 +142,32 @@ def reading_digest(declared: Stream | Declaration) -> str:
         declared.format,
         declared.options,
         declared.timezone,
-        [(each.name, each.type, each.source, each.expr, each.formats, each.timezone) for each in (*columns, *declared.sources)],
+        [
+            (column.name, column.type, column.source, column.expr, column.formats, column.timezone)
+            for column in (*columns, *declared.sources)
+        ],
         len(columns),
         declared.search_key,
         declared.unknown_columns,
         declared.max_record,
         declared.max_expansion,
-        *([declared.partitions] if declared.partitions else []),  # digests of before there were any stay
+        *([declared.partitions] if declared.partitions else []),  # so the digests of older versions stay valid
     )
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def with_added(stream: Stream, recorded: Declaration | None) -> Stream:
-    """Return a stream with the columns that files added to its table, after its own columns; existing ones stay."""
+    """Return a stream with the columns that files added to its table, after its own columns; it replaces no declared column."""
     if recorded is None or not recorded.added:
         return stream
     declared = {column.name.lower() for column in stream.columns}
-    kept = tuple(
+    added_columns = tuple(
         column.column()
         for column in recorded.columns
         if column.name in recorded.added and column.name.lower() not in declared
     )
-    added = (*stream.added, *(column.name for column in kept))
-    return replace(stream, columns=(*stream.columns, *kept), added=added)
+    added = (*stream.added, *(column.name for column in added_columns))
+    return replace(stream, columns=(*stream.columns, *added_columns), added=added)
 
 
 def table_declaration(

@@ -100,11 +100,11 @@ def landing_faults(
     ----------
     landings
         Absolute paths by the section that declares them, ``streams.NAME`` or ``relations.NAME``. Symbolic links are
-        followed: two names of one place are one place.
+        followed: two names of one directory are the same directory.
     root
         Where the tables are.
     shared
-        Sections that name their files by a pattern and leave them where they are: these may share a directory.
+        Sections that name their files by a pattern and do not move them: these may share a directory.
 
     """
     real = {section: _real_path(path) for section, path in landings.items()}
@@ -114,13 +114,15 @@ def landing_faults(
             yield section, FaultError("a directory inside root", "a directory apart from root, where the tables are")
         elif real_root and real_root.is_relative_to(path):
             yield section, FaultError("a directory that holds root", "a directory apart from root, where the tables are")
-    for (one, first), (other, second) in combinations(real.items(), 2):
-        if one in shared and other in shared:
+    for (first_section, first_path), (second_section, second_path) in combinations(real.items(), 2):
+        if first_section in shared and second_section in shared:
             continue
-        if first == second:
-            yield other, FaultError(f"the landing of {_described(one)}", _OWN_DIRECTORY)
-        elif first.is_relative_to(second) or second.is_relative_to(first):
-            inner, outer = (one, other) if first.is_relative_to(second) else (other, one)
+        if first_path == second_path:
+            yield second_section, FaultError(f"the landing of {_described(first_section)}", _OWN_DIRECTORY)
+        elif first_path.is_relative_to(second_path) or second_path.is_relative_to(first_path):
+            inner, outer = (
+                (first_section, second_section) if first_path.is_relative_to(second_path) else (second_section, first_section)
+            )
             yield (
                 inner,
                 FaultError(
@@ -140,10 +142,12 @@ def move_to_faults(
     real_root = _real_root(root)
     real_move_to = {section: Path(os.path.realpath(path)) for section, path in move_to.items()}
     for section, path in real_move_to.items():
-        others = [("root", real_root)] if real_root else []
-        others += [(f"the landing of {_described(other)}", landing) for other, landing in real.items()]
-        others += [(f"the loaded files of {_described(name)}", other) for name, other in real_move_to.items() if name != section]
-        for name, other in others:
+        directories = [("root", real_root)] if real_root else []
+        directories += [(f"the landing of {_described(other)}", landing) for other, landing in real.items()]
+        directories += [
+            (f"the loaded files of {_described(name)}", other) for name, other in real_move_to.items() if name != section
+        ]
+        for name, other in directories:
             if path.is_relative_to(other) or (other.is_relative_to(path) and name != "root"):
                 yield section, FaultError(f"{path}, which meets {name} ({other})", "a directory apart from root and all landings")
                 break

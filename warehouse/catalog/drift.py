@@ -163,28 +163,29 @@ class DeclarationDifference:
         if self.command is not None:
             ways = " (--rebuild or --side-by-side)" if self.kind == "layout" else ""
             return f"{_RESTORE}, or let the tables follow: `{self.command}`{ways}"
-        again = f"`stream-wh restate {self.table} --since first`"
+        restate = f"`stream-wh restate {self.table} --since first`"
         if self.kind == "removed":
             name = self.key.removeprefix("columns.")
             renamed = f"`stream-wh migrate {self.table} --rename {name}=NEW` if it is called otherwise now, "
             renamed = "" if self.section == "relations" else renamed
-            return f"{_RESTORE}; or {renamed}`null` is what files without it give. To do without it load all again: {again}"
-        return f"{_RESTORE}, or load all again: {again}"
+            return f"{_RESTORE}; or {renamed}`null` is what files without it give. To do without it load all again: {restate}"
+        return f"{_RESTORE}, or load all again: {restate}"
 
 
 def compare(catalog: Catalog, epoch: RecordedEpoch) -> Drift:
-    """Return how a catalog differs from the last epoch's record.
+    """Return the differences of a catalog from the last epoch's record.
 
-    The problems are for :class:`warehouse.errors.ChangedDeclarationError`; each names both values and what to do.
+    The problems are for :class:`warehouse.errors.ChangedDeclarationError`; each has both values and the remedy.
     """
     recorded = {table.name: table for table in epoch.tables}
-    both = [(source, recorded[source.name]) for source in catalog.sources if source.name in recorded]
+    pairs = [(source, recorded[source.name]) for source in catalog.sources if source.name in recorded]
     file = catalog.file.name
     return Drift(
         problems=tuple(
-            Problem(file, found.dotted_key, found.new, f"{found.old}: {found.remedy}") for found in differences(catalog, epoch)
+            Problem(file, difference.dotted_key, difference.new, f"{difference.old}: {difference.remedy}")
+            for difference in differences(catalog, epoch)
         ),
-        notices=tuple(notice for stream, table in both for notice in _notices(stream, table.declaration)),
+        notices=tuple(notice for stream, table in pairs for notice in _notices(stream, table.declaration)),
         warnings=tuple(
             f'table "{owner}" is no longer declared: kept, frozen; `stream-wh drop {owner}` forgets it'
             for owner in dict.fromkeys(table.owner for table in recorded.values() if not _declared(catalog, table))
@@ -195,17 +196,17 @@ def compare(catalog: Catalog, epoch: RecordedEpoch) -> Drift:
 def differences(catalog: Catalog, epoch: RecordedEpoch) -> tuple[DeclarationDifference, ...]:
     """Return the differences that tables cannot follow. Added columns and rules for incoming rows are no differences."""
     recorded = {table.name: table for table in epoch.tables}
-    found = list(_time_grid_differences(catalog, epoch))
+    all_differences = list(_time_grid_differences(catalog, epoch))
     for source in catalog.sources:
         if source.name in recorded:
-            found += _table_differences(source, recorded[source.name])
+            all_differences += _table_differences(source, recorded[source.name])
     for name, stream in catalog.archives.items():
         if name in recorded:
-            found += _archive_differences(stream, recorded[name])
+            all_differences += _archive_differences(stream, recorded[name])
     for aggregate in catalog.aggregates:
         if aggregate.name in recorded:
-            found += _answer_differences(catalog, aggregate, recorded[aggregate.name])
-    return (*found, *_storage_differences(catalog, epoch))
+            all_differences += _answer_differences(catalog, aggregate, recorded[aggregate.name])
+    return (*all_differences, *_storage_differences(catalog, epoch))
 
 
 def _storage_differences(catalog: Catalog, epoch: RecordedEpoch) -> Iterator[DeclarationDifference]:
@@ -225,14 +226,14 @@ def _is_derived_table(catalog: Catalog, name: str) -> bool:
 
 def added_columns(stream: Stream, recorded: Declaration) -> tuple[str, ...]:
     """Return the declared columns that a table does not have yet: the next update adds them."""
-    known = {column.name for column in recorded.columns}
-    return tuple(column.name for column in stream.columns if column.name not in known)
+    recorded_names = {column.name for column in recorded.columns}
+    return tuple(column.name for column in stream.columns if column.name not in recorded_names)
 
 
 def _declared(catalog: Catalog, table: RecordedTable) -> bool:
-    """Whether a recorded table belongs to something that is declared: operators' state to its view, archives to streams."""
-    known = catalog.view(table.owner) is not None or catalog.source(table.owner) is not None
-    return known or table.owner in catalog.archives or _is_derived_table(catalog, table.owner)
+    """Whether a recorded table belongs to a declared one: operators' state belongs to its view, an archive to its stream."""
+    is_source = catalog.view(table.owner) is not None or catalog.source(table.owner) is not None
+    return is_source or table.owner in catalog.archives or _is_derived_table(catalog, table.owner)
 
 
 def effective_layout(stream: Stream, recorded: Layout | None, interval: int) -> Layout:
@@ -300,22 +301,22 @@ def _table_differences(stream: Stream, table: RecordedTable) -> Iterator[Declara
 
 
 def _archive_differences(stream: Stream, table: RecordedTable) -> Iterator[DeclarationDifference]:
-    """Yield the difference, if there is one, because of which a stream's rows do not fit its archive."""
-    own = {column.name: column.type for column in table.declaration.columns if column.name != EXPIRED_AT}
+    """Yield the difference between a stream's columns and its archive's, if there is one."""
+    archived = {column.name: column.type for column in table.declaration.columns if column.name != EXPIRED_AT}
     declared = {column.name: column.type for column in stream.columns}
-    if (own, table.declaration.search_key) != (declared, stream.search_key):
-        found = ", ".join(f"{name} {kind}" for name, kind in own.items())
-        old = f"rows of {found} with key {', '.join(table.declaration.search_key)}"
+    if (archived, table.declaration.search_key) != (declared, stream.search_key):
+        columns = ", ".join(f"{name} {kind}" for name, kind in archived.items())
+        old = f"rows of {columns} with key {', '.join(table.declaration.search_key)}"
         new = as_written(stream.on_expiry)
         yield DeclarationDifference("archive", stream.name, "streams", "on_expiry", new, old, archive=table.name)
 
 
 def _answer_differences(catalog: Catalog, aggregate: Aggregate, table: RecordedTable) -> Iterator[DeclarationDifference]:
-    """Yield the difference, if there is one, between the declared answers of an aggregate and the stored ones."""
+    """Yield the difference between the declared answers of an aggregate and the stored answers, if there is one."""
     stored = {column.name: column.type for column in table.declaration.columns}
     asked = dict(aggregate.definition.columns)
     if asked != stored:
-        new, old = (", ".join(f"{name} {kind}" for name, kind in each.items()) for each in (asked, stored))
+        new, old = (", ".join(f"{name} {kind}" for name, kind in types.items()) for types in (asked, stored))
         new, old = f"answers with {new}", f"answers with {old}"
         yield DeclarationDifference("aggregate", aggregate.name, "aggregates", "select", new, old)
     elif aggregate.search_key != table.declaration.search_key:
@@ -326,20 +327,20 @@ def _answer_differences(catalog: Catalog, aggregate: Aggregate, table: RecordedT
         stream = catalog.stream(aggregate.definition.source)
         columns = None if stream is None else {column.name.lower() for column in stream.columns}
         for key in now:
-            (said, named), (old, former) = now[key], before[key]
+            (meaning, named), (old, former) = now[key], before[key]
             renamed = named != former and (columns is None or not former <= columns)  # as `migrate --rename` has it
-            if said != old and not renamed:
-                yield DeclarationDifference("aggregate", aggregate.name, "aggregates", key, said, old)
+            if meaning != old and not renamed:
+                yield DeclarationDifference("aggregate", aggregate.name, "aggregates", key, meaning, old)
 
 
 def _meanings(definition: AggregateDefinition) -> dict[str, tuple[str, frozenset[str]]]:
-    """Return what answers mean, by keys whose change leaves their columns as they are, and the columns that each names.
+    """Return the meaning of each key that can change without a change of the answers' columns, and the columns that it names.
 
-    A changed ``where`` is no other meaning: answers from then on count other rows.
+    A changed ``where`` does not change the meaning: later answers count other rows.
     """
     item = "" if definition.frequent is None else definition.frequent.column
     parts = {value.name: [value.function, value.column, value.share] for value in definition.values}
-    values = [f"{name} = {' '.join(str(part) for part in each if part is not None)}" for name, each in sorted(parts.items())]
+    values = [f"{name} = {' '.join(str(part) for part in words if part is not None)}" for name, words in sorted(parts.items())]
     used = {value.column.lower() for value in definition.values if value.column is not None}
     groups = [f"{' '.join(sql.split())} AS {name}" for name, sql in sorted(definition.computed)]
     grouped = {name.lower() for _, sql in definition.computed for name in columns_of(sql)}

@@ -81,6 +81,6 @@ def _translated(duck_type: DuckDBPyType, *, text: bool) -> SqlType:
 
 
 def _valid_field_name(name: str) -> str:
-    if why := unusable_name(name):
-        raise FaultError(f'{why} in the field name "{name}"', "letters, digits and underscores")
+    if reason := unusable_name(name):
+        raise FaultError(f'{reason} in the field name "{name}"', "letters, digits and underscores")
     return name

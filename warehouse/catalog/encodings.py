@@ -39,7 +39,7 @@ _ALLOWED = 'the name of an encoding, such as "UTF-8", "ISO-8859-1", "windows-125
 
 
 def encoding_fault(name: str) -> FaultError | None:
-    """Return why a text is no encoding that files may have, or None.
+    """Return a fault if a text is no encoding that files may have, else None.
 
     >>> encoding_fault("latin-1"), encoding_fault("windows-1252")
     (None, None)
@@ -48,7 +48,9 @@ def encoding_fault(name: str) -> FaultError | None:
     """
     if _python_codec(name) in _JAVA:
         return None
-    return FaultError(as_written(name), _ALLOWED, nearest(name, (each for each in _JAVA.values() if _python_codec(each))))
+    return FaultError(
+        as_written(name), _ALLOWED, nearest(name, (encoding for encoding in _JAVA.values() if _python_codec(encoding)))
+    )
 
 
 def java_name(name: str) -> str:

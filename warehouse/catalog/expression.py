@@ -192,14 +192,14 @@ def _column_faults(
         elif root in WITHOUT_PARENTHESES:
             yield FaultError(f"{root}, {_IMPURE_WORD}", f"{_ROW_WISE}; a column of that name is written `{root}`")
         elif isinstance(column, exp.Column):
-            known = ", ".join(scope) or "none"
-            why = (
+            scope_names = ", ".join(scope) or "none"
+            hint = (
                 ""
                 if allows_ts or root != "ts" or description != _DECLARED
                 else "; ts is what `arrival` gives and exists in `expires` only"
             )
             found = f'the unknown column "{names[0]}"'
-            yield FaultError(found, f"{description} ({known}){why}", nearest(names[0], scope))
+            yield FaultError(found, f"{description} ({scope_names}){hint}", nearest(names[0], scope))
 
 
 _IMPURE_WORD = "whose result depends on the clock or the session"
@@ -212,14 +212,14 @@ def _field_faults(names: tuple[str, ...], kind: SqlType | None) -> Iterator[Faul
         if kind is None:
             return
         fields = {field.name: field.type for field in kind.fields} if isinstance(kind, Struct) else {}
-        found = next((each for each in fields if each.lower() == name.lower()), None)
-        if found is None:
+        field_name = next((candidate for candidate in fields if candidate.lower() == name.lower()), None)
+        if field_name is None:
             owner = ".".join(names[:depth])
             listed = f"fields of {owner} ({', '.join(fields)})"
             allowed = listed if fields else f"{owner} is {canonical(kind)} and has no fields"
             yield FaultError(f'the unknown field "{".".join(names[: depth + 1])}"', allowed, nearest(name, fields))
             return
-        kind = fields[found]
+        kind = fields[field_name]
 
 
 def _result_faults(expression: exp.Expr, scope: Mapping[str, SqlType | None], result_type: str) -> Iterator[FaultError]:
@@ -228,18 +228,18 @@ def _result_faults(expression: exp.Expr, scope: Mapping[str, SqlType | None], re
     if not isinstance(expression, exp.Column) or len(expression.parts) > 1:
         return
     name = expression.name
-    kind = next((kind for each, kind in scope.items() if each.lower() == name.lower()), None)
+    kind = next((kind for column, kind in scope.items() if column.lower() == name.lower()), None)
     if kind is None or kind == AtomicType(result_type):
         return
-    found = canonical(kind)
+    type_name = canonical(kind)
     if result_type != "timestamp":
-        yield FaultError(f'the column "{name}" of type {found}', f"an expression that gives a {result_type}")
+        yield FaultError(f'the column "{name}" of type {type_name}', f"an expression that gives a {result_type}")
         return
     remedy = {
         "date": f"CAST({name} AS TIMESTAMP)",
         "string": f'to_timestamp({name}), or {name} = "timestamp" under columns',
         "int": f"timestamp_seconds({name})",
         "bigint": f"timestamp_seconds({name}), timestamp_millis({name}) or timestamp_micros({name})",
-    }.get(found)
-    raw = f'the column "{name}" of type {found}'
+    }.get(type_name)
+    raw = f'the column "{name}" of type {type_name}'
     yield FaultError(raw, "an expression that gives a timestamp" + (f", e.g. {remedy}" if remedy else ""))

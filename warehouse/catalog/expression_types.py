@@ -88,9 +88,9 @@ def type_faults(expression: exp.Expr, scope: Mapping[str, SqlType | None], resul
     expression
         The parsed expression.
     scope
-        The type of each column that it may name; unknown columns have no faults.
+        The type of each column that the expression may name; unknown columns have no faults.
     result_type
-        The type that it must have; None allows any.
+        The type that the expression must have; None allows any.
 
     """
     from sqlglot.optimizer.annotate_types import annotate_types  # noqa: PLC0415 - as the parser: reading commands need it not
@@ -104,11 +104,11 @@ def type_faults(expression: exp.Expr, scope: Mapping[str, SqlType | None], resul
     typed = annotate_types(_with_types(marked, {name.lower(): kind for name, kind in scope.items()}), dialect="spark")
     faults = [fault for node in typed.walk() for fault in _faults_of(node)]
     yield from faults
-    found = None if faults or result_type is None else _result(typed)
-    if result_type is not None and found is not None and found != family_of(result_type):
+    family = None if faults or result_type is None else _result(typed)
+    if result_type is not None and family is not None and family != family_of(result_type):
         expected = _EXPECTED.get(canonical(result_type), f"an expression that gives {canonical(result_type)}")
-        example = f", e.g. {_conversion(expression.sql('spark'), found)}" if canonical(result_type) == "timestamp" else ""
-        yield FaultError(f'"{expression.sql("spark")}", which gives {_with_article(found)}', f"{expected}{example}")
+        example = f", e.g. {_conversion(expression.sql('spark'), family)}" if canonical(result_type) == "timestamp" else ""
+        yield FaultError(f'"{expression.sql("spark")}", which gives {_with_article(family)}', f"{expected}{example}")
 
 
 def _can_fail(node: exp.Expr) -> bool:
@@ -126,7 +126,7 @@ def _with_types(expression: exp.Expr, scope: Mapping[str, SqlType | None]) -> ex
             return node
         kind = scope.get(node.parts[0].name.lower())
         for part in node.parts[1:]:
-            fields = {each.name.lower(): each.type for each in kind.fields} if isinstance(kind, Struct) else {}
+            fields = {field.name.lower(): field.type for field in kind.fields} if isinstance(kind, Struct) else {}
             kind = fields.get(part.name.lower())
         return node if kind is None else exp.cast(exp.null(), canonical(kind), dialect="spark")
 
@@ -141,11 +141,11 @@ def _faults_of(node: exp.Expr) -> Iterator[FaultError]:
     text = node.meta.get("text") or node.sql("spark")
     left, right = _family(node.this), _family(node.expression)
     if isinstance(node, (exp.TimestampAdd, exp.DateAdd)):
-        amount = next((each for each in (left, right) if each in ("array", "struct", "boolean")), None)
+        amount = next((family for family in (left, right) if family in ("array", "struct", "boolean")), None)
         if amount is not None:
             yield FaultError(f'"{text}", which adds {_with_article(amount)} to a time', "a number: " + _remedy(amount))
         return
-    nested = next((each for each in (left, right) if each in ("array", "struct")), None)
+    nested = next((family for family in (left, right) if family in ("array", "struct")), None)
     if nested is not None:
         yield FaultError(
             f'"{text}", which calculates with {_with_article(nested)}', "numbers, or a time and an interval: " + _remedy(nested)
@@ -156,8 +156,8 @@ def _faults_of(node: exp.Expr) -> Iterator[FaultError]:
             yield FaultError(f'"{text}", which adds {_with_article(other)} to a timestamp', f"a time and an interval: {_REMEDY}")
 
 
-def _remedy(found: str) -> str:
-    return "of an array e.g. array_min(...)" if found == "array" else _REMEDY
+def _remedy(family: str) -> str:
+    return "of an array e.g. array_min(...)" if family == "array" else _REMEDY
 
 
 def _family(node: exp.Expr | None) -> Family | None:
@@ -182,12 +182,12 @@ def _family(node: exp.Expr | None) -> Family | None:
 
 
 def _makes_interval(node: exp.Expr) -> bool:
-    """Whether a node calculates with intervals: sqlglot infers another type for a product of them or a difference of times."""
+    """Whether a node calculates with intervals: sqlglot infers other types for products of intervals and differences of times."""
     from sqlglot import exp  # noqa: PLC0415 - as above
 
     intervals = (exp.Interval, exp.MakeInterval)
-    named = any("interval" in each.name.lower() for each in node.find_all(exp.Anonymous))
-    between = any(_family(each.this) in ("timestamp", "date") for each in node.find_all(exp.Sub))
+    named = any("interval" in call.name.lower() for call in node.find_all(exp.Anonymous))
+    between = any(_family(difference.this) in ("timestamp", "date") for difference in node.find_all(exp.Sub))
     return named or between or node.find(*intervals) is not None
 
 
@@ -197,17 +197,17 @@ def _result(typed: exp.Expr) -> Family | None:
 
     node = typed.unnest()
     arithmetic = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Cast)
-    others = (exp.Upper, exp.Lower, exp.Literal, exp.Length, exp.RegexpSplit, exp.Boolean, exp.Predicate, exp.Connector, exp.Not)
-    return _family(node) if isinstance(node, arithmetic + others) else None
+    plain = (exp.Upper, exp.Lower, exp.Literal, exp.Length, exp.RegexpSplit, exp.Boolean, exp.Predicate, exp.Connector, exp.Not)
+    return _family(node) if isinstance(node, arithmetic + plain) else None
 
 
 def _with_article(family: str) -> str:
     return f"an {family}" if family == "array" else f"a {family}"
 
 
-def _conversion(text: str, found: Family) -> str:
+def _conversion(text: str, family: Family) -> str:
     return {
         "number": f"timestamp_seconds({text})",
         "date": f"CAST({text} AS TIMESTAMP)",
         "string": f"to_timestamp({text})",
-    }.get(found, _REMEDY)
+    }.get(family, _REMEDY)

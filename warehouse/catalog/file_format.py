@@ -109,8 +109,8 @@ def _format_by_beginning(source: Path) -> Format:
         return "avro"
     # A log may have zeros where its machine lost power.
     if _CONTROL_BYTES.search(beginning) and not beginning.startswith(_UTF_16_MARKS) and log_format_of(source) is None:
-        known = f"{', '.join(_ENDINGS)}, or text compressed by {', '.join(CODECS)}"
-        raise UsageError(f"{source} is no text, and its name does not end as those of files that are read: {known}; convert it")
+        formats = f"{', '.join(_ENDINGS)}, or text compressed by {', '.join(CODECS)}"
+        raise UsageError(f"{source} is no text, and its name does not end as those of files that are read: {formats}; convert it")
     if is_zeek(source):
         return "zeek"
     if begins_array(beginning) or beginning.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):

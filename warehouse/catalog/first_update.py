@@ -53,8 +53,8 @@ class FirstUpdate:
     def in_words(self) -> str:
         """Return the counts as a sentence without its full stop."""
         counts = [(self.dead, "ended before"), (self.waiting, "arrive later"), (self.rejected, "rejected for their times")]
-        others = "".join(f", {count} {what}" for count, what in counts if count)
-        return f"A first update of this sample at {format_instant(self.at)} would show {self.live} rows{others}"
+        other_counts = "".join(f", {count} {description}" for count, description in counts if count)
+        return f"A first update of this sample at {format_instant(self.at)} would show {self.live} rows{other_counts}"
 
     def probe(self, stream: str) -> str | None:
         """Return the command that finds the rows of ``key``."""
@@ -62,8 +62,8 @@ class FirstUpdate:
             return None
         if len(self.key) == 1 and not self.key[0][1].startswith("-"):
             return shlex.join(["stream-wh", "probe", stream, self.key[0][1]])
-        given = [part for column, value in self.key for part in ("--key", f"{column}={value}")]
-        return shlex.join(["stream-wh", "probe", stream, *given])
+        arguments = [part for column, value in self.key for part in ("--key", f"{column}={value}")]
+        return shlex.join(["stream-wh", "probe", stream, *arguments])
 
 
 def lifetimes(found: SniffedFile, arrival: str, expires: str) -> tuple[float, ...]:
@@ -91,9 +91,9 @@ def first_update(
     Parameters
     ----------
     found
-        The sample.
+        The sniffed file with the sample.
     arrival, expires
-        Spark SQL over its columns; ``expires`` may also name ``ts``. Without ``expires`` rows never expire.
+        Spark SQL over the sample's columns; ``expires`` may also name ``ts``. Without ``expires`` rows never expire.
     key
         The columns of the search key.
     anchor, interval
@@ -108,7 +108,7 @@ def first_update(
         deciles, last = connection.execute(query).fetchone() or (None, None)
         if last is None:
             return None
-        instants = [at_slot(slot(each, anchor, interval), anchor, interval) for each in (last, *deciles)]
+        instants = [at_slot(slot(moment, anchor, interval), anchor, interval) for moment in (last, *deciles)]
         counted = [_counts(connection, instant) for instant in instants]
         counts_there = counted[0] if counted[0][0] else max(counted, key=lambda counts: counts[0])
         at = instants[counted.index(counts_there)]
@@ -129,9 +129,9 @@ def _counts(connection: DuckDBPyConnection, instant: int) -> tuple[int, int, int
 def _key(connection: DuckDBPyConnection, columns: Sequence[str], instant: int) -> tuple[tuple[str, str], ...]:
     texts = ", ".join(_text(connection, column) for column in columns)
     present = " AND ".join(f"{quoted(column)} IS NOT NULL" for column in columns)
-    where = f"WHERE _ts <= $at AND _exp > $at AND {present}"
+    condition = f"WHERE _ts <= $at AND _exp > $at AND {present}"
     order = ", ".join(["count(*) DESC", *(str(number) for number, _ in enumerate(columns, start=1))])
-    query = f"SELECT {texts} FROM timed {where} GROUP BY ALL ORDER BY {order} LIMIT 1"
+    query = f"SELECT {texts} FROM timed {condition} GROUP BY ALL ORDER BY {order} LIMIT 1"
     row = connection.execute(query, {"at": instant}).fetchone()
     return tuple(zip(columns, row, strict=True)) if row else ()
 
@@ -145,29 +145,29 @@ def _text(connection: DuckDBPyConnection, column: str) -> str:
 
 @contextmanager
 def _with_times(
-    found: SniffedFile, arrival: str, expires: str | None, *, endless: bool = False
+    sniffed: SniffedFile, arrival: str, expires: str | None, *, endless: bool = False
 ) -> Iterator[DuckDBPyConnection | None]:
-    """Yield a connection with the table ``timed``, or None: the sample, and ``_ts`` and ``_exp`` in microseconds.
+    """Yield a connection with the table ``timed``: the sample with ``_ts`` and ``_exp`` in microseconds.
 
-    A time that no row can have is null.
+    A time that no row can have is null. The connection is None if DuckDB cannot compute the times.
     """
     import duckdb  # noqa: PLC0415 - only this command looks at a file
 
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute(_MACROS)
-        connection.register("sample", found.sample)
-        for column in found.combined:
+        connection.register("sample", sniffed.sample)
+        for column in sniffed.combined:
             arrival = arrival.replace(column.expression or "", f"`{column.name}`")
             expires = expires and expires.replace(column.expression or "", f"`{column.name}`")
         end = _NO_END_MICROS if expires is None else f"epoch_us(CAST({_in_duckdb(expires)} AS TIMESTAMPTZ))"
         ends = f"coalesce({end}, {_NO_END_MICROS})" if endless else end
         ends = ends if expires is None else f"CASE WHEN {end} <= {NEVER} OR {end} IS NULL THEN {ends} END"
-        others = "* EXCLUDE (ts)" if any(column.name.lower() == "ts" and column.type for column in found.columns) else "*"
+        columns = "* EXCLUDE (ts)" if any(column.name.lower() == "ts" and column.type for column in sniffed.columns) else "*"
         ts = f"CAST({_in_duckdb(arrival)} AS TIMESTAMPTZ) AS ts"
         micros = f"CASE WHEN epoch_us(ts) BETWEEN {FIRST_INSTANT} AND {NEVER} THEN epoch_us(ts) END"
         try:
-            connection.execute(f"CREATE TEMP TABLE arrived AS SELECT {others}, {ts} FROM sample")
+            connection.execute(f"CREATE TEMP TABLE arrived AS SELECT {columns}, {ts} FROM sample")
             connection.execute(f"CREATE TEMP TABLE timed AS SELECT *, {micros} AS _ts, {ends} AS _exp FROM arrived")
         except duckdb.Error:
             yield None

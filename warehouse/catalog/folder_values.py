@@ -30,11 +30,11 @@ def folder_values(path: str, partitions: Sequence[str]) -> tuple[str | None, ...
     folders = path.split("/")[:-1]
     if not any(folder.startswith(f"{name}=") for folder in folders for name in partitions):
         return tuple(folders[: len(partitions)]) if len(folders) >= len(partitions) else None
-    named = [[folder for folder in folders if folder.startswith(f"{name}=")] for name in partitions]
-    if not all(named):
+    matches = [[folder for folder in folders if folder.startswith(f"{name}=")] for name in partitions]
+    if not all(matches):
         return None
-    given = (unquote(found[-1].partition("=")[2]) for found in named)
-    return tuple(None if value == NULL_FOLDER else value for value in given)
+    values = (unquote(folders[-1].partition("=")[2]) for folders in matches)
+    return tuple(None if value == NULL_FOLDER else value for value in values)
 
 
 def folder_problem(path: str, partitions: Sequence[str]) -> tuple[str, str] | None:

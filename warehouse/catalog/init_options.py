@@ -46,7 +46,7 @@ class InitOptions:
 
 
 def column_named(name: str, columns: Sequence[SniffedColumn], option: str) -> SniffedColumn:
-    """Return the column with a name, in the file or in the table, ignoring case.
+    """Return the column that has a name in the file or in the table, ignoring case.
 
     Raises
     ------
@@ -54,15 +54,15 @@ def column_named(name: str, columns: Sequence[SniffedColumn], option: str) -> Sn
         When there is no such column (the message has the nearest name), or it cannot be declared.
 
     """
-    found = _found(name, columns)
-    if found is None:
-        known = [each for column in columns for each in (column.name, column.source or column.name)]
-        meant = nearest(name, known)
+    column = _found(name, columns)
+    if column is None:
+        names = [name_or_source for column in columns for name_or_source in (column.name, column.source or column.name)]
+        meant = nearest(name, names)
         hint = f' Did you mean "{meant}"?' if meant else ""
-        raise UsageError(f'{option}: there is no column "{name}".{hint} There are {", ".join(dict.fromkeys(known))}')
-    if found.type is None:
-        raise UsageError(f'{option}: the column "{found.name}" cannot be declared: {found.refused}')
-    return found
+        raise UsageError(f'{option}: there is no column "{name}".{hint} There are {", ".join(dict.fromkeys(names))}')
+    if column.type is None:
+        raise UsageError(f'{option}: the column "{column.name}" cannot be declared: {column.refused}')
+    return column
 
 
 def column_or_expression(text: str, columns: Sequence[SniffedColumn], option: str, *, allows_ts: bool) -> SniffedColumn | str:
@@ -85,8 +85,8 @@ def column_or_expression(text: str, columns: Sequence[SniffedColumn], option: st
 
 
 def _found(name: str, columns: Sequence[SniffedColumn]) -> SniffedColumn | None:
-    for alike in (str, str.lower):
+    for normalised in (str, str.lower):
         for column in columns:
-            if alike(name) in (alike(column.name), alike(column.source or column.name)):
+            if normalised(name) in (normalised(column.name), normalised(column.source or column.name)):
                 return column
     return None

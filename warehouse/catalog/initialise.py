@@ -28,7 +28,7 @@ _PACKAGE = "warehouse.sample_data"
 
 def examples() -> tuple[str, ...]:
     """Return the names of the examples that are installed with the program."""
-    return tuple(sorted(each.name for each in files(_PACKAGE).iterdir() if (each / FILE_NAME).is_file()))
+    return tuple(sorted(example.name for example in files(_PACKAGE).iterdir() if (example / FILE_NAME).is_file()))
 
 
 def write_project(
@@ -78,36 +78,36 @@ def _example(name: str) -> Iterator[tuple[str, Traversable]]:
 
 
 def _landing_files(folder: Traversable, path: str) -> Iterator[tuple[str, Traversable]]:
-    for each in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        if each.is_dir():
-            yield from _landing_files(each, f"{path}/{each.name}")
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.is_dir():
+            yield from _landing_files(entry, f"{path}/{entry.name}")
         else:
-            yield f"{path}/{each.name}", each
+            yield f"{path}/{entry.name}", entry
 
 
 def write_files(directory: Path, content: Mapping[str, Traversable | Path | bytes]) -> list[Path]:
-    """Write the files of a project, given by path below the directory, and return them.
+    """Write the files of a project, and return their paths; ``content`` has them by their paths below the directory.
 
     Raises
     ------
     UsageError
-        When one of them exists: nothing is then written. Also when one cannot be written.
+        When one of the files exists (then nothing is written), or cannot be written.
 
     """
-    targets = {directory / path: each for path, each in content.items()}
+    targets = {directory / path: source for path, source in content.items()}
     if present := [str(path) for path in targets if path.exists()]:
         raise UsageError(f"{present[0]} exists and nothing is ever overwritten; choose another directory")
     try:
-        for path, each in targets.items():
+        for path, source in targets.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("xb") as file:
-                if isinstance(each, bytes):
-                    file.write(each)
+                if isinstance(source, bytes):
+                    file.write(source)
                 else:
-                    with each.open("rb") as original:
+                    with source.open("rb") as original:
                         shutil.copyfileobj(original, file)
-            if isinstance(each, Path):  # lines without a year get the year of the file's time
-                os.utime(path, ns=(each.stat().st_atime_ns, each.stat().st_mtime_ns))
+            if isinstance(source, Path):  # its lines without a year get the year of this time
+                os.utime(path, ns=(source.stat().st_atime_ns, source.stat().st_mtime_ns))
     except OSError as error:
         raise UsageError(f"cannot write {error.filename} ({error.strerror}); choose another directory") from error
     return list(targets)

@@ -120,4 +120,4 @@ def jq_command(source: Path) -> str | None:
 
 
 def _is_rows(value: Any) -> bool:  # noqa: ANN401 - any JSON
-    return isinstance(value, list) and bool(value) and all(isinstance(each, dict) for each in value)
+    return isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)

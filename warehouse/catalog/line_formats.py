@@ -29,13 +29,13 @@ def line_reader(form: Format, options: Iterable[tuple[str, str]], changed: datet
     form, options
         The format and options of the stream.
     changed
-        When the file was last changed, in the stream's zone; None where the year of its lines does not matter.
+        When the file was last changed, in the stream's zone; None if the year of its lines does not matter.
 
     """
-    given = tuple(options)
+    pairs = tuple(options)
     if form == "logfmt":
         return logfmt_fields
     if form == "syslog":
-        return partial(syslog_fields, changed=changed, year=declared_year(given))
-    pattern = pattern_of(given) if form == "text" else None
+        return partial(syslog_fields, changed=changed, year=declared_year(pairs))
+    pattern = pattern_of(pairs) if form == "text" else None
     return None if pattern is None else pattern.fields

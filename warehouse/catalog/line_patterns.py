@@ -54,24 +54,24 @@ class LinePattern:
     python: re.Pattern[str]
 
     def fields(self, line: str) -> dict[str, str | None] | None:
-        """Return the fields of a line, or None if it does not match; an empty or missing field is None."""
-        found = self.python.fullmatch(line)
-        return None if found is None else {name: value or None for name, value in found.groupdict().items()}
+        """Return the fields of a line, or None if the line does not match; an empty or missing field is None."""
+        match = self.python.fullmatch(line)
+        return None if match is None else {name: value or None for name, value in match.groupdict().items()}
 
 
 @lru_cache(maxsize=256)
 def line_pattern(text: str) -> LinePattern:
-    r"""Return the pattern in a text.
+    r"""Return the line pattern that a text describes.
 
     Raises
     ------
     FaultError
-        When it cannot be used.
+        When the pattern cannot be used.
 
     Examples
     --------
-    >>> found = line_pattern(r"(?P<at>\S+) (?P<host>[a-z]+)(?: (?P<what>.*))?")
-    >>> found.names, found.fields("12:00 web")
+    >>> pattern = line_pattern(r"(?P<at>\S+) (?P<host>[a-z]+)(?: (?P<what>.*))?")
+    >>> pattern.names, pattern.fields("12:00 web")
     (('at', 'host', 'what'), {'at': '12:00', 'host': 'web', 'what': None})
 
     """
@@ -87,18 +87,18 @@ def line_pattern(text: str) -> LinePattern:
     if (repeats := costly_repeats(text)) is not None:
         found_repeats = " before ".join(map(as_written, repeats))
         allowed = "repeats that end where the next sign begins, such as [^,]* before a comma, or possessive ones, [^ ]*+"
-        why = "which may divide a long line between them in very many ways"
-        raise FaultError(f"{found_repeats} in the pattern {as_written(text)}, {why}", allowed)
-    found = sorted(compiled.groupindex.items(), key=lambda each: each[1])
+        reason = "which may divide a long line between them in very many ways"
+        raise FaultError(f"{found_repeats} in the pattern {as_written(text)}, {reason}", allowed)
+    groups = sorted(compiled.groupindex.items(), key=lambda group: group[1])
     return LinePattern(
-        tuple(name for name, _ in found), tuple(position for _, position in found), rf"(?s)\A(?:{java})\z", compiled
+        tuple(name for name, _ in groups), tuple(position for _, position in groups), rf"(?s)\A(?:{java})\z", compiled
     )
 
 
 def pattern_of(options: Iterable[tuple[str, str]]) -> LinePattern | None:
     """Return the pattern among the options of a stream; None if there is none."""
-    found = next((value for key, value in options if key.lower() == "pattern"), None)
-    return None if found is None else line_pattern(found)
+    text = next((value for key, value in options if key.lower() == "pattern"), None)
+    return None if text is None else line_pattern(text)
 
 
 def pattern_missing(options: Iterable[tuple[str, str]]) -> bool:

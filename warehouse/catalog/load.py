@@ -193,9 +193,9 @@ def _read(file: Path) -> tuple[bytes, dict[str, object]]:
     try:
         content = file.read_bytes()
     except OSError as error:
-        found = "no such file" if isinstance(error, FileNotFoundError) else f"an unreadable file ({error.strerror})"
+        cause = "no such file" if isinstance(error, FileNotFoundError) else f"an unreadable file ({error.strerror})"
         allowed = "a project directory; `stream-wh init` writes one, -C names another"
-        raise ConfigurationError([Problem(str(file), FILE_NAME, found, allowed)]) from None
+        raise ConfigurationError([Problem(str(file), FILE_NAME, cause, allowed)]) from None
     try:
         return content, tomllib.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
@@ -204,10 +204,10 @@ def _read(file: Path) -> tuple[bytes, dict[str, object]]:
         raise ConfigurationError([problem]) from None
     except tomllib.TOMLDecodeError as error:
         message = str(error)
-        place = _LINE.search(message)
-        key = f"line {place[1]}, column {place[2]}" if place else "the end of the file"
-        found = _LINE.sub("", message).removesuffix(" (at end of document)")
-        raise ConfigurationError([Problem(str(file), key, f"not TOML: {found}", "TOML 1.0")]) from None
+        position = _LINE.search(message)
+        key = f"line {position[1]}, column {position[2]}" if position else "the end of the file"
+        cause = _LINE.sub("", message).removesuffix(" (at end of document)")
+        raise ConfigurationError([Problem(str(file), key, f"not TOML: {cause}", "TOML 1.0")]) from None
     except RecursionError:
         problem = Problem(str(file), "the file", "values nested too deeply to be read", "the keys that the documentation lists")
         raise ConfigurationError([problem]) from None
@@ -260,11 +260,11 @@ def _sections(
     kind: str, model: type[_Section], raw: dict[str, object], report: ProblemReport
 ) -> Iterator[tuple[str, _Section, frozenset[str], tuple[str, ...]]]:
     """Yield (name, valid keys, faulty keys, all columns) of each ``[kind.NAME]``."""
-    for name, given in _table(raw.get(kind, {}), kind, report).items():
+    for name, content in _table(raw.get(kind, {}), kind, report).items():
         if fault := name_fault(name):
             report.add(f"{kind}.{name}", fault)
-        table = _table(given, f"{kind}.{name}", report)
-        if not isinstance(given, dict):
+        table = _table(content, f"{kind}.{name}", report)
+        if not isinstance(content, dict):
             continue
         section, faults = read_section(model, table)
         report.add_section(f"{kind}.{name}", faults)
@@ -283,23 +283,25 @@ def _aggregates(
 ) -> dict[str, AggregateDefinition | None]:
     """Return the definition of each aggregate; None if it has a fault or is ``left_out``.
 
-    With ``views`` those left out are not in the result.
+    With ``views``, the result does not contain the aggregates that are left out.
     """
-    given = raw.get("aggregates", {})
-    found: dict[str, AggregateDefinition | None] = dict.fromkeys(given) if isinstance(given, dict) and views is None else {}
-    asked = {name: keys for name, keys in given.items() if name not in left_out} if isinstance(given, dict) else given
+    sections = raw.get("aggregates", {})
+    definitions: dict[str, AggregateDefinition | None] = (
+        dict.fromkeys(sections) if isinstance(sections, dict) and views is None else {}
+    )
+    asked = {name: keys for name, keys in sections.items() if name not in left_out} if isinstance(sections, dict) else sections
     kinds = _kinds_of_names(raw)
     for name, section, faulty, _ in _sections("aggregates", AggregateSection, {**raw, "aggregates": asked}, report):
         draft = AggregateDraft(section, faulty, drafts, kinds, warehouse.update_interval, views or {})
-        found[name], faults = definition_of(draft)
+        definitions[name], faults = definition_of(draft)
         report.add_each(f"aggregates.{name}", faults)
-    return found
+    return definitions
 
 
 def _aggregates_over_views(raw: dict[str, object]) -> tuple[str, ...]:
-    """Return the aggregates that read a view: they are checked after the views."""
-    given, kinds = raw.get("aggregates"), _kinds_of_names(raw)
-    sections = given.items() if isinstance(given, dict) else ()
+    """Return the names of the aggregates that read a view: they are checked after the views."""
+    aggregates, kinds = raw.get("aggregates"), _kinds_of_names(raw)
+    sections = aggregates.items() if isinstance(aggregates, dict) else ()
     return tuple(name for name, keys in sections if isinstance(keys, dict) and kinds.get(str(keys.get("from"))) == "view")
 
 
@@ -307,13 +309,13 @@ def _coalesced(
     raw: dict[str, object], drafts: dict[str, StreamDraft], warehouse: WarehouseSection, report: ProblemReport
 ) -> dict[str, Coalesced | None]:
     """Return each declared coalesced table; None if it has a fault."""
-    found: dict[str, Coalesced | None] = {}
+    tables: dict[str, Coalesced | None] = {}
     for name, section, faulty, _ in _sections("coalesced", CoalescedSection, raw, report):
         draft = CoalescedDraft(section, faulty, drafts, _kinds_of_names(raw), warehouse.update_interval)
         definition, faults = coalesced_of(draft)
-        found[name] = None if definition is None else Coalesced(name, definition, section.how)
+        tables[name] = None if definition is None else Coalesced(name, definition, section.how)
         report.add_each(f"coalesced.{name}", faults)
-    return found
+    return tables
 
 
 def _kinds_of_names(raw: dict[str, object]) -> dict[str, str]:
@@ -325,15 +327,15 @@ def _kinds_of_names(raw: dict[str, object]) -> dict[str, str]:
 def _landings(
     drafts: dict[str, StreamDraft], relations: dict[str, RelationDraft], base: Path, root: Path | None, report: ProblemReport
 ) -> tuple[dict[str, Path], dict[str, str | None]]:
-    """Return where files land, and the patterns in `landing`, by section."""
+    """Return the landing directories, and the patterns in `landing`, by section."""
     sections: dict[str, StreamSection | RelationSection] = {
         **{f"streams.{name}": draft.section for name, draft in drafts.items()},
         **{f"relations.{name}": draft.section for name, draft in relations.items()},
     }
-    given = {name: split_landing(section.landing) for name, section in sections.items() if section.landing is not None}
-    found = {name: root_path(place, base, f"{name}.landing", report) for name, (place, _) in given.items()}
-    landings = {name: path for name, path in found.items() if path}
-    patterns = {name: pattern for name, (_, pattern) in given.items()}
+    split_landings = {name: split_landing(section.landing) for name, section in sections.items() if section.landing is not None}
+    paths = {name: root_path(location, base, f"{name}.landing", report) for name, (location, _) in split_landings.items()}
+    landings = {name: path for name, path in paths.items() if path}
+    patterns = {name: pattern for name, (_, pattern) in split_landings.items()}
     shared = {name for name, pattern in patterns.items() if pattern and sections[name].after_load == "keep"}
     for name, fault in landing_faults(landings, root, shared):
         report.add(f"{name}.landing", fault)
@@ -348,7 +350,7 @@ def _move_to(
     root: Path | None,
     report: ProblemReport,
 ) -> dict[str, Path]:
-    """Return the directories for loaded files: the declared ones, else ``loaded`` next to the landing directory."""
+    """Return the directory for each section's loaded files: the declared one, else ``loaded`` next to the landing directory."""
     declared: list[tuple[str, StreamSection | RelationSection]] = [
         *((f"streams.{name}", draft.section) for name, draft in drafts.items()),
         *((f"relations.{name}", draft.section) for name, draft in relations.items()),
@@ -360,10 +362,14 @@ def _move_to(
         landing = landings[name]
         if isinstance(landing, ObjectPath):
             continue  # `STREAM_RULES` reports it
-        given = section.move_to
-        place = landing.parent / "loaded" / landing.name if given is None else local_path(given, base, f"{name}.move_to", report)
-        if place is not None:
-            move_to[name] = place
+        declared_path = section.move_to
+        directory = (
+            landing.parent / "loaded" / landing.name
+            if declared_path is None
+            else local_path(declared_path, base, f"{name}.move_to", report)
+        )
+        if directory is not None:
+            move_to[name] = directory
     for name, fault in move_to_faults(move_to, landings, root):
         report.add(f"{name}.move_to", fault)
     return move_to
@@ -396,14 +402,14 @@ def _retention(
 
 def _spark(value: object, report: ProblemReport) -> tuple[tuple[str, str], ...]:
     try:
-        given = spark_settings(value)
+        settings = spark_settings(value)
     except FaultError as fault:
         report.add("spark", fault)
         return ()
-    for key, _ in given:
-        if found := spark_fault(key):
-            report.add(f"spark.{key}" if not key.startswith("spark.") else key, found)
-    return given
+    for key, _ in settings:
+        if setting_fault := spark_fault(key):
+            report.add(f"spark.{key}" if not key.startswith("spark.") else key, setting_fault)
+    return settings
 
 
 def _warnings(drafts: dict[str, StreamDraft]) -> tuple[str, ...]:

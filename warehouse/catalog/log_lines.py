@@ -53,7 +53,7 @@ def log_format_of(source: Path) -> LogFormat | None:
 
 
 def fields_as_csv(source: Path, form: LogFormat, most_lines: int, target: Path) -> tuple[int, str, str]:
-    """Write the fields of the first lines of a log as CSV, and return the lines in another format: their number, "" and one."""
+    """Write the fields of a log's first lines as CSV; return the number of lines in another format, "", and one such line."""
     changed = datetime.fromtimestamp(source.stat().st_mtime, UTC).replace(tzinfo=None)
     read = line_reader(*form, changed=changed)
     if read is None:
@@ -61,16 +61,16 @@ def fields_as_csv(source: Path, form: LogFormat, most_lines: int, target: Path) 
     names: dict[str, None] = {}
     records, unfit, example = [], 0, ""
     with source.open("rb") as raw, io.TextIOWrapper(open_decompressed(raw, source.name), "utf-8", "replace") as lines:
-        for line in islice((each.rstrip("\r\n") for each in lines if each.strip()), most_lines):
-            found = read(line.removeprefix("\ufeff"))
-            if found is None:
+        for line in islice((raw_line.rstrip("\r\n") for raw_line in lines if raw_line.strip()), most_lines):
+            fields = read(line.removeprefix("\ufeff"))
+            if fields is None:
                 unfit, example = unfit + 1, example or line
             else:
-                names.update(dict.fromkeys(found))
-                records.append(found)
+                names.update(dict.fromkeys(fields))
+                records.append(fields)
     with target.open("w", newline="", encoding="utf-8") as written:
         writer = csv.writer(written)
-        if form[0] == "syslog":  # which has its names whatever is in a file
+        if form[0] == "syslog":  # its names do not depend on the file
             names = {name: None for name in names if any(record[name] is not None for record in records if name in record)}
         writer.writerow(names)
         writer.writerows([[_sample_text(record.get(name)) for name in names] for record in records])
@@ -83,13 +83,13 @@ def _sample_text(value: str | None) -> str | None:
 
 
 def _beginning(source: Path) -> list[str]:
-    """Return the whole lines at the beginning of a file; no line if the file cannot be read."""
+    """Return the complete lines at the beginning of a file; no line if the file cannot be read."""
     try:
         with source.open("rb") as raw:
             content = open_decompressed(raw, source.name).read(_BEGINNING_BYTES)
     except (OSError, EOFError, ValueError, zlib.error):
         return []  # the reader reports the fault
     text = content.decode("utf-8", "replace").removeprefix("\ufeff")
-    whole = text.endswith("\n") or len(content) < _BEGINNING_BYTES
+    is_complete = text.endswith("\n") or len(content) < _BEGINNING_BYTES
     lines = _LINE_END.split(text)
-    return [line for line in (lines if whole else lines[:-1]) if line.strip()]
+    return [line for line in (lines if is_complete else lines[:-1]) if line.strip()]

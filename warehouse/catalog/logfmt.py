@@ -24,7 +24,7 @@ _FEWEST_PAIRS = 2
 
 
 def logfmt_fields(line: str) -> dict[str, str | None] | None:
-    r"""Return the fields of a line; None if it is no such line, or has a name twice. A field without a value is None.
+    r"""Return the fields of a line; None if it is no line of logfmt, or has a name twice. A field without a value is None.
 
     >>> logfmt_fields('level=info msg="a \\"b\\"" took=12ms code=')
     {'level': 'info', 'msg': 'a "b"', 'took': '12ms', 'code': None}
@@ -34,14 +34,14 @@ def logfmt_fields(line: str) -> dict[str, str | None] | None:
     if not _LINE.fullmatch(line):
         return None
     pairs = _PAIR.findall(line)
-    found = {name: _value(value) for name, value in pairs}
-    return found if len(found) == len(pairs) else None
+    fields = {name: _value(value) for name, value in pairs}
+    return fields if len(fields) == len(pairs) else None
 
 
 def is_logfmt(line: str) -> bool:
     """Whether a line is certainly logfmt: it has two pairs or more, with plain names."""
-    found = logfmt_fields(line) or {}
-    return len(found) >= _FEWEST_PAIRS and all(map(_PLAIN_NAME.fullmatch, found))
+    fields = logfmt_fields(line) or {}
+    return len(fields) >= _FEWEST_PAIRS and all(map(_PLAIN_NAME.fullmatch, fields))
 
 
 def _value(text: str) -> str | None:
@@ -49,6 +49,6 @@ def _value(text: str) -> str | None:
         return text or None
     if "\\" not in text:
         return text[1:-1]
-    known = _ESCAPE.sub(lambda escape: escape[0] if escape[1] else r"\\", text)
+    escaped = _ESCAPE.sub(lambda escape: escape[0] if escape[1] else r"\\", text)
     # Half of a pair of surrogates is no sign; Java writes it as a question mark, too.
-    return str(json.loads(known, strict=False)).encode(errors="replace").decode()
+    return str(json.loads(escaped, strict=False)).encode(errors="replace").decode()

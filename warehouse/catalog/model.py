@@ -416,7 +416,9 @@ class Catalog:
         chosen = tuple(table for table in self.coalesced if table.how == "auto" and table.name in names)
         if not chosen:
             return self
-        return replace(self, coalesced=tuple(each for each in self.coalesced if each not in chosen), lazy=(*self.lazy, *chosen))
+        return replace(
+            self, coalesced=tuple(table for table in self.coalesced if table not in chosen), lazy=(*self.lazy, *chosen)
+        )
 
     @property
     def archives(self) -> dict[str, Stream]:
@@ -425,8 +427,8 @@ class Catalog:
 
     @property
     def published(self) -> frozenset[str]:
-        """The streams, relations and views with a Delta table of exactly their live rows."""
-        sources = {each.name for each in self.sources if each.publish == "delta"}
+        """The names of the streams, relations and views that have a Delta table of exactly their live rows."""
+        sources = {source.name for source in self.sources if source.publish == "delta"}
         return frozenset(sources | {view.name for view in self.views if view.publish == "delta"})
 
     @property

@@ -24,7 +24,7 @@ def stream_from_section(
 ) -> Stream:
     """Return the stream of a valid ``[streams.NAME]``; paths are absolute, ``widest`` is the widest block of a new table.
 
-    ``whole`` is the section that holds where this one does not say.
+    ``whole`` is ``[warehouse]``, whose keys apply if the stream's section does not have them.
     """
     return Stream(
         name=name,
@@ -121,10 +121,10 @@ def _budget(section: ViewBudgetSection | None) -> ViewBudget | None:
     return ViewBudget(section.pairs, section.prefer, section.complete, section.rows, section.seconds)
 
 
-def _kept(own: int | str | None, whole: WarehouseSection) -> int | None:
-    keep = whole.keep if own is None else own
+def _kept(section_keep: int | str | None, warehouse_section: WarehouseSection) -> int | None:
+    keep = warehouse_section.keep if section_keep is None else section_keep
     return keep if isinstance(keep, int) else None
 
 
-def _columns(given: dict[str, DeclaredColumn]) -> tuple[Column, ...]:
-    return tuple(column.named(name) for name, column in given.items())
+def _columns(columns: dict[str, DeclaredColumn]) -> tuple[Column, ...]:
+    return tuple(column.named(name) for name, column in columns.items())

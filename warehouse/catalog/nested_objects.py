@@ -20,7 +20,7 @@ _PLAIN_NAME = re.compile(r"[^.]+")
 
 
 def flatten_objects(connection: DuckDBPyConnection) -> None:
-    """Replace the columns of the table ``sample`` that are objects by their fields, named by their paths.
+    """Replace the columns of the table ``sample`` that are objects by the objects' fields, which are named by their paths.
 
     An object remains one column, with a struct type, in these cases: a field's name is empty or has a dot, a path is another
     column's name (ignoring case), or there would be more than 200 columns.
@@ -28,16 +28,16 @@ def flatten_objects(connection: DuckDBPyConnection) -> None:
     import duckdb  # noqa: PLC0415 - only `init --from` looks at a file
 
     described = connection.execute("SELECT column_name, column_type FROM (DESCRIBE sample)").fetchall()
-    taken = {name.lower() for name, _ in described}
+    used_names = {name.lower() for name, _ in described}
     count, listed, flattened = len(described), [], False
     for name, kind in described:
         paths = list(_fields((name,), duckdb.sqltype(kind)))
         texts = [".".join(path) for path in paths]
         stays = paths == [(name,)] or count + len(paths) - 1 > _MOST_COLUMNS or not all(map(_has_plain_names, paths))
-        if stays or len({text.lower() for text in texts}) < len(texts) or taken & {text.lower() for text in texts}:
+        if stays or len({text.lower() for text in texts}) < len(texts) or used_names & {text.lower() for text in texts}:
             listed.append(quoted(name))
             continue
-        taken |= {text.lower() for text in texts}
+        used_names |= {text.lower() for text in texts}
         count += len(paths) - 1
         flattened = True
         values = [".".join(map(quoted, ("sample", *path))) for path in paths]

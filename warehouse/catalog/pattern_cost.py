@@ -70,14 +70,17 @@ def costly_repeats(pattern: str) -> tuple[str, str] | None:
 
 
 def _sharing_repeat(first: _Part, behind: list[_Part]) -> str | None:
-    """Return the repeat with which a part can divide a line in many ways: both match each character that must be between them."""
+    """Return the later repeat with which a part can divide a line in many ways.
+
+    That is the case if both match every character that must stand between them.
+    """
     shared = [first.characters]
     for part in behind:
-        both = first.characters & part.characters
-        if part.endless and both and all(both & each for each in shared):
+        common = first.characters & part.characters
+        if part.endless and common and all(common & characters for characters in shared):
             return part.text
-        if part.least and not both:
-            return None  # the end of the first one is certain
+        if part.least and not common:
+            return None  # the end of the first part is certain
         if part.least:
             shared.append(part.characters)
     return None
@@ -85,15 +88,15 @@ def _sharing_repeat(first: _Part, behind: list[_Part]) -> str | None:
 
 def _alternatives(pattern: str, position: int) -> tuple[list[_Way], int]:
     """Return the ways through the alternatives that begin at a position, and their end."""
-    found: list[_Way] = []
+    finished: list[_Way] = []
     ways: list[_Way] = [()]
     while position < len(pattern) and pattern[position] != ")":
         if pattern[position] == "|":
-            found, ways, position = [*found, *ways], [()], position + 1
+            finished, ways, position = [*finished, *ways], [()], position + 1
             continue
         pieces, position = _piece(pattern, position)
         ways = list(dict.fromkeys(way + piece for way, piece in product(ways, pieces)))[:_MOST_WAYS]
-    return [*found, *ways], position
+    return [*finished, *ways], position
 
 
 def _piece(pattern: str, position: int) -> tuple[list[_Way], int]:
@@ -103,22 +106,27 @@ def _piece(pattern: str, position: int) -> tuple[list[_Way], int]:
         opening = _OPENING.match(pattern, position)
         inner, position = _alternatives(pattern, opening.end() if opening else position + 1)
         position += 1  # the closing parenthesis
-        least, most, possessive, position = _repetition(pattern, position)
+        minimum, maximum, possessive, position = _repetition(pattern, position)
         is_lookahead = opening is not None and opening[0] in ("(?=", "(?!")
         ways = [tuple(_in_group(part, possessive=possessive, lookahead=is_lookahead) for part in way) for way in inner]
-        if most >= _OFTEN and not possessive:
+        if maximum >= _OFTEN and not possessive:
             ways = _repeated_often(ways, pattern[begin:position])
-        if most > 1:
+        if maximum > 1:
             ways = [way + other for way, other in product(ways, ways)][:_MOST_WAYS]
-        return ([*ways, ()] if least == 0 or is_lookahead else ways), position
+        return ([*ways, ()] if minimum == 0 or is_lookahead else ways), position
     step = 2 if pattern[position] == "\\" else 1
-    if pattern[position] == "[" and (found := _CLASS.match(pattern, position)):
-        step = found.end() - position
+    if pattern[position] == "[" and (character_class := _CLASS.match(pattern, position)):
+        step = character_class.end() - position
     characters = _matched_characters(pattern[position : position + step])
-    least, most, possessive, position = _repetition(pattern, position + step)
-    varies = most > least
+    minimum, maximum, possessive, position = _repetition(pattern, position + step)
+    varies = maximum > minimum
     part = _Part(
-        characters, pattern[begin:position], min(least, 1), endless=most > _UNBOUNDED, varies=varies, backtracks=not possessive
+        characters,
+        pattern[begin:position],
+        min(minimum, 1),
+        endless=maximum > _UNBOUNDED,
+        varies=varies,
+        backtracks=not possessive,
     )
     return [(part,)], position
 
@@ -131,33 +139,35 @@ def _in_group(part: _Part, *, possessive: bool, lookahead: bool) -> _Part:
 def _repeated_often(ways: list[_Way], group: str) -> list[_Way]:
     """Return the ways through a group that repeats often: a varying part may match many characters over all repetitions.
 
-    So may each part of ways that begin with the same character, since each repetition can take another of these ways.
+    The same is true of all parts of ways that can begin with the same character: each repetition can take another such way.
     """
     begins = [way[0].characters if way else frozenset() for way in ways]
-    alike = [any(begin & other for number, other in enumerate(begins) if number != own) for own, begin in enumerate(begins)]
+    clashing = [
+        any(begin & other for number, other in enumerate(begins) if number != index) for index, begin in enumerate(begins)
+    ]
     return [
-        tuple(replace(part, endless=True, text=group) if same or part.varies else part for part in way)
-        for way, same in zip(ways, alike, strict=True)
+        tuple(replace(part, endless=True, text=group) if clashes or part.varies else part for part in way)
+        for way, clashes in zip(ways, clashing, strict=True)
     ]
 
 
 def _repetition(pattern: str, position: int) -> tuple[int, float, bool, int]:
-    """Return the minimum, the maximum, whether it is possessive, and the end of the repeat at a position."""
-    found = _REPETITION.match(pattern, position)
-    if found is None:
+    """Return the minimum and the maximum of the repeat at a position, whether it is possessive, and its end."""
+    match = _REPETITION.match(pattern, position)
+    if match is None:
         return 1, 1, False, position
-    least, comma, most, kind = found.groups()
-    if least is None:
-        return (1 if found[0][0] == "+" else 0), (1 if found[0][0] == "?" else float("inf")), kind == "+", found.end()
-    upper = float("inf") if comma and not most else float(most or least)
-    return int(least), upper, kind == "+", found.end()
+    minimum, comma, maximum, kind = match.groups()
+    if minimum is None:
+        return (1 if match[0][0] == "+" else 0), (1 if match[0][0] == "?" else float("inf")), kind == "+", match.end()
+    upper = float("inf") if comma and not maximum else float(maximum or minimum)
+    return int(minimum), upper, kind == "+", match.end()
 
 
 @cache
 def _matched_characters(text: str) -> frozenset[str]:
-    """Return the characters that one element of a pattern matches; for ``^`` and ``$`` any result is right."""
+    """Return the characters that one element of a pattern matches; all characters for ``^`` and ``$``, which match none."""
     if text in ("^", "$"):
         return _ANY
     compiled = re.compile(text, re.ASCII | re.DOTALL)
-    found = {character for character in _CHARACTERS if compiled.fullmatch(character)}
-    return frozenset(found if text.isascii() else {*found, _CHARACTERS[-1]})
+    matched = {character for character in _CHARACTERS if compiled.fullmatch(character)}
+    return frozenset(matched if text.isascii() else {*matched, _CHARACTERS[-1]})

@@ -78,8 +78,8 @@ def propose(source: Path, choices: InitOptions | None = None) -> dict[str, bytes
 def proposal(source: Path, choices: InitOptions | None = None, now: int | None = None) -> Proposal:
     """Return the project that is proposed for ``source``, a file or a folder of files.
 
-    ``choices`` are options of the user that replace guesses. Windows move from ``now`` (microseconds) on if all rows arrive
-    later.
+    ``choices`` are the user's options, which replace guesses. If all rows arrive after ``now`` (microseconds), windows move from
+    ``now`` on.
 
     Raises
     ------
@@ -91,59 +91,59 @@ def proposal(source: Path, choices: InitOptions | None = None, now: int | None =
     folder = folder_of(source) if source.is_dir() else None
     name = _stream_name(source)
     source = source if folder is None else folder.sample
-    found = sniff(source)
+    sniffed = sniff(source)
     if choices.arrival is not None and choices.arrival.strip("`") != "ts":
-        found = found.with_column_renamed("ts", "ts_value")  # ts is the arrival time
-    found = _chosen(found, choices)
-    usable = [column for column in found.columns if column.type]
-    times = proposed_times(found, [*found.combined, *usable], choices)
+        sniffed = sniffed.with_column_renamed("ts", "ts_value")  # ts is the arrival time
+    sniffed = _chosen(sniffed, choices)
+    usable = [column for column in sniffed.columns if column.type]
+    times = proposed_times(sniffed, [*sniffed.combined, *usable], choices)
     if times is None:
-        raise UsageError(_no_arrival(source, found))
+        raise UsageError(_no_arrival(source, sniffed))
     if times.expires is not None and not times.lifetimes:
-        times = replace(times, lifetimes=lifetimes(found, times.arrival, times.expires))
-    parts = [part for column in found.combined for part in column.parts]
-    key = proposed_key(usable, (*times.columns, *parts), found.rows)
+        times = replace(times, lifetimes=lifetimes(sniffed, times.arrival, times.expires))
+    parts = [part for column in sniffed.combined for part in column.parts]
+    key = proposed_key(usable, (*times.columns, *parts), sniffed.rows)
     if choices.key:
-        key = ProposedKey(tuple(column_named(each, usable, "--key").name for each in choices.key))
+        key = ProposedKey(tuple(column_named(key_name, usable, "--key").name for key_name in choices.key))
     grid = _grid(times, choices, now)
     when = {"anchor": grid.anchor, "interval": grid.interval}
-    first = first_update(found, times.arrival, times.expires, key.columns, **when, endless=times.endless)
-    text = proposed_file(ProposalParts(name, source, found, times, key, grid, first, folder), choices)
+    first = first_update(sniffed, times.arrival, times.expires, key.columns, **when, endless=times.endless)
+    text = proposed_file(ProposalParts(name, source, sniffed, times, key, grid, first, folder), choices)
     if folder is not None:
         return Proposal({FILE_NAME: text.encode()}, name, key, times.arrival, times.expires, grid.interval, first)
-    # Landing files whose names begin with these are left alone.
+    # Updates ignore landing files whose names begin with a dot or an underscore.
     landed = source.name.lstrip("._").replace(":", "-")  # Hadoop takes the text before a colon for a scheme
     files: dict[str, bytes | Path] = {FILE_NAME: text.encode(), f"landing/{name}/{landed}": source}
     return Proposal(files, name, key, times.arrival, times.expires, grid.interval, first)
 
 
-def _no_arrival(source: Path, found: SniffedFile) -> str:
-    inner = next((column for column in found.columns if (column.type or column.refused or "").startswith("array<struct")), None)
-    if inner is not None and found.rows == 1:
+def _no_arrival(source: Path, sniffed: SniffedFile) -> str:
+    inner = next((column for column in sniffed.columns if (column.type or column.refused or "").startswith("array<struct")), None)
+    if inner is not None and sniffed.rows == 1:
         name = inner.source or inner.name
         command = f"jq -c {shlex.quote('.' + name + '[]')} {shlex.quote(str(source))} > rows.jsonl"
-        said = f'{source} is one object, whose rows seem to stand in "{name}"'
-        return f"{said}; `{command}` makes a line of each, for --from rows.jsonl"
-    if not found.rows:
+        message = f'{source} is one object, whose rows seem to stand in "{name}"'
+        return f"{message}; `{command}` makes a line of each, for --from rows.jsonl"
+    if not sniffed.rows:
         return f"{source} has no rows, by which times are recognised; name a file with some"
-    if (zoned := _named_zone(found)) is not None:
+    if (zoned := _named_zone(sniffed)) is not None:
         column, zone = zoned
         example = shlex.quote(f"to_timestamp(replace({column_sql(column)}, ' {zone}', '+01:00'))")
         return (
             f"the times of {column} end with {zone}, which several zones are called; say which offset is meant "
             f"(--arrival {example}), or declare the column by hand, with {zone} in quotes in its `format` and its `timezone`"
         )
-    first = found.columns[0].source or found.columns[0].name
-    if found.format == "csv" and (moment := _MOMENT.search(first)):
+    first = sniffed.columns[0].source or sniffed.columns[0].name
+    if sniffed.format == "csv" and (moment := _MOMENT.search(first)):
         time = r"\S+" if moment[1] == "T" else r"\S+ \S+"
         return (
             f"{source} seems to be a log without a header, of no form that is known: its first line, {first[:60]!r}, has a time; "
             f'declare the stream by hand after a plain `stream-wh init`, with format = "text" and a pattern of its lines, '
             f"such as options = {{ pattern = '(?P<at>{time}) (?P<message>.*)' }}"
         )
-    listed = listed_names(column.name for column in found.columns)
-    refused = "".join(f"; {column.name} cannot be declared: {column.refused}" for column in found.columns if not column.type)
-    texts = [column.name for column in found.columns if column.type == "string"]
+    listed = listed_names(column.name for column in sniffed.columns)
+    refused = "".join(f"; {column.name} cannot be declared: {column.refused}" for column in sniffed.columns if not column.type)
+    texts = [column.name for column in sniffed.columns if column.type == "string"]
     example = shlex.quote(f"to_timestamp({column_sql(texts[0] if texts else 'day')}, 'dd.MM.yyyy HH:mm')")
     return (
         f"no column of {source} ({listed}) can be an arrival time{refused}; name one that Spark can make a time of "
@@ -151,10 +151,10 @@ def _no_arrival(source: Path, found: SniffedFile) -> str:
     )
 
 
-def _named_zone(found: SniffedFile) -> tuple[str, str] | None:
+def _named_zone(sniffed: SniffedFile) -> tuple[str, str] | None:
     """Return a column of times that all end with the same ambiguous zone name, and this name."""
-    for column in found.columns:
-        texts = found.sample[column.name].to_pylist() if column.type == "string" else []
+    for column in sniffed.columns:
+        texts = sniffed.sample[column.name].to_pylist() if column.type == "string" else []
         ends = [SEVERAL_ZONES.search(str(text)) for text in texts if text]
         if ends and all(ends) and len(names := {end[1] for end in ends if end}) == 1:
             return column.name, names.pop()
@@ -182,13 +182,15 @@ def _stream_name(source: Path) -> str:
     return "stream"
 
 
-def _chosen(found: SniffedFile, choices: InitOptions) -> SniffedFile:
+def _chosen(sniffed: SniffedFile, choices: InitOptions) -> SniffedFile:
     """Return the sniffed file with only the columns that the user chose."""
     if not choices.columns:
-        return found
-    kept = {column_named(each, found.columns, "--columns").name for each in choices.columns}
-    columns = tuple(each if each.name in kept else replace(each, type=None, refused="not wished") for each in found.columns)
-    return replace(found, columns=columns)
+        return sniffed
+    named = {column_named(name, sniffed.columns, "--columns").name for name in choices.columns}
+    columns = tuple(
+        column if column.name in named else replace(column, type=None, refused="not wished") for column in sniffed.columns
+    )
+    return replace(sniffed, columns=columns)
 
 
 def _rounded_up(lifetime: int) -> int:

@@ -52,16 +52,16 @@ class ProposalParts:
 
 def proposed_file(parts: ProposalParts, choices: InitOptions) -> str:
     """Return the text of a proposed ``warehouse.toml``."""
-    name, source, found, times, key = parts.name, parts.source, parts.found, parts.times, parts.key
+    name, source, sniffed, times, key = parts.name, parts.source, parts.found, parts.times, parts.key
     anchor, interval, lifetime = parts.grid.anchor, parts.grid.interval, parts.grid.lifetime
-    refused = [column for column in found.columns if not column.type]
+    refused = [column for column in sniffed.columns if not column.type]
     file = " ".join(source.name.split())
     lines = [
         f"# Proposed for {file}: what was guessed from names and values is marked with (?).",
         "# Check it, then run `stream-wh validate` and `stream-wh plan`. Plain `stream-wh init`, in another directory,",
         "# writes a file that shows every key.",
         "#",
-        *(f"# {line}" for each in _summary(parts) for line in each.splitlines()),
+        *(f"# {line}" for text in _summary(parts) for line in text.splitlines()),
         "",
         "[warehouse]",
         _line('root = "data"', "where the tables are; landing directories lie elsewhere"),
@@ -70,15 +70,15 @@ def proposed_file(parts: ProposalParts, choices: InitOptions) -> str:
         _line('retain = "7d"', "wall-clock time for which earlier window states stay readable"),
         "",
         *_landing_lines(parts, file),
-        f"files = {_text('*' + found.endings)}",
-        f"format = {_text(found.format)}",
+        f"files = {_text('*' + sniffed.endings)}",
+        f"format = {_text(sniffed.format)}",
     ]
-    if found.options:
-        guessed = f" # (?) {' and '.join(found.guessed)}: the sample does not decide" if found.guessed else ""
-        options = ", ".join(f"{option} = {_option(value)}" for option, value in found.options)
+    if sniffed.options:
+        guessed = f" # (?) {' and '.join(sniffed.guessed)}: the sample does not decide" if sniffed.guessed else ""
+        options = ", ".join(f"{option} = {_option(value)}" for option, value in sniffed.options)
         lines.append(f"options = {{ {options} }}{guessed}")
     lines += [
-        *([] if found.format == "zeek" else [_line('timezone = "UTC"', "of timestamps without an offset")]),
+        *([] if sniffed.format == "zeek" else [_line('timezone = "UTC"', "of timestamps without an offset")]),
         *_key_lines(key, choices),
         _line(f"arrival = {_text(times.arrival)}", ("given" if choices.arrival else "(?)") + _others(times)),
         *_expiry_lines(times, lifetime, choices),
@@ -86,10 +86,10 @@ def proposed_file(parts: ProposalParts, choices: InitOptions) -> str:
     if refused:
         lines.append(_line('unknown_columns = "ignore"', "some columns cannot be declared, see below"))
     lines += ["", f"[streams.{name}.columns]"]
-    lines += [_column_line(column) for column in found.columns]
+    lines += [_column_line(column) for column in sniffed.columns]
     if lifetime is not None and times.first is not None and times.last is not None:
         span = times.last - times.first
-        lines += layout_lines(name, rows=found.rows, span=span, interval=interval, longest=lifetime, mean=times.mean)
+        lines += layout_lines(name, rows=sniffed.rows, span=span, interval=interval, longest=lifetime, mean=times.mean)
     return "\n".join(lines) + "\n"
 
 
@@ -117,26 +117,26 @@ def _key_lines(key: ProposedKey, choices: InitOptions) -> Iterator[str]:
 
 def _summary(parts: ProposalParts) -> Iterator[str]:
     """Yield lines about the sample, the proposal with its reasons, and omitted columns, for the file and for the console."""
-    found, times, key, interval = parts.found, parts.times, parts.key, parts.grid.interval
+    sniffed, times, key, interval = parts.found, parts.times, parts.key, parts.grid.interval
     if parts.folder is not None:
         yield parts.folder.in_words()
-    yield f"Saw {found.rows} rows of {len(found.columns)} columns:"
-    for column in found.columns:
+    yield f"Saw {sniffed.rows} rows of {len(sniffed.columns)} columns:"
+    for column in sniffed.columns:
         called = f" (in the file {_text(column.source)})" if column.source is not None else ""
         yield f"  {' '.join(column.name.split())}{called}: {column.type or 'not usable'}, about {column.distinct} values"
-    count, column_name, text = found.unfit
-    if count and not column_name and found.format == "csv":
-        fields = f"they do not have the {len(found.columns)} fields of the others"
+    count, column_name, text = sniffed.unfit
+    if count and not column_name and sniffed.format == "csv":
+        fields = f"they do not have the {len(sniffed.columns)} fields of the others"
         yield f"{counted(count, 'other record')} would be rejected, for {fields}, such as {_text(text[:60])}."
     elif count and not column_name:
-        what = "the pattern" if found.format == "text" else f"the format {found.format}"
-        yield f"{counted(count, 'line')} would be rejected, for they do not match {what}, such as {_text(text[:60])}."
+        expected = "the pattern" if sniffed.format == "text" else f"the format {sniffed.format}"
+        yield f"{counted(count, 'line')} would be rejected, for they do not match {expected}, such as {_text(text[:60])}."
     elif count:
         yield f"{counted(count, 'other record')} would be rejected: {column_name} is no number there, but {_text(text[:40])}."
         yield "  If that stands for a missing value, declare it as nullValue in options; else declare the column as string."
-    of_key = next(column for column in found.columns if column.name == key.columns[0])
-    each = f"{of_key.distinct} values, {found.rows / max(1, of_key.distinct):.1f} rows of each on average"
-    yield f"Proposes the key {', '.join(key.columns)}: {each}."
+    of_key = next(column for column in sniffed.columns if column.name == key.columns[0])
+    frequency = f"{of_key.distinct} values, {sniffed.rows / max(1, of_key.distinct):.1f} rows of each on average"
+    yield f"Proposes the key {', '.join(key.columns)}: {frequency}."
     if key.unsure:
         likely = f" such as {listed_names(key.others)}" if key.others else ""
         yield f"The sample does not show the key: {key.unsure}. Name it with --key, a column{likely}."
@@ -144,7 +144,7 @@ def _summary(parts: ProposalParts) -> Iterator[str]:
     if times.unsure:
         yield f"The sample does not show when rows arrive: {times.unsure}. Say it with --arrival, a column or SQL."
     if times.lifetimes:
-        quarter, half, most = (_life(times.lifetimes[place]) for place in (25, 50, 95))
+        quarter, half, most = (_life(times.lifetimes[percent]) for percent in (25, 50, 95))
         yield f"Proposes that rows end at {times.expires}:"
         yield f"  a quarter live less than {quarter}, half less than {half}, 95 % less than {most}."
         if times.endless:
@@ -153,9 +153,9 @@ def _summary(parts: ProposalParts) -> Iterator[str]:
             yield f'  {times.unset:.1%} have no end and are rejected; with null_expiry = "never" they would stay for ever.'
         share = times.visible_share(interval)
         yield f"Every {format_duration(interval)} an update would show {share:.0%} of the rows that live at all."
-    left = [column.name for column in found.columns if column.type is None]
-    if left:
-        yield f"Leaves out {', '.join(' '.join(name.split()) for name in left)}: see below."
+    ignored = [column.name for column in sniffed.columns if column.type is None]
+    if ignored:
+        yield f"Leaves out {', '.join(' '.join(name.split()) for name in ignored)}: see below."
     if parts.first is not None:
         yield f"{parts.first.in_words()}."
 
@@ -195,10 +195,10 @@ def _column_line(column: SniffedColumn) -> str:
         return " ".join(f"# {_text(column.name)}: ignored ({column.refused})".split())
     if column.source is None and column.format is None:
         return f"{name} = {_text(column.type)}"
-    given = [f"type = {_text(column.type)}"]
-    given += [f"from = {_text(column.source)}"] if column.source is not None else []
-    given += [f"format = {_text(column.format)}"] if column.format is not None else []
-    return f"{name} = {{ {', '.join(given)} }}"
+    settings = [f"type = {_text(column.type)}"]
+    settings += [f"from = {_text(column.source)}"] if column.source is not None else []
+    settings += [f"format = {_text(column.format)}"] if column.format is not None else []
+    return f"{name} = {{ {', '.join(settings)} }}"
 
 
 def _line(text: str, comment: str) -> str:

@@ -63,8 +63,8 @@ def proposed_key(usable: Sequence[SniffedColumn], times: Collection[str], rows: 
         How many rows the sample has.
     """
     keys = [column for column in usable if column.type and is_key_type(parse_type(column.type))]
-    others = [column for column in keys if column.name not in times]
-    identifiers = [column for column in others if _may_be_identifier(column) and not _is_measurement(column, rows)]
+    candidates = [column for column in keys if column.name not in times]
+    identifiers = [column for column in candidates if _may_be_identifier(column) and not _is_measurement(column, rows)]
     if not identifiers:
         rest = [column for column in keys if column.name in times] or keys or list(usable)
         return ProposedKey((rest[0].name,), "no column is one of names or numbers that say what a row is about")

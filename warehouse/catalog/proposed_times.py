@@ -75,11 +75,11 @@ class ProposedTimes:
 
 
 def proposed_times(found: SniffedFile, usable: Sequence[SniffedColumn], choices: InitOptions) -> ProposedTimes | None:
-    """Return the times that the options name, and guesses for the others."""
+    """Return the times that the options name, and guesses for the other times; None if no column can be an arrival time."""
     arrival = None if choices.arrival is None else column_or_expression(choices.arrival, usable, "--arrival", allows_ts=False)
     if isinstance(arrival, SniffedColumn) and arrival.type not in ("timestamp", "date"):
-        said = f'--arrival: the column "{arrival.name}" is {arrival.type}, no time'
-        raise UsageError(f"{said}; name another, or give an expression")
+        message = f'--arrival: the column "{arrival.name}" is {arrival.type}, no time'
+        raise UsageError(f"{message}; name another, or give an expression")
     if isinstance(arrival, str):
         timestamp = next((column for column in usable if column.type in ("timestamp", "date")), None)
         first, last = (timestamp.low, timestamp.high) if timestamp else (None, None)
@@ -99,30 +99,30 @@ def proposed_times(found: SniffedFile, usable: Sequence[SniffedColumn], choices:
         return replace(_with_end(without_end, expires), lifetimes=lives, columns=(*without_end.columns, expires.name))
     timed = _with_lifetimes(without_end, expires)
     if timed is None:
-        said = f'--expires: the column "{expires.name}" is no time, and no amount of time from 0 on'
-        raise UsageError(f"{said}; name another, or give an expression")
+        message = f'--expires: the column "{expires.name}" is no time, and no amount of time from 0 on'
+        raise UsageError(f"{message}; name another, or give an expression")
     return timed
 
 
 def _guessed_times(
-    found: SniffedFile, usable: Sequence[SniffedColumn], chosen: SniffedColumn | None = None
+    sniffed: SniffedFile, usable: Sequence[SniffedColumn], chosen: SniffedColumn | None = None
 ) -> ProposedTimes | None:
-    parts = {part for column in found.combined for part in column.parts}
+    parts = {part for column in sniffed.combined for part in column.parts}
     timestamps = [column for column in usable if column.type == "timestamp" and column.name not in parts]
     dates = [column for column in usable if column.type == "date" and column.name not in parts]
-    arrival = chosen or _arrival(found, timestamps) or _arrival(found, dates)
+    arrival = chosen or _arrival(sniffed, timestamps) or _arrival(sniffed, dates)
     if arrival is None:
         return None
-    alike = timestamps if arrival.type == "timestamp" else dates
-    others = tuple(column.name for column in alike if column != arrival and not column.expression)
-    later = [column for column in (*alike, *(each for each in dates if EXPIRY_NAME.search(_name_in_words(each))))
-             if (arrival.name, column.name) in found.gaps]  # fmt: skip
+    same_type = timestamps if arrival.type == "timestamp" else dates
+    other_times = tuple(column.name for column in same_type if column != arrival and not column.expression)
+    later = [column for column in (*same_type, *(date for date in dates if EXPIRY_NAME.search(_name_in_words(date))))
+             if (arrival.name, column.name) in sniffed.gaps]  # fmt: skip
     named = [column for column in later if EXPIRY_NAME.search(_name_in_words(column))]
-    without_end = ProposedTimes(_instant(arrival), (arrival.name,), arrival.low, others=others, last=arrival.high)
+    without_end = ProposedTimes(_instant(arrival), (arrival.name,), arrival.low, others=other_times, last=arrival.high)
     if later and (named or arrival.type == "timestamp"):
         expiry = (named or later)[0]
-        unused = tuple(name for name in others if name != expiry.name)
-        lives = found.gaps[arrival.name, expiry.name]
+        unused = tuple(name for name in other_times if name != expiry.name)
+        lives = sniffed.gaps[arrival.name, expiry.name]
         return replace(_with_end(without_end, expiry), columns=(arrival.name, expiry.name), lifetimes=lives, others=unused)
     if not chosen and EXPIRY_NAME.search(_name_in_words(arrival)) and not ARRIVAL_NAME.search(_name_in_words(arrival)):
         reason = f"{arrival.name} is called like an end, and no other column is a time before it"
@@ -151,16 +151,16 @@ def _end(column: SniffedColumn) -> str:
     return f"CAST(date_add({column_sql(column.name)}, 1) AS TIMESTAMP)" if column.type == "date" else column_sql(column.name)
 
 
-def _arrival(found: SniffedFile, timestamps: Sequence[SniffedColumn]) -> SniffedColumn | None:
-    """Return the time column that is earlier than most others, else one that is named as an arrival, else the first one."""
-    own = next((column for column in timestamps if column.name == "ts"), None)
-    if own or not timestamps:
-        return own
+def _arrival(sniffed: SniffedFile, timestamps: Sequence[SniffedColumn]) -> SniffedColumn | None:
+    """Return the time column that is earlier than most others, else a column that is named as an arrival, else the first."""
+    ts_column = next((column for column in timestamps if column.name == "ts"), None)
+    if ts_column or not timestamps:
+        return ts_column
     names = {column.name for column in timestamps}
 
     def rank(column: SniffedColumn) -> tuple[int, bool, bool]:
         words = _name_in_words(column)
-        followers = sum(first == column.name and second in names for first, second in found.gaps)
+        followers = sum(first == column.name and second in names for first, second in sniffed.gaps)
         return followers, bool(ARRIVAL_NAME.search(words)), not EXPIRY_NAME.search(words)
 
     return max(timestamps, key=rank)

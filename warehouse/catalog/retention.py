@@ -56,7 +56,7 @@ def derived_retain(declared: int | None, bounds: Iterable[int], interval: int) -
 def bound_faults(
     bound: int, retain: int, interval: int, *, declared: bool, vacuum: str, block: int | None, reports: bool
 ) -> Iterator[FaultError]:
-    """Yield why a bound cannot be kept, with the numbers.
+    """Yield the faults because of which ``erase_within`` cannot be kept, with the numbers.
 
     Parameters
     ----------
@@ -72,28 +72,28 @@ def bound_faults(
         Whether short-lived results are kept.
 
     """
-    found = as_duration(bound)
-    least = retain + 3 * interval
-    kept = dead_updates(bound, retain, interval)
-    if kept < 1:
-        why = f"retain = {as_duration(retain)} and " if declared else ""
+    bound_text = as_duration(bound)
+    least_bound = retain + 3 * interval
+    widest = dead_updates(bound, retain, interval)
+    if widest < 1:
+        retain_text = f"retain = {as_duration(retain)} and " if declared else ""
         yield FaultError(
-            found,
-            f"at least {as_duration(least)}: {why}three intervals of {as_duration(interval)}, in which a row ends and leaves, "
-            "its file is deleted, and updates may be late",
+            bound_text,
+            f"at least {as_duration(least_bound)}: {retain_text}three intervals of {as_duration(interval)}, "
+            "in which a row ends and leaves, its file is deleted, and updates may be late",
         )
-    elif block is not None and block > kept:
+    elif block is not None and block > widest:
         needed = retain + (block + 2) * interval
         yield FaultError(
-            f"{found} with layout.expiry_block = {block}",
-            f"an expiry_block of at most {kept}, or at least {as_duration(needed)}: "
+            f"{bound_text} with layout.expiry_block = {block}",
+            f"an expiry_block of at most {widest}, or at least {as_duration(needed)}: "
             f"{block} + 2 intervals of {as_duration(interval)} and retain = {as_duration(retain)}",
         )
     if vacuum == "manual":
-        yield FaultError(f'{found} with vacuum = "manual"', 'vacuum = "auto": nothing else deletes files in time')
+        yield FaultError(f'{bound_text} with vacuum = "manual"', 'vacuum = "auto": nothing else deletes files in time')
     if reports:
         allowed = 'short_lived = "drop": reported results are kept after their end'
-        yield FaultError(f'{found} with short_lived = "report"', allowed)
+        yield FaultError(f'{bound_text} with short_lived = "report"', allowed)
 
 
 def as_duration(duration: int) -> str:

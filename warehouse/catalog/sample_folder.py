@@ -25,10 +25,10 @@ class Folder:
     others: int
 
     def in_words(self) -> str:
-        """Return a sentence about the files that were looked at."""
-        others = f"; {self.others} with other endings are left alone" if self.others else ""
+        """Return a sentence about the folder's files and the newest one, which is the sample."""
+        left_alone = f"; {self.others} with other endings are left alone" if self.others else ""
         name = self.sample.relative_to(self.path).as_posix()
-        return f"Looked at {name}, the newest of {self.alike} files that end alike in {self.path}{others}."
+        return f"Looked at {name}, the newest of {self.alike} files that end alike in {self.path}{left_alone}."
 
 
 def folder_of(path: Path) -> Folder:

@@ -51,5 +51,5 @@ class SqlBounds:
     def of(cls, section: Mapping[str, object]) -> Self:
         """Return the bounds of a ``[sql]`` table that was checked when the newest epoch was made."""
         sizes = {key: parse_size(section[key]) for key in ("memory", "spill") if key in section}
-        given = section.get("timeout")
-        return cls(**sizes, **({"timeout": parse_duration(given)} if isinstance(given, str) else {}))
+        timeout = section.get("timeout")
+        return cls(**sizes, **({"timeout": parse_duration(timeout)} if isinstance(timeout, str) else {}))

@@ -89,7 +89,7 @@ def sniff(source: Path) -> SniffedFile:
     Raises
     ------
     UsageError
-        When it is not there, of another format, or cannot be read.
+        When the file does not exist, has another format, or cannot be read.
 
     """
     import duckdb  # noqa: PLC0415 - only this command looks at a file
@@ -122,12 +122,14 @@ def sniff(source: Path) -> SniffedFile:
                 dialect = _csv_sample(connection, fields, Path(folder), _FIELDS_AS_CSV)
                 dialect = replace(dialect, options=(*log[1], *dialect.options))
             else:
-                given = {"file": literal_path(plain)}
-                connection.execute(f"CREATE TEMP TABLE sample AS {reader} LIMIT {SAMPLE}", given)
-                if kind == "json" and _is_map(connection):  # of objects that have few fields in common
+                parameters = {"file": literal_path(plain)}
+                connection.execute(f"CREATE TEMP TABLE sample AS {reader} LIMIT {SAMPLE}", parameters)
+                if kind == "json" and _is_map(connection):  # the objects have few fields in common
                     reader = reader.removesuffix(")") + ", map_inference_threshold = -1)"
-                    connection.execute(f"CREATE OR REPLACE TEMP TABLE sample AS {reader} LIMIT {SAMPLE}", given)
-                file_names = _names_that_differ_in_case(connection, given, _json_form(kind, source)) if kind == "json" else {}
+                    connection.execute(f"CREATE OR REPLACE TEMP TABLE sample AS {reader} LIMIT {SAMPLE}", parameters)
+                file_names = (
+                    _names_that_differ_in_case(connection, parameters, _json_form(kind, source)) if kind == "json" else {}
+                )
                 options = (("multiline", "true"),) if kind == "json" and has_multiline_objects(source) else ()
                 dialect = CsvDialect(options, frozenset(), plain, reader, file_names=file_names)
             if kind in ("json", *COLUMNAR):
@@ -146,8 +148,8 @@ def sniff(source: Path) -> SniffedFile:
             return SniffedFile(kind, endings, dialect.options, columns, gaps, rows, dialect.guessed, sample, combined, unfit)
     except (duckdb.Error, OSError, EOFError, zlib.error) as error:
         if kind == "json" and (command := jq_command(source)) is not None:
-            said = f"{source} has records that go over several lines"
-            raise UsageError(f"{said}; `{command}` makes a line of each, for --from rows.jsonl") from error
+            message = f"{source} has records that go over several lines"
+            raise UsageError(f"{message}; `{command}` makes a line of each, for --from rows.jsonl") from error
         raise UsageError(
             f"{source} cannot be read as {kind} ({str(error).splitlines()[0].rstrip('.')}); {_EXPECTED_CONTENT[kind]}"
         ) from error
@@ -199,8 +201,8 @@ def _require_loadable(source: Path, plain: Path) -> None:
 
     schema = pq.read_schema(plain)
     lower = [name.lower() for name in schema.names]
-    if alike := sorted(name for name in schema.names if lower.count(name.lower()) > 1):
-        raise UsageError(f"{source}: its columns {', '.join(alike)} differ in case only, or not at all; rename them")
+    if case_twins := sorted(name for name in schema.names if lower.count(name.lower()) > 1):
+        raise UsageError(f"{source}: its columns {', '.join(case_twins)} differ in case only, or not at all; rename them")
     if wide := [field.name for field in schema if "decimal256(" in str(field.type)]:
         raise UsageError(f"{source}: {', '.join(wide)} has more than 38 digits; write it as a double or a string")
 
@@ -239,32 +241,32 @@ def _is_map(connection: DuckDBPyConnection) -> bool:
     return len(described) == 1 and described[0][0].startswith("MAP(")
 
 
-def _names_that_differ_in_case(connection: DuckDBPyConnection, given: dict[str, str], form: str) -> dict[int, str]:
-    """Return by position the names of fields that DuckDB renames, since they differ from other names in case only."""
+def _names_that_differ_in_case(connection: DuckDBPyConnection, parameters: dict[str, str], form: str) -> dict[int, str]:
+    """Return, by position, the names of fields that DuckDB renames because they differ from other names in case only."""
     columns = [name for (name,) in connection.execute("SELECT column_name FROM (DESCRIBE sample)").fetchall()]
-    numbered = {place: found[1] for place, name in enumerate(columns) if (found := _NUMBERED.fullmatch(name))}
+    numbered = {index: match[1] for index, name in enumerate(columns) if (match := _NUMBERED.fullmatch(name))}
     if not any(base.lower() in (name.lower() for name in columns) for base in numbered.values()):
         return {}
     read = f"SELECT json FROM read_json_objects($file, format = '{form}') LIMIT {SAMPLE}"
-    keys = {key for (key,) in connection.execute(f"SELECT DISTINCT unnest(json_keys(json)) FROM ({read})", given).fetchall()}
-    return {place: base for place, base in numbered.items() if columns[place] not in keys and base in keys}
+    keys = {key for (key,) in connection.execute(f"SELECT DISTINCT unnest(json_keys(json)) FROM ({read})", parameters).fetchall()}
+    return {index: base for index, base in numbered.items() if columns[index] not in keys and base in keys}
 
 
 def _csv_sample(connection: DuckDBPyConnection, source: Path, folder: Path, known_arguments: str = "") -> CsvDialect:
-    """Make the table ``sample`` of a CSV file, and return how the file is written; parameters as of :func:`.csv_dialect`."""
+    """Make the table ``sample`` of a CSV file, and return the file's dialect; parameters as of :func:`.csv_dialect`."""
     import duckdb  # noqa: PLC0415 - only this command looks at a file
 
     try:
         dialect = _make_sample(connection, csv_dialect(connection, source, folder, known_arguments=known_arguments))
     except duckdb.InvalidInputException:
         dialect = _make_sample(connection, csv_dialect(connection, source, folder, strict=False, known_arguments=known_arguments))
-    given = {"file": literal_path(dialect.path)}
+    parameters = {"file": literal_path(dialect.path)}
     if _has_line_breaks(connection):
         dialect = replace(dialect, options=(*dialect.options, ("multiline", "true")))
     if texts := times_that_need_a_pattern(connection, dialect):
         types = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in texts)
         query = dialect.query.removesuffix(")") + f", types = {{{types}}})"
-        connection.execute(f"CREATE OR REPLACE TEMP TABLE sample AS {query} LIMIT {SAMPLE}", given)
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE sample AS {query} LIMIT {SAMPLE}", parameters)
     return dialect
 
 
@@ -280,37 +282,37 @@ def _has_line_breaks(connection: DuckDBPyConnection) -> bool:
     described = connection.execute("SELECT column_name, column_type FROM (DESCRIBE sample)").fetchall()
     if any(_BREAKS.search(name) for name, _ in described):
         return True
-    found = [f"regexp_matches({quoted(name)}, '[\\r\\n]')" for name, kind in described if kind == "VARCHAR"]
-    return bool(found) and _row(connection, f"SELECT count(*) FROM sample WHERE {' OR '.join(found)}")[0] > 0
+    conditions = [f"regexp_matches({quoted(name)}, '[\\r\\n]')" for name, kind in described if kind == "VARCHAR"]
+    return bool(conditions) and _row(connection, f"SELECT count(*) FROM sample WHERE {' OR '.join(conditions)}")[0] > 0
 
 
 def _columns(connection: DuckDBPyConnection, kind: Format, dialect: CsvDialect) -> tuple[SniffedColumn, ...]:
     described = connection.execute("SELECT column_name, column_type FROM (DESCRIBE sample)").fetchall()
     has_times = any(duck.startswith("TIMESTAMP") or is_named_as_time(source) for source, duck in described)
-    found: list[SniffedColumn] = []
-    taken: set[str] = set()
-    for place, (source, duck) in enumerate(described):
-        if place in dialect.refused:
-            found.append(SniffedColumn(source, None, dialect.refused[place]))
+    columns: list[SniffedColumn] = []
+    used_names: set[str] = set()
+    for index, (source, duck) in enumerate(described):
+        if index in dialect.refused:
+            columns.append(SniffedColumn(source, None, dialect.refused[index]))
             continue
         try:
             sql = _type(connection, source, duck, kind, dialect)
         except FaultError as fault:
-            found.append(SniffedColumn(source, None, str(fault)))
+            columns.append(SniffedColumn(source, None, str(fault)))
             continue
-        known = has_times or any(column.type == "timestamp" for column in found)
+        times_known = has_times or any(column.type == "timestamp" for column in columns)
         no_end = no_end_value(connection, source, sql)
-        format_ = time_format(connection, source, sql, digits=kind in ("csv", *LINE_FORMATS), has_times=known)
+        format_ = time_format(connection, source, sql, digits=kind in ("csv", *LINE_FORMATS), has_times=times_known)
         if kind == "zeek" and sql == "timestamp":
             format_ = "epoch_seconds"
         duration = duration_format(connection, source, sql) if format_ is None and kind in _TEXTS else None
         sql, format_ = duration or ("timestamp" if format_ else sql, format_)
-        name, end = dialect.file_names.get(place, source), no_end if sql == "timestamp" else None
+        name, end = dialect.file_names.get(index, source), no_end if sql == "timestamp" else None
         column = SniffedColumn(name, sql, format=format_, no_end=end)
-        found.append(_renamed(connection, column, source, described, taken))
-    if not any(column.type in ("timestamp", "date") for column in found):
-        found = [_years_as_times(connection, column) for column in found]
-    return tuple(_summary(connection, column) if column.type else column for column in found)
+        columns.append(_renamed(connection, column, source, described, used_names))
+    if not any(column.type in ("timestamp", "date") for column in columns):
+        columns = [_years_as_times(connection, column) for column in columns]
+    return tuple(_summary(connection, column) if column.type else column for column in columns)
 
 
 def _type(connection: DuckDBPyConnection, source: str, duck: str, kind: Format, dialect: CsvDialect) -> str:
@@ -319,15 +321,15 @@ def _type(connection: DuckDBPyConnection, source: str, duck: str, kind: Format, 
     if kind == "syslog" and source in TEXTS:
         connection.execute(f"ALTER TABLE sample ALTER {column} TYPE VARCHAR")
         return "string"
-    if duck == "JSON":  # values of several kinds, of which Spark reads texts without their quotes
+    if duck == "JSON":  # values of several types; Spark reads texts without their quotes
         connection.execute(f"ALTER TABLE sample ALTER {column} TYPE VARCHAR USING json_extract_string({column}, '$')")
     sql = spark_type(duck, text=kind not in COLUMNAR)
     if sql in dialect.unreadable:
         return "string"
     if sql == "boolean" and kind == "csv":  # F alone is more likely female, or a mark
-        (both,) = _row(connection, f"SELECT count(DISTINCT {column}) FROM sample")
+        (distinct,) = _row(connection, f"SELECT count(DISTINCT {column}) FROM sample")
         letters = f"count(*) FILTER (length(trim(text)) = 1) FROM ({dialect.texts_query(source)})"
-        if both == 1 and _row(connection, f"SELECT {letters}", dialect.parameters)[0]:
+        if distinct == 1 and _row(connection, f"SELECT {letters}", dialect.parameters)[0]:
             letter = f"CASE {column} WHEN true THEN 'T' ELSE 'F' END"
             connection.execute(f"ALTER TABLE sample ALTER {column} TYPE VARCHAR USING {letter}")
             return "string"
@@ -342,16 +344,16 @@ def _type(connection: DuckDBPyConnection, source: str, duck: str, kind: Format, 
 
 
 def _renamed(
-    connection: DuckDBPyConnection, found: SniffedColumn, read: str, described: Sequence[tuple[str, str]], taken: set[str]
+    connection: DuckDBPyConnection, column: SniffedColumn, read: str, described: Sequence[tuple[str, str]], used_names: set[str]
 ) -> SniffedColumn:
     """Rename a column of the table ``sample`` to a name that a table can have; ``read`` is DuckDB's name for it."""
-    source = found.name
-    others = {each.lower() for each, _ in described if each != read}
-    name = column_name(source, taken | others, time=found.type == "timestamp")
-    taken.add(name.lower())
+    source = column.name
+    other_names = {other.lower() for other, _ in described if other != read}
+    name = column_name(source, used_names | other_names, time=column.type == "timestamp")
+    used_names.add(name.lower())
     if name != read:
         connection.execute(f"ALTER TABLE sample RENAME {quoted(read)} TO {quoted(name)}")
-    return replace(found, name=name, source=source if name != source else None)
+    return replace(column, name=name, source=source if name != source else None)
 
 
 def _years_as_times(connection: DuckDBPyConnection, column: SniffedColumn) -> SniffedColumn:
@@ -363,9 +365,9 @@ def _years_as_times(connection: DuckDBPyConnection, column: SniffedColumn) -> Sn
 
 
 def column_name(source: str, taken: set[str], *, time: bool) -> str:
-    """Return a column name for a name in a file that differs from the ``taken`` names (in lower case).
+    """Return the column name for a name in a file; it differs from the ``taken`` names (in lower case).
 
-    >>> [column_name(each, set(), time=False) for each in ("id.orig_h", "TTL [s]", "ts")]
+    >>> [column_name(source, set(), time=False) for source in ("id.orig_h", "TTL [s]", "ts")]
     ['id_orig_h', 'ttl_s', 'ts_value']
     """
     name = source
@@ -375,20 +377,20 @@ def column_name(source: str, taken: set[str], *, time: bool) -> str:
     if name.lower() == "ts" and (not time or name != "ts"):  # ts is the arrival time
         name = "ts_value"
     if name.lower() in taken or is_reserved(name):
-        name = next(each for number in range(2, len(taken) + 3) if (each := f"{name}_{number}").lower() not in taken)
+        name = next(candidate for number in range(2, len(taken) + 3) if (candidate := f"{name}_{number}").lower() not in taken)
     return name
 
 
-def _summary(connection: DuckDBPyConnection, found: SniffedColumn) -> SniffedColumn:
-    column = quoted(found.name)
-    kind = found.type or ""
+def _summary(connection: DuckDBPyConnection, sniffed: SniffedColumn) -> SniffedColumn:
+    column = quoted(sniffed.name)
+    kind = sniffed.type or ""
     bounds = {
         "timestamp": _in_calendar(f"epoch_us({column})"),
         "date": _in_calendar(f"epoch_us({column})"),
         "bigint": column,
         "int": column,
     }.get(kind, "NULL::BIGINT")
-    distinct_values = f"least(approx_count_distinct({column}), count({column}))"  # the estimate may be above all there are
+    distinct_values = f"least(approx_count_distinct({column}), count({column}))"  # the estimate may be too high
     query = f"SELECT min({bounds}), max({bounds}), {distinct_values}, avg({bounds}) FROM sample"
     low, high, distinct, mean = _row(connection, query)
     amount = f"list_min({column})" if kind.startswith("array<") else column
@@ -402,9 +404,9 @@ def _summary(connection: DuckDBPyConnection, found: SniffedColumn) -> SniffedCol
         (unset,) = _row(connection, f"SELECT avg(CAST({column} IS NULL AS INTEGER)) FROM sample")
     elif kind == "string":
         clocks = f"count(*) FILTER (regexp_full_match(CAST({column} AS VARCHAR), {literal(_TIME_OF_DAY)}))"
-        some, all_ = _row(connection, f"SELECT {clocks}, count({column}) FROM sample")
-        found = replace(found, is_time_of_day=bool(some) and some == all_)
-    return replace(found, low=low, high=high, distinct=distinct, mean=mean, percentiles=percentiles, unset=unset or 0.0)
+        clock_count, filled = _row(connection, f"SELECT {clocks}, count({column}) FROM sample")
+        sniffed = replace(sniffed, is_time_of_day=bool(clock_count) and clock_count == filled)
+    return replace(sniffed, low=low, high=high, distinct=distinct, mean=mean, percentiles=percentiles, unset=unset or 0.0)
 
 
 def _in_calendar(micros: str) -> str:
@@ -420,15 +422,15 @@ def _gaps(connection: DuckDBPyConnection, columns: tuple[SniffedColumn, ...]) ->
     times = {column.name: DAY if column.type == "date" else 0 for column in columns if column.type in ("timestamp", "date")}
     gaps = {}
     for first in times:
-        for second, day in times.items():  # a date as an end is that of its day
+        for second, day in times.items():  # a date as an end is the end of its day
             gap = f"epoch_us({quoted(second)}) + {day} - epoch_us({quoted(first)})"
             ordered = f"count(*) FILTER ({gap} >= 0), count({gap}), max({gap})"
-            follow, both, high = _row(connection, f"SELECT {ordered} FROM sample")
-            if first != second and both and follow >= _NEARLY_ALL * both and high > 0:
-                (found,) = _row(connection, f"SELECT quantile_cont(greatest({gap}, 0)::DOUBLE, {_HUNDREDTHS}) FROM sample")
-                gaps[first, second] = tuple(found)
+            follow, pairs, high = _row(connection, f"SELECT {ordered} FROM sample")
+            if first != second and pairs and follow >= _NEARLY_ALL * pairs and high > 0:
+                (percentiles,) = _row(connection, f"SELECT quantile_cont(greatest({gap}, 0)::DOUBLE, {_HUNDREDTHS}) FROM sample")
+                gaps[first, second] = tuple(percentiles)
     return gaps
 
 
-def _row(connection: DuckDBPyConnection, query: str, given: dict[str, str] | None = None) -> tuple[Any, ...]:
-    return next(iter(connection.execute(query, given or {}).fetchall()), ())
+def _row(connection: DuckDBPyConnection, query: str, parameters: dict[str, str] | None = None) -> tuple[Any, ...]:
+    return next(iter(connection.execute(query, parameters or {}).fetchall()), ())

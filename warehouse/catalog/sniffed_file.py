@@ -86,14 +86,14 @@ class SniffedFile:
     unfit: tuple[int, str, str] = (0, "", "")
 
     def with_column_renamed(self, old: str, new: str) -> SniffedFile:
-        """Return the file with another name for a column, which no other column may have; without such a column as it is."""
+        """Return the file with a column renamed; no other column may have the new name. Without such a column nothing changes."""
         if self.sample is None or not any(column.name == old and column.type for column in self.columns):
             return self
         names = {old: new}
         columns = tuple(
             replace(column, name=new, source=column.source or old) if column.name == old else column for column in self.columns
         )
-        combined = tuple(replace(each, parts=tuple(names.get(part, part) for part in each.parts)) for each in self.combined)
-        gaps = {(names.get(first, first), names.get(second, second)): each for (first, second), each in self.gaps.items()}
+        combined = tuple(replace(column, parts=tuple(names.get(part, part) for part in column.parts)) for column in self.combined)
+        gaps = {(names.get(first, first), names.get(second, second)): gap for (first, second), gap in self.gaps.items()}
         sample = self.sample.rename_columns([names.get(name, name) for name in self.sample.column_names])
         return replace(self, columns=columns, combined=combined, gaps=gaps, sample=sample)

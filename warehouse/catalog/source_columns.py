@@ -64,7 +64,7 @@ class DeclaredColumn:
 
 
 def format_fault(text: str) -> FaultError | None:
-    """Return why a text is no format of times, or None.
+    """Return a fault if a text is no format of times, else None.
 
     >>> format_fault("dd.MM.yyyy HH:mm"), format_fault("epoch_seconds")
     (None, None)
@@ -80,7 +80,7 @@ def format_fault(text: str) -> FaultError | None:
     plain = _QUOTED.sub("", text)
     if "'" in plain:
         return FaultError(f'the pattern "{text}" with one quote alone', "quotes in pairs: 'T' is the letter T")
-    runs = [(found[1], len(found[0])) for found in _RUN.finditer(plain)]
+    runs = [(match[1], len(match[0])) for match in _RUN.finditer(plain)]
     strange = next((letter for letter, _ in runs if letter not in _LETTERS), None)
     if strange is not None:
         allowed = _MEANT.get(strange, f"letters of times ({' '.join(_LETTERS)}); other text in quotes, 'T'")
@@ -133,21 +133,21 @@ def _source(value: object) -> DeclaredColumn:
     return _of_table(value, _SOURCE_KEYS)
 
 
-def _of_table(given: Mapping[str, Any], keys: tuple[str, ...]) -> DeclaredColumn:
-    strange = next((key for key in given if key not in keys), None)
+def _of_table(table: Mapping[str, Any], keys: tuple[str, ...]) -> DeclaredColumn:
+    strange = next((key for key in table if key not in keys), None)
     if strange is not None:
         raise FaultError(f'the unknown key "{strange}"', ", ".join(keys), nearest(strange, keys))
-    if not isinstance(given.get("type"), str):
-        found = f"type = {as_written(given['type'])}" if "type" in given else "no type"
+    if not isinstance(table.get("type"), str):
+        found = f"type = {as_written(table['type'])}" if "type" in table else "no type"
         raise FaultError(found, 'type = "string", or another Spark SQL type in quotes')
-    kind = canonical(parse_type(given["type"]))
-    source, expr = _text(given, "from"), _text(given, "expr")
+    kind = canonical(parse_type(table["type"]))
+    source, expr = _text(table, "from"), _text(table, "expr")
     if source is not None and expr is not None:
         raise FaultError("both from and expr", "one of them: an expression names its source columns itself")
     if source is not None and len(source) > _MAX_FROM:
         raise FaultError(f"a from of {len(source)} characters", f"at most {_MAX_FROM}")
-    formats = _formats(given["format"]) if "format" in given else ()
-    timezone = time_zone(given["timezone"]) if "timezone" in given else None
+    formats = _formats(table["format"]) if "format" in table else ()
+    timezone = time_zone(table["timezone"]) if "timezone" in table else None
     if DURATION in formats:
         _check_duration(kind, formats, expr)
     for key, present in (("format", formats and DURATION not in formats), ("timezone", timezone)):
@@ -175,20 +175,20 @@ def _check_duration(kind: str, formats: tuple[str, ...], expr: str | None) -> No
         raise FaultError("both format and expr", "one of them: under `sources` format says how a source column is read")
 
 
-def _text(given: Mapping[str, Any], key: str) -> str | None:
-    value = given.get(key)
-    if key in given and (not isinstance(value, str) or not value.strip()):
-        what = "a name of the file" if key == "from" else "an expression in Spark SQL"
-        raise FaultError(f"{key} = {as_written(value)}", f"{what}, in quotes")
+def _text(table: Mapping[str, Any], key: str) -> str | None:
+    value = table.get(key)
+    if key in table and (not isinstance(value, str) or not value.strip()):
+        expected = "a name of the file" if key == "from" else "an expression in Spark SQL"
+        raise FaultError(f"{key} = {as_written(value)}", f"{expected}, in quotes")
     return value.strip() if key == "expr" and value is not None else value
 
 
 def _formats(value: object) -> tuple[str, ...]:
     listed: list[Any] = value if isinstance(value, list) else [value]
-    if not listed or len(listed) > _MOST_FORMATS or not all(isinstance(each, str) for each in listed):
+    if not listed or len(listed) > _MOST_FORMATS or not all(isinstance(format_, str) for format_ in listed):
         raise FaultError(f"format = {as_written(value)}", f"{_FORMAT}, at most {_MOST_FORMATS}")
-    for each in listed:
-        if fault := format_fault(each):
+    for format_ in listed:
+        if fault := format_fault(format_):
             raise fault
     return tuple(listed)
 

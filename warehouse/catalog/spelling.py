@@ -25,14 +25,14 @@ class FaultError(ValueError):
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that was most likely meant, ignoring case, or None.
+    """Return the known word that the user most likely meant, ignoring case; None if no known word is similar.
 
     >>> nearest("serch_key", ["search_key", "columns"])
     'search_key'
     """
     from difflib import get_close_matches  # noqa: PLC0415 - a read that succeeds does without
 
-    by_lower = {each.lower(): each for each in known}
+    by_lower = {known_word.lower(): known_word for known_word in known}
     lower = word.lower()
     matches = [lower] if lower in by_lower else get_close_matches(lower, by_lower, n=1, cutoff=0.6)
     return by_lower[matches[0]] if matches else None

@@ -68,7 +68,7 @@ _ALLOWED_AHEAD = timedelta(days=1)
 
 def is_syslog(line: str) -> bool:
     """Whether a line is certainly a line of syslog."""
-    return any(each.match(line) for each in _CERTAIN)
+    return any(pattern.match(line) for pattern in _CERTAIN)
 
 
 def syslog_fields(line: str, changed: datetime | None = None, year: str | None = None) -> dict[str, str | None] | None:
@@ -79,25 +79,25 @@ def syslog_fields(line: str, changed: datetime | None = None, year: str | None =
     line
         The line.
     changed
-        When its file was last changed, in the zone of its times. Without it and without a year, a time stays as it is written.
+        When the line's file was last changed, in the zone of its times. Without it and ``year``, a time stays as it is written.
     year
-        The declared year of lines without one.
+        The declared year of lines without a year.
 
     Examples
     --------
-    >>> found = syslog_fields("<13>Nov 25 14:38:17 web1 sshd[7]: Accepted key", year="2024")
-    >>> found["moment"], found["host"], found["program"], found["pid"], found["message"]
+    >>> fields = syslog_fields("<13>Nov 25 14:38:17 web1 sshd[7]: Accepted key", year="2024")
+    >>> fields["moment"], fields["host"], fields["program"], fields["pid"], fields["message"]
     ('2024-11-25 14:38:17', 'web1', 'sshd', '7', 'Accepted key')
 
     """
     for number, text in enumerate(PATTERNS):
-        found = line_pattern(text).fields(line)
-        if found is None:
+        fields = line_pattern(text).fields(line)
+        if fields is None:
             continue
         if number == 0:
-            found = {name: None if value == NOTHING and name != "message" else value for name, value in found.items()}
+            fields = {name: None if value == NOTHING and name != "message" else value for name, value in fields.items()}
         add_year = partial(with_year, changed=changed, year=year)
-        return {name: add_year(value) if name == "moment" and value else value for name, value in found.items()}
+        return {name: add_year(value) if name == "moment" and value else value for name, value in fields.items()}
     return None
 
 

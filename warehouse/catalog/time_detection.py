@@ -83,10 +83,10 @@ def time_format(
     has_times
         Whether the file has other times; then a number is a time only if the column's name says so.
     """
-    found = _epoch_unit(connection, source, sql, has_times=has_times) or _pattern(connection, source, sql)
-    if found is None and digits and sql == "bigint" and is_named_as_time(source):
-        found = _digit_pattern(connection, source)
-    return found
+    detected = _epoch_unit(connection, source, sql, has_times=has_times) or _pattern(connection, source, sql)
+    if detected is None and digits and sql == "bigint" and is_named_as_time(source):
+        detected = _digit_pattern(connection, source)
+    return detected
 
 
 def is_named_as_time(source: str) -> bool:
@@ -126,8 +126,8 @@ def duration_format(connection: DuckDBPyConnection, source: str, sql: str) -> tu
     forms = FORMS if LIFETIME_NAME.search(snake_case(source).strip("_")) else WRITTEN_WITH_UNITS[1:]
     seconds = seconds_in_duckdb(f"CAST({column} AS VARCHAR)", forms)
     counts = f"count({seconds}), count({column}) FILTER (trim(CAST({column} AS VARCHAR)) != ''), sum({seconds} % 1)"
-    known, filled, parts = _row(connection, f"SELECT {counts} FROM sample")
-    if not filled or known != filled:
+    parsed, filled, parts = _row(connection, f"SELECT {counts} FROM sample")
+    if not filled or parsed != filled:
         return None
     kind, duck = ("double", "DOUBLE") if parts else ("bigint", "BIGINT")
     connection.execute(f"ALTER TABLE sample ALTER {column} TYPE {duck} USING CAST({seconds} AS {duck})")
@@ -151,8 +151,8 @@ def _epoch_unit(connection: DuckDBPyConnection, source: str, sql: str, *, has_ti
     column = quoted(source)
     if sql == "string" and named:
         digits = f"count(*) FILTER (regexp_matches(CAST({column} AS VARCHAR), '{_DIGITS}')), count({column})"
-        known, filled = _row(connection, f"SELECT {digits} FROM sample")
-        if not filled or known != filled:
+        matching, filled = _row(connection, f"SELECT {digits} FROM sample")
+        if not filled or matching != filled:
             return None
     elif (sql not in _NUMBERS and not sql.startswith("decimal")) or (has_times and not named):
         return None
@@ -193,12 +193,12 @@ def _with_zone_name(connection: DuckDBPyConnection, column: str) -> str | None:
     """Return the pattern of times that all end with a zone name such as CEST, if Spark reads each time correctly.
 
     Spark takes a name for a region with its rules, and ignores the season of the name. So columns with an hour that occurs twice,
-    or with CET in summer, get no pattern; nor do ambiguous names (BST, IST, CST).
+    or with CET in summer, get no pattern. Ambiguous names (BST, IST, CST) get none, either.
     """
     text = f"trim({column})"
     name, local = f"regexp_extract({text}, ' ([A-Z]{{3,4}})$', 1)", f"regexp_replace({text}, ' [A-Z]{{3,4}}$', '')"
-    hours = " ".join(f"WHEN '{each}' THEN {hours}" for each, (hours, _) in _ZONE_NAMES.items())
-    regions = " ".join(f"WHEN '{each}' THEN '{region}'" for each, (_, region) in _ZONE_NAMES.items())
+    hours = " ".join(f"WHEN '{zone}' THEN {hours}" for zone, (hours, _) in _ZONE_NAMES.items())
+    regions = " ".join(f"WHEN '{zone}' THEN '{region}'" for zone, (_, region) in _ZONE_NAMES.items())
     for spelling in _SPELLINGS_BEFORE_ZONES:
         moment = f"try_strptime({local}, '{spelling}')"
         instant = f"timezone('UTC', {moment} - to_hours(CASE {name} {hours} END))"
@@ -212,7 +212,7 @@ def _with_zone_name(connection: DuckDBPyConnection, column: str) -> str | None:
 
 
 def _spark_pattern(spelling: str) -> str:
-    """Return Spark's pattern for one of the spellings; a Z after a time means UTC, whatever the stream's zone is.
+    """Return Spark's pattern for one of the spellings; a Z after a time means UTC in every stream's zone.
 
     >>> _spark_pattern("%Y-%m-%dT%H:%MZ"), _spark_pattern("%d.%m.%Y %H:%M")
     ("yyyy-M-d'T'H:mmX", 'd.M.yyyy H:mm')
@@ -220,7 +220,7 @@ def _spark_pattern(spelling: str) -> str:
     parts = PATTERN_PARTS if "%Y%m" in spelling else _ONE_DIGIT_PARTS  # without signs between them, both digits are needed
     pieces = re.split(r"(%.)", spelling)
     parts = {**parts, "%z": "Z" if "%b" in spelling else "[XXX][XX][X]"}  # web logs write offsets in one way
-    return "".join(parts[each] if each.startswith("%") else _quoted_letters(each) for each in pieces)
+    return "".join(parts[piece] if piece.startswith("%") else _quoted_letters(piece) for piece in pieces)
 
 
 def _quoted_letters(text: str) -> str:
@@ -228,13 +228,13 @@ def _quoted_letters(text: str) -> str:
 
 
 def _digit_pattern(connection: DuckDBPyConnection, source: str) -> str | None:
-    """Return the pattern of a column of numbers that are all dates, such as 20240501, or instants; None for other columns."""
+    """Return the pattern of a column whose numbers are all dates, such as 20240501, or instants; None for other columns."""
     column = quoted(source)
     for spelling, pattern, low, high in _DIGIT_FORMATS:
         moment = f"try_strptime(CAST({column} AS VARCHAR), '{spelling}')"
         mismatches = f"count(*) FILTER ({column} NOT BETWEEN {low} AND {high} OR {moment} IS NULL)"
-        some, others = _row(connection, f"SELECT count({column}), {mismatches} FROM sample WHERE {column} IS NOT NULL")
-        if some and not others:
+        filled, mismatched = _row(connection, f"SELECT count({column}), {mismatches} FROM sample WHERE {column} IS NOT NULL")
+        if filled and not mismatched:
             connection.execute(f"ALTER TABLE sample ALTER {column} TYPE TIMESTAMPTZ USING CAST({moment} AS TIMESTAMPTZ)")
             return pattern
     return None

@@ -135,7 +135,7 @@ SqlType: TypeAlias = "AtomicType | Decimal | Array | Struct"
 
 
 def parse_type(text: str) -> SqlType:
-    """Return the type that a Spark SQL type text means; aliases and case do not matter.
+    """Return the type that the text of a Spark SQL type describes; aliases and case do not matter.
 
     Raises
     ------
@@ -149,9 +149,9 @@ def parse_type(text: str) -> SqlType:
 
     """
     parser = _Parser(text)
-    found = parser.type()
+    parsed = parser.type()
     parser.end()
-    return found
+    return parsed
 
 
 def canonical(kind: SqlType) -> str:
@@ -237,9 +237,9 @@ class _Parser:
         self._depth += 1
         if self._depth > _MAX_DEPTH:
             raise FaultError("a type nested too deeply", f"arrays and structs at most {_MAX_DEPTH} levels deep")
-        found = self._type()
+        parsed = self._type()
         self._depth -= 1
-        return found
+        return parsed
 
     def _type(self) -> SqlType:
         word = self._next("a type").lower()
@@ -262,8 +262,8 @@ class _Parser:
     def _refusal(self, word: str) -> FaultError:
         if word in _REFUSED:
             return FaultError(f'the type "{word}"', f"{_REFUSED[word]} in its place")
-        known = [*_DELTA_NAMES, *_ALIASES, "decimal", "array", "struct"]
-        return FaultError(f'the type "{word}"', ALLOWED, nearest(word, known))
+        names = [*_DELTA_NAMES, *_ALIASES, "decimal", "array", "struct"]
+        return FaultError(f'the type "{word}"', ALLOWED, nearest(word, names))
 
     def _decimal(self) -> Decimal:
         precision, scale = 10, 0
@@ -300,8 +300,8 @@ class _Parser:
                 name = name[1:-1].replace("``", "`")
             elif not (name[0].isalpha() or name[0] == "_"):
                 raise FaultError(f'"{name}" in "{self._text}"', "struct<name:type,...>")
-            if why := unusable_name(name):
-                raise FaultError(f'{why} in the field name "{name}"', "letters, digits and underscores")
+            if reason := unusable_name(name):
+                raise FaultError(f'{reason} in the field name "{name}"', "letters, digits and underscores")
             if self._peek() == ":":
                 self._position += 1
             yield Field(name, self.type())
@@ -358,5 +358,5 @@ def widens(old: str, new: str) -> bool:
         return False
     if narrow.name in _INTEGERS and wide.name in _INTEGERS:
         return _INTEGERS[wide.name] > _INTEGERS[narrow.name]
-    held = {"double": _DOUBLE_HOLDS, "float": _FLOAT_HOLDS}
-    return narrow.name in held.get(wide.name, ())
+    exact_types = {"double": _DOUBLE_HOLDS, "float": _FLOAT_HOLDS}
+    return narrow.name in exact_types.get(wide.name, ())

@@ -131,17 +131,17 @@ def _durations(value: object) -> tuple[tuple[str, int], ...]:
 
 
 def _windows(value: object) -> tuple[tuple[tuple[str, int], ...], ...]:
-    given = value if isinstance(value, list) and any(isinstance(each, list) for each in value) else None
-    if given is None:
-        return tuple((each,) for each in _durations(value))
-    if any(isinstance(each, list) and len(each) != _PAIR for each in given):
+    lengths = value if isinstance(value, list) and any(isinstance(item, list) for item in value) else None
+    if lengths is None:
+        return tuple((length,) for length in _durations(value))
+    if any(isinstance(item, list) and len(item) != _PAIR for item in lengths):
         raise FaultError(as_written(value), 'lengths such as "1h", or pairs of them such as ["1h", "1d"]')
-    return tuple(_durations(each) for each in given)
+    return tuple(_durations(item) for item in lengths)
 
 
 def _grid(value: object) -> tuple[int, int]:
-    whole = isinstance(value, list) and len(value) == _PAIR and all(type(part) is int for part in value)
-    if not isinstance(value, list) or not whole:
+    is_pair = isinstance(value, list) and len(value) == _PAIR and all(type(part) is int for part in value)
+    if not isinstance(value, list) or not is_pair:
         raise FaultError(as_written(value), "[G, E], two whole numbers")
     return value[0], value[1]
 
@@ -162,18 +162,18 @@ def _output_window(value: object) -> tuple[int | None, int | None]:
     return length, None
 
 
-def _text_of(value: object, what: str) -> str:
+def _text_of(value: object, description: str) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, (str, int, float)):
         return str(value)
-    raise FaultError(as_written(value), f"{what}: a string, a number, true or false")
+    raise FaultError(as_written(value), f"{description}: a string, a number, true or false")
 
 
 def _options(value: object) -> tuple[tuple[str, str], ...]:
     if not isinstance(value, dict):
         raise FaultError(as_written(value), 'a table such as { delimiter = ";" }')
-    return tuple((name, _text_of(each, f"a value of {name}")) for name, each in value.items())
+    return tuple((name, _text_of(setting, f"a value of {name}")) for name, setting in value.items())
 
 
 def spark_settings(value: object) -> tuple[tuple[str, str], ...]:
@@ -182,18 +182,18 @@ def spark_settings(value: object) -> tuple[tuple[str, str], ...]:
     Raises
     ------
     FaultError
-        When it is no table, or a value is neither text, number nor boolean.
+        When the value is no table, or one of its values is neither text, number nor boolean.
 
     """
-    # An unquoted spark.master = ... is a table of tables in TOML; it means the dotted name all the same.
+    # TOML reads an unquoted spark.master = ... as a table of tables; it means the dotted name, too.
     if not isinstance(value, dict):
         raise FaultError(as_written(value), 'a table of Spark settings such as "spark.master" = "local[2]"')
     flat: dict[str, str] = {}
-    for name, each in value.items():
-        inner = spark_settings(each) if isinstance(each, dict) else ()
+    for name, setting in value.items():
+        inner = spark_settings(setting) if isinstance(setting, dict) else ()
         flat.update({f"{name}.{rest}": text for rest, text in inner})
-        if not isinstance(each, dict):
-            flat[name] = _text_of(each, f"a value of {name}")
+        if not isinstance(setting, dict):
+            flat[name] = _text_of(setting, f"a value of {name}")
     return tuple(flat.items())
 
 

@@ -92,7 +92,7 @@ def _flat(raw: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                 continue
             for key, inner in value.items():
                 if key in _INNER and isinstance(inner, dict):
-                    yield from ((f"{section}.{name}.{key}.{each}", _text(entry)) for each, entry in inner.items())
+                    yield from ((f"{section}.{name}.{key}.{inner_key}", _text(entry)) for inner_key, entry in inner.items())
                 else:
                     yield f"{section}.{name}.{key}", _text(inner)
 
@@ -109,23 +109,27 @@ def _digest(text: str) -> str:
 def verdicts(catalog: Catalog, epoch: RecordedEpoch, declared: Sequence[tuple[str, str]]) -> tuple[Verdict, ...]:
     """Return the effect of each key that changed since an epoch, in the order of the keys.
 
-    ``declared`` are the keys that the epoch recorded; without any, only changes that tables cannot follow are reported.
+    ``declared`` are the keys that the epoch recorded; if it is empty, only changes that tables cannot follow are reported.
     """
-    by_key = {found.dotted_key: found for found in differences(catalog, epoch)}
+    by_key = {difference.dotted_key: difference for difference in differences(catalog, epoch)}
     before, now = dict(declared), dict(catalog.keys)
     changed = [key for key in sorted({*before, *now}) if before and before.get(key) != now.get(key)]
     tables = {_table(key) for key in (*before, *now)}
     added_or_removed = {table for table in tables if table and (_has_no_key(table, before) or _has_no_key(table, now))}
-    found = [_verdict_of_table(table, declared=_has_no_key(table, before)) for table in sorted(added_or_removed) if before]
+    changes = [_verdict_of_table(table, declared=_has_no_key(table, before)) for table in sorted(added_or_removed) if before]
     rebuilt = {table for table in tables if table and _sets_aside(table, before) != _sets_aside(table, now)}
     for key in changed:
         if (table := _table(key)) not in added_or_removed:
             is_about_reports = table in rebuilt and key in (f"{table}.budget", f"{table}.short_lived")
             verdict = _verdict_of_key(key, before.get(key), now.get(key), by_key.get(key))
-            found.append(replace(verdict, verdict="rebuild", why=_SETS_ASIDE) if is_about_reports else verdict)
-    reported = {verdict.key for verdict in found}
-    found += [_verdict_of_key(key, each.old, now.get(key), each) for key, each in by_key.items() if key not in reported]
-    return tuple(sorted(found, key=lambda verdict: verdict.key))
+            changes.append(replace(verdict, verdict="rebuild", why=_SETS_ASIDE) if is_about_reports else verdict)
+    reported = {verdict.key for verdict in changes}
+    changes += [
+        _verdict_of_key(key, difference.old, now.get(key), difference)
+        for key, difference in by_key.items()
+        if key not in reported
+    ]
+    return tuple(sorted(changes, key=lambda verdict: verdict.key))
 
 
 def _table(key: str) -> str | None:
@@ -159,10 +163,10 @@ def _verdict_of_key(key: str, before: str | None, now: str | None, difference: D
         return Verdict(key, before, now, "free", _PUBLISHED if key.endswith("publish") else _KEPT)
     if section not in _TABLES:
         return Verdict(key, before, now, "free", "it is in force at once")
-    name, _, own = rest.partition(".")
-    outer, _, inner = own.partition(".")
-    if own in ("publish", "keep"):
-        return Verdict(key, before, now, "free", _PUBLISHED if own == "publish" else _KEPT)
+    name, _, table_key = rest.partition(".")
+    outer, _, inner = table_key.partition(".")
+    if table_key in ("publish", "keep"):
+        return Verdict(key, before, now, "free", _PUBLISHED if table_key == "publish" else _KEPT)
     if section == "views" and outer in (*_VIEW_KEYS, "budget"):
         return Verdict(key, before, now, *_verdict_of_view_key(name, outer))
     if section == "coalesced" and outer in (*_COALESCED_KEYS, *_SHEDDING_KEYS):

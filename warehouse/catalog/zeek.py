@@ -47,7 +47,7 @@ def zeek_fields(lines: Iterable[str]) -> tuple[tuple[str, str], ...]:
     Raises
     ------
     ValueError
-        When there are none, or separators differ from Zeek's defaults.
+        When the header has no fields, or separators differ from Zeek's defaults.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def zeek_fields(lines: Iterable[str]) -> tuple[tuple[str, str], ...]:
     """
     names: list[str] = []
     types: list[str] = []
-    for line in takewhile(lambda each: each.startswith("#"), lines):
+    for line in takewhile(lambda text: text.startswith("#"), lines):
         key, _, rest = line.rstrip("\r").partition("\t")
         if key.startswith("#separator") and key.split(" ", 1)[-1].lower() != "\\x09":
             raise ValueError(f"{key} is another separator than a tab: let Zeek write tabs, or JSON")

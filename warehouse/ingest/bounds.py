@@ -55,8 +55,8 @@ def bounds_problems(stream: Stream, files: Sequence[LandingFile]) -> list[FilePr
         broken += _line_problems(stream, suspects)
     if stream.format == "csv" and is_multiline(stream.options):
         within_bounds = {file.path for file in files} - {problem.path for problem in broken}
-        checked = ((file.path, check_multiline(stream, file).problem) for file in files if file.size and file.path in within_bounds)
-        broken += [FileProblem(path, *problem) for path, problem in checked if problem]
+        pairs = ((file.path, check_multiline(stream, file).problem) for file in files if file.size and file.path in within_bounds)
+        broken += [FileProblem(path, *problem) for path, problem in pairs if problem]
     return broken
 
 

@@ -55,7 +55,7 @@ def schema_of(path: Path, form: str) -> Any:  # noqa: ANN401 - Arrow's
     Raises
     ------
     Exception
-        Whatever a damaged footer makes its reader raise.
+        The reader's exception for a damaged footer.
 
     """
     if form == "orc":
@@ -73,7 +73,7 @@ def columnar_bounds_problem(stream: Stream, file: LandingFile) -> tuple[str, str
     Raises
     ------
     Exception
-        Whatever a damaged footer makes its reader raise.
+        The reader's exception for a damaged footer.
 
     """
     check = {"orc": orc_bounds_problem, "avro": avro_bounds_problem}.get(stream.format, parquet_bounds_problem)

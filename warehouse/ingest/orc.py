@@ -29,7 +29,7 @@ def orc_schema(path: Path) -> Any:  # noqa: ANN401 - Arrow's
     Raises
     ------
     Exception
-        Whatever a damaged footer makes its reader raise.
+        The reader's exception for a damaged footer.
 
     """
     import pyarrow.orc  # noqa: PLC0415 - only ORC landings need it
@@ -43,7 +43,7 @@ def orc_batches(path: Path, columns: list[str] | None = None) -> Iterator[Any]:
     Raises
     ------
     Exception
-        Whatever a damaged file makes its reader raise.
+        The reader's exception for a damaged file.
 
     """
     import pyarrow.dataset as ds  # noqa: PLC0415 - only ORC landings need it
