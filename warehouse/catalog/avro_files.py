@@ -137,9 +137,9 @@ def open_avro(raw: IO[bytes]) -> AvroFile:
         When it is no Avro file, or Spark cannot read it.
 
     """
-    read = _fastavro()
+    avro_library = _fastavro()
     try:
-        file = read.reader(raw)
+        file = avro_library.reader(raw)
         schema, codec = file.writer_schema, file.codec
     except (EOFError, IndexError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"it is no file of Avro, or cut ({type(error).__name__} {error})") from error

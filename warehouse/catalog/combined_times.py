@@ -73,8 +73,8 @@ def combined_times(connection: DuckDBPyConnection, columns: Sequence[SniffedColu
                 date = f"date_add({date}, CASE WHEN {text} LIKE '24:%' THEN 1 ELSE 0 END)"
                 text = f"regexp_replace({text}, '^24:', '00:')"
             spark = f"to_timestamp(concat(date_format({date}, 'yyyy-MM-dd'), ' ', {text}), 'yyyy-MM-dd {pattern}')"
-            read = f"{quoted(day.name)}::DATE + {duck}"
-            yield _add_column(connection, f"{day.name} {column.name}", (read, spark), (day.name, column.name))
+            duck_sql = f"{quoted(day.name)}::DATE + {duck}"
+            yield _add_column(connection, f"{day.name} {column.name}", (duck_sql, spark), (day.name, column.name))
 
 
 def _add_column(connection: DuckDBPyConnection, name: str, sql: tuple[str, str], parts: tuple[str, ...]) -> CombinedTime:
@@ -125,9 +125,9 @@ def _has_24_hours(connection: DuckDBPyConnection, column: str) -> bool:
 def _time_after_weekday(connection: DuckDBPyConnection, column: str) -> tuple[str, str] | None:
     name = quoted(column)
     for spelling, pattern, begin in _WEEKDAY_SPELLINGS:
-        read = f"try_strptime(trim({name}::VARCHAR), {literal(spelling)})"
-        if _parses_all(connection, name, read):
-            return f"CAST({read} AS TIMESTAMPTZ)", f"to_timestamp(substring({spark_name(column)}, {begin}), '{pattern}')"
+        duck_sql = f"try_strptime(trim({name}::VARCHAR), {literal(spelling)})"
+        if _parses_all(connection, name, duck_sql):
+            return f"CAST({duck_sql} AS TIMESTAMPTZ)", f"to_timestamp(substring({spark_name(column)}, {begin}), '{pattern}')"
     return None
 
 
@@ -137,14 +137,14 @@ def _web_log_time(connection: DuckDBPyConnection, day: str, zone: str) -> tuple[
     if not isinstance(sample, str) or not _WEB_LOG_TIME.match(sample):
         return None
     text = f"substr({quoted(day)} || {quoted(zone)}, 2, 25)"
-    read = f"try_strptime({text}, '%d/%b/%Y:%H:%M:%S%z')"
-    if not _parses_all(connection, quoted(day), read):
+    duck_sql = f"try_strptime({text}, '%d/%b/%Y:%H:%M:%S%z')"
+    if not _parses_all(connection, quoted(day), duck_sql):
         return None
     spark = f"to_timestamp(substring(concat({spark_name(day)}, {spark_name(zone)}), 2, 25), '{_WEB_LOG_PATTERN}')"
-    return f"CAST({read} AS TIMESTAMPTZ)", spark
+    return f"CAST({duck_sql} AS TIMESTAMPTZ)", spark
 
 
-def _parses_all(connection: DuckDBPyConnection, name: str, read: str) -> bool:
-    counts = f"SELECT count({name}), count(*) FILTER ({read} IS NULL AND {name} IS NOT NULL) FROM sample"
+def _parses_all(connection: DuckDBPyConnection, name: str, time_sql: str) -> bool:
+    counts = f"SELECT count({name}), count(*) FILTER ({time_sql} IS NULL AND {name} IS NOT NULL) FROM sample"
     filled, unparsed = connection.execute(counts).fetchone() or (0, 0)
     return bool(filled) and not unparsed

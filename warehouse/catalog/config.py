@@ -366,8 +366,8 @@ def read_section(kind: type[_Section], raw: dict[str, object]) -> tuple[_Section
     except ValidationError as error:
         details = error.errors(include_url=False)
     faults = {".".join(map(str, path)): fault for path, fault in (_fault(kind, detail) for detail in details)}
-    sound = _without(raw, set(faults))
-    return kind.model_validate(sound), faults
+    valid = _without(raw, set(faults))
+    return kind.model_validate(valid), faults
 
 
 def _without(raw: dict[str, object], dropped: set[str], prefix: str = "") -> dict[str, object]:

@@ -98,8 +98,8 @@ class CsvDialect:
 
     def texts_query(self, column: str) -> str:
         """Return the query for the texts of a column, called ``text``."""
-        read = self.query.removesuffix(")") + ", all_varchar = true)"
-        return f"SELECT {quoted(column)} AS text FROM ({read}) WHERE {quoted(column)} IS NOT NULL LIMIT {SAMPLE}"
+        texts_query = self.query.removesuffix(")") + ", all_varchar = true)"
+        return f"SELECT {quoted(column)} AS text FROM ({texts_query}) WHERE {quoted(column)} IS NOT NULL LIMIT {SAMPLE}"
 
 
 def csv_dialect(
@@ -187,8 +187,8 @@ def _refused_and_renamed(
     connection: DuckDBPyConnection, parameters: dict[str, str], arguments: str
 ) -> tuple[dict[int, str], dict[int, str]]:
     """Return, by position, why columns cannot be declared, and the names that repeat an earlier name in another case."""
-    read = f"read_csv($file, header = false, all_varchar = true, ignore_errors = true{arguments})"
-    row = connection.execute(f"SELECT * FROM {read} LIMIT 1", parameters).fetchone() or ()
+    rows_sql = f"read_csv($file, header = false, all_varchar = true, ignore_errors = true{arguments})"
+    row = connection.execute(f"SELECT * FROM {rows_sql} LIMIT 1", parameters).fetchone() or ()
     names = [(name or "").strip() for name in row]
     refused = {index: "it has no name in the header" for index, name in enumerate(names) if not name}
     repeated = {index for index, name in enumerate(names) if name and names.count(name) > 1}
@@ -205,7 +205,7 @@ def _numbered_names(connection: DuckDBPyConnection, parameters: dict[str, str], 
 
 
 def _missing_word(connection: DuckDBPyConnection, parameters: dict[str, str], lines: Sequence[str], arguments: str) -> str | None:
-    """Return the word for a missing value: with it as null, more columns are numbers or times; None if there is none."""
+    """Return the word for a missing value: read as null, it makes more columns numbers or times; None if no word does."""
     fields = {field.strip('"') for line in lines for field in _SEPARATORS.split(line)}
 
     def texts(words: str) -> int:
@@ -217,10 +217,10 @@ def _missing_word(connection: DuckDBPyConnection, parameters: dict[str, str], li
 
 
 def misfitting_records(connection: DuckDBPyConnection, dialect: CsvDialect) -> tuple[int, str, str]:
-    """Return how many records at the beginning of a file do not fit the others, so that they are not in ``sample``.
+    """Return the number of records at the beginning of a file that do not fit the others, a column, and an example.
 
-    If records have another number of fields, the other results are an empty name and one such record. Else they are the name of a
-    column of numbers in which records have text, and one such text; both are empty if there is none.
+    The table ``sample`` does not have these records. If they have another number of fields, the column is empty and the example
+    is such a record. If they have text in a column of numbers, the results are that column and such a text.
     """
     count, record = _records_of_other_length(connection, dialect)
     if count:
@@ -231,17 +231,17 @@ def misfitting_records(connection: DuckDBPyConnection, dialect: CsvDialect) -> t
     if not unfit or "decimal" in dict(dialect.options):
         return 0, "", ""
     examples = [f"CASE WHEN {bad} THEN [{literal(name)}, {quoted(name)}] END" for name, bad in unfit.items()]
-    read = f"({dialect.query.removesuffix(')')}, all_varchar = true) LIMIT {SAMPLE})"
-    query = f"SELECT count(*), first(coalesce({', '.join(examples)})) FROM {read} WHERE {' OR '.join(unfit.values())}"
+    texts_query = f"({dialect.query.removesuffix(')')}, all_varchar = true) LIMIT {SAMPLE})"
+    query = f"SELECT count(*), first(coalesce({', '.join(examples)})) FROM {texts_query} WHERE {' OR '.join(unfit.values())}"
     count, example = connection.execute(query, dialect.parameters).fetchone() or (0, None)
     column, text = example or ("", "")
     return count, column, text
 
 
 def _records_of_other_length(connection: DuckDBPyConnection, dialect: CsvDialect) -> tuple[int, str]:
-    """Return how many records do not have the number of fields that the others have, and the first of them."""
-    read = f"{dialect.query.removesuffix(')')}, all_varchar = true, store_rejects = true)"
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE all_texts AS {read} LIMIT {SAMPLE}", dialect.parameters)
+    """Return the number of records with fewer or more fields than the others, and the first such record."""
+    texts_query = f"{dialect.query.removesuffix(')')}, all_varchar = true, store_rejects = true)"
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE all_texts AS {texts_query} LIMIT {SAMPLE}", dialect.parameters)
     short_or_long = "error_type IN ('MISSING COLUMNS', 'TOO MANY COLUMNS')"
     query = f"SELECT count(DISTINCT line), first(csv_line ORDER BY line) FROM reject_errors WHERE {short_or_long}"
     count, record = connection.execute(query).fetchone() or (0, None)
@@ -252,7 +252,7 @@ def times_that_need_a_pattern(connection: DuckDBPyConnection, dialect: CsvDialec
     """Return the columns of the table ``sample`` that are times for DuckDB, and whose text Spark reads only with a pattern."""
     described = connection.execute("SELECT column_name, column_type FROM (DESCRIBE sample)").fetchall()
     parameters = {"file": literal_path(dialect.path), "iso": _ISO}
-    read = dialect.query.removesuffix(")") + ", all_varchar = true)"
+    texts_query = dialect.query.removesuffix(")") + ", all_varchar = true)"
     options = {option for option, _ in dialect.options}
     columns = []
     for name, kind in described:
@@ -260,7 +260,7 @@ def times_that_need_a_pattern(connection: DuckDBPyConnection, dialect: CsvDialec
         if option is None or option in options:
             continue
         column = quoted(name)
-        texts = f"(SELECT {column} FROM ({read}) LIMIT {SAMPLE})"
+        texts = f"(SELECT {column} FROM ({texts_query}) LIMIT {SAMPLE})"
         query = f"SELECT count(*) FROM {texts} WHERE NOT regexp_full_match(trim({column}), $iso)"
         (other,) = connection.execute(query, parameters).fetchone() or (0,)
         columns += [name] if other else []
@@ -300,8 +300,8 @@ def _leading_comment(lines: Sequence[str]) -> str | None:
 
 def _has_decimal_comma(connection: DuckDBPyConnection, parameters: dict[str, str], arguments: str) -> bool:
     """Whether a column has numbers with a comma, and no column has numbers with a decimal point."""
-    read = f"SELECT * FROM read_csv($file, ignore_errors = true, all_varchar = true{arguments}) LIMIT {SAMPLE}"
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE sample AS {read}", parameters)
+    texts_query = f"SELECT * FROM read_csv($file, ignore_errors = true, all_varchar = true{arguments}) LIMIT {SAMPLE}"
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE sample AS {texts_query}", parameters)
     commas = False
     for (name,) in connection.execute("SELECT column_name FROM (DESCRIBE sample)").fetchall():
         text = f"trim({quoted(name)})"

@@ -116,10 +116,10 @@ def first_update(
 
 
 def _counts(connection: DuckDBPyConnection, instant: int) -> tuple[int, int, int, int]:
-    """Return how many rows are live, waiting, dead and rejected."""
-    sound = "_ts IS NOT NULL AND _exp IS NOT NULL AND _exp >= _ts"
+    """Return the numbers of live, waiting, dead and rejected rows."""
+    is_valid = "_ts IS NOT NULL AND _exp IS NOT NULL AND _exp >= _ts"
     fates = ("_ts <= $at AND _exp > $at", "_ts > $at AND _exp > _ts", "_exp <= $at OR _exp = _ts")
-    counts = ", ".join(f"count(*) FILTER ({sound} AND ({fate}))" for fate in fates)
+    counts = ", ".join(f"count(*) FILTER ({is_valid} AND ({fate}))" for fate in fates)
     live, waiting, dead, rows = (
         connection.execute(f"SELECT {counts}, count(*) FROM timed", {"at": instant}).fetchone() or (0,) * 4
     )
@@ -128,8 +128,8 @@ def _counts(connection: DuckDBPyConnection, instant: int) -> tuple[int, int, int
 
 def _key(connection: DuckDBPyConnection, columns: Sequence[str], instant: int) -> tuple[tuple[str, str], ...]:
     texts = ", ".join(_text(connection, column) for column in columns)
-    present = " AND ".join(f"{quoted(column)} IS NOT NULL" for column in columns)
-    condition = f"WHERE _ts <= $at AND _exp > $at AND {present}"
+    has_key = " AND ".join(f"{quoted(column)} IS NOT NULL" for column in columns)
+    condition = f"WHERE _ts <= $at AND _exp > $at AND {has_key}"
     order = ", ".join(["count(*) DESC", *(str(number) for number, _ in enumerate(columns, start=1))])
     query = f"SELECT {texts} FROM timed {condition} GROUP BY ALL ORDER BY {order} LIMIT 1"
     row = connection.execute(query, {"at": instant}).fetchone()

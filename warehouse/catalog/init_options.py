@@ -23,7 +23,7 @@ NEVER = "never"
 
 @dataclass(frozen=True)
 class InitOptions:
-    """The options of ``init --from``; what is left out is guessed.
+    """The options of ``init --from``; missing ones are guessed.
 
     Attributes
     ----------
@@ -66,16 +66,16 @@ def column_named(name: str, columns: Sequence[SniffedColumn], option: str) -> Sn
 
 
 def column_or_expression(text: str, columns: Sequence[SniffedColumn], option: str, *, allows_ts: bool) -> SniffedColumn | str:
-    """Return the column that a text names; a text that names no column is returned if it is a valid expression.
+    """Return the column that a text names; if it names none, return the text itself if it is a valid expression.
 
     Raises
     ------
     UsageError
-        When it is neither.
+        When the text is neither.
 
     """
-    named = _found(text.strip("`"), columns)
-    if named is not None:
+    column = _found(text.strip("`"), columns)
+    if column is not None:
         return column_named(text.strip("`"), columns, option)
     types = {column.name: parse_type(column.type) for column in columns if column.type}
     for fault in expression_faults(text, types, allows_ts=allows_ts):

@@ -78,7 +78,7 @@ def is_array_file(path: Path) -> bool:
 
 
 def has_multiline_objects(source: Path) -> bool:
-    """Whether a file has objects over several lines, of which each is a record.
+    """Whether a file has objects over several lines, each of them a record.
 
     A single object with a list of objects does not count.
 

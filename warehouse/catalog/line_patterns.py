@@ -129,7 +129,7 @@ def _translated(text: str) -> tuple[str, str]:
     while position < len(text):
         rest, character = text[position:], text[position]
         length = 1
-        named = None
+        named_group = None
         if character == "\\":
             length = 2
             if len(rest) < length or (rest[1].isalnum() and rest[1] not in _ESCAPES) or not rest[1].isascii():
@@ -150,12 +150,12 @@ def _translated(text: str) -> tuple[str, str]:
         elif character == ")" and (repeat := _REPEATED_GROUP.match(rest)):
             raise _unsupported(text, repeat[0], f"{repeat[0].rstrip('?')}+, which gives nothing back, or a repeated class")
         elif rest.startswith("(?") and not rest.startswith(_OPENINGS):
-            named = _NAMED_GROUP.match(rest)
-            if named is None:
+            named_group = _NAMED_GROUP.match(rest)
+            if named_group is None:
                 raise _unsupported(text, rest[:4], "(?P<name>...), (?:...), (?=...) and (?!...)")
-            length = named.end()
-        python.append(f"(?P<{named[1]}>" if named else rest[:length])
-        java.append("(" if named else rest[:length])
+            length = named_group.end()
+        python.append(f"(?P<{named_group[1]}>" if named_group else rest[:length])
+        java.append("(" if named_group else rest[:length])
         position += length
     return "".join(python), "".join(java)
 

@@ -55,14 +55,14 @@ def log_format_of(source: Path) -> LogFormat | None:
 def fields_as_csv(source: Path, form: LogFormat, most_lines: int, target: Path) -> tuple[int, str, str]:
     """Write the fields of a log's first lines as CSV; return the number of lines in another format, "", and one such line."""
     changed = datetime.fromtimestamp(source.stat().st_mtime, UTC).replace(tzinfo=None)
-    read = line_reader(*form, changed=changed)
-    if read is None:
+    reader = line_reader(*form, changed=changed)
+    if reader is None:
         raise ValueError(f"{form[0]} is no format of lines")
     names: dict[str, None] = {}
     records, unfit, example = [], 0, ""
     with source.open("rb") as raw, io.TextIOWrapper(open_decompressed(raw, source.name), "utf-8", "replace") as lines:
         for line in islice((raw_line.rstrip("\r\n") for raw_line in lines if raw_line.strip()), most_lines):
-            fields = read(line.removeprefix("\ufeff"))
+            fields = reader(line.removeprefix("\ufeff"))
             if fields is None:
                 unfit, example = unfit + 1, example or line
             else:

@@ -33,8 +33,8 @@ def flatten_objects(connection: DuckDBPyConnection) -> None:
     for name, kind in described:
         paths = list(_fields((name,), duckdb.sqltype(kind)))
         texts = [".".join(path) for path in paths]
-        stays = paths == [(name,)] or count + len(paths) - 1 > _MOST_COLUMNS or not all(map(_has_plain_names, paths))
-        if stays or len({text.lower() for text in texts}) < len(texts) or used_names & {text.lower() for text in texts}:
+        is_kept = paths == [(name,)] or count + len(paths) - 1 > _MOST_COLUMNS or not all(map(_has_plain_names, paths))
+        if is_kept or len({text.lower() for text in texts}) < len(texts) or used_names & {text.lower() for text in texts}:
             listed.append(quoted(name))
             continue
         used_names |= {text.lower() for text in texts}

@@ -37,7 +37,7 @@ def split_landing(text: str) -> tuple[str, str | None]:
 def matches(path: str, pattern: str) -> bool:
     """Whether a relative path is one that a pattern names.
 
-    >>> [matches("a/b/x.csv", each) for each in ("*.csv", "a/*.csv", "/a/*.csv", "/**/b/*.csv", "/**")]
+    >>> [matches("a/b/x.csv", pattern) for pattern in ("*.csv", "a/*.csv", "/a/*.csv", "/**/b/*.csv", "/**")]
     [True, True, False, True, True]
     """
     if pattern.startswith("/"):

@@ -218,5 +218,5 @@ def _option(value: str) -> str:
 
 
 def listed_names(names: Iterable[str]) -> str:
-    """Return names with commas between them; the word none if there are none."""
+    """Return names with commas between them; the word ``none`` for an empty list."""
     return ", ".join(names) or "none"

@@ -70,8 +70,8 @@ def proposed_key(usable: Sequence[SniffedColumn], times: Collection[str], rows: 
         return ProposedKey((rest[0].name,), "no column is one of names or numbers that say what a row is about")
 
     def rank(column: SniffedColumn) -> tuple[bool, bool, bool, int, bool, int]:
-        named = _identity_rank(column)
-        return named == _BEST, named >= 0, _repeats(column, rows), named, column.type == "string", column.distinct
+        identity = _identity_rank(column)
+        return identity == _BEST, identity >= 0, _repeats(column, rows), identity, column.type == "string", column.distinct
 
     ranked = sorted(identifiers, key=rank, reverse=True)  # of equal ones the first
     best = ranked[0]

@@ -117,10 +117,10 @@ def _guessed_times(
     other_times = tuple(column.name for column in same_type if column != arrival and not column.expression)
     later = [column for column in (*same_type, *(date for date in dates if EXPIRY_NAME.search(_name_in_words(date))))
              if (arrival.name, column.name) in sniffed.gaps]  # fmt: skip
-    named = [column for column in later if EXPIRY_NAME.search(_name_in_words(column))]
+    named_as_end = [column for column in later if EXPIRY_NAME.search(_name_in_words(column))]
     without_end = ProposedTimes(_instant(arrival), (arrival.name,), arrival.low, others=other_times, last=arrival.high)
-    if later and (named or arrival.type == "timestamp"):
-        expiry = (named or later)[0]
+    if later and (named_as_end or arrival.type == "timestamp"):
+        expiry = (named_as_end or later)[0]
         unused = tuple(name for name in other_times if name != expiry.name)
         lives = sniffed.gaps[arrival.name, expiry.name]
         return replace(_with_end(without_end, expiry), columns=(arrival.name, expiry.name), lifetimes=lives, others=unused)

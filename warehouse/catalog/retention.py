@@ -25,9 +25,9 @@ DEFAULT_KEEP = 90 * 86_400_000_000
 
 
 def dead_updates(bound: int, retain: int, interval: int) -> int:
-    """Return L: the number of updates, beginning with that of its end, after which a dead row may still be in the newest files.
+    """Return L: the number of updates after which a dead row may still be in the newest files; the first is the one of its end.
 
-    All in microseconds; below 1 the bound cannot be kept.
+    The parameters are microseconds. If L is below 1, the bound cannot be kept.
 
     >>> HOUR = 3_600_000_000
     >>> dead_updates(24 * HOUR, 12 * HOUR, HOUR), dead_updates(3 * HOUR, 0, HOUR), dead_updates(2 * HOUR, 0, HOUR)

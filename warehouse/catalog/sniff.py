@@ -247,8 +247,11 @@ def _names_that_differ_in_case(connection: DuckDBPyConnection, parameters: dict[
     numbered = {index: match[1] for index, name in enumerate(columns) if (match := _NUMBERED.fullmatch(name))}
     if not any(base.lower() in (name.lower() for name in columns) for base in numbered.values()):
         return {}
-    read = f"SELECT json FROM read_json_objects($file, format = '{form}') LIMIT {SAMPLE}"
-    keys = {key for (key,) in connection.execute(f"SELECT DISTINCT unnest(json_keys(json)) FROM ({read})", parameters).fetchall()}
+    objects_query = f"SELECT json FROM read_json_objects($file, format = '{form}') LIMIT {SAMPLE}"
+    keys = {
+        key
+        for (key,) in connection.execute(f"SELECT DISTINCT unnest(json_keys(json)) FROM ({objects_query})", parameters).fetchall()
+    }
     return {index: base for index, base in numbered.items() if columns[index] not in keys and base in keys}
 
 

@@ -75,8 +75,10 @@ def _w3c_field_names(lines: Sequence[str], count: int) -> tuple[str, ...]:
 
 def _fields(line: str, *, is_web_log: bool) -> list[str]:
     try:
-        read = csv.reader([line], delimiter=" ", escapechar="\\" if is_web_log else None, doublequote=not is_web_log, strict=True)
-        return next(read, [])
+        reader = csv.reader(
+            [line], delimiter=" ", escapechar="\\" if is_web_log else None, doublequote=not is_web_log, strict=True
+        )
+        return next(reader, [])
     except csv.Error:
         return []
 

@@ -102,24 +102,24 @@ def syslog_fields(line: str, changed: datetime | None = None, year: str | None =
 
 
 def with_year(moment: str, changed: datetime | None = None, year: str | None = None) -> str:
-    """Return a time with its year, ``2024-11-25 14:38:17``, if it has none and the year is known; other times unchanged.
+    """Return a time without a year with the year added, ``2024-11-25 14:38:17``, if it is known; other times unchanged.
 
     >>> from datetime import datetime
     >>> changed = datetime(2026, 1, 2, 12)
-    >>> [with_year(each, changed) for each in ("Dec 31 23:00:00", "Jan  1 00:00:00", "Jan  3 11:00:00", "Feb 29 08:00:00")]
+    >>> [with_year(time, changed) for time in ("Dec 31 23:00:00", "Jan  1 00:00:00", "Jan  3 11:00:00", "Feb 29 08:00:00")]
     ['2025-12-31 23:00:00', '2026-01-01 00:00:00', '2026-01-03 11:00:00', '2024-02-29 08:00:00']
     """
     parts = _YEARLESS.fullmatch(moment)
     if parts is None:
         return moment
     month, day, written_year, clock = parts.groups()
-    rest = f"{MONTHS.index(month) // 3 + 1:02}-{int(day):02} {clock}"
+    month_day_clock = f"{MONTHS.index(month) // 3 + 1:02}-{int(day):02} {clock}"
     known_year = written_year or year
     if known_year is None and changed is not None:
         limit = changed + _ALLOWED_AHEAD
-        latest = limit.year - (rest[:14] > f"{limit:%m-%d %H:%M:%S}")
-        known_year = str(latest - latest % 4 if rest.startswith(_LEAP_DAY) else latest)
-    return moment if known_year is None else f"{known_year}-{rest}"
+        latest = limit.year - (month_day_clock[:14] > f"{limit:%m-%d %H:%M:%S}")
+        known_year = str(latest - latest % 4 if month_day_clock.startswith(_LEAP_DAY) else latest)
+    return moment if known_year is None else f"{known_year}-{month_day_clock}"
 
 
 def declared_year(options: Iterable[tuple[str, str]]) -> str | None:

@@ -92,7 +92,7 @@ def time_format(
 def is_named_as_time(source: str) -> bool:
     """Whether a name has a word for a time in it.
 
-    >>> [is_named_as_time(each) for each in ("createdAt", "last_seen", "order_id")]
+    >>> [is_named_as_time(name) for name in ("createdAt", "last_seen", "order_id")]
     [True, True, False]
     """
     return _TIME_NAME.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", source).lower()) is not None
@@ -147,14 +147,14 @@ def year_format(connection: DuckDBPyConnection, source: str) -> str | None:
 
 def _epoch_unit(connection: DuckDBPyConnection, source: str, sql: str, *, has_times: bool) -> str | None:
     """Return the unit of a column of times since 1970, from its range, and from its name if the file has other times."""
-    named = is_named_as_time(source)
+    named_as_time = is_named_as_time(source)
     column = quoted(source)
-    if sql == "string" and named:
+    if sql == "string" and named_as_time:
         digits = f"count(*) FILTER (regexp_matches(CAST({column} AS VARCHAR), '{_DIGITS}')), count({column})"
         matching, filled = _row(connection, f"SELECT {digits} FROM sample")
         if not filled or matching != filled:
             return None
-    elif (sql not in _NUMBERS and not sql.startswith("decimal")) or (has_times and not named):
+    elif (sql not in _NUMBERS and not sql.startswith("decimal")) or (has_times and not named_as_time):
         return None
     number = f"nullif({column}::DOUBLE, 0)" if _is_named_as_end(source) else f"{column}::DOUBLE"  # 0: it has no end
     low, high = _row(connection, f"SELECT min({number}), max({number}) FROM sample")

@@ -281,9 +281,9 @@ class _Parser:
 
     def _element(self) -> SqlType:
         self._expect("<")
-        inside = self.type()
+        element = self.type()
         self._expect(">")
-        return inside
+        return element
 
     def _struct(self) -> Struct:
         self._expect("<")

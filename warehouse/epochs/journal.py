@@ -192,26 +192,26 @@ def write_record(path: Path, body: object) -> None:
 
 
 def record_epoch(root: Path, epoch: Epoch, last: Epoch | None, heads: Mapping[str, LogEntry]) -> Epoch:
-    """Write an epoch with the log entries that it names, which the next plan starts from, and return it.
+    """Write an epoch with the log entries that it names, and return it; the next plan starts from these entries.
 
     { (path, version, sha256) : path is a directory of the epoch, version the one it names, sha256 the sum of that entry }
 
-    ``heads`` are the newest entries of the tables that its plan wrote; of other tables the epoch before it knows the entries.
+    ``heads`` are the newest entries of the tables that its plan wrote; the entries of other tables are in ``last``, or are read.
     """
     entries = []
     for state in epoch.tables:
         for path, version in ((state.path, state.version), *((side.path, side.version) for side in state.sides)):
-            before, head = last.entry(path) if last else None, heads.get(path)
+            former_entry, head = last.entry(path) if last else None, heads.get(path)
             if head is not None and head.version == version:
                 sum_ = head.sha256
-            elif before is not None and before.version == version:
-                sum_ = before.sha256
+            elif former_entry is not None and former_entry.version == version:
+                sum_ = former_entry.sha256
             else:
                 sum_ = entry_at(root / path, version).sha256
             entries.append(PinnedEntry(path, version, sum_ or ""))
-    named = replace(epoch, entries=tuple(entries))
-    write_record(epoch_path(root, named.number), named)
-    return named
+    completed = replace(epoch, entries=tuple(entries))
+    write_record(epoch_path(root, completed.number), completed)
+    return completed
 
 
 def read_epoch(root: Path, number: int) -> Epoch:
@@ -225,8 +225,8 @@ def read_epoch(root: Path, number: int) -> Epoch:
 def newest_epoch(root: Path) -> Epoch | None:
     """Return the newest epoch, or None if nothing was committed.
 
-    A newest record that is damaged counts as not written, as long as there is an epoch before it: the next update
-    writes it again (:mod:`warehouse.operations.damaged_epoch`).
+    A damaged newest record counts as not written if there is an epoch before it: the next update writes it again
+    (:mod:`warehouse.operations.damaged_epoch`).
     """
     return next(_whole_epochs(root), None)
 

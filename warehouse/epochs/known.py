@@ -163,9 +163,9 @@ def newest_ledger(root: Path, upto: int) -> LandingLedger:
 
 
 def _epochs(root: Path, first: int, last: int) -> Iterator[_LandingPart]:
-    past = set(numbers(root, "past")) if last >= first else set()
+    past_numbers = set(numbers(root, "past")) if last >= first else set()
     for number in range(first, last + 1):
-        kind: Kind = "past" if number in past else "epoch"
+        kind: Kind = "past" if number in past_numbers else "epoch"
         try:
             yield read_record(record_path(root, number, kind), _LandingPart)
         except FileNotFoundError:

@@ -73,13 +73,13 @@ def writer_lock(root: Path, now: int) -> Iterator[None]:
     except Timeout:
         raise LockHeldError(_described(holder)) from None
     try:
-        before = _record(holder)
+        former_record = _record(holder)
         _write(holder, {"host": socket.gethostname(), "pid": os.getpid(), "since": format_instant(now)})
         if root.resolve() not in _kept:
             try:
-                _await_orphan(root, _named(before))
+                _await_orphan(root, _named(former_record))
             except LockHeldError:
-                _write(holder, before)  # whose Spark it still is
+                _write(holder, former_record)  # its Spark is still running
                 raise
         _kept.discard(root.resolve())
         yield

@@ -186,17 +186,17 @@ def _state_concerns(table: TableFacts, _: Thresholds) -> Iterator[Concern]:
 def _landing_concerns(table: TableFacts, _: Thresholds) -> Iterator[Concern]:
     if table.unreadable:
         count = len(table.unreadable)
-        named = "; ".join(f"{path}: {reason}" for path, reason in table.unreadable[:_MAX_NAMED_FILES])
+        examples = "; ".join(f"{path}: {reason}" for path, reason in table.unreadable[:_MAX_NAMED_FILES])
         more = f"; and {count - _MAX_NAMED_FILES} more" if count > _MAX_NAMED_FILES else ""
-        yield Concern("attention", "unreadable", table.name, f"{_files(count)} could not be loaded: {named}{more}")
+        yield Concern("attention", "unreadable", table.name, f"{_files(count)} could not be loaded: {examples}{more}")
     if table.changed:
         count = len(table.changed)
-        named = ", ".join(table.changed[:_MAX_NAMED_FILES]) + (" and more" if count > _MAX_NAMED_FILES else "")
+        examples = ", ".join(table.changed[:_MAX_NAMED_FILES]) + (" and more" if count > _MAX_NAMED_FILES else "")
         yield Concern(
             "attention",
             "changed",
             table.name,
-            f"{_files(count)} changed after being loaded ({named}); restore the former file, or load it again: rows that it "
+            f"{_files(count)} changed after being loaded ({examples}); restore the former file, or load it again: rows that it "
             "gave before stay in the table, too",
             f"stream-wh reload {shlex.quote(table.changed[0])}",
         )

@@ -345,8 +345,8 @@ def _classified_by_cached_plan(source: BatchSource) -> DataFrame:
 
     def made(sources: Sequence[DataFrame]) -> DataFrame:
         parts = [typed_rows(rows, stream, shape) for rows, shape in zip(sources, shapes, strict=False)]
-        read = _without_deferred_rows(declared_rows(session, stream, parts))
-        return classify(read if deferred is None else read.unionByName(sources[-1]), stream, layout, move)
+        read_rows = _without_deferred_rows(declared_rows(session, stream, parts))
+        return classify(read_rows if deferred is None else read_rows.unionByName(sources[-1]), stream, layout, move)
 
     sources = [with_values(record.rows) for record in records]
     if deferred is not None:
@@ -355,14 +355,14 @@ def _classified_by_cached_plan(source: BatchSource) -> DataFrame:
 
 
 def reading_rules(stream: Stream) -> Stream:
-    """Return a stream's declaration without what does not change how its files are read and its rows classified."""
+    """Return the part of a stream's declaration that decides how its files are read and its rows are classified."""
     return replace(stream, name="", move_to=None, landing=stream.landing if stream.partitions else Path("/"))
 
 
 def _classified(source: BatchSource, most_rows: int | None) -> DataFrame:
     stream, deferred = source.stream, source.taken
-    read = read_files(source.session, stream, source.groups)
-    rows = _without_deferred_rows(read if most_rows is None else read.limit(most_rows))
+    read_rows = read_files(source.session, stream, source.groups)
+    rows = _without_deferred_rows(read_rows if most_rows is None else read_rows.limit(most_rows))
     rows = rows if deferred is None else rows.unionByName(_deferred_as_read(deferred, stream))
     return classify(rows, stream, source.layout, source.move)
 

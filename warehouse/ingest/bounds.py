@@ -158,7 +158,7 @@ def _chunks(path: Path) -> Iterator[bytes]:
 
 
 def _inflated(stream: Any) -> Iterator[bytes]:  # noqa: ANN401 - a binary stream
-    """Yield the contents of a gzip stream of any number of members, in pieces of bounded size."""
+    """Yield the decompressed bytes of a gzip stream with any number of members, in pieces of bounded size."""
     rest = b""
     while rest or (rest := stream.read(_CHUNK)):
         member = zlib.decompressobj(_GZIP_WINDOW_BITS)

@@ -201,7 +201,7 @@ def _extent_of_footers(stream: Stream, files: Sequence[LandingFile]) -> _Extent:
 
 
 def _extent_of_lines(stream: Stream, files: Sequence[LandingFile]) -> _Extent | None:
-    """Return the extent by counting line ends, of which a record has one or more; None for compressed files and JSON arrays."""
+    """Return the extent by counting line ends: a record has one or more; None for compressed files and JSON arrays."""
     values = sum(file.size for file in files)
     if values > limits().written_bytes or any(is_compressed(file.path) or is_read_whole(stream, file) for file in files):
         return None
@@ -210,6 +210,6 @@ def _extent_of_lines(stream: Stream, files: Sequence[LandingFile]) -> _Extent | 
 
 @lru_cache(maxsize=_CACHED_FILES)
 def _lines(path: Path, extent: int, mtime_ns: int) -> int:  # noqa: ARG001 - the file's identity
-    """Return an upper bound of the lines of a file: each ends with one or two characters."""
+    """Return an upper bound of the lines of a file; each line ends with one or two characters."""
     with open_regular(path) as content:
         return 1 + sum(chunk.count(b"\n") + chunk.count(b"\r") for chunk in iter(lambda: content.read(_CHUNK), b""))

@@ -58,12 +58,12 @@ class Input:
 def inputs_of(stream: Stream) -> tuple[Input, ...]:
     """Return the inputs from each record and its file's path, first the values of columns, in their order."""
     calculated = any(column.expr is not None for column in stream.columns)
-    named = {column.name for column in stream.sources}
+    named_sources = {column.name for column in stream.sources}
     inputs = []
     for column in stream.columns:
         if column.expr is None:
-            in_expressions = calculated and column.source_name not in named
-            named.add(column.source_name)
+            in_expressions = calculated and column.source_name not in named_sources
+            named_sources.add(column.source_name)
             is_folder = column.name in stream.partitions
             inputs.append(
                 Input(column.name, column.source_name, column.type, column.formats, column.timezone, in_expressions, is_folder)

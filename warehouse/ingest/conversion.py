@@ -160,17 +160,17 @@ def instant_of(text: SparkColumn) -> SparkColumn:
 
 
 def local_instant(local: SparkColumn, timezone: str) -> SparkColumn:
-    """Return the instant of a local time in a zone: a skipped time moves forward, of a time that occurs twice it is the first."""
+    """Return the instant of a local time in a zone: a skipped time moves forward, a time that occurs twice means the first."""
     # Convert via text: Spark's other ways use an instant in the session's zone, which has gaps in local time.
     return F.concat(local.cast("string"), F.lit(f" {timezone}")).try_cast("timestamp")
 
 
 def _time(text: SparkColumn, formats: tuple[str, ...], timezone: str | None) -> SparkColumn:
     if timezone is None:
-        read = _in_formats(text, formats) if formats else instant_of(text)
-        early = F.regexp_replace(text, _END_OF_DAY, "$100:00")
-        next_day = _in_formats(early, formats) if formats else instant_of(early)
-        return F.coalesce(read, F.when(text.rlike(_END_OF_DAY), F.timestamp_add("DAY", F.lit(1), next_day)))
+        instant = _in_formats(text, formats) if formats else instant_of(text)
+        start_of_day = F.regexp_replace(text, _END_OF_DAY, "$100:00")
+        next_day = _in_formats(start_of_day, formats) if formats else instant_of(start_of_day)
+        return F.coalesce(instant, F.when(text.rlike(_END_OF_DAY), F.timestamp_add("DAY", F.lit(1), next_day)))
     if formats:
         return _in_formats(text, formats, timezone)
     in_zone = local_instant(F.when(~text.rlike(TIME_WITHOUT_DATE), text.try_cast("timestamp_ntz")), timezone)
@@ -194,22 +194,22 @@ def _in_format(text: SparkColumn, pattern: str, timezone: str | None) -> SparkCo
 
 
 def _seconds(text: SparkColumn, kind: str) -> SparkColumn:
-    """Return the seconds of a duration in text; null if it is no duration, or a fraction where whole seconds are needed."""
-    small = F.lower(F.trim(text))
+    """Return the seconds of a duration in text; null for other texts, and for a fraction if whole seconds are needed."""
+    lower = F.lower(F.trim(text))
     total = F.lit(None).cast(_TOTAL_SECONDS)
     for pattern, sizes in reversed(FORMS):
         parts = (
-            F.coalesce(F.regexp_extract(small, pattern, number).try_cast(_DURATION_PART), F.lit(0).cast(_DURATION_PART))
+            F.coalesce(F.regexp_extract(lower, pattern, number).try_cast(_DURATION_PART), F.lit(0).cast(_DURATION_PART))
             * F.lit(Decimal(size))
             for number, size in enumerate(sizes, start=1)
         )
-        total = F.when(small.rlike(pattern), reduce(lambda left, right: left + right, parts).try_cast(_TOTAL_SECONDS)).otherwise(
+        total = F.when(lower.rlike(pattern), reduce(lambda left, right: left + right, parts).try_cast(_TOTAL_SECONDS)).otherwise(
             total
         )
     is_exact = (total == F.floor(total)) | F.lit(kind in _FRACTIONAL_TYPES or kind.startswith("decimal("))
-    return F.when(small.rlike("[0-9]") & is_exact, total).try_cast(kind)
+    return F.when(lower.rlike("[0-9]") & is_exact, total).try_cast(kind)
 
 
 def _has_zone(pattern: str, letters: Iterable[str] = _ZONE_LETTERS) -> bool:
-    plain = "".join(pattern.split("'")[::2])
-    return any(letter in plain for letter in letters)
+    unquoted = "".join(pattern.split("'")[::2])
+    return any(letter in unquoted for letter in letters)

@@ -44,18 +44,18 @@ _MARKER = "x"
 def delimited_records(
     session: SparkSession, stream: Stream, header: tuple[str, ...], files: Sequence[LandingFile]
 ) -> Iterator[FileRecords]:
-    """Yield the fields of files with that header as text, grouped by the way in which they are read."""
+    """Yield the fields of files with one header as text, grouped by the way in which they are read."""
     if stream.format in LINE_FORMATS:
         names = line_names(stream, header)
         yield FileRecords(line_records(session, stream, names, files), DelimitedShape(names, None))
         return
     for shape, members in _by_shape(stream, header, files).items():
-        read = _checked_fields if shape.doubtful else _fields
-        yield FileRecords(read(session, stream, shape, members), shape)
+        reader = _checked_fields if shape.doubtful else _fields
+        yield FileRecords(reader(session, stream, shape, members), shape)
 
 
 def _by_shape(stream: Stream, header: tuple[str, ...], files: Sequence[LandingFile]) -> dict[DelimitedShape, list[LandingFile]]:
-    """Return delimited files with that header, grouped by the way in which they are read."""
+    """Return delimited files with one header, grouped by the way in which they are read."""
     groups: dict[DelimitedShape, list[LandingFile]] = {}
     multiline = is_multiline(stream.options)
     for file in files:
@@ -140,11 +140,11 @@ def _checked_fields(session: SparkSession, stream: Stream, shape: DelimitedShape
     """
     field_columns, lower_options = _field_columns(shape), _lower_case_options(stream, shape.utf_16)
     delimiter = delimiter_of(lower_options)
-    read = _read(session, stream, shape, [*field_columns, _REST], files).selectExpr("*", *RECORD_POSITION)
+    records = _read(session, stream, shape, [*field_columns, _REST], files).selectExpr("*", *RECORD_POSITION)
     schema = ", ".join(f"{name} string" for name in [*field_columns, _REST, _REST_SHAPE])
     marked = F.concat(F.col(SHAPE), F.lit(delimiter + _MARKER))
     options = {**_parser_options(stream, shape), "columnNameOfCorruptRecord": _REST_SHAPE}
-    rows = read.withColumn("_marked", F.from_csv(marked, schema, options))
+    rows = records.withColumn("_marked", F.from_csv(marked, schema, options))
     parsed = {name: F.col(f"_marked.{name}") for name in field_columns}
     last = F.coalesce(F.col(f"_marked.{_REST}"), *[parsed[name] for name in reversed(field_columns)])
     is_complete = F.col(f"_marked.{_REST_SHAPE}").isNull() & (F.col(f"_marked.{_REST}") == _MARKER)

@@ -45,10 +45,10 @@ def headers(
     groups: dict[tuple[str, ...], list[LandingFile]] = {}
     problems: list[LeftOut] = []
     readers: dict[str, Callable[[Path], tuple[str, ...]]] = {"zeek": zeek_header, "syslog": lambda _: FIELDS}
-    read = readers.get(form, partial(csv_header, options=options))
+    read_header = readers.get(form, partial(csv_header, options=options))
     for file in files:
         try:
-            header = read(landing / file.path) if file.size else ()
+            header = read_header(landing / file.path) if file.size else ()
         except (OSError, EOFError, zlib.error, csv.Error, ValueError, TypeError, LookupError) as error:
             problems.append(LeftOut(file, "unreadable", f"its header cannot be read: {error}"))
             continue

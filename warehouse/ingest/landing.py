@@ -208,14 +208,14 @@ class _FileSorter:
         """Sort the files of a range of the listing; ``loaded`` are all loaded files of that range."""
         known = self._known
         for file in files:
-            before = loaded.get(file.path)
+            loaded_file = loaded.get(file.path)
             failed = known.left_out.get(file.path)
             if failed is not None:
                 self._failed_listed.add(file.path)
             if file.path in known.reload:
                 self._new.append(file)
-            elif before is not None:
-                if before != file:
+            elif loaded_file is not None:
+                if loaded_file != file:
                     self._changed.append(file)
             elif failed is not None and failed.file == file and failed.reading in ("", self._reading):
                 self._unreadable.append(failed)

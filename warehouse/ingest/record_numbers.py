@@ -64,8 +64,8 @@ def with_record_numbers_in_driver(batch: pa.Table, chosen: pa.ChunkedArray, land
         The directory that files are relative to.
 
     """
-    read = batch.filter(pc.is_valid(batch["_file"])).select(["_file", "_start", "_position"])
-    splits = read.group_by(["_file", "_start"]).aggregate([("_position", "min"), ([], "count_all")])
+    read_rows = batch.filter(pc.is_valid(batch["_file"])).select(["_file", "_start", "_position"])
+    splits = read_rows.group_by(["_file", "_start"]).aggregate([("_position", "min"), ([], "count_all")])
     columns = (splits[name].to_pylist() for name in ("_file", "_start", "_position_min", "count_all"))
     firsts = dict(_firsts(sorted(zip(*columns, strict=True))))
     paths = {uri: relative_path(uri, landing) for uri, _ in firsts}
@@ -79,13 +79,13 @@ def with_record_numbers_in_driver(batch: pa.Table, chosen: pa.ChunkedArray, land
 
 
 def _firsts(splits: Iterable[tuple[str, int, int, int]]) -> Iterator[tuple[_Split, int]]:
-    """Yield each split with the position that the first record of its file has, or would have, in the task that reads the split.
+    """Yield each split with the position of its file's first record, in the numbering of the task that reads the split.
 
     ``splits`` are (file, start, least position, rows), in order.
     """
-    before, last = 0, None
+    rows_before, last = 0, None
     for uri, start, first, rows in splits:
-        before = before if uri == last else 0
-        yield (uri, start), first - before
-        before += rows
+        rows_before = rows_before if uri == last else 0
+        yield (uri, start), first - rows_before
+        rows_before += rows
         last = uri

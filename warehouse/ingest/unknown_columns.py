@@ -161,11 +161,11 @@ def _spark_type(kind: Any) -> str | None:  # noqa: ANN401 - a type of Arrow
     """Return the Spark SQL type for an Arrow type; None if no table can have it."""
     import pyarrow.types as at  # noqa: PLC0415 - only Parquet landings need it
 
-    plain = {"bool": "boolean", "int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint", "uint8": "smallint"}
-    plain |= {"uint16": "int", "uint32": "bigint", "uint64": "decimal(20,0)", "float": "float", "double": "double"}
-    plain |= {"string": "string", "large_string": "string", "binary": "binary", "large_binary": "binary", "date32[day]": "date"}
-    if str(kind) in plain:
-        return plain[str(kind)]
+    types = {"bool": "boolean", "int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint", "uint8": "smallint"}
+    types |= {"uint16": "int", "uint32": "bigint", "uint64": "decimal(20,0)", "float": "float", "double": "double"}
+    types |= {"string": "string", "large_string": "string", "binary": "binary", "large_binary": "binary", "date32[day]": "date"}
+    if str(kind) in types:
+        return types[str(kind)]
     if at.is_timestamp(kind):
         return "timestamp"
     if at.is_decimal(kind) and kind.precision <= 38:  # noqa: PLR2004 - digits of Spark's decimals

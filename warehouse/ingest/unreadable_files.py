@@ -34,7 +34,7 @@ _CHUNK = 1 << 20
 def unreadable_files(
     session: SparkSession, stream: Stream, groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]]
 ) -> list[FileProblem]:
-    """Return the files that make a read fail: those with damaged bytes, else those that are left when the list is halved."""
+    """Return the files that make a read fail: the files with damaged bytes, and files found by reading halves of the list."""
     files = [file for _, members in groups for file in members]
     return changed_file_problems(stream.landing, files) or list(_culprits(session, stream, groups))
 
@@ -93,7 +93,7 @@ def _is_of_no_file(error: BaseException) -> bool:
 
 
 def _file_problem(path: Path, file: LandingFile, form: str) -> FileProblem | None:
-    """Return the damage of a compressed, Parquet, ORC or Avro file (truncated or changed bytes); None if it has none."""
+    """Return the damage of a compressed, Parquet, ORC or Avro file (truncated or changed bytes); None if it is undamaged."""
     try:
         if form in ("orc", "avro"):
             for _ in orc_batches(path) if form == "orc" else avro_batches(path):

@@ -51,8 +51,8 @@ def migrated(
     >>> migrated(old, {"technique": "rebuild"}, periods=24, label="WK").insertion
     'round-robin'
     """
-    wanted = {key: value for key, value in given.items() if value is not None}
-    keys: dict[str, Any] = {"technique": old.technique, "seed": old.seed, **_unchanged_keys(old, wanted, periods), **wanted}
+    declared = {key: value for key, value in given.items() if value is not None}
+    keys: dict[str, Any] = {"technique": old.technique, "seed": old.seed, **_unchanged_keys(old, declared, periods), **declared}
     return resolve(
         periods=periods,
         label=label,
@@ -63,14 +63,14 @@ def migrated(
     )
 
 
-def _unchanged_keys(old: Layout, wanted: Mapping[str, Any], periods: int) -> dict[str, Any]:
-    if wanted.get("technique", old.technique) != old.technique:
+def _unchanged_keys(old: Layout, declared: Mapping[str, Any], periods: int) -> dict[str, Any]:
+    if declared.get("technique", old.technique) != old.technique:
         return {}
     keys: dict[str, Any] = {"insertion": old.insertion, "expiration": old.expiration}
-    if not wanted.keys() & {"insertion", "expiration"}:
+    if not declared.keys() & {"insertion", "expiration"}:
         keys["seal"] = old.seal
-    width = wanted.get("expiry_block")
-    if "grid" in wanted or max(old.rows, old.columns) > periods:
+    width = declared.get("expiry_block")
+    if "grid" in declared or max(old.rows, old.columns) > periods:
         return keys
     if width is not None and width > 0 and old.columns > 1:
         return {**keys, "grid": (old.rows, -(-periods // width))}

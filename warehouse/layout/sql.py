@@ -57,9 +57,9 @@ def exp_block_sql(layout: Layout, load_slot: str, exp_slot: str, never: str) -> 
         return "0L"
     a, b = f"({load_slot})", f"({exp_slot})"
     forever = f"{_literal(OVERFLOW_BLOCK + 1)} + {_floor_div(f'{a} - 1L', layout.rows * layout.rows_span)}"
-    beyond = f"{b} > {a} + {_literal(layout.periods)}"
-    within = _floor_div(f"{b} - 1L", layout.expiry_block)
-    return f"(CASE WHEN ({never}) THEN {forever} WHEN {beyond} THEN {_literal(OVERFLOW_BLOCK)} ELSE {within} END)"
+    is_overflow = f"{b} > {a} + {_literal(layout.periods)}"
+    block = _floor_div(f"{b} - 1L", layout.expiry_block)
+    return f"(CASE WHEN ({never}) THEN {forever} WHEN {is_overflow} THEN {_literal(OVERFLOW_BLOCK)} ELSE {block} END)"
 
 
 def _row(layout: Layout, a: str, e: str) -> str:

@@ -97,7 +97,7 @@ def loads(runs: Sequence[float], tasks: Sequence[int]) -> list[float]:
 
 
 def key_ranges(runs: Sequence[float], tasks: Sequence[int], workers: int, target_rows: int = FILE_ROWS) -> int:
-    """Return the number of ranges of the search key into which all rows are cut; None if each run is better left whole.
+    """Return the number of ranges of the search key into which all rows are cut; 0 if it is better to leave each run whole.
 
     Examples
     --------
@@ -110,10 +110,10 @@ def key_ranges(runs: Sequence[float], tasks: Sequence[int], workers: int, target
     total = sum(runs)
     heaviest = max(loads(runs, tasks))
     files = _parts(total, target_rows)
-    wanted = max(files, min(-(-files // workers) * workers, _parts(total, SMALLEST_RANGE)))  # none is idle in the last round
+    ranges = max(files, min(-(-files // workers) * workers, _parts(total, SMALLEST_RANGE)))  # no task is idle in the last round
     # One task that has twice its share, and more than a range: the others wait for it.
-    if max(runs) > largest_file(target_rows) or (heaviest > SMALLEST_RANGE and heaviest * wanted > 2 * total):
-        return wanted
+    if max(runs) > largest_file(target_rows) or (heaviest > SMALLEST_RANGE and heaviest * ranges > 2 * total):
+        return ranges
     return 0
 
 

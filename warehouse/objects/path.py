@@ -171,12 +171,12 @@ class ObjectPath(PosixPath):
 
         ``after`` is a name below the path: only later names are requested.
         """
-        inside = f"{self.key}/" if self.key else ""
-        offset = None if after is None else inside + after
+        prefix = f"{self.key}/" if self.key else ""
+        offset = None if after is None else prefix + after
         with asking(self):
             for page in library().list(self.store, prefix=self.key, offset=offset):
                 for facts in filter(_is_no_mark, page):
-                    yield facts["path"].removeprefix(inside), int(facts["size"]), str(facts["e_tag"])
+                    yield facts["path"].removeprefix(prefix), int(facts["size"]), str(facts["e_tag"])
 
     def tag(self) -> tuple[int, str]:
         """Return the bytes and the tag of an object."""
@@ -286,10 +286,10 @@ class ObjectPath(PosixPath):
         token = uuid.uuid4().hex
         try:
             with asking(self):
-                done = library().put(
+                answer = library().put(
                     self.store, self.key, content, mode=mode, attributes={_ATTRIBUTE: token}, use_multipart=False
                 )  # fmt: skip
-                return str(done["e_tag"])
+                return str(answer["e_tag"])
         except FileExistsError:
             with asking(self):
                 existing = library().get(self.store, self.key)

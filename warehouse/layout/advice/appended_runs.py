@@ -174,7 +174,7 @@ class AppendedRuns:
 
     def seal_runs(self, close: int, columns: list[int], new_runs: dict[tuple[int, int, int], _Run]) -> SimulatedUpdate:
         """Merge the closing runs into the runs of the batch, and return the work of the update."""
-        layout, w, read = self.layout, self.layout.expiry_block, 0.0
+        layout, w, rows_read = self.layout, self.layout.expiry_block, 0.0
         runs = self.runs_of_slot(close)
         for e in columns:
             cell = self.cell_of(close, e)
@@ -186,8 +186,8 @@ class AppendedRuns:
                 stored = blocks.pop(block)
                 batches = tuple(batch for run in (*stored, *([new_run] if new_run else [])) for batch in run.batches)
                 rows = sum(self.expiring_rows(batch, max(close, block * w), (block + 1) * w) for batch in batches)
-                read += sum(run.rows for run in stored)
+                rows_read += sum(run.rows for run in stored)
                 if new_run is not None:
-                    read += new_run.rows * (1 - self.blocks_together / new_run.count)
+                    rows_read += new_run.rows * (1 - self.blocks_together / new_run.count)
                 new_runs[cell, block, close] = runs[cell, block] = _Run(batches, rows, self.blocks_together)
-        return self.as_update(runs, read)
+        return self.as_update(runs, rows_read)

@@ -72,11 +72,11 @@ def evaluate(layout: Layout, load: Workload, pricing: Pricing) -> Evaluation:
 
 def probe_work(footprint: Footprint, load: Workload) -> ProbeWork:
     """Return the work of a mean probe: the first probe of a process opens every file, later ones only files with the key."""
-    without = footprint.files - footprint.key_files
+    files_without_key = footprint.files - footprint.key_files
     return ProbeWork(
         first=load.cold_probes,
-        passed_file=without * (1 - load.cold_probes),
-        opened_file=without * load.cold_probes,
+        passed_file=files_without_key * (1 - load.cold_probes),
+        opened_file=files_without_key * load.cold_probes,
         key_file=footprint.key_files,
         row=load.rows_per_key,
     )
@@ -134,8 +134,8 @@ def _cost(evaluation: Evaluation) -> float:
 
 def _is_experimental(evaluation: Evaluation) -> bool:
     """Whether the assignments are for experiments: they are recommended only if they are clearly better."""
-    usual = ("staggered", "blocks") if evaluation.layout.technique == "norebuild" else ("round-robin", "round-robin")
-    return (evaluation.layout.insertion, evaluation.layout.expiration) != usual
+    usual_assignments = ("staggered", "blocks") if evaluation.layout.technique == "norebuild" else ("round-robin", "round-robin")
+    return (evaluation.layout.insertion, evaluation.layout.expiration) != usual_assignments
 
 
 def _without_close_ones(best: Evaluation, front: Sequence[Evaluation]) -> list[Evaluation]:

@@ -53,18 +53,18 @@ def decision(*, periods: int, live_bytes: float, memory: float, query_cost: floa
     >>> decision(periods=36, live_bytes=1e9, memory=1e9, query_cost=0.0, update_cost=1.0).choice
     'NoRebuild 4x4'
     """
-    small = live_bytes * float(accessed_share(4, 4)) <= memory
-    many = query_cost > update_cost
+    is_small = live_bytes * float(accessed_share(4, 4)) <= memory
+    many_queries = query_cost > update_cost
     side, rebuilds, note = {
         (True, False): (4, False, "lowest update time"),
         (True, True): (2, True, "one insertion part probes slightly faster but updates slower"),
         (False, False): (3, False, "keeps probes acceptable"),
         (False, True): (2, False, "balanced; where probe speed is critical Rebuild 2x2 or 3x3, whose updates are dear"),
-    }[small, many]
+    }[is_small, many_queries]
     side = max(1, min(side, periods // 2))
     return TableAnswer(
-        window="small" if small else "large",
-        queries="many" if many else "few",
+        window="small" if is_small else "large",
+        queries="many" if many_queries else "few",
         choice=f"{'Rebuild' if rebuilds else 'NoRebuild'} {side}x{side}",
         note=note,
         layout=resolve(
@@ -86,9 +86,9 @@ def in_words(layout: Layout) -> str:
     'rebuild 4x4, permuted by round-robin'
     """
     grid = f"{layout.technique} {layout.rows}x{layout.columns}"
-    usual = ("staggered", "blocks") if layout.technique == "norebuild" else ("round-robin", "round-robin")
+    usual_assignments = ("staggered", "blocks") if layout.technique == "norebuild" else ("round-robin", "round-robin")
     rows, columns = layout.insertion, layout.expiration
-    axes = "" if (rows, columns) == usual else f", {rows}" if rows == columns else f", {rows} by {columns}"
+    axes = "" if (rows, columns) == usual_assignments else f", {rows}" if rows == columns else f", {rows} by {columns}"
     if layout.technique == "rebuild":
         return grid + axes
     return f"{grid}{axes}, blocks of {layout.expiry_block}, {'sealed' if layout.seal else 'not sealed'}"

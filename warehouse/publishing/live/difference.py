@@ -1,4 +1,4 @@
-"""How a live table differs from the one that an epoch makes: its log, its files, and each row."""
+"""The difference of a live table from the table that an epoch makes: its log, its files, and each row."""
 
 from __future__ import annotations
 

@@ -76,15 +76,15 @@ class LiveState:
 
     @property
     def trusted(self) -> bool:
-        """Whether this module made its newest commit, and its files are those of this commit."""
+        """Whether this module made the table's newest commit, and the table's files are the commit's files."""
         return self.epoch >= 0
 
     def is_of(self, epoch: Epoch) -> bool:
-        """Whether it holds the rows of an epoch."""
+        """Whether the table holds the rows of an epoch."""
         return (self.epoch, self.committed_at) == (epoch.number, epoch.committed_at)
 
     def live_files(self) -> list[LiveFile]:
-        """Return its files with the sources of their rows, without files that another writer added."""
+        """Return the table's files with the sources of their rows; an empty list if another writer made the newest version."""
         return [_live_file(path, action) for path, action in self.files.items()] if self.trusted else []
 
 
@@ -113,7 +113,7 @@ class LoggedCommit:
 
 
 def newest_state(table: Path) -> LiveState | None:
-    """Return the newest state of a live table; None if there is no table, or none that can be continued.
+    """Return the newest state of a live table; None if there is no table, or its log cannot be continued.
 
     Raises
     ------
@@ -150,7 +150,7 @@ def live_directory(root: Path, name: str, epoch: Epoch) -> Path | None:
 
 
 def commits(table: Path, after: int) -> Iterator[LoggedCommit]:
-    """Yield the commits above a version, in order, up to the first that is missing.
+    """Yield the commits above a version, in order, up to the first missing one.
 
     A commit that cannot be read has the time of its file and no removed files: no reader can open its version.
     """
@@ -171,9 +171,9 @@ def _commit(table: Path, version: int) -> LoggedCommit:
     if commit.actions is None:
         raise ValueError(commit.problem)
     stamp = commit.info.get("timestamp")
-    at = entry_path(table, version).stat().st_mtime_ns // 1000 if stamp is None else int(stamp) * 1000
+    time = entry_path(table, version).stat().st_mtime_ns // 1000 if stamp is None else int(stamp) * 1000
     removed = tuple(unquote(action["remove"]["path"]) for action in commit.actions if "remove" in action)
-    return LoggedCommit(version, at, removed, commit.said)
+    return LoggedCommit(version, time, removed, commit.said)
 
 
 def commit_version(

@@ -97,17 +97,17 @@ def plan_move(table_files: Sequence[TableFile], live_files: Sequence[LiveFile], 
 
 
 def _valid_pieces(pieces: Sequence[LiveFile], present: set[str], slot: int) -> list[LiveFile]:
-    """Return the pieces that share no file, directly or through others, with one that is gone or was cut later."""
-    void: set[str] = set()
+    """Return the valid pieces: they share no source, directly or through others, with a piece that lost one or was cut later."""
+    invalid: set[str] = set()
     for piece in pieces:
         if not piece.sources <= present or piece.cut_slot is None or piece.cut_slot > slot:
-            void |= piece.sources
+            invalid |= piece.sources
     while True:
-        valid = [piece for piece in pieces if not piece.sources & void]
-        further = {source for piece in pieces if piece.sources & void for source in piece.sources}
-        if further <= void:
+        valid = [piece for piece in pieces if not piece.sources & invalid]
+        further = {source for piece in pieces if piece.sources & invalid for source in piece.sources}
+        if further <= invalid:
             return valid
-        void |= further
+        invalid |= further
 
 
 def _cuts(files: Iterable[TableFile], pieces: Iterable[LiveFile]) -> Iterator[Cut]:

@@ -121,7 +121,7 @@ def publish_live_tables(
     observer
         Called before and after each commit.
     rebuild
-        Whether to compare all rows and the sums of all data files with those of the table, and not only the log.
+        Whether to compare all rows and the checksums of all data files with the table's, and not only the log.
 
     Raises
     ------
