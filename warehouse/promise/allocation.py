@@ -128,12 +128,12 @@ def densest_share(keys: Iterable[tuple[int, int]], work: float) -> float:
     (0.1, 1.0)
     """
     with_partners = [Worth(left * right, left + right, right=right) for left, right in keys if left and right]
-    remaining, made = int(work * sum(each.rows for each in with_partners)), 0
-    for each in sorted(with_partners, key=lambda each: -each.pairs / each.rows):
-        if pairs := each.pairs_within(remaining):
+    remaining, made = int(work * sum(worth.rows for worth in with_partners)), 0
+    for worth in sorted(with_partners, key=lambda worth: -worth.pairs / worth.rows):
+        if pairs := worth.pairs_within(remaining):
             made += pairs
-            remaining = max(0, remaining - each.rows)
-    total = sum(each.pairs for each in with_partners)
+            remaining = max(0, remaining - worth.rows)
+    total = sum(worth.pairs for worth in with_partners)
     return made / total if total else 1.0
 
 

@@ -59,8 +59,8 @@ def count(read: int, unread: Sequence[Unread], share: float | None) -> BoundedEs
         The group's share of the stored rows in the files that were read; None if no file was read.
 
     """
-    low, high = read + sum(each.least for each in unread), read + sum(each.most for each in unread)
-    guess = read + round(share * sum(each.most for each in unread)) if share is not None else (low + high) // 2
+    low, high = read + sum(file.least for file in unread), read + sum(file.most for file in unread)
+    guess = read + round(share * sum(file.most for file in unread)) if share is not None else (low + high) // 2
     return BoundedEstimate(_clamped(guess, low, high), low, high)
 
 
@@ -70,12 +70,12 @@ def total(read: Number, rows: int, unread: Sequence[Unread], share: float | None
     >>> total(10, 2, [Unread(0, 3, -1, 4)], 0.5)
     BoundedEstimate(value=20.0, low=7, high=22)
     """
-    low = _sum(read, (_least_product(each) for each in unread))
-    high = _sum(read, (_most_product(each) for each in unread))
+    low = _sum(read, (_least_product(file) for file in unread))
+    high = _sum(read, (_most_product(file) for file in unread))
     if not rows:
         middle = None if low is None or high is None else (low + high) / 2
         return BoundedEstimate(middle if unread else None, low, high)
-    more = 0 if share is None else round(share * sum(each.most for each in unread))
+    more = 0 if share is None else round(share * sum(file.most for file in unread))
     return BoundedEstimate(_clamped(read + read * more / rows if more else read, low, high), low, high)
 
 
@@ -107,7 +107,7 @@ def median(values: np.ndarray, value: float | None, unread: Sequence[Unread]) ->
         As for :func:`total`.
 
     """
-    if not any(each.most for each in unread):
+    if not any(file.most for file in unread):
         return BoundedEstimate(value, value, value)
     low, high = _least_median(values, unread), _greatest_median(values, unread)
     if value is None:
@@ -122,39 +122,39 @@ def _clamped(value: Number, low: Number | None, high: Number | None) -> Number:
 
 
 def _sum(start: Number, parts: Iterable[Number | None]) -> Number | None:
-    found = start
+    result = start
     for part in parts:
         if part is None:
             return None
-        found += part
-    return found
+        result += part
+    return result
 
 
-def _least_product(each: Unread) -> Number | None:
-    if each.most == 0:
+def _least_product(file: Unread) -> Number | None:
+    if file.most == 0:
         return 0
-    return None if each.low is None else (each.least if each.low >= 0 else each.most) * each.low
+    return None if file.low is None else (file.least if file.low >= 0 else file.most) * file.low
 
 
-def _most_product(each: Unread) -> Number | None:
-    if each.most == 0:
+def _most_product(file: Unread) -> Number | None:
+    if file.most == 0:
         return 0
-    return None if each.high is None else (each.most if each.high >= 0 else each.least) * each.high
+    return None if file.high is None else (file.most if file.high >= 0 else file.least) * file.high
 
 
 def _mean(read: Number, rows: int, unread: Sequence[Unread], side: Literal["low", "high"]) -> Number | None:
     sign = 1 if side == "low" else -1
-    bounded = [(getattr(each, side), each) for each in unread if each.most]
+    bounded = [(getattr(file, side), file) for file in unread if file.most]
     if any(bound is None for bound, _ in bounded):
         return None
     total_sum, number = sign * read, rows
-    for bound, each in bounded:
-        total_sum, number = total_sum + sign * bound * each.least, number + each.least
+    for bound, file in bounded:
+        total_sum, number = total_sum + sign * bound * file.least, number + file.least
     bound_so_far = total_sum / number if number else None
-    for bound, each in sorted(bounded, key=lambda pair: sign * pair[0]):
+    for bound, file in sorted(bounded, key=lambda pair: sign * pair[0]):
         if bound_so_far is not None and sign * bound >= bound_so_far:
             break
-        total_sum, number = total_sum + sign * bound * (each.most - each.least), number + each.most - each.least
+        total_sum, number = total_sum + sign * bound * (file.most - file.least), number + file.most - file.least
         bound_so_far = total_sum / number if number else None
     return None if bound_so_far is None else sign * bound_so_far
 
@@ -167,18 +167,18 @@ def _least_median(values: np.ndarray, unread: Sequence[Unread]) -> float | None:
     reach a number that only falls where a file begins. Between two of these places the first such point is a value of a known
     rank.
     """
-    with_rows = [each for each in unread if each.most]
-    lows = [(float(each.low), each) for each in with_rows if each.low is not None]
+    with_rows = [file for file in unread if file.most]
+    lows = [(float(file.low), file) for file in with_rows if file.low is not None]
     if len(lows) < len(with_rows):
         return None
-    needed = len(values) + sum(each.least for each in with_rows)
-    found = [float(values[rank - 1])] if 0 < (rank := _half_rounded_up(needed)) <= len(values) else []
-    for low, each in sorted(lows, key=lambda pair: pair[0]):
-        needed -= each.most + each.least
+    needed = len(values) + sum(file.least for file in with_rows)
+    candidates = [float(values[rank - 1])] if 0 < (rank := _half_rounded_up(needed)) <= len(values) else []
+    for low, file in sorted(lows, key=lambda pair: pair[0]):
+        needed -= file.most + file.least
         rank = _half_rounded_up(needed)
         if rank <= len(values):
-            found.append(max(low, float(values[rank - 1])) if rank else low)
-    return min(found, default=None)
+            candidates.append(max(low, float(values[rank - 1])) if rank else low)
+    return min(candidates, default=None)
 
 
 def _half_rounded_up(number: int) -> int:
@@ -187,6 +187,6 @@ def _half_rounded_up(number: int) -> int:
 
 
 def _greatest_median(values: np.ndarray, unread: Sequence[Unread]) -> float | None:
-    mirrored = [Unread(each.least, each.most, None if each.high is None else -each.high) for each in unread]
-    found = _least_median(-values[::-1], mirrored)
-    return None if found is None else -found
+    mirrored = [Unread(file.least, file.most, None if file.high is None else -file.high) for file in unread]
+    mirrored_median = _least_median(-values[::-1], mirrored)
+    return None if mirrored_median is None else -mirrored_median

@@ -69,8 +69,8 @@ def filter_of(columns: Sequence[Parts], most_bytes: int) -> bytes | None:
 
     Examples
     --------
-    >>> found = filter_of([["a", "b"], [0, 1]], 100)
-    >>> [holds(found, hash_of(key), bits_of(hash_of(key))) for key in (("a", 0), ("b", 1), ("b", 2))]
+    >>> data = filter_of([["a", "b"], [0, 1]], 100)
+    >>> [holds(data, hash_of(key), bits_of(hash_of(key))) for key in (("a", 0), ("b", 1), ("b", 2))]
     [True, True, False]
 
     """
@@ -89,9 +89,9 @@ def filter_of_blocks(columns: Sequence[Parts], blocks: int) -> bytes:
     low = hashes & np.uint64(_LOW_32)
     first = ((hashes >> np.uint64(32)) * np.uint64(blocks) >> np.uint64(32)) * np.uint64(_WORDS)
     words = np.zeros(blocks * _WORDS, np.uint32)
-    for place, salt in enumerate(_SALTS):
+    for index, salt in enumerate(_SALTS):
         bit = (low * np.uint64(salt) & np.uint64(_LOW_32)) >> np.uint64(27)
-        np.bitwise_or.at(words, first + np.uint64(place), np.uint32(1) << bit.astype(np.uint32))
+        np.bitwise_or.at(words, first + np.uint64(index), np.uint32(1) << bit.astype(np.uint32))
     return words.astype("<u4").tobytes()
 
 

@@ -103,9 +103,9 @@ def total(summaries: Iterable[KeySummary]) -> KeySummary:
     """
     counts: Counter[Key] = Counter()
     rows = 0
-    for each in summaries:
-        rows += each.rows
-        counts.update(each.counts)
+    for summary in summaries:
+        rows += summary.rows
+        counts.update(summary.counts)
     return KeySummary(rows, dict(counts))
 
 
@@ -115,7 +115,7 @@ def join_bounds(left: KeySummary, right: KeySummary) -> tuple[int, int]:
     If one side does not list a row's key, the row may have as many partners as the most frequent key of the other side.
     """
     pairs = sum(count * right.counts.get(key, 0) for key, count in left.counts.items() if None not in key)
-    most_left, most_right = (max(each.counts.values(), default=0) + each.rest for each in (left, right))
+    most_left, most_right = (max(summary.counts.values(), default=0) + summary.rest for summary in (left, right))
     unlisted = left.rest * most_right + right.rest * most_left
     return pairs, min(pairs + unlisted, left.rows * right.rows)
 
@@ -166,22 +166,22 @@ def encode(rows: int, columns: Sequence[Parts], counts: Sequence[int], most_byte
             positions = most_frequent(counts, fitting)
             if not positions:
                 return None
-            columns, counts = [_selected(column, positions) for column in columns], [counts[place] for place in positions]
+            columns, counts = [_selected(column, positions) for column in columns], [counts[position] for position in positions]
     content = _encode(rows, columns, counts)
     while len(content) > most_bytes:
         fewer = min(len(counts) * most_bytes // (len(content) + 1), len(counts) - 1)
         positions = most_frequent(counts, fewer)
         if not positions:
             return None
-        columns, counts = [_selected(column, positions) for column in columns], [counts[place] for place in positions]
+        columns, counts = [_selected(column, positions) for column in columns], [counts[position] for position in positions]
         content = _encode(rows, columns, counts)
     return content
 
 
 def most_frequent(counts: Sequence[int], keys: int) -> list[int]:
     """Return the positions of the largest counts, at most ``keys`` of them, in ascending order; counts of 1 are left out."""
-    ranked = sorted(range(len(counts)), key=lambda place: -counts[place])[: max(keys, 0)]
-    return sorted(place for place in ranked if counts[place] >= LEAST_COUNT)
+    ranked = sorted(range(len(counts)), key=lambda position: -counts[position])[: max(keys, 0)]
+    return sorted(position for position in ranked if counts[position] >= LEAST_COUNT)
 
 
 def _encode(rows: int, columns: Sequence[Parts], counts: Sequence[int]) -> bytes:
@@ -189,10 +189,10 @@ def _encode(rows: int, columns: Sequence[Parts], counts: Sequence[int]) -> bytes
     return _MAGIC + xxhash.xxh3_64_digest(body) + body
 
 
-def _selected(column: Parts, places: Sequence[int]) -> Parts:
+def _selected(column: Parts, positions: Sequence[int]) -> Parts:
     import numpy as np  # noqa: PLC0415 - reading does not need it
 
-    return column[list(places)] if isinstance(column, np.ndarray) else [column[place] for place in places]
+    return column[list(positions)] if isinstance(column, np.ndarray) else [column[position] for position in positions]
 
 
 def _as_differences(values: Parts) -> tuple[bool, Sequence[Any]]:

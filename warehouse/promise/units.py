@@ -77,10 +77,10 @@ class ViewBudget:
     @property
     def amount(self) -> int:
         """The results or rows of an epoch; a budget of seconds must be converted into results before."""
-        found = self.rows if self.pairs is None else self.pairs
-        if found is None:
+        amount = self.rows if self.pairs is None else self.pairs
+        if amount is None:
             raise ValueError("a budget of seconds is no number of results before an update is planned")
-        return found
+        return amount
 
 
 class Unit(NamedTuple):
@@ -138,7 +138,7 @@ class OwedRange:
 
     def position(self, bucket: int) -> Position:
         """Return up to where a unit is made."""
-        return next((each.position for each in self.begun if each.bucket == bucket), Position())
+        return next((begun.position for begun in self.begun if begun.bucket == bucket), Position())
 
 
 @dataclass(frozen=True)
@@ -218,8 +218,8 @@ class Ledger:
 
     def units(self) -> Iterator[Unit]:
         """Yield the owed units."""
-        for number, each in enumerate(self.ranges):
-            yield from (Unit(number, bucket) for bucket in each.owed)
+        for number, owed_range in enumerate(self.ranges):
+            yield from (Unit(number, bucket) for bucket in owed_range.owed)
 
     def position(self, unit: Unit) -> Position:
         """Return up to where a unit is made."""
@@ -233,8 +233,8 @@ class Ledger:
         (False, Position(place=3, row=4, made=1))
         """
         ranges = []
-        for number, each in enumerate(self.ranges):
-            bits, begun = int(each.buckets, 16), {part.bucket: part for part in each.begun}
+        for number, owed_range in enumerate(self.ranges):
+            bits, begun = int(owed_range.buckets, 16), {part.bucket: part for part in owed_range.begun}
             for unit, position in positions.items():
                 if unit.range == number:
                     begun.pop(unit.bucket, None)
@@ -242,12 +242,12 @@ class Ledger:
                         bits &= ~(1 << unit.bucket)
                     else:
                         begun[unit.bucket] = Begun(unit.bucket, position.place, position.row, position.made)
-            ranges.append(replace(each, buckets=f"{bits:x}", begun=tuple(begun[bucket] for bucket in sorted(begun))))
+            ranges.append(replace(owed_range, buckets=f"{bits:x}", begun=tuple(begun[bucket] for bucket in sorted(begun))))
         return replace(self, ranges=tuple(ranges))
 
     def without_empty(self) -> Ledger:
         """Return the ledger without ranges that owe no unit."""
-        return replace(self, ranges=tuple(each for each in self.ranges if int(each.buckets, 16)))
+        return replace(self, ranges=tuple(owed_range for owed_range in self.ranges if int(owed_range.buckets, 16)))
 
 
 @dataclass(frozen=True)

@@ -169,17 +169,17 @@ def key_names(join: Join) -> tuple[tuple[str, ...], ...]:
     >>> key_names(Join((Scan("calls"), Scan("events")), equal))
     (('k', 'q'), ('v',))
     """
-    left = [each.left_column if each.left == 0 else each.right_column for each in join.equal]
-    right = [each.right_column if each.left == 0 else each.left_column for each in join.equal]
-    taken: set[str] = set()
-    found: list[list[str]] = [[] for _ in left]
+    left = [equality.left_column if equality.left == 0 else equality.right_column for equality in join.equal]
+    right = [equality.right_column if equality.left == 0 else equality.left_column for equality in join.equal]
+    used_names: set[str] = set()
+    names: list[list[str]] = [[] for _ in left]
     for columns in (left, right):
-        for place, column in enumerate(columns):
+        for position, column in enumerate(columns):
             name = column.partition(".")[2]
-            if name and not name.startswith("#") and name.lower() not in taken:
-                taken.add(name.lower())
-                found[place].append(name)
-    return tuple(map(tuple, found))
+            if name and not name.startswith("#") and name.lower() not in used_names:
+                used_names.add(name.lower())
+                names[position].append(name)
+    return tuple(map(tuple, names))
 
 
 class Distinct(msgspec.Struct, frozen=True, tag="distinct"):
@@ -256,7 +256,7 @@ Operator: TypeAlias = (
 
 
 def inputs_of(operator: Operator) -> tuple[Operator, ...]:
-    """Return the operators below one."""
+    """Return the inputs of an operator."""
     match operator:
         case Scan():
             return ()
@@ -272,8 +272,8 @@ def scanned(operator: Operator) -> Iterator[str]:
     """Yield the tables that an operator scans."""
     if isinstance(operator, Scan):
         yield operator.table
-    for each in inputs_of(operator):
-        yield from scanned(each)
+    for input_operator in inputs_of(operator):
+        yield from scanned(input_operator)
 
 
 def tables_read(operator: Operator) -> Iterator[str]:
@@ -282,8 +282,8 @@ def tables_read(operator: Operator) -> Iterator[str]:
         yield operator.table
     if isinstance(operator, AsOf):
         yield operator.relation
-    for each in inputs_of(operator):
-        yield from tables_read(each)
+    for input_operator in inputs_of(operator):
+        yield from tables_read(input_operator)
 
 
 def stateful_of(operator: Operator) -> Operator | None:

@@ -29,7 +29,7 @@ def arrival_columns(tree: Operator, tables: Mapping[str, frozenset[str]]) -> fro
     tree
         The operator.
     tables
-        Those columns of each stream and view.
+        The columns with arrival times of each stream and view.
 
     Examples
     --------
@@ -45,18 +45,18 @@ def arrival_columns(tree: Operator, tables: Mapping[str, frozenset[str]]) -> fro
         case Project():
             return _named(tree, arrival_columns(tree.input, tables))
         case UnionAll(inputs=inputs):
-            return frozenset.intersection(*(arrival_columns(each, tables) for each in inputs))
+            return frozenset.intersection(*(arrival_columns(input_operator, tables) for input_operator in inputs))
         case _:
             return frozenset()
 
 
 def part_columns(tree: Operator, tables: Mapping[str, frozenset[str]]) -> Parts | None:
     """Return the tables of both inputs of a join, each with a column of the arrival of its parts; None for another operator."""
-    found = _both(tree, tables)
-    if found is None:
+    inputs = _both(tree, tables)
+    if inputs is None:
         return None
-    (first, own), (second, other) = found
-    return (first, min(own, default=None)), (second, min(other, default=None))
+    (left, left_columns), (right, right_columns) = inputs
+    return (left, min(left_columns, default=None)), (right, min(right_columns, default=None))
 
 
 def _both(tree: Operator, tables: Mapping[str, frozenset[str]]) -> tuple[_Shown, _Shown] | None:
@@ -67,8 +67,8 @@ def _both(tree: Operator, tables: Mapping[str, frozenset[str]]) -> tuple[_Shown,
         case Filter():
             return _both(tree.input, tables)
         case Project():
-            found = _both(tree.input, tables)
-            return found and ((found[0][0], _named(tree, found[0][1])), (found[1][0], _named(tree, found[1][1])))
+            inputs = _both(tree.input, tables)
+            return inputs and ((inputs[0][0], _named(tree, inputs[0][1])), (inputs[1][0], _named(tree, inputs[1][1])))
         case _:
             return None
 
@@ -78,6 +78,6 @@ def _shown(tree: Operator, tables: Mapping[str, frozenset[str]]) -> _Shown:
 
 
 def _named(tree: Project, columns: frozenset[str]) -> frozenset[str]:
-    """Return the columns of a projection that are these of its input, unchanged."""
+    """Return the names that a projection gives to these columns of its input where it leaves them unchanged."""
     lower = {f"`{name}`".lower() for name in columns}
     return frozenset(column.name for column in tree.columns if column.sql.lower() in lower)

@@ -25,13 +25,13 @@ class ChangedKey:
 
     def stored(self, chain: Sequence[Filter | Project]) -> tuple[str, ...] | None:
         """Return the columns' names above filters and projections, outermost first; None if one is lost."""
-        found = []
+        names_above = []
         for equals in self.columns:
-            names = [name for each in equals if (name := name_above(chain, each)) is not None]
+            names = [name for column in equals if (name := name_above(chain, column)) is not None]
             if not names:
                 return None
-            found.append(names[0])
-        return tuple(found)
+            names_above.append(names[0])
+        return tuple(names_above)
 
 
 def changed_key(operator: Operator, columns_of: Callable[[Operator], tuple[str, ...]]) -> ChangedKey | None:
@@ -54,26 +54,26 @@ def changed_key(operator: Operator, columns_of: Callable[[Operator], tuple[str, 
             return None
 
 
-def _paired(on: Sequence[tuple[str, str]], kept: int) -> ChangedKey:
-    """Return the key of the kept columns; for a column that equals several columns, the first pair is enough."""
-    pairs = {pair[kept]: pair for pair in reversed(on)}
-    chosen = [pair for pair in on if pairs[pair[kept]] == pair]
+def _paired(on: Sequence[tuple[str, str]], side: int) -> ChangedKey:
+    """Return the key of the columns of one side; for a column that equals several columns, the first pair is enough."""
+    pairs = {pair[side]: pair for pair in reversed(on)}
+    chosen = [pair for pair in on if pairs[pair[side]] == pair]
     by = (tuple(left for left, _ in chosen), tuple(right for _, right in chosen))
-    return ChangedKey(tuple((pair[kept],) for pair in chosen), by)
+    return ChangedKey(tuple((pair[side],) for pair in chosen), by)
 
 
 def _common(join: Join) -> ChangedKey | None:
     """Return the columns on which all inputs of a join agree."""
     classes: list[set[tuple[int, str]]] = []
-    for each in join.equal:
-        pair = {(each.left, each.left_column), (each.right, each.right_column)}
-        touched = [one for one in classes if one & pair]
-        classes = [one for one in classes if not one & pair] + [pair.union(*touched)]
-    whole = [one for one in classes if {number for number, _ in one} == set(range(len(join.inputs)))]
-    if not whole:
+    for equality in join.equal:
+        pair = {(equality.left, equality.left_column), (equality.right, equality.right_column)}
+        touched = [equals for equals in classes if equals & pair]
+        classes = [equals for equals in classes if not equals & pair] + [pair.union(*touched)]
+    in_all_inputs = [equals for equals in classes if {number for number, _ in equals} == set(range(len(join.inputs)))]
+    if not in_all_inputs:
         return None
-    ordered = [sorted(one) for one in whole]
+    ordered = [sorted(equals) for equals in in_all_inputs]
     by = tuple(
-        tuple(next(name for owner, name in one if owner == number) for one in ordered) for number in range(len(join.inputs))
+        tuple(next(name for owner, name in equals if owner == number) for equals in ordered) for number in range(len(join.inputs))
     )
-    return ChangedKey(tuple(tuple(name for _, name in one) for one in ordered), by)
+    return ChangedKey(tuple(tuple(name for _, name in equals) for equals in ordered), by)

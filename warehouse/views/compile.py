@@ -125,7 +125,9 @@ class _Compiler:
         if isinstance(core, _STATELESS):
             return None
         # Over internal row windows a join is appended to, though its inputs lose rows to later ones.
-        stays = isinstance(core, Join) and any(isinstance(chain_of(each)[1], InternalRows) for each in core.inputs)
+        stays = isinstance(core, Join) and any(
+            isinstance(chain_of(input_operator)[1], InternalRows) for input_operator in core.inputs
+        )
         strict = self._known.label(core, output=stays) == STR
         if isinstance(core, Distinct):
             return self._distinct(chain, core, strict=strict)
@@ -150,17 +152,17 @@ class _Compiler:
             return None
         stored = tuple(names[column] for column in columns)
         same = stored == columns
-        below = core.input if same else Project(core.input, tuple(Named(names[each], quoted(each)) for each in columns))
+        below = core.input if same else Project(core.input, tuple(Named(names[column], quoted(column)) for column in columns))
         if not strict:
             return _Shape(self._cut(Distinct(below)), (), ())
         count = AggregateCall(_free("rows", stored), "count", None, "count(*)")
         group = self._cut(Group(below, stored, (count,)))
-        return _Shape(Project(group, tuple(Named(each, quoted(each)) for each in stored)), stored, (stored,))
+        return _Shape(Project(group, tuple(Named(column, quoted(column)) for column in stored)), stored, (stored,))
 
     def _cut(self, core: Operator) -> Operator:
         """Return an operator with state over stateless inputs."""
         wanted = _wanted(core)
-        inputs = [self._stateless(each, wanted[number]) for number, each in enumerate(inputs_of(core))]
+        inputs = [self._stateless(input_operator, wanted[number]) for number, input_operator in enumerate(inputs_of(core))]
         return with_inputs(core, inputs)
 
     # --- inputs ---
@@ -174,7 +176,7 @@ class _Compiler:
             return self._hidden(operator, wanted)
         if chain:
             return self._above(chain[0], wanted)
-        return with_inputs(operator, [self._stateless(each, wanted) for each in inputs_of(operator)])
+        return with_inputs(operator, [self._stateless(input_operator, wanted) for input_operator in inputs_of(operator)])
 
     def _above(self, first: Filter | Project, wanted: tuple[str, ...]) -> Operator:
         """Return a filter or projection that its reader applies, over a plan that it reads."""
@@ -192,7 +194,7 @@ class _Compiler:
         shape = self._folded(renamed)
         if shape is None:
             return self._above(chain[0], wanted)
-        table = self._store(shape, renamed, tuple(names.values()), tuple(names[each] for each in wanted if each in names))
+        table = self._store(shape, renamed, tuple(names.values()), tuple(names[column] for column in wanted if column in names))
         if renamed is operator:
             return Scan(table)
         return Project(Scan(table), tuple(Named(name, quoted(stored)) for name, stored in names.items()))
@@ -233,15 +235,15 @@ class _Shape:
 
 
 def _renamed(chain: Sequence[Filter | Project], columns: tuple[str, ...]) -> dict[str, str] | None:
-    """Return the chain's name of each of these columns, if the chain only names each of them once."""
+    """Return the chain's name of each column; None if the chain does more than give each column one name."""
     names = {column: column for column in columns}
-    for each in reversed(chain):
-        if isinstance(each, Filter):
+    for operator in reversed(chain):
+        if isinstance(operator, Filter):
             return None
-        given = {column_of(column.sql): column.name for column in each.columns}
-        if len(given) != len(each.columns) or set(given) != set(names.values()):
+        new_names = {column_of(column.sql): column.name for column in operator.columns}
+        if len(new_names) != len(operator.columns) or set(new_names) != set(names.values()):
             return None
-        names = {column: given[name] for column, name in names.items()}
+        names = {column: new_names[name] for column, name in names.items()}
     return names
 
 
@@ -250,10 +252,10 @@ def _wanted(core: Operator) -> list[tuple[str, ...]]:
     match core:
         case Join(inputs=inputs, equal=equal):
             wanted: list[list[str]] = [[] for _ in inputs]
-            for each in equal:
-                wanted[each.left].append(each.left_column)
-                wanted[each.right].append(each.right_column)
-            return [tuple(dict.fromkeys(each)) for each in wanted]
+            for equality in equal:
+                wanted[equality.left].append(equality.left_column)
+                wanted[equality.right].append(equality.right_column)
+            return [tuple(dict.fromkeys(columns)) for columns in wanted]
         case Group(keys=keys):
             return [keys]
         case _:
@@ -265,16 +267,16 @@ def _wanted(core: Operator) -> list[tuple[str, ...]]:
 
 def _underlying(project: Project, wanted: tuple[str, ...]) -> tuple[str, ...]:
     by_name = {column.name.lower(): column_of(column.sql) for column in project.columns}
-    return tuple(name for each in wanted if (name := by_name.get(each.lower())) is not None)
+    return tuple(name for column in wanted if (name := by_name.get(column.lower())) is not None)
 
 
 def _external(operator: Operator) -> Operator:
     """Return a plan whose windows are all external: state inside a plan is kept so (update-patterns sheet, 4.1, TV-2)."""
-    inputs = [_external(each) for each in inputs_of(operator)]
+    inputs = [_external(input_operator) for input_operator in inputs_of(operator)]
     if isinstance(operator, InternalRows):
         return inputs[0]
-    made = with_inputs(operator, inputs)
-    return msgspec.structs.replace(made, internal=False) if isinstance(made, TimeWindow) else made
+    external = with_inputs(operator, inputs)
+    return msgspec.structs.replace(external, internal=False) if isinstance(external, TimeWindow) else external
 
 
 def _rename(names: dict[str, str]) -> tuple[Named, ...]:
@@ -292,8 +294,8 @@ def _storable(columns: Sequence[str]) -> dict[str, str]:
     return names
 
 
-def _free(base: str, taken: Iterable[str]) -> str:
-    lower = {each.lower() for each in taken}
+def _free(base: str, used_names: Iterable[str]) -> str:
+    lower = {name.lower() for name in used_names}
     name, number = base, 2
     while name.lower() in lower:
         name, number = f"{base}_{number}", number + 1
@@ -322,13 +324,13 @@ def renamed_group(group: Group, names: Mapping[str, str], columns: tuple[str, ..
 
     """
     keys = tuple(names[key] for key in group.keys)
-    aggregates = tuple(msgspec.structs.replace(each, name=names[each.name]) for each in group.aggregates)
+    aggregates = tuple(msgspec.structs.replace(aggregate, name=names[aggregate.name]) for aggregate in group.aggregates)
     if keys == group.keys:
         return Group(group.input, keys, aggregates)
     below = group.input
-    made = below.columns if isinstance(below, Project) else tuple(Named(each, quoted(each)) for each in columns)
+    computed = below.columns if isinstance(below, Project) else tuple(Named(column, quoted(column)) for column in columns)
     source: Operator = below.input if isinstance(below, Project) else below
-    sql = {column.name: column.sql for column in made}
+    sql = {column.name: column.sql for column in computed}
     free = (f"#{number}" for number in count(1) if f"#{number}" not in keys)
     arguments = dict(zip(_arguments(group, tuple(sql)), free, strict=False))
     project = Project(
@@ -338,12 +340,12 @@ def renamed_group(group: Group, names: Mapping[str, str], columns: tuple[str, ..
             *(Named(new, sql[name]) for name, new in arguments.items()),
         ),
     )
-    return Group(project, keys, tuple(_over(each, arguments) for each in aggregates))
+    return Group(project, keys, tuple(_over(aggregate, arguments) for aggregate in aggregates))
 
 
 def _arguments(group: Group, columns: tuple[str, ...]) -> list[str]:
     """Return the columns of the input that are arguments of aggregates."""
-    named = {column.name for each in group.aggregates for column in _tree(each).find_all(exp.Column)}
+    named = {column.name for aggregate in group.aggregates for column in _tree(aggregate).find_all(exp.Column)}
     return [name for name in columns if name in named]
 
 

@@ -88,12 +88,14 @@ def describe(plan: ViewPlan, interval: int) -> Description:
         {name: table.columns for name, table in plan.tables.items()},
     )
     spoken = spoken_calls(plan.view.sql)
-    others = []
-    for each in alternatives(plan.tree, {name: tuple(types) for name, types in known.types.items()}):
-        nodes = compile_plan(plan.name, each.tree, plan.nodes[-1].search_key, known, interval)
-        others.append(Alternative(each.name, each.why, tuple(_Drawing(nodes, known, spoken).lines()), each.tree, nodes))
+    drawn = []
+    for equal_plan in alternatives(plan.tree, {name: tuple(types) for name, types in known.types.items()}):
+        nodes = compile_plan(plan.name, equal_plan.tree, plan.nodes[-1].search_key, known, interval)
+        drawn.append(
+            Alternative(equal_plan.name, equal_plan.why, tuple(_Drawing(nodes, known, spoken).lines()), equal_plan.tree, nodes)
+        )
     lines = tuple(_Drawing(plan.nodes, known, spoken).lines())
-    return Description(plan.name, lines, plan.nodes, plan.lifetime, plan.warnings, tuple(others))
+    return Description(plan.name, lines, plan.nodes, plan.lifetime, plan.warnings, tuple(drawn))
 
 
 class _Drawing:
@@ -134,9 +136,9 @@ class _Drawing:
 
     def _inputs(self, operator: Operator, rest: str) -> Iterator[Line]:
         inputs = inputs_of(operator)
-        for number, each in enumerate(inputs, start=1):
+        for number, input_operator in enumerate(inputs, start=1):
             last = number == len(inputs)
-            yield from self._operator(each, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
+            yield from self._operator(input_operator, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
 
     def _line(
         self,
@@ -148,23 +150,23 @@ class _Drawing:
     ) -> Line:
         whole = self._inlined(operator)
         state, output = label(whole, self._labels), label(whole, self._labels, output=True)
-        name, text, kept = heading(operator, whole, self._columns, state, variant)
+        name, text, variant_text = heading(operator, whole, self._columns, state, variant)
         for made, call in self._spoken:
             text = text.replace(made, call)
         if isinstance(operator, Scan) and table is None:
             structure = STRUCTURES[state.kind]
-        return Line(first, name, text, state, output, table, structure, kept)
+        return Line(first, name, text, state, output, table, structure, variant_text)
 
     def _inlined(self, operator: Operator) -> Operator:
         """Return a plan over streams, relations and views alone."""
         if isinstance(operator, Scan):
             node = self._nodes.get(operator.table)
             return operator if node is None or node is self._root else self._inlined(node.operator)
-        return with_inputs(operator, [self._inlined(each) for each in inputs_of(operator)])
+        return with_inputs(operator, [self._inlined(input_operator) for input_operator in inputs_of(operator)])
 
 
 def _without_silent_projections(operator: Operator) -> Operator:
-    """Skip projections that only select and rename, or compute columns for a join or an order."""
+    """Return the operator below projections that only select and rename, or compute columns for a join or an order."""
     while isinstance(operator, Project) and not _counts(operator) and all(map(_silent, operator.columns)):
         operator = operator.input
     return operator
@@ -175,9 +177,9 @@ def _silent(column: Named) -> bool:
 
 
 def _counts(project: Project) -> bool:
-    """Whether it is DISTINCT as a count of each value."""
+    """Whether a projection is DISTINCT that is stored as a count of each value."""
     group = project.input
-    if not isinstance(group, Group) or [each.sql for each in group.aggregates] != ["count(*)"]:
+    if not isinstance(group, Group) or [aggregate.sql for aggregate in group.aggregates] != ["count(*)"]:
         return False
     return tuple(column.name for column in project.columns) == group.keys
 
@@ -192,8 +194,8 @@ def rendered(description: Description) -> str:
 
 def _drawn(lines: Sequence[Line]) -> str:
     left = [f"{line.branch}{line.operator}{' ' if line.text else ''}{line.text}" for line in lines]
-    width = min(72, max(len(each) for each in left))
-    return "\n".join(f"{each:<{width}}  {_right(line)}".rstrip() for each, line in zip(left, lines, strict=True))
+    width = min(72, max(len(text) for text in left))
+    return "\n".join(f"{text:<{width}}  {_right(line)}".rstrip() for text, line in zip(left, lines, strict=True))
 
 
 def _right(line: Line) -> str:
@@ -203,4 +205,4 @@ def _right(line: Line) -> str:
     structure = _STORED.get(line.structure or "", "")
     stored = structure if line.table is None else f"{line.table}: {structure}"
     variant = (line.variant or "").removeprefix(f"{DELTA}: ")
-    return "; ".join(each for each in (leaving, stored if structure else "", variant) if each)
+    return "; ".join(part for part in (leaving, stored if structure else "", variant) if part)

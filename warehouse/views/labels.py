@@ -51,7 +51,7 @@ class Label:
     constant: int | None = None
 
     def __str__(self) -> str:
-        """Return it as the sheets write it."""
+        """Return the label as the sheets write it."""
         from warehouse.time import format_duration  # noqa: PLC0415 - shown only
 
         return self.kind if self.constant is None else f"{self.kind}({format_duration(self.constant)})"
@@ -82,7 +82,7 @@ def label(operator: Operator, tables: Mapping[str, Label], *, output: bool = Fal
         return tables[operator.table]
     if output and (isinstance(operator, InternalRows) or (isinstance(operator, TimeWindow) and operator.internal)):
         return MON
-    return label_above(operator, [label(each, tables, output=output) for each in inputs_of(operator)])
+    return label_above(operator, [label(input_operator, tables, output=output) for input_operator in inputs_of(operator)])
 
 
 def label_above(operator: Operator, inputs: Sequence[Label]) -> Label:

@@ -118,18 +118,18 @@ def lazy_condition(catalog: Catalog, definition: CoalescedDefinition) -> LazyCon
         raise LeftToSparkError("its numbers have too many digits for one decimal, as which DuckDB compares them")
     if "error(" in sql or (_may_fail(tree, columns) and _branches(tree)):
         raise LeftToSparkError("it fails for some values, where the engines may look at other parts of it first")
-    named = dict.fromkeys(column.name for column in tree.find_all(exp.Column))
-    return LazyCondition(f"TRY({sql})", tuple(name for name in named if name.lower() in types))
+    column_names = dict.fromkeys(column.name for column in tree.find_all(exp.Column))
+    return LazyCondition(f"TRY({sql})", tuple(name for name in column_names if name.lower() in types))
 
 
 def _named_before(node: exp.Expr, spelled: dict[str, str]) -> exp.Expr:
     """Return a column with its declared spelling; a column of the neighbour before gets a name of its own."""
     if not isinstance(node, exp.Column):
         return node
-    own = spelled.get(node.name.lower(), node.name)
+    declared_name = spelled.get(node.name.lower(), node.name)
     if node.table.lower() == PREVIOUS:
-        return exp.column(exp.to_identifier(neighbour_column(own), quoted=True))
-    return exp.column(exp.to_identifier(own, quoted=True))
+        return exp.column(exp.to_identifier(neighbour_column(declared_name), quoted=True))
+    return exp.column(exp.to_identifier(declared_name, quoted=True))
 
 
 def _too_wide(tree: exp.Expr, columns: dict[str, str | None]) -> bool:
@@ -153,6 +153,6 @@ def _branches(tree: exp.Expr) -> bool:
 
 def _may_fail(tree: exp.Expr, columns: dict[str, str | None]) -> bool:
     """Whether a result may leave the range of its type, which is possible for numbers without a floating point."""
-    named = [columns.get(column.name.lower()) for column in tree.find_all(exp.Column)]
+    kinds = [columns.get(column.name.lower()) for column in tree.find_all(exp.Column)]
     computes = any(True for _ in tree.find_all(*_ARITHMETIC)) or any(True for _ in tree.find_all(exp.Anonymous))
-    return computes and any(kind not in _FRACTIONS for kind in named)
+    return computes and any(kind not in _FRACTIONS for kind in kinds)

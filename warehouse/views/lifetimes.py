@@ -43,8 +43,8 @@ def lifetime(operator: Operator, tables: Mapping[str, int | None], *, output: bo
         case OutputWindow(length=int() as length):
             return length
         case _:
-            bounds = [lifetime(each, tables, output=output) for each in inputs_of(operator)]
-    known = [bound for bound in bounds if bound is not None]
+            bounds = [lifetime(input_operator, tables, output=output) for input_operator in inputs_of(operator)]
+    finite_bounds = [bound for bound in bounds if bound is not None]
     if isinstance(operator, (Join, AsOf)):
-        return min(known, default=None)
-    return max(known) if len(known) == len(bounds) else None
+        return min(finite_bounds, default=None)
+    return max(finite_bounds) if len(finite_bounds) == len(bounds) else None

@@ -52,7 +52,7 @@ class ViewPlan:
     view
         Its declaration.
     tree
-        The plan of its SQL; the columns of its rows are those of ``columns``.
+        The plan of its SQL; its rows have the columns ``columns``.
     nodes
         Its nodes, each after the nodes that it reads; the last is the view's own table.
     columns
@@ -151,10 +151,10 @@ def judged_views(catalog: Catalog) -> tuple[ViewPlans, tuple[Problem, ...]]:
     queries = _parsed(catalog, problems)
     plans: dict[str, ViewPlan] = {}
     faulty = {view.name for view in catalog.views} - set(queries)
-    for name, found in cycles(queries, {view.name: view.sql for view in catalog.views}).items():
-        problems += _problems(catalog, name, found)
+    for name, cycle_faults in cycles(queries, {view.name: view.sql for view in catalog.views}).items():
+        problems += _problems(catalog, name, cycle_faults)
     for name in ordered(queries):
-        view = next(each for each in catalog.views if each.name == name)
+        view = next(declared_view for declared_view in catalog.views if declared_view.name == name)
         if named_in(queries[name]) & faulty:
             faulty.add(name)
             continue
@@ -172,14 +172,14 @@ def judged_views(catalog: Catalog) -> tuple[ViewPlans, tuple[Problem, ...]]:
 def _judged(
     catalog: Catalog, view: View, query: exp.Query, tables: dict[str, Table], plans: Mapping[str, ViewPlan]
 ) -> tuple[ViewPlan | None, list[Problem]]:
-    """Return a view, compiled, if it can be, and its faults; add it to ``tables``. An error is a fault of this view alone."""
+    """Compile a view and add it to ``tables``; return its plan (None if there is none) and its faults, errors included."""
     faults = Faults(view.sql)
     try:
         plan = _planned(catalog, view, query, tables, faults)
         if plan is None:
             return None, _problems(catalog, view.name, faults)
-        every = (*(node for each in plans.values() for node in each.nodes), *plan.nodes)
-        plan = replace(plan, counts_short_lived=view.name in with_short_lived(every, *_arriving(catalog)))
+        all_nodes = (*(node for other_plan in plans.values() for node in other_plan.nodes), *plan.nodes)
+        plan = replace(plan, counts_short_lived=view.name in with_short_lived(all_nodes, *_arriving(catalog)))
         problems = [*_problems(catalog, view.name, faults), *_option_problems(catalog, plan)]
         tables[view.name] = _table(plan)
         return plan, problems  # noqa: TRY300 - the errors of all of it are caught
@@ -193,8 +193,8 @@ def _judged(
 def _unexpected(error: Exception) -> tuple[str, str]:
     """Return the fault of a view whose check raises an unexpected error."""
     _log.debug("a view cannot be judged", exc_info=error)
-    said = str(error).splitlines()[0] if str(error) else ""
-    return f"a query that this version fails to read: {type(error).__name__}: {said}", "the same query written in another way"
+    message = str(error).splitlines()[0] if str(error) else ""
+    return f"a query that this version fails to read: {type(error).__name__}: {message}", "the same query written in another way"
 
 
 def _refused(queries: Mapping[str, exp.Query], problems: Sequence[Problem]) -> dict[str, str]:
@@ -266,13 +266,15 @@ def _planned(
     )
     tree = simplified(tree, {name: tuple(table.columns) for name, table in tables.items()})
     columns = types_of(tree, known.types)
-    key = tuple(next((name for name in columns if name.lower() == each.lower()), each) for each in view.search_key)
+    key = tuple(
+        next((name for name in columns if name.lower() == key_column.lower()), key_column) for key_column in view.search_key
+    )
     nodes = compile_plan(view.name, tree, key, known, catalog.update_interval)
-    read = {each for node in nodes for each in tables_of(node.operator)}
+    read = {table for node in nodes for table in tables_of(node.operator)}
     label, state = known.label(tree, output=True), known.label(tree)
     bound = lifetime(tree, known.lifetimes, output=True)
     warnings = tuple(warnings_of(tree, tables, catalog.update_interval))
-    reads = tuple(each for each in tables if each in read)
+    reads = tuple(table for table in tables if table in read)
     return ViewPlan(view, tree, nodes, columns, reads, label, state, bound, dict(tables), warnings)
 
 
@@ -283,15 +285,16 @@ def partial_of(plan: ViewPlan) -> str | None:
 
 def _table(plan: ViewPlan) -> Table:
     facts = {name: table.never_null for name, table in plan.tables.items()}
-    sound = never_null(plan.tree, facts)
+    not_null = never_null(plan.tree, facts)
     key = plan.nodes[-1].search_key
-    return Table(plan.name, "view", plan.columns, plan.label, plan.lifetime, key, never_null=sound, partial=partial_of(plan))
+    return Table(plan.name, "view", plan.columns, plan.label, plan.lifetime, key, never_null=not_null, partial=partial_of(plan))
 
 
-# --- tables of views that know their short-lived results: those that began and ended between two updates --- Rows that end by
-# themselves carry their times, and an anti-join knows the lives of both sides, as far as these are rows that end by themselves; a
-# selection knows those of its input. Operators that are recomputed for changed keys (groups, outer joins, first rows, bag
-# differences, joins of these) see two contents and nothing in between (update-patterns sheet, 4.4).
+# --- tables of views that know their short-lived results, which begin and end between two updates ---
+#
+# Rows that end by themselves carry their times. An anti-join knows the lifetimes of both sides if their rows end by themselves. A
+# selection knows the short-lived rows of its input. Operators that are recomputed for changed keys (groups, outer joins, first
+# rows, bag differences, joins of these) see two contents and nothing in between (update-patterns sheet, 4.4).
 
 
 def with_short_lived(nodes: Iterable[Node], streams: Iterable[str], relations: Iterable[str]) -> frozenset[str]:
@@ -310,8 +313,8 @@ def with_short_lived(nodes: Iterable[Node], streams: Iterable[str], relations: I
         read, core = set(scanned(node.operator)), stateful_of(node.operator)
         if node.label == "STR":
             keyed.add(node.table)
-        windowed = any(isinstance(each, TimeWindow) for each in _operators(node.operator))
-        counted = any(isinstance(each, InternalRows) for each in _operators(node.operator))
+        windowed = any(isinstance(operator, TimeWindow) for operator in _operators(node.operator))
+        counted = any(isinstance(operator, InternalRows) for operator in _operators(node.operator))
         if (
             (node.label != "STR" and not counted)
             or (isinstance(core, AntiJoin) and not read & keyed)
@@ -323,8 +326,8 @@ def with_short_lived(nodes: Iterable[Node], streams: Iterable[str], relations: I
 
 def _operators(tree: Operator) -> Iterator[Operator]:
     yield tree
-    for each in inputs_of(tree):
-        yield from _operators(each)
+    for input_operator in inputs_of(tree):
+        yield from _operators(input_operator)
 
 
 # --- the order of views: each after the views that it names ---
@@ -332,7 +335,7 @@ def _operators(tree: Operator) -> Iterator[Operator]:
 
 def named_in(query: exp.Query) -> set[str]:
     """Return the names in a query that can be tables, in lower case."""
-    own = {each.alias.lower() for each in query.find_all(exp.CTE)}
+    own = {cte.alias.lower() for cte in query.find_all(exp.CTE)}
     names = {table.name.lower() for table in query.find_all(exp.Table)}
     for call in query.find_all(exp.Anonymous):
         if function_name(call) in WINDOW_FUNCTIONS and call.expressions:
@@ -343,10 +346,10 @@ def named_in(query: exp.Query) -> set[str]:
 def ordered(queries: Mapping[str, exp.Query]) -> list[str]:
     """Return the views, each after the views that it names; views of a cycle, and views over one, are left out."""
     needs = _needs(queries)
-    found: list[str] = []
-    while ready := [name for name in needs if name not in found and needs[name] <= set(found)]:
-        found += ready
-    return found
+    in_order: list[str] = []
+    while ready := [name for name in needs if name not in in_order and needs[name] <= set(in_order)]:
+        in_order += ready
+    return in_order
 
 
 def cycles(queries: Mapping[str, exp.Query], texts: Mapping[str, str]) -> dict[str, Faults]:
@@ -354,11 +357,11 @@ def cycles(queries: Mapping[str, exp.Query], texts: Mapping[str, str]) -> dict[s
     needs = _needs(queries)
     faults = {}
     for name, query in queries.items():
-        way = _cycle(name, needs)
-        if way is not None:
+        path = _cycle(name, needs)
+        if path is not None:
             faults[name] = Faults(texts[name])
-            found = f"a cycle: {' reads '.join(way)}"
-            faults[name].add(_mention(query, way[1]), found, "views over streams, relations and other views")
+            found = f"a cycle: {' reads '.join(path)}"
+            faults[name].add(_mention(query, path[1]), found, "views over streams, relations and other views")
     return faults
 
 
@@ -366,7 +369,7 @@ def _mention(query: exp.Query, name: str) -> exp.Expr | None:
     """Return the node where a query names a table; None if it does not."""
     tables: list[exp.Expr] = list(query.find_all(exp.Table))
     windowed = [call.expressions[0] for call in query.find_all(exp.Anonymous) if function_name(call) in WINDOW_FUNCTIONS]
-    return next((each for each in [*tables, *windowed] if each.name.lower() == name), None)
+    return next((table for table in [*tables, *windowed] if table.name.lower() == name), None)
 
 
 def _needs(queries: Mapping[str, exp.Query]) -> dict[str, set[str]]:
@@ -374,15 +377,15 @@ def _needs(queries: Mapping[str, exp.Query]) -> dict[str, set[str]]:
 
 
 def _cycle(start: str, needs: Mapping[str, set[str]]) -> list[str] | None:
-    """Return the way from a view back to itself; None if there is none."""
+    """Return the path on which a view reads itself, from the view back to it; None if there is none."""
     paths = [[start]]
     seen = set()
     while paths:
         path = paths.pop(0)
-        for each in sorted(needs.get(path[-1], ())):
-            if each == start:
+        for view in sorted(needs.get(path[-1], ())):
+            if view == start:
                 return [*path, start]
-            if each not in seen:
-                seen.add(each)
-                paths.append([*path, each])
+            if view not in seen:
+                seen.add(view)
+                paths.append([*path, view])
     return None

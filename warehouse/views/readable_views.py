@@ -33,16 +33,16 @@ _INSTEAD = "a stream, or a view of selections, UNION ALL and joins of windows"
 
 
 def readable_views(catalog: Catalog) -> Mapping[str, ViewFacts]:
-    """Return the properties of each declared view that aggregates need; ``catalog`` has no aggregate that reads a view."""
+    """Return, for each declared view, the properties that aggregates need; ``catalog`` has no aggregate that reads a view."""
     plans, _ = judged_views(catalog)
-    found: dict[str, ViewFacts] = {}
+    facts: dict[str, ViewFacts] = {}
     arrivals = {stream.name: _arrival_of(stream) for stream in catalog.streams}
     for plan in plans:
         types = {name: None if kind is None else parse_type(kind) for name, kind in plan.columns.items()}
         arrivals[plan.name] = arrival_columns(plan.tree, arrivals)
-        found[plan.name] = ViewFacts(
+        facts[plan.name] = ViewFacts(
             types,
-            _unreadable(plan, found),
+            _unreadable(plan, facts),
             unreported=plan.label.kind != "MON" and plan.view.short_lived == "drop",
             stays=plan.label.kind == "MON",
             erase_within=plan.view.erase_within,
@@ -50,33 +50,33 @@ def readable_views(catalog: Catalog) -> Mapping[str, ViewFacts]:
         )
     for name, reason in plans.refused.items():
         faulty = f"which cannot be maintained: {reason}", "a view that can be"
-        found[name] = ViewFacts({}, _over_answers(catalog, name) or faulty)
+        facts[name] = ViewFacts({}, _over_answers(catalog, name) or faulty)
     for view in catalog.views:
         faulty = "which reads a view with a fault, or itself", "a view that can be maintained"
-        found.setdefault(view.name, ViewFacts({}, faulty))
-    return found
+        facts.setdefault(view.name, ViewFacts({}, faulty))
+    return facts
 
 
 def _parts(plan: ViewPlan, arrivals: Mapping[str, frozenset[str]]) -> Parts | None:
     """Return the inputs of a join of two inputs whose rows end."""
     join = stateful_of(plan.tree)
     bounds = {name: table.lifetime for name, table in plan.tables.items()}
-    if not isinstance(join, Join) or any(lifetime(each, bounds) is None for each in join.inputs):
+    if not isinstance(join, Join) or any(lifetime(input_operator, bounds) is None for input_operator in join.inputs):
         return None
     return part_columns(plan.tree, arrivals)
 
 
 def _arrival_of(stream: Stream) -> frozenset[str]:
-    """Return the column of a stream that is the arrival of its rows, if it is one."""
+    """Return the timestamp column with the arrival of a stream's rows; empty if there is none."""
     named = stream.arrival.strip("`").lower()
-    return frozenset(each.name for each in stream.columns if each.name.lower() == named and each.type == "timestamp")
+    return frozenset(column.name for column in stream.columns if column.name.lower() == named and column.type == "timestamp")
 
 
 def _over_answers(catalog: Catalog, view: str) -> tuple[str, str] | None:
     """Return why a view that reads an aggregate over a view cannot be read; None for another view."""
     declared = {key.split(".")[1] for key, _ in catalog.keys if key.startswith("aggregates.")}
     over_views = {name.lower(): name for name in declared if catalog.aggregate(name) is None}
-    sql = next(each.sql for each in catalog.views if each.name == view)
+    sql = next(declared_view.sql for declared_view in catalog.views if declared_view.name == view)
     try:
         read = sorted(named_in(parse_query(sql)) & over_views.keys())
     except RefusedError:
@@ -90,7 +90,7 @@ def _unreadable(plan: ViewPlan, below: Mapping[str, ViewFacts]) -> tuple[str, st
         return "with a budget: what an update leaves out of it comes later or never", "a view without `budget`"
     if plan.label.kind == "STR":
         return "whose rows are replaced: they say what is so, not what arrived", _INSTEAD
-    unfit = next((each for each in _operators(plan.tree) if not isinstance(each, _ARRIVING)), None)
+    unfit = next((operator for operator in _operators(plan.tree) if not isinstance(operator, _ARRIVING)), None)
     if unfit is not None:
         kind = "DISTINCT" if type(unfit).__name__ == "Distinct" else f"an operator ({type(unfit).__name__})"
         return f"with {kind}, of which it depends on the update interval how many rows it shows", _INSTEAD
@@ -102,5 +102,5 @@ def _unreadable(plan: ViewPlan, below: Mapping[str, ViewFacts]) -> tuple[str, st
 
 def _operators(tree: Operator) -> Iterator[Operator]:
     yield tree
-    for each in inputs_of(tree):
-        yield from _operators(each)
+    for input_operator in inputs_of(tree):
+        yield from _operators(input_operator)

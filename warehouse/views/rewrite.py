@@ -49,32 +49,34 @@ def alternatives(tree: Operator, tables: Mapping[str, tuple[str, ...]]) -> list[
         The columns of the tables that it scans.
 
     """
-    found = []
+    plans = []
     for name, rule, why in _RULES:
         rewritten = _everywhere(tree, rule, tables)
         if rewritten != tree:
-            found.append(EqualPlan(name, simplified(rewritten, tables), why))
-    return found
+            plans.append(EqualPlan(name, simplified(rewritten, tables), why))
+    return plans
 
 
 def _everywhere(tree: Operator, rule: _Rule, tables: Mapping[str, tuple[str, ...]]) -> Operator:
     """Apply a rule from the leaves up until it changes nothing."""
-    tree = with_inputs(tree, [_everywhere(each, rule, tables) for each in inputs_of(tree)])
+    tree = with_inputs(tree, [_everywhere(input_operator, rule, tables) for input_operator in inputs_of(tree)])
     changed = rule(tree, tables)
     return tree if changed == tree else _everywhere(changed, rule, tables)
 
 
 def _negation_up(tree: Operator, tables: Mapping[str, tuple[str, ...]]) -> Operator:
-    """Turn ``(L - R) x S`` into ``(L x S) - R``: the negated columns belong to the side that is kept."""
+    """Turn ``(L - R) x S`` into ``(L x S) - R``: the negated columns belong to L."""
     if not isinstance(tree, Join):
         return tree
-    for number, each in enumerate(tree.inputs):
-        chain, core = chain_of(each)
+    for number, input_operator in enumerate(tree.inputs):
+        chain, core = chain_of(input_operator)
         if not isinstance(core, AntiJoin):
             continue
-        others = {name for other in tree.inputs if other is not each for name in columns_of(other, tables)}
-        kept, names = _carrying(chain, core.left, tuple(left for left, _ in core.on), others)
-        inputs = (*tree.inputs[:number], kept, *tree.inputs[number + 1 :])
+        other_names = {
+            name for other_input in tree.inputs if other_input is not input_operator for name in columns_of(other_input, tables)
+        }
+        carrying, names = _carrying(chain, core.left, tuple(left for left, _ in core.on), other_names)
+        inputs = (*tree.inputs[:number], carrying, *tree.inputs[number + 1 :])
         on = tuple(zip(names, (right for _, right in core.on), strict=True))
         pulled = AntiJoin(msgspec.structs.replace(tree, inputs=inputs), core.right, on)
         columns = columns_of(tree, tables)
@@ -110,20 +112,20 @@ _RULES: tuple[tuple[str, _Rule, str], ...] = (
 
 
 def _carrying(
-    chain: Chain, core: Operator, columns: tuple[str, ...], others: set[str]
+    chain: Chain, core: Operator, columns: tuple[str, ...], other_names: set[str]
 ) -> tuple[Operator, tuple[str, ...]]:
     """Return filters and projections over a plan that also carry these columns, under names that ``others`` does not have."""
     names = list(columns)
-    for each in reversed(chain):
-        made = msgspec.structs.replace(each, input=core)
-        if isinstance(made, Project):
-            taken = {name.lower() for name in [*others, *(named.name for named in made.columns)]}
+    for operator in reversed(chain):
+        copy = msgspec.structs.replace(operator, input=core)
+        if isinstance(copy, Project):
+            used = {name.lower() for name in [*other_names, *(named.name for named in copy.columns)]}
             for position, name in enumerate(names):
-                above = next((named.name for named in made.columns if column_of(named.sql) == name), None)
+                above = next((named.name for named in copy.columns if column_of(named.sql) == name), None)
                 if above is None:
-                    above = next(free for free in (name, *(f"{name}#{n}" for n in range(2, 99))) if free.lower() not in taken)
-                    taken.add(above.lower())
-                    made = msgspec.structs.replace(made, columns=(*made.columns, Named(above, quoted(name))))
+                    above = next(free for free in (name, *(f"{name}#{n}" for n in range(2, 99))) if free.lower() not in used)
+                    used.add(above.lower())
+                    copy = msgspec.structs.replace(copy, columns=(*copy.columns, Named(above, quoted(name))))
                 names[position] = above
-        core = made
+        core = copy
     return core, tuple(names)

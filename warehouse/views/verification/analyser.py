@@ -71,34 +71,34 @@ class Analyser:
         text = without_windows(for_spark(sql))
         try:
             rows = self.session.sql(text)
-            found = rows.schema.fields
+            fields = rows.schema.fields
         except PySparkException as error:
             raise _refusal(view, f"a query that Spark refuses: {str(error).strip().splitlines()[0]}") from None
-        theirs = [(column.name, _type(column.dataType.simpleString())) for column in found]
+        theirs = [(column.name, _type(column.dataType.simpleString())) for column in fields]
         ours = [(column.name, _type(column.type)) for column in shape.columns]
-        differing = [
-            f"{_named(one)} where Spark has {_named(other)}"
-            for one, other in zip_longest(ours, theirs)
-            if one is None or other is None or not _agree(one, other)
+        differences = [
+            f"{_named(our_column)} where Spark has {_named(their_column)}"
+            for our_column, their_column in zip_longest(ours, theirs)
+            if our_column is None or their_column is None or not _agree(our_column, their_column)
         ]
-        if differing:
-            raise _refusal(view, f"a query that this build reads in another way than Spark: {'; '.join(differing)}")
-        nulls = [column.name for column in found if column.nullable and column.name in shape.never_null]
+        if differences:
+            raise _refusal(view, f"a query that this build reads in another way than Spark: {'; '.join(differences)}")
+        nulls = [column.name for column in fields if column.nullable and column.name in shape.never_null]
         if nulls:
             raise _refusal(view, f"a query that this build reads in another way than Spark: no nulls in {', '.join(nulls)}")
         if not nodes:
             return
         names = {name: tuple(column.name for column in columns) for name, columns in tables.items()}
-        unlike = self._differing_references(view, rows, query_of(nodes, names), outer_lookups(nodes))
-        if unlike:
-            raise _refusal(view, f"a query that this build reads in another way than Spark: {unlike}")
+        difference = self._differing_references(view, rows, query_of(nodes, names), outer_lookups(nodes))
+        if difference:
+            raise _refusal(view, f"a query that this build reads in another way than Spark: {difference}")
 
     def _differing_references(
         self, view: str, rows: DataFrame, ours: str, lookups: Mapping[str, tuple[str, ...]]
     ) -> str:
-        """Return a text about references of the nodes that the view's text lacks; None if they cannot be compared."""
+        """Return how the references of the nodes differ from the text's; an empty text if they agree or cannot be compared."""
         try:
-            mine, theirs = (references(_plan(each), lookups) for each in (self.session.sql(ours), rows))
+            mine, theirs = (references(_plan(frame), lookups) for frame in (self.session.sql(ours), rows))
         except (UnknownPlanError, PySparkException) as error:
             logging.getLogger("warehouse").debug("%s: what its nodes refer to is not compared: %s", view, error)
             return ""
@@ -106,11 +106,11 @@ class Analyser:
 
     def _declare(self, tables: Mapping[str, Sequence[ColumnRecord]]) -> None:
         for name, columns in tables.items():
-            known = tuple((column.name, column.type) for column in columns)
-            if self._known.get(name) != known:
-                empty = [f"CAST(NULL AS {kind}) AS {quoted(column)}" for column, kind in known]
+            declared = tuple((column.name, column.type) for column in columns)
+            if self._known.get(name) != declared:
+                empty = [f"CAST(NULL AS {kind}) AS {quoted(column)}" for column, kind in declared]
                 self.session.range(0).selectExpr(*empty).createOrReplaceTempView(name)
-                self._known[name] = known
+                self._known[name] = declared
 
 
 def _plan(rows: DataFrame) -> str:

@@ -83,17 +83,17 @@ class Comparison:
     error: float
 
     def differing(self, view: str) -> DataFrame:
-        """Return one row: the name of the view, and of how many different rows one answer has more."""
+        """Return one row: the name of the view, and the number of different rows that one answer has more often."""
         return self.summed.groupBy().count().select(F.lit(view).alias("view"), "count")
 
     def difference(self) -> Difference | None:
         """Compute how the answers differ; None if they are equal."""
-        found = [(row[-1], list(row[:-1])) for row in self.summed.limit(2 * MOST).collect()]
+        weighted_rows = [(row[-1], list(row[:-1])) for row in self.summed.limit(2 * MOST).collect()]
         floats = any(_has_float(field.dataType) for field in self.held.schema.fields)
-        left = _unmatched(found, self.error) if floats and len(found) < 2 * MOST else found
+        left = _unmatched(weighted_rows, self.error) if floats and len(weighted_rows) < 2 * MOST else weighted_rows
         if not left:
             return None
-        more, less = ([row for weight, row in left if (weight > 0) == wanted] for wanted in (True, False))
+        more, less = ([row for weight, row in left if (weight > 0) == stored] for stored in (True, False))
         names = self.held.columns
         return Difference(len(more), len(less), _first(names, more), _first(names, less))
 
@@ -151,13 +151,13 @@ def _answer(
     session: SparkSession, query: VerifyingQuery, rows: Callable[[str], DataFrame], now: int, names: Mapping[str, str]
 ) -> DataFrame:
     """Return the answer to the query, analysed, so that it no longer needs the temporary views."""
-    made: list[str] = []
+    view_names: list[str] = []
     with _asking:
         try:
-            _show(query, rows, now, made, names)
+            _show(query, rows, now, view_names, names)
             return session.sql(query.sql)
         finally:
-            for name in made:
+            for name in view_names:
                 session.catalog.dropTempView(name)
 
 
@@ -165,7 +165,7 @@ def _show(
     query: VerifyingQuery,
     rows: Callable[[str], DataFrame],
     now: int,
-    made: list[str],
+    view_names: list[str],
     names: Mapping[str, str],
 ) -> None:
     """Make the temporary views, in the session of the rows."""
@@ -175,7 +175,7 @@ def _show(
         live = rows(names[table])
         columns = [quoted(name) for name in user_columns(live)]
         live.selectExpr(*columns).createOrReplaceTempView(table)
-        made.append(table)
+        view_names.append(table)
         for asked in query.windows:
             if asked.table != table:
                 continue
@@ -188,7 +188,7 @@ def _show(
                 ranked = live.selectExpr("*", f"row_number() OVER ({by}ORDER BY {order}) AS _rank")
                 inside = ranked.where(f"_rank <= {window.rows}")
             inside.selectExpr(*columns).createOrReplaceTempView(asked.name)
-            made.append(asked.name)
+            view_names.append(asked.name)
 
 
 def _compared(held: DataFrame, asked: DataFrame, without: frozenset[str], error: float) -> Comparison | Difference:
@@ -196,23 +196,23 @@ def _compared(held: DataFrame, asked: DataFrame, without: frozenset[str], error:
     if [name.lower() for name in asked.columns] != [name.lower() for name in names]:
         return Difference(0, 0, refused=f"it gives the columns {', '.join(asked.columns)}, the table has {', '.join(names)}")
     plain = [f"c{number}" for number in range(len(names))]
-    left_out = {own for own, name in zip(plain, names, strict=True) if name.lower() in without}
+    left_out = {plain_name for plain_name, name in zip(plain, names, strict=True) if name.lower() in without}
     sides = [
         side.toDF(*plain).selectExpr(*_comparable(side, left_out, error), f"{weight} AS w")
         for side, weight in ((held, 1), (asked, -1))
     ]
     try:
-        every = sides[0].unionAll(sides[1])
+        all_rows = sides[0].unionAll(sides[1])
     except AnalysisException as problem:
         return Difference(0, 0, refused=str(problem).splitlines()[0])
-    summed = every.groupBy(*plain).agg({"w": "sum"}).withColumnRenamed("sum(w)", "w").where("w <> 0")
+    summed = all_rows.groupBy(*plain).agg({"w": "sum"}).withColumnRenamed("sum(w)", "w").where("w <> 0")
     return Comparison(held, summed, error)
 
 
 def _comparable(rows: DataFrame, left_out: set[str], error: float) -> list[str]:
     """Return each column in a form by which Spark can group, so that values that count as equal are equal."""
-    own = [(f"c{number}", field.dataType) for number, field in enumerate(rows.schema.fields)]
-    return [f"{'NULL' if name in left_out else _grouped(name, kind, error)} AS {name}" for name, kind in own]
+    fields = [(f"c{number}", field.dataType) for number, field in enumerate(rows.schema.fields)]
+    return [f"{'NULL' if name in left_out else _grouped(name, kind, error)} AS {name}" for name, kind in fields]
 
 
 def _grouped(value: str, kind: DataType, error: float, depth: int = 0) -> str:
@@ -262,31 +262,31 @@ def _has_map(kind: DataType) -> bool:
             return False
 
 
-def _unmatched(found: Sequence[tuple[int, list[Any]]], error: float) -> list[tuple[int, list[Any]]]:
+def _unmatched(differing_rows: Sequence[tuple[int, list[Any]]], error: float) -> list[tuple[int, list[Any]]]:
     """Return the rows that have no counterpart whose floats are close."""
-    asked = [row for weight, row in found if weight < 0]
-    rest = [-weight for weight, _ in found if weight < 0]
-    left: list[tuple[int, list[Any]]] = []
-    for weight, row in found:
+    asked = [row for weight, row in differing_rows if weight < 0]
+    asked_remaining = [-weight for weight, _ in differing_rows if weight < 0]
+    unmatched: list[tuple[int, list[Any]]] = []
+    for weight, row in differing_rows:
         if weight < 0:
             continue
-        unmet = weight
-        for place, other in enumerate(asked):
-            if unmet and rest[place] and _alike(row, other, error):
-                met = min(unmet, rest[place])
-                unmet, rest[place] = unmet - met, rest[place] - met
-        if unmet:
-            left.append((unmet, row))
-    return [*left, *((-weight, row) for weight, row in zip(rest, asked, strict=True) if weight)]
+        remaining = weight
+        for index, candidate in enumerate(asked):
+            if remaining and asked_remaining[index] and _alike(row, candidate, error):
+                matched = min(remaining, asked_remaining[index])
+                remaining, asked_remaining[index] = remaining - matched, asked_remaining[index] - matched
+        if remaining:
+            unmatched.append((remaining, row))
+    return [*unmatched, *((-weight, row) for weight, row in zip(asked_remaining, asked, strict=True) if weight)]
 
 
-def _alike(one: object, other: object, error: float) -> bool:
-    if isinstance(one, float) and isinstance(other, float):
-        close = math.isclose(one, other, rel_tol=_CLOSE, abs_tol=max(error, _LEAST))
-        return close or (math.isnan(one) and math.isnan(other))
-    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(_alike(a, b, error) for a, b in zip(one, other, strict=True))
-    return one == other
+def _alike(value: object, other: object, error: float) -> bool:
+    if isinstance(value, float) and isinstance(other, float):
+        close = math.isclose(value, other, rel_tol=_CLOSE, abs_tol=max(error, _LEAST))
+        return close or (math.isnan(value) and math.isnan(other))
+    if isinstance(value, list | tuple) and isinstance(other, list | tuple):
+        return len(value) == len(other) and all(_alike(a, b, error) for a, b in zip(value, other, strict=True))
+    return value == other
 
 
 def _first(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[str, ...]:

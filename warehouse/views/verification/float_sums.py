@@ -85,8 +85,8 @@ def open_parts(nodes: Sequence[Node], tables: Mapping[str, Types]) -> OpenParts:
 
 
 def _of(operator: Operator, nodes: Mapping[str, Node], tables: Mapping[str, Types], stored: Types) -> OpenParts:
-    below = [_of(each, nodes, tables, stored) for each in inputs_of(operator)]
-    inner = _united(below)
+    input_parts = [_of(input_operator, nodes, tables, stored) for input_operator in inputs_of(operator)]
+    inner = _united(input_parts)
     match operator:
         case Scan(table=table):
             return _of(nodes[table].operator, nodes, tables, tables[table]) if table in nodes else OpenParts()
@@ -96,18 +96,18 @@ def _of(operator: Operator, nodes: Mapping[str, Node], tables: Mapping[str, Type
         case Group(keys=keys, aggregates=aggregates):
             types = types_of(operator.input, tables)
             named = {key.lower(): _as_is(key, inner) for key in keys}
-            for each in aggregates:
-                kind = type_of(each.sql, types) or stored.get(each.name)
-                summed = each.function in _SUMS and kind in _FLOATING
-                depends = bool(_lower(names_in(each.sql)) & inner.columns)
-                smooth = each.function in _SUMS or each.function in {"min", "max"}
-                named[each.name.lower()] = "digits" if (summed or depends) and smooth else "values" if depends else ""
+            for aggregate in aggregates:
+                kind = type_of(aggregate.sql, types) or stored.get(aggregate.name)
+                summed = aggregate.function in _SUMS and kind in _FLOATING
+                depends = bool(_lower(names_in(aggregate.sql)) & inner.columns)
+                smooth = aggregate.function in _SUMS or aggregate.function in {"min", "max"}
+                named[aggregate.name.lower()] = "digits" if (summed or depends) and smooth else "values" if depends else ""
             return _named(named, rows=inner.rows or bool(_lower(keys) & inner.columns))
         case UnionAll():
-            names = [[name.lower() for name in columns_of(each, _names(tables))] for each in operator.inputs]
+            names = [[name.lower() for name in columns_of(input_operator, _names(tables))] for input_operator in operator.inputs]
             renamed = [
                 _named({to: _as_is(name, side) for name, to in zip(own, names[0], strict=True)}, rows=side.rows)
-                for own, side in zip(names, below, strict=True)
+                for own, side in zip(names, input_parts, strict=True)
             ]
             return _united(renamed)
         case BagDifference() | Distinct():
@@ -122,7 +122,7 @@ def _decisive(operator: Operator) -> set[str]:
         case Filter(condition=condition):
             return names_in(condition)
         case Join(equal=equal, where=where):
-            return {name for each in equal for name in (each.left_column, each.right_column)} | names_in(where or "")
+            return {name for equality in equal for name in (equality.left_column, equality.right_column)} | names_in(where or "")
         case OuterJoin(on=on, where=where):
             return {name for pair in on for name in pair} | names_in(where or "")
         case AntiJoin(on=on):

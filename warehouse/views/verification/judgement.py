@@ -59,12 +59,12 @@ def judged(
     held = rows(next(node.table for node in nodes if not node.hidden))
 
     def difference(without: frozenset[str] = frozenset(), error: float = 0.0) -> Difference | None:
-        found = compared(session, query, rows, held, now, names=names, without=without, error=error)
-        return found.difference() if isinstance(found, Comparison) else found
+        comparison = compared(session, query, rows, held, now, names=names, without=without, error=error)
+        return comparison.difference() if isinstance(comparison, Comparison) else comparison
 
-    found = difference()
-    if found is None or found.refused:
-        return found
+    result = difference()
+    if result is None or result.refused:
+        return result
     if has_ties([node.operator for node in nodes], rows, now):
         return Doubt("its ORDER BY has ties at the rows that it takes: it has more than one answer")
     types = {name: _types(rows(name)) for node in nodes for name in {node.table, *scanned(node.operator)}}
@@ -77,7 +77,7 @@ def judged(
     if open_.values and difference(open_.values, error) is None:
         columns = ", ".join(name for name in held.columns if name.lower() in open_.values)
         return Doubt(f"only {columns} differs, computed from a sum of floats, whose last digits depend on the order of addition")
-    return found
+    return result
 
 
 def misses_only(found: Difference | Doubt, ledger: Ledger | None) -> bool:
@@ -88,7 +88,7 @@ def misses_only(found: Difference | Doubt, ledger: Ledger | None) -> bool:
 
 
 def _open(nodes: Sequence[Node], types: Mapping[str, Types]) -> OpenParts:
-    """Return what sums leave open; None if it cannot be determined, since there is a difference already."""
+    """Return the parts that sums leave open; no parts if the nodes cannot be analysed, since there is a difference already."""
     try:
         return open_parts(nodes, types)
     except Exception as error:  # a view that cannot be analysed does not stop the others
@@ -102,31 +102,30 @@ def _types(rows: DataFrame) -> Types:
 
 
 def _error(tables: Sequence[DataFrame]) -> float:
-    """Return by how much sums of the floats of some tables can differ."""
+    """Return by how much two sums of the same floats of these tables can differ."""
     largest = 0.0
     for rows in tables:
         floats = [f"`{name}`" for name, kind in rows.dtypes if kind in {"float", "double"}]
         if floats:
             finite = [f"sum(CASE WHEN abs({name}) < double('Infinity') THEN abs(double({name})) END)" for name in floats]
             (sums,) = rows.selectExpr(*finite).collect()
-            largest = max(largest, *(each or 0.0 for each in sums))
+            largest = max(largest, *(column_sum or 0.0 for column_sum in sums))
     return largest * _ERROR
 
 
-# Whether a query that takes first rows has more than one answer: rows at the border that its order does not tell
-# apart.
+# A query that takes first rows has more than one answer if its order does not tell the rows at the border apart.
 
 
 def has_ties(operators: Iterable[Operator], rows: Callable[[str], DataFrame], now: int) -> bool:
-    """Whether some first rows could be others; ``rows`` gives the live rows of a table, ``now`` is in microseconds."""
+    """Whether the order of first rows has ties at the border; ``rows`` gives a table's live rows, ``now`` is in microseconds."""
     return any(_tied(top, rows, now) for operator in operators for top in _tops(operator))
 
 
 def _tops(operator: Operator) -> Iterator[Top]:
     if isinstance(operator, Top):
         yield operator
-    for each in inputs_of(operator):
-        yield from _tops(each)
+    for input_operator in inputs_of(operator):
+        yield from _tops(input_operator)
 
 
 def _tied(top: Top, rows: Callable[[str], DataFrame], now: int) -> bool:

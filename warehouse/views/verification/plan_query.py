@@ -37,26 +37,29 @@ _KEY = "#key."
 
 
 def query_of(nodes: Sequence[Node], tables: Mapping[str, tuple[str, ...]]) -> str:
-    """Return the query that a view's nodes are together, its own the last; ``tables`` has the columns of the others."""
-    every = {**tables, **{node.table: node.columns for node in nodes}}
+    """Return one query for all nodes of a view, its own node the last; ``tables`` has the columns of the other tables."""
+    columns = {**tables, **{node.table: node.columns for node in nodes}}
     *hidden, own = nodes
-    return f"SELECT {_listed(own.columns)} FROM ({written(own.operator, every, {node.table: node.operator for node in hidden})})"
+    return (
+        f"SELECT {_listed(own.columns)}"
+        f" FROM ({written(own.operator, columns, {node.table: node.operator for node in hidden})})"
+    )
 
 
 def outer_lookups(nodes: Sequence[Node]) -> dict[str, tuple[str, ...]]:
-    """Return the relations that a view's nodes look up and keep rows without a version of, with the columns of their keys."""
+    """Return the relations of the outer lookups of a view's nodes, with the columns of their keys."""
     return {
-        each.relation: tuple(key for _, key in each.on)
+        operator.relation: tuple(key for _, key in operator.on)
         for node in nodes
-        for each in _every(node.operator)
-        if isinstance(each, AsOf) and each.outer
+        for operator in _every(node.operator)
+        if isinstance(operator, AsOf) and operator.outer
     }
 
 
 def _every(operator: Operator) -> Iterator[Operator]:
     yield operator
-    for each in inputs_of(operator):
-        yield from _every(each)
+    for input_operator in inputs_of(operator):
+        yield from _every(input_operator)
 
 
 def written(operator: Operator, tables: Mapping[str, tuple[str, ...]], below: Mapping[str, Operator]) -> str:
@@ -81,7 +84,7 @@ def written(operator: Operator, tables: Mapping[str, tuple[str, ...]], below: Ma
     if isinstance(operator, Scan):
         source = f"({written(below[operator.table], tables, below)})" if operator.table in below else quoted(operator.table)
         return f"SELECT {_listed(tables[operator.table])} FROM {source}"
-    inputs = [f"({written(each, tables, below)})" for each in inputs_of(operator)]
+    inputs = [f"({written(input_operator, tables, below)})" for input_operator in inputs_of(operator)]
     return _over(operator, inputs, columns_of(operator, tables))
 
 
@@ -91,12 +94,12 @@ def _over(operator: Operator, inputs: list[str], columns: tuple[str, ...]) -> st
         case Filter():
             return f"SELECT * FROM {inputs[0]} WHERE {operator.condition}"
         case Project():
-            made = ", ".join(f"{each.sql} AS {quoted(each.name)}" for each in operator.columns)
-            return f"SELECT {made or '1'} FROM {inputs[0]}"
+            computed = ", ".join(f"{column.sql} AS {quoted(column.name)}" for column in operator.columns)
+            return f"SELECT {computed or '1'} FROM {inputs[0]}"
         case AsOf():
             return _looked_up(operator, inputs[0], columns)
         case UnionAll():
-            return " UNION ALL ".join(f"SELECT * FROM {each}" for each in inputs)
+            return " UNION ALL ".join(f"SELECT * FROM {query}" for query in inputs)
         case BagDifference():
             return f"SELECT * FROM {inputs[0]} EXCEPT ALL SELECT * FROM {inputs[1]}"
         case Distinct():
@@ -104,10 +107,10 @@ def _over(operator: Operator, inputs: list[str], columns: tuple[str, ...]) -> st
         case Join():
             return _joined(operator, inputs, columns)
         case AntiJoin():
-            on = _all_hold(f"l.{quoted(one)} = r.{quoted(other)}" for one, other in operator.on)
+            on = _all_hold(f"l.{quoted(left)} = r.{quoted(right)}" for left, right in operator.on)
             return f"SELECT * FROM {inputs[0]} AS l LEFT ANTI JOIN {inputs[1]} AS r ON {on}"
         case OuterJoin():
-            on = _all_hold([*(f"{quoted(one)} = {quoted(other)}" for one, other in operator.on), *_given(operator.where)])
+            on = _all_hold([*(f"{quoted(left)} = {quoted(right)}" for left, right in operator.on), *_given(operator.where)])
             return f"SELECT * FROM {inputs[0]} {operator.kind.upper()} JOIN {inputs[1]} ON {on}"
         case Group():
             return _grouped(operator, inputs[0])
@@ -118,7 +121,7 @@ def _over(operator: Operator, inputs: list[str], columns: tuple[str, ...]) -> st
 
 
 def _grouped(group: Group, source: str) -> str:
-    calls = [f"{each.sql} AS {quoted(each.name)}" for each in group.aggregates]
+    calls = [f"{aggregate.sql} AS {quoted(aggregate.name)}" for aggregate in group.aggregates]
     keys = f" GROUP BY {_listed(group.keys)}" if group.keys else ""
     return f"SELECT {', '.join([*map(quoted, group.keys), *calls])} FROM {source}{keys}"
 
@@ -128,7 +131,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _all_hold(conditions: Iterable[str]) -> str:
-    return " AND ".join(f"({each})" for each in conditions) or "true"
+    return " AND ".join(f"({condition})" for condition in conditions) or "true"
 
 
 def _given(condition: str | None) -> tuple[str, ...]:
@@ -137,7 +140,7 @@ def _given(condition: str | None) -> tuple[str, ...]:
 
 def _looked_up(operator: AsOf, source: str, columns: tuple[str, ...]) -> str:
     keys = [f"{quoted(key)} AS {quoted(_KEY + key)}" for _, key in operator.on]
-    added = ", ".join([*keys, *(f"{each.sql} AS {quoted(each.name)}" for each in operator.columns)])
+    added = ", ".join([*keys, *(f"{column.sql} AS {quoted(column.name)}" for column in operator.columns)])
     on = _all_hold(f"{quoted(own)} = {quoted(_KEY + key)}" for own, key in operator.on)
     kind = "LEFT" if operator.outer else "INNER"
     return f"SELECT {_listed(columns)} FROM {source} {kind} JOIN (SELECT {added} FROM {quoted(operator.relation)}) ON {on}"
@@ -147,19 +150,19 @@ def _joined(join: Join, inputs: list[str], columns: tuple[str, ...]) -> str:
     if _is_intersection(join):
         return _intersection(join, inputs, columns)
     sign = "<=>" if join.null_safe else "="
-    equal = [f"{quoted(each.left_column)} {sign} {quoted(each.right_column)}" for each in join.equal]
+    equal = [f"{quoted(equality.left_column)} {sign} {quoted(equality.right_column)}" for equality in join.equal]
     return f"SELECT * FROM {' CROSS JOIN '.join(inputs)} WHERE {_all_hold([*equal, *_given(join.where)])}"
 
 
 def _intersection(join: Join, inputs: list[str], columns: tuple[str, ...]) -> str:
-    """Return INTERSECT, which has one column for two equal ones; the written join names both."""
-    own = {each.right_column: each.left_column for each in join.equal}
-    both = f"SELECT {_listed(own.values())} FROM {inputs[0]} INTERSECT SELECT {_listed(own)} FROM {inputs[1]}"
-    return f"SELECT {', '.join(f'{quoted(own.get(name, name))} AS {quoted(name)}' for name in columns)} FROM ({both})"
+    """Return an INTERSECT, which has one column for two equal ones; the columns of the join name both."""
+    left_of = {equality.right_column: equality.left_column for equality in join.equal}
+    both = f"SELECT {_listed(left_of.values())} FROM {inputs[0]} INTERSECT SELECT {_listed(left_of)} FROM {inputs[1]}"
+    return f"SELECT {', '.join(f'{quoted(left_of.get(name, name))} AS {quoted(name)}' for name in columns)} FROM ({both})"
 
 
 def _is_intersection(join: Join) -> bool:
-    return join.null_safe and all(each.right_column.startswith("#2.") for each in join.equal)
+    return join.null_safe and all(equality.right_column.startswith("#2.") for equality in join.equal)
 
 
 def _first(top: Top, source: str, columns: tuple[str, ...]) -> str:
