@@ -1,4 +1,4 @@
-"""The order of a step's joins, from its batch: the number of arrived rows, of their values, and the sizes of the windows.
+"""The order of a step's joins, from its batch: the numbers of arrived rows and of their values, and the sizes of the windows.
 
 Rates drift, so each step chooses again (window-joins sheet, 8.3). The cost is that of a batch of hash joins: intermediate
 rows. Up to five inputs every order is costed; above that the sheet's heuristic chooses. If inputs join on several
@@ -51,9 +51,9 @@ def equality_classes(join: Join) -> tuple[Mapping[str, str], ...]:
             column = parent[column]
         return column
 
-    for each in join.equal:
-        one, other = sorted((root((each.left, each.left_column)), root((each.right, each.right_column))))
-        parent[other] = one
+    for equality in join.equal:
+        first, second = sorted((root((equality.left, equality.left_column)), root((equality.right, equality.right_column))))
+        parent[second] = first
     classes: list[dict[str, str]] = [{} for _ in join.inputs]
     for number, column in sorted(parent):
         classes[number][column] = "{}.{}".format(*root((number, column)))
@@ -61,18 +61,18 @@ def equality_classes(join: Join) -> tuple[Mapping[str, str], ...]:
 
 
 def connecting(join: Join, there: set[int], number: int) -> list[tuple[str, str]]:
-    """Return (column there, column of the next input) of the equalities that connect an input with those joined."""
+    """Return the equalities that connect an input with the joined inputs ``there``: (column of a joined input, its column)."""
     pairs = []
-    for each in join.equal:
-        if each.right == number and each.left in there:
-            pairs.append((each.left_column, each.right_column))
-        elif each.left == number and each.right in there:
-            pairs.append((each.right_column, each.left_column))
+    for equality in join.equal:
+        if equality.right == number and equality.left in there:
+            pairs.append((equality.left_column, equality.right_column))
+        elif equality.left == number and equality.right in there:
+            pairs.append((equality.right_column, equality.left_column))
     return pairs
 
 
 def probes(join: Join, start: int, order: Sequence[int]) -> Iterator[tuple[int, list[tuple[str, str]]]]:
-    """Yield how one input is joined with the others in order, each as soon as an equality connects it.
+    """Yield the other inputs in the order in which they are joined with the first one, each as soon as an equality connects it.
 
     Yields
     ------
@@ -89,7 +89,7 @@ def probes(join: Join, start: int, order: Sequence[int]) -> Iterator[tuple[int, 
     todo = [number for number in order if number != start]
     there = {start}
     while todo:
-        number = next((each for each in todo if connecting(join, there, each)), None)
+        number = next((candidate for candidate in todo if connecting(join, there, candidate)), None)
         if number is None:
             raise ValueError(f"no equality connects input {todo[0]} of the join with the others")
         todo.remove(number)
@@ -100,26 +100,26 @@ def probes(join: Join, start: int, order: Sequence[int]) -> Iterator[tuple[int, 
 def chosen_order(join: Join, statistics: Sequence[InputStatistics], counts: KeyCounts | None = None) -> tuple[int, ...]:
     """Return the cheapest order of a join's inputs, as their numbers.
 
-    ``counts`` are the rows of each key, of inputs that are named by their numbers, where these are known: then nothing is
-    assumed about how values are spread.
+    ``counts`` has the rows of each key, for inputs that are named by their numbers, if they are known; the cost then needs no
+    assumption about the distribution of values.
     """
     classes = equality_classes(join)
     inputs = [
         JoinInput(
             name=str(number),
-            rate=each.arrived,
+            rate=figures.arrived,
             lifetime=1,
-            distinct={classes[number][column]: _values(count, each) for column, count in each.distinct.items()},
-            rows=each.window,
+            distinct={classes[number][column]: _values(count, figures) for column, count in figures.distinct.items()},
+            rows=figures.window,
         )
-        for number, each in enumerate(statistics)
+        for number, figures in enumerate(statistics)
     ]
     cost = batch_cost(1) if counts is None else counts.cost
     if len(inputs) <= _ALL_ORDERS_UP_TO:
         order = min(all_costs(inputs, cost), key=lambda costed: costed[1])[0]
     else:
         order = (best_order(inputs, cost) if counts is None else best_order(inputs, cost, counts.matches)).order
-    return tuple(int(each.name) for each in order)
+    return tuple(int(join_input.name) for join_input in order)
 
 
 def _values(distinct: int, statistics: InputStatistics) -> int:

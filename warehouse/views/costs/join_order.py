@@ -60,14 +60,14 @@ class JoinInput:
     rate
         λ: rows that arrive per unit of time.
     lifetime
-        T: how long a row lives, in the same unit; where lifetimes vary their mean, which gives the same window.
+        T: how long a row lives, in the same unit; if lifetimes vary, their mean, which gives the same window.
         ``math.inf`` for an input that never expires, together with `rows`.
     distinct
         v: distinct values of the join attribute in the window. For a join on several attributes a mapping from equality
         class (the columns that must all be equal, under one name) to distinct values; a class that an input does not
         name does not restrict it. Less than 1 counts as 1.
     rows
-        W: rows in the window, if they were counted; else ``rate * lifetime``.
+        W: rows in the window if they were counted; ``rate * lifetime`` if not.
     buckets
         b: hash buckets of the window; 1 is a list that is scanned completely.
 
@@ -117,9 +117,9 @@ class PartialResult:
 
     def probe(self, window: JoinInput) -> PartialResult:
         """Return the result joined with one more window: φ·W / max(V, v), then V = min(V, v), for each common class."""
-        left = {name: min(self.values.get(name, count), count) for name, count in window.values.items()}
+        remaining = {name: min(self.values.get(name, count), count) for name, count in window.values.items()}
         rows = self.rows * window.window * selectivity(self.values, window.values)
-        return PartialResult(rows, {**self.values, **left})
+        return PartialResult(rows, {**self.values, **remaining})
 
 
 def selectivity(one: Mapping[str, Fraction], other: Mapping[str, Fraction]) -> Fraction:
@@ -138,24 +138,24 @@ def matches(inputs: Sequence[JoinInput]) -> Fraction:
 
     It does not depend on the order, and equals the steps of :meth:`PartialResult.probe` together.
     """
-    rows = prod((each.window for each in inputs), start=Fraction(1))
-    for name in {name for each in inputs for name in each.values}:
-        counts = [each.values[name] for each in inputs if name in each.values]
+    rows = prod((join_input.window for join_input in inputs), start=Fraction(1))
+    for name in {name for join_input in inputs for name in join_input.values}:
+        counts = [join_input.values[name] for join_input in inputs if name in join_input.values]
         rows *= min(counts) / prod(counts, start=Fraction(1))
     return rows
 
 
 def probe_sequence(order: Order, new: JoinInput) -> Order:
     """Return the inputs that a new row of one input probes: the order without that input, section 3."""
-    return tuple(each for each in order if each.name != new.name)
+    return tuple(join_input for join_input in order if join_input.name != new.name)
 
 
 def partial_results(new: JoinInput, probes: Order) -> tuple[PartialResult, ...]:
     """Return the results of one new row before any probe and after each: M_0 = 1, M_1, ..."""
-    found = [PartialResult(Fraction(1), new.values)]
+    results = [PartialResult(Fraction(1), new.values)]
     for window in probes:
-        found.append(found[-1].probe(window))
-    return tuple(found)
+        results.append(results[-1].probe(window))
+    return tuple(results)
 
 
 def new_rows_cost(new: JoinInput, probes: Order) -> Fraction:
@@ -199,7 +199,7 @@ def batch_cost(interval: Number) -> Cost:
         total = Fraction(0)
         for new in order:
             _, *joined = partial_results(new, probe_sequence(order, new))
-            total += Fraction(new.rate) * sum(each.rows for each in joined)
+            total += Fraction(new.rate) * sum(result.rows for result in joined)
         return Fraction(interval) * total
 
     return cost
@@ -249,7 +249,7 @@ class KeyCounts:
 
     def matches(self, inputs: Sequence[JoinInput]) -> Fraction:
         """Return the rows of the join of these windows: Σ over the keys of the product of the counts."""
-        first, *others = (self.windows[each.name] for each in inputs)
+        first, *others = (self.windows[join_input.name] for join_input in inputs)
         return Fraction(sum(count * prod(other.get(key, 0) for other in others) for key, count in first.items()))
 
     def cost(self, order: Order) -> Fraction:
@@ -257,11 +257,11 @@ class KeyCounts:
         _check(order)
         total = 0
         for new in order:
-            found = dict(self.arrivals[new.name])
+            joined = dict(self.arrivals[new.name])
             for window in probe_sequence(order, new):
                 counts = self.windows[window.name]
-                found = {key: count * counts[key] for key, count in found.items() if key in counts}
-                total += sum(found.values())
+                joined = {key: count * counts[key] for key, count in joined.items() if key in counts}
+                total += sum(joined.values())
         return Fraction(total)
 
 
@@ -299,8 +299,8 @@ def best_order(
     _check(inputs)
     base = base_order(inputs, size)
     candidates = tuple((order, cost(order)) for order in candidate_orders(base, fast_inputs(inputs)))
-    place = {each.name: number for number, each in enumerate(inputs)}
-    order, least = min(candidates, key=lambda costed: (costed[1], [place[each.name] for each in costed[0]]))
+    position = {join_input.name: number for number, join_input in enumerate(inputs)}
+    order, least = min(candidates, key=lambda costed: (costed[1], [position[join_input.name] for join_input in costed[0]]))
     return BestOrder(order, least, candidates)
 
 
@@ -314,29 +314,29 @@ def base_order(inputs: Sequence[JoinInput], size: Callable[[Sequence[JoinInput]]
     shared = first.values.keys() & second.values.keys()
     swap = prod(second.values[name] for name in shared) > prod(first.values[name] for name in shared)
     order = [second, first] if swap else [first, second]
-    rest = [each for each in inputs if each.name not in {first.name, second.name}]
+    rest = [join_input for join_input in inputs if join_input.name not in {first.name, second.name}]
     while rest:
-        order.append(min(rest, key=lambda each: size([*order, each])))
+        order.append(min(rest, key=lambda join_input: size([*order, join_input])))
         rest.remove(order[-1])
     return tuple(order)
 
 
 def fast_inputs(inputs: Sequence[JoinInput]) -> tuple[JoinInput, ...]:
     """Step 2: the inputs whose rate is above the mean of all rates; never all of them."""
-    mean = sum((Fraction(each.rate) for each in inputs), start=Fraction(0)) / len(inputs)
-    return tuple(each for each in inputs if each.rate > mean)
+    mean = sum((Fraction(join_input.rate) for join_input in inputs), start=Fraction(0)) / len(inputs)
+    return tuple(join_input for join_input in inputs if join_input.rate > mean)
 
 
 def candidate_orders(base: Order, fast: Sequence[JoinInput]) -> tuple[Order, ...]:
     """Step 3: the base order, then all orders in which only fast inputs have moved between the slow ones."""
-    names = {each.name for each in fast}
-    slow = [each for each in base if each.name not in names]
-    found = [base]
-    for places in permutations(range(len(base)), len(fast)):
-        placed, others = dict(zip(places, fast, strict=True)), iter(slow)
-        order = tuple(placed[place] if place in placed else next(others) for place in range(len(base)))
-        found += [order] if order != base else []
-    return tuple(found)
+    names = {join_input.name for join_input in fast}
+    slow = [join_input for join_input in base if join_input.name not in names]
+    orders = [base]
+    for positions in permutations(range(len(base)), len(fast)):
+        fast_at, remaining = dict(zip(positions, fast, strict=True)), iter(slow)
+        order = tuple(fast_at[position] if position in fast_at else next(remaining) for position in range(len(base)))
+        orders += [order] if order != base else []
+    return tuple(orders)
 
 
 def all_costs(inputs: Sequence[JoinInput], cost: Cost = probing_cost) -> tuple[tuple[Order, Fraction], ...]:
@@ -345,6 +345,6 @@ def all_costs(inputs: Sequence[JoinInput], cost: Cost = probing_cost) -> tuple[t
 
 
 def _check(inputs: Sequence[JoinInput]) -> None:
-    names = [each.name for each in inputs]
+    names = [join_input.name for join_input in inputs]
     if len(names) < 2 or len({*names}) < len(names):  # noqa: PLR2004 - a join has two inputs
         raise ValueError(f"{names}: a join has two or more inputs with different names; name each use of a table apart")

@@ -68,7 +68,7 @@ def lost_share(lifetimes: Sequence[Number], interval: Number, *, tick: Number = 
     if not finite:
         return Fraction(0)
     within = min(Fraction(interval), *finite)
-    seen = prod(finite) - prod(each - within for each in finite)
+    seen = prod(finite) - prod(lifetime - within for lifetime in finite)
     return 1 - seen / (Fraction(interval) * _started(finite, Fraction(tick)))
 
 
@@ -87,14 +87,14 @@ def lagged_share(lifetime: Number, lag: Number, interval: Number) -> Fraction:
 
 
 def _finite(lifetimes: Sequence[Number], interval: Number) -> list[Fraction]:
-    if not (lifetimes and all(each > 0 for each in lifetimes) and interval > 0):
+    if not (lifetimes and all(lifetime > 0 for lifetime in lifetimes) and interval > 0):
         raise ValueError(f"lifetimes {[*lifetimes]} and interval {interval}: give lifetimes and an interval above 0")
-    return [Fraction(each) for each in lifetimes if each < inf]
+    return [Fraction(lifetime) for lifetime in lifetimes if lifetime < inf]
 
 
 def _started(lifetimes: list[Fraction], tick: Fraction = Fraction(0)) -> Fraction:
     """Return how many results start per unit of time, up to a factor: the derivative of ΠT by a change of all T."""
     if tick:
-        return (prod(lifetimes, start=Fraction(1)) - prod(each - tick for each in lifetimes)) / tick
-    others = (lifetimes[:place] + lifetimes[place + 1 :] for place in range(len(lifetimes)))
-    return sum((prod(each, start=Fraction(1)) for each in others), start=Fraction(0))
+        return (prod(lifetimes, start=Fraction(1)) - prod(lifetime - tick for lifetime in lifetimes)) / tick
+    other_lifetimes = (lifetimes[:index] + lifetimes[index + 1 :] for index in range(len(lifetimes)))
+    return sum((prod(factors, start=Fraction(1)) for factors in other_lifetimes), start=Fraction(0))

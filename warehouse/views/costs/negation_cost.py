@@ -47,7 +47,7 @@ class ActPrices:
     count
         To look up and change the multiplicity of one value in a negation.
     scan
-        c_scan: to look at one row of a calendar queue for the one that a negative tuple cancels.
+        c_scan: to look at one row of a calendar queue, in search of the row that a negative tuple cancels.
     look_up
         c_hash: to find and delete one row of a hash table.
     negative
@@ -78,7 +78,7 @@ class StructureCost:
 
     @property
     def least(self) -> float:
-        """The cost of the cheaper one."""
+        """The cost of the cheaper structure."""
         return min(self.calendar, self.hash)
 
 
@@ -99,8 +99,8 @@ def structure_cost(
     premature
         π, 0 to 1: the share of these that leaves before its own time; measured for each view.
     extra_negatives
-        Negative tuples per unit of time that exist because natural expirations are announced too. By default those of
-        this result, e·(1 - π); a plan that announces the expirations of its windows as well adds them.
+        Negative tuples per unit of time that exist because natural expirations are announced, too. By default e·(1 - π), for
+        this result; a plan that also announces the expirations of its windows adds them.
     prices
         Of single acts; by default each is 1.
 
@@ -118,11 +118,11 @@ def structure_cost(
     """
     if not 0 <= premature <= 1:
         raise ValueError(f"premature = {premature}: give the share of expirations that are premature, 0 to 1")
-    each = prices or ActPrices()
+    price = prices or ActPrices()
     extra = expirations * (1 - premature) if extra_negatives is None else extra_negatives
     return StructureCost(
-        calendar=expirations * premature * rows * each.scan,
-        hash=expirations * each.look_up + extra * each.negative,
+        calendar=expirations * premature * rows * price.scan,
+        hash=expirations * price.look_up + extra * price.negative,
     )
 
 
@@ -231,7 +231,7 @@ def negation_placement(
         Both costs. The kept answer is the same in both plans and is counted in both. A strict buffer takes the cheaper
         structure of :func:`structure_cost`.
     """
-    each = prices or ActPrices()
+    price = prices or ActPrices()
     acts = negation or uniform_negation(left, negated)
     pairs = float(selectivity(left.values, right.values)) if joining is None else joining
     rate, window = float(left.rate), float(left.window)
@@ -243,18 +243,18 @@ def negation_placement(
     counted = float(negated.rate)
     right_probe, left_probe = _compared(right, pairs), _compared(left, pairs)
 
-    answer_edge = _negatives(answered, partners * window * acts.kept, acts.cancelled * partners, each)
-    inner_edge = _negatives(born, window * acts.kept, acts.cancelled, each) + acts.cancelled * right_probe * each.compare
+    answer_edge = _negatives(answered, partners * window * acts.kept, acts.cancelled * partners, price)
+    inner_edge = _negatives(born, window * acts.kept, acts.cancelled, price) + acts.cancelled * right_probe * price.compare
     return Placement(
         pull_up=PlanCost(
-            operators=(rate * right_probe + other_rate * left_probe) * each.compare + (joined + counted) * each.count,
+            operators=(rate * right_probe + other_rate * left_probe) * price.compare + (joined + counted) * price.count,
             negatives=answer_edge,
-            buffers=(rate + other_rate + joined + counted + answered) * each.keep,
+            buffers=(rate + other_rate + joined + counted + answered) * price.keep,
         ),
         push_down=PlanCost(
-            operators=(born * right_probe + other_rate * left_probe * acts.kept) * each.compare + (rate + counted) * each.count,
+            operators=(born * right_probe + other_rate * left_probe * acts.kept) * price.compare + (rate + counted) * price.count,
             negatives=inner_edge + answer_edge,
-            buffers=(rate + other_rate + counted + born + answered) * each.keep,
+            buffers=(rate + other_rate + counted + born + answered) * price.keep,
         ),
     )
 

@@ -27,7 +27,7 @@ _SYNONYMS = {"mean": "avg", "some": "bool_or", "any": "bool_or", "every": "bool_
 
 @dataclass(frozen=True)
 class Grouping:
-    """A plan whose rows are groups, and expressions over its columns, in the order they were asked for."""
+    """A plan whose rows are groups, and expressions over its columns, in the order of the request."""
 
     operator: Operator
     expressions: list[exp.Expr]
@@ -54,14 +54,14 @@ def grouped(
     """
     builder = _Builder(names)
     key_names = {meaning(key): builder.key(key) for key in keys}
-    for each in expressions:
-        for call in aggregates_in(each):
+    for expression in expressions:
+        for call in aggregates_in(expression):
             builder.aggregate(call)
-    made = [_over_groups(each, key_names, builder.calls, faults) for each in expressions]
+    over_groups = [_over_groups(expression, key_names, builder.calls, faults) for expression in expressions]
     inputs = Project(source, tuple(builder.inputs))
     if key_names and not builder.aggregates:
-        return Grouping(Distinct(inputs), made)
-    return Grouping(Group(inputs, tuple(key_names.values()), tuple(builder.aggregates)), made)
+        return Grouping(Distinct(inputs), over_groups)
+    return Grouping(Group(inputs, tuple(key_names.values()), tuple(builder.aggregates)), over_groups)
 
 
 class _Builder:
@@ -97,35 +97,37 @@ class _Builder:
             arguments = _counted(arguments)
             if not arguments:
                 return AggregateCall(name, "count", None, "count(*)")
-        columns = [each if _constant(each) else self._argument(each) for each in arguments]
-        written = ", ".join(text(each) if isinstance(each, exp.Expr) else quoted(each) for each in columns)
-        first = next((each for each in columns if isinstance(each, str)), None)
-        return AggregateCall(name, function, first, f"{function}({'DISTINCT ' if distinct else ''}{written})", distinct)
+        columns = [argument if _constant(argument) else self._argument(argument) for argument in arguments]
+        written = ", ".join(text(column) if isinstance(column, exp.Expr) else quoted(column) for column in columns)
+        first_column = next((column for column in columns if isinstance(column, str)), None)
+        return AggregateCall(name, function, first_column, f"{function}({'DISTINCT ' if distinct else ''}{written})", distinct)
 
     def _argument(self, node: exp.Expr) -> str:
         sql = text(node)
-        for each in self.inputs:
-            if each.sql == sql:
-                return each.name
+        for column in self.inputs:
+            if column.sql == sql:
+                return column.name
         name = self._free(node.name if isinstance(node, exp.Column) else None)
         self.inputs.append(Named(name, sql))
         return name
 
     def _free(self, wanted: str | None) -> str:
         candidates = chain([wanted] if wanted is not None else [], (f"#{number}" for number in self._numbers))
-        name = next(each for each in candidates if each.lower() not in self._taken)
+        name = next(candidate for candidate in candidates if candidate.lower() not in self._taken)
         self._taken.add(name.lower())
         return name
 
 
 def _counted(arguments: Sequence[exp.Expr]) -> list[exp.Expr]:
-    """Return the one argument of a count that is null where the count ignores a row; None for ``count(*)``."""
-    if any(isinstance(each, exp.Null) for each in arguments):
+    """Return, as a list, the argument of a count that is null if the count ignores a row; an empty list for ``count(*)``."""
+    if any(isinstance(argument, exp.Null) for argument in arguments):
         return [exp.Null()]
-    proper = [each for each in arguments if not _constant(each) and not isinstance(each, exp.Star)]
+    proper = [argument for argument in arguments if not _constant(argument) and not isinstance(argument, exp.Star)]
     if len(proper) <= 1:
         return proper
-    present: exp.Expr = exp.and_(*(exp.Not(this=exp.Is(this=each.copy(), expression=exp.Null())) for each in proper), copy=False)
+    present: exp.Expr = exp.and_(
+        *(exp.Not(this=exp.Is(this=argument.copy(), expression=exp.Null())) for argument in proper), copy=False
+    )
     return [exp.Case(ifs=[exp.If(this=present, true=exp.Literal.number(1))])]
 
 
@@ -134,14 +136,14 @@ def _constant(node: exp.Expr) -> bool:
 
 
 def _over_groups(node: exp.Expr, keys: Mapping[str, str], calls: Mapping[str, str], faults: Faults) -> exp.Expr:
-    def replaced(each: exp.Expr) -> exp.Expr:
-        written = meaning(each)
+    def replaced(part: exp.Expr) -> exp.Expr:
+        written = meaning(part)
         if written in keys or written in calls:
-            return bound_column(keys.get(written) or calls[written], None, "", each)
-        if isinstance(each, exp.Column) and each.name != UNKNOWN:
-            base = each.meta.get("base") or each.name
+            return bound_column(keys.get(written) or calls[written], None, "", part)
+        if isinstance(part, exp.Column) and part.name != UNKNOWN:
+            base = part.meta.get("base") or part.name
             allowed = "columns that are grouped, and aggregates of the others"
-            faults.add(each, f'the column "{base}", which is neither grouped nor aggregated', allowed, f"GROUP BY ..., {base}")
-        return each
+            faults.add(part, f'the column "{base}", which is neither grouped nor aggregated', allowed, f"GROUP BY ..., {base}")
+        return part
 
     return node.transform(replaced)

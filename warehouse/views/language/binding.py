@@ -52,22 +52,22 @@ def _replaced(node: exp.Expr, replacement: Callable[[exp.Column], exp.Expr], var
         case exp.DataType() | exp.Query():
             return node.copy()
         case exp.Anonymous() | exp.Tuple() if _names_fields(node):
-            arguments = [_replaced(_unnamed(each), replacement, variables) for each in node.expressions]
+            arguments = [_replaced(_unnamed(argument), replacement, variables) for argument in node.expressions]
             return _with_names(node, arguments)
         case exp.Dot():
             return exp.Dot(this=_replaced(node.this, replacement, variables), expression=node.expression.copy())
         case exp.Lambda():
-            own = [parameter.name for parameter in node.expressions]
-            inner = variables | {name.lower() for name in own}
+            names = [parameter.name for parameter in node.expressions]
+            inner = variables | {name.lower() for name in names}
             body = _replaced(node.this, replacement, inner)
-            return exp.Lambda(this=body, expressions=[_variable([name]) for name in own])
-    made: exp.Expr = node.copy()
+            return exp.Lambda(this=body, expressions=[_variable([name]) for name in names])
+    copy: exp.Expr = node.copy()
     for key, value in node.args.items():
         if isinstance(value, exp.Expr) and key != "alias":
-            made.set(key, _replaced(value, replacement, variables))
+            copy.set(key, _replaced(value, replacement, variables))
         elif isinstance(value, list):
-            made.set(key, [_replaced(each, replacement, variables) if isinstance(each, exp.Expr) else each for each in value])
-    return made
+            copy.set(key, [_replaced(item, replacement, variables) if isinstance(item, exp.Expr) else item for item in value])
+    return copy
 
 
 def _names_fields(node: exp.Anonymous | exp.Tuple) -> bool:
@@ -75,20 +75,20 @@ def _names_fields(node: exp.Anonymous | exp.Tuple) -> bool:
     if isinstance(node, exp.Tuple) and isinstance(node.parent, (exp.Any, exp.All)):
         return False  # LIKE ANY ('a', 'b')
     called = "struct" if isinstance(node, exp.Tuple) else str(node.this).lower()
-    return called in {"struct", "arrays_zip"} and not any(isinstance(each, exp.Star) for each in node.expressions)
+    return called in {"struct", "arrays_zip"} and not any(isinstance(argument, exp.Star) for argument in node.expressions)
 
 
 def _with_names(call: exp.Anonymous | exp.Tuple, arguments: Sequence[exp.Expr]) -> exp.Expr:
-    """Return the same call with the names of its fields written out, as Spark derives them from the written arguments."""
+    """Return the same call with the names of its fields as constants, as Spark derives them from the written arguments."""
     fields = list(zip(map(_field_name, call.expressions), arguments, strict=True))
     if isinstance(call, exp.Anonymous) and str(call.this).lower() == "arrays_zip":
-        named = [_one_field(name or str(number), each) for number, (name, each) in enumerate(fields)]
+        named = [_one_field(name or str(number), value) for number, (name, value) in enumerate(fields)]
         return exp.Anonymous(this=call.this, expressions=named)
-    return _structure((name or f"col{number}", each) for number, (name, each) in enumerate(fields, start=1))
+    return _structure((name or f"col{number}", value) for number, (name, value) in enumerate(fields, start=1))
 
 
 def _structure(fields: Iterator[tuple[str, exp.Expr]]) -> exp.Anonymous:
-    parts = [part for name, each in fields for part in (exp.Literal.string(name), each)]
+    parts = [part for name, value in fields for part in (exp.Literal.string(name), value)]
     return exp.Anonymous(this="named_struct", expressions=parts)
 
 
@@ -121,12 +121,12 @@ def _field_name(node: exp.Expr) -> str | None:
 
 
 def _variable(parts: list[str]) -> exp.Expr:
-    """Return a variable, and the fields that are taken of it."""
+    """Return a variable, or a field of it."""
     name = parts[0].lower()
-    made: exp.Expr = exp.to_identifier(name if name.startswith("#") else f"#{name}#", quoted=True)
+    variable: exp.Expr = exp.to_identifier(name if name.startswith("#") else f"#{name}#", quoted=True)
     for part in parts[1:]:
-        made = exp.Dot(this=made, expression=exp.to_identifier(part, quoted=True))
-    return made
+        variable = exp.Dot(this=variable, expression=exp.to_identifier(part, quoted=True))
+    return variable
 
 
 def with_field(node: exp.Expr, name: str) -> exp.Expr:

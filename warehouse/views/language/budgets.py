@@ -117,7 +117,7 @@ def _unfit(nodes: Sequence[Node], tables: Mapping[str, Table]) -> Iterator[tuple
     if len(nodes) > 1 or core.null_safe:
         yield "a budget for a join over queries that keep state", f"{_SHAPE}; give the inner query a view of its own"
         return
-    for operator in (each for side in core.inputs for each in _every(side)):
+    for operator in (operator for side in core.inputs for operator in _every(side)):
         if isinstance(operator, AsOf | InternalRows) or (isinstance(operator, TimeWindow) and operator.internal):
             yield f"a budget for a join over {_WORDS.get(type(operator), 'an internal window')}", _SHAPE
         elif isinstance(operator, Scan) and (table := tables.get(operator.table)) is not None:
@@ -142,8 +142,8 @@ def _preference_faults(text: str, nodes: Sequence[Node], tables: Mapping[str, Ta
     """Yield the faults of an expression over the key columns and the counts of a join."""
     join = cast("Join", stateful_of(nodes[-1].operator))
     columns: dict[str, SqlType | None] = {name: AtomicType("bigint") for name in COUNTED}
-    for each, names in zip(join.equal, key_names(join), strict=True):
-        kind = _type_of(join.inputs[each.left], each.left_column, tables)
+    for equality, names in zip(join.equal, key_names(join), strict=True):
+        kind = _type_of(join.inputs[equality.left], equality.left_column, tables)
         columns |= {name: kind for name in names if name.lower() not in COUNTED}
     allowed = f'"desc", "asc", "weighted", or an expression over {", ".join(columns)}'
     for fault in expression_faults(
@@ -158,17 +158,17 @@ def _type_of(operator: Operator, column: str, tables: Mapping[str, Table]) -> Sq
         kind = tables[operator.table].columns.get(column) if operator.table in tables else None
         return None if kind is None else parse_type(kind)
     if isinstance(operator, Project):
-        named = next((each.sql for each in operator.columns if each.name == column), None)
-        plain = named is not None and named == quoted(named.strip("`"))
-        return _type_of(operator.input, cast("str", named).strip("`"), tables) if plain else None
+        column_sql = next((computed.sql for computed in operator.columns if computed.name == column), None)
+        plain = column_sql is not None and column_sql == quoted(column_sql.strip("`"))
+        return _type_of(operator.input, cast("str", column_sql).strip("`"), tables) if plain else None
     inputs = list(inputs_of(operator))
     return _type_of(inputs[0], column, tables) if inputs else None
 
 
 def _every(operator: Operator) -> Iterator[Operator]:
     yield operator
-    for each in inputs_of(operator):
-        yield from _every(each)
+    for input_operator in inputs_of(operator):
+        yield from _every(input_operator)
 
 
 def without_failures(text: str) -> str:
@@ -193,7 +193,7 @@ def _lenient(node: exp.Expr) -> exp.Expr:
         if isinstance(value, exp.Expr):
             node.set(key, _lenient(value))
         elif isinstance(value, list):
-            node.set(key, [_lenient(each) if isinstance(each, exp.Expr) else each for each in value])
+            node.set(key, [_lenient(item) if isinstance(item, exp.Expr) else item for item in value])
     match node:
         case exp.Div() | exp.IntDiv() | exp.Mod():
             node.set("expression", exp.Anonymous(this="nullif", expressions=[node.expression, exp.Literal.number(0)]))

@@ -31,16 +31,16 @@ def chain_of(operator: Operator) -> tuple[Chain, Operator]:
 
 def rebuilt(chain: Sequence[Filter | Project], core: Operator) -> Operator:
     """Return the same filters and projections over another operator."""
-    for each in reversed(chain):
-        core = msgspec.structs.replace(each, input=core)
+    for operator in reversed(chain):
+        core = msgspec.structs.replace(operator, input=core)
     return core
 
 
 def name_above(chain: Sequence[Filter | Project], column: str) -> str | None:
     """Return the name of a column above filters and projections; None if it is lost or changed."""
-    for each in reversed(chain):
-        if isinstance(each, Project):
-            above = next((named.name for named in each.columns if column_of(named.sql) == column), None)
+    for operator in reversed(chain):
+        if isinstance(operator, Project):
+            above = next((named.name for named in operator.columns if column_of(named.sql) == column), None)
             if above is None:
                 return None
             column = above

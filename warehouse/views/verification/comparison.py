@@ -176,10 +176,10 @@ def _show(
         columns = [quoted(name) for name in user_columns(live)]
         live.selectExpr(*columns).createOrReplaceTempView(table)
         view_names.append(table)
-        for asked in query.windows:
-            if asked.table != table:
+        for view_window in query.windows:
+            if view_window.table != table:
                 continue
-            window = asked.window
+            window = view_window.window
             if window.length is not None:
                 inside = live.where(f"unix_micros(_ts) + {window.length}L > {now}L")
             else:
@@ -187,8 +187,8 @@ def _show(
                 order = ", ".join(["_ts DESC", "_exp DESC", *columns])
                 ranked = live.selectExpr("*", f"row_number() OVER ({by}ORDER BY {order}) AS _rank")
                 inside = ranked.where(f"_rank <= {window.rows}")
-            inside.selectExpr(*columns).createOrReplaceTempView(asked.name)
-            view_names.append(asked.name)
+            inside.selectExpr(*columns).createOrReplaceTempView(view_window.name)
+            view_names.append(view_window.name)
 
 
 def _compared(held: DataFrame, asked: DataFrame, without: frozenset[str], error: float) -> Comparison | Difference:

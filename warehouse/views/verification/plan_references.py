@@ -31,7 +31,7 @@ def references(plan: str, lookups: Mapping[str, Sequence[str]] | None = None) ->
     plan
         Its analysed plan, as ``toJSON`` of Spark gives it.
     lookups
-        Relations that the nodes look up and keep rows without a version of, with the columns of their keys.
+        The relations of the nodes' outer lookups, with the columns of their keys.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def references(plan: str, lookups: Mapping[str, Sequence[str]] | None = None) ->
         When it has a node of an unknown kind.
 
     """
-    keys = {name.lower(): [each.lower() for each in columns] for name, columns in (lookups or {}).items()}
+    keys = {name.lower(): [column.lower() for column in columns] for name, columns in (lookups or {}).items()}
     reading = _Reading(lookups=keys)
     try:
         columns = reading.columns(_tree(json.loads(plan)), {})
@@ -60,11 +60,11 @@ class _Tree:
     children: list[_Tree] = field(default_factory=list)
 
     def expression(self, name: str) -> _Tree | None:
-        found = self.fields.get(name)
-        return _tree(found) if found else None
+        nodes = self.fields.get(name)
+        return _tree(nodes) if nodes else None
 
     def expressions(self, name: str) -> list[_Tree]:
-        return [_tree(each) for each in self.fields.get(name) or ()]
+        return [_tree(nodes) for nodes in self.fields.get(name) or ()]
 
     @property
     def id(self) -> int:
@@ -120,7 +120,7 @@ _LIMITS = frozenset({"GlobalLimit", "LocalLimit", "Limit", "Offset", "Tail"})
 
 @dataclass
 class _Reading:
-    """One plan that is read."""
+    """Reads the references of one plan."""
 
     others: set[tuple[str, Sources]] = field(default_factory=set)
     scans: Counter[str] = field(default_factory=Counter)
@@ -132,15 +132,18 @@ class _Reading:
         if plan.kind == "View":
             return self._table(plan)
         if plan.kind == "WithCTE":
-            *named, last = plan.children
-            self.queries |= {int(each.fields["id"]): each for each in named}
+            *queries, last = plan.children
+            self.queries |= {int(query.fields["id"]): query for query in queries}
             return self.columns(last, outer)
         if plan.kind == "CTERelationRef":
             inner = self.columns(self.queries[int(plan.fields["cteId"])].children[0], {})
-            return [(own.id, own.name, value) for own, (_, _, value) in zip(plan.expressions("output"), inner, strict=True)]
+            return [
+                (attribute.id, attribute.name, value)
+                for attribute, (_, _, value) in zip(plan.expressions("output"), inner, strict=True)
+            ]
         sorts = plan.kind in _LIMITS or (limited and plan.kind == "Project")
-        below = [self.columns(each, outer, limited=sorts) for each in plan.children]
-        known = outer | {number: value for each in below for number, _, value in each}
+        below = [self.columns(child, outer, limited=sorts) for child in plan.children]
+        known = outer | {number: value for columns in below for number, _, value in columns}
         return self._node(plan, below, known, limited=limited)
 
     def _node(self, plan: _Tree, below: list[_Columns], known: _Known, *, limited: bool) -> _Columns:
@@ -149,10 +152,10 @@ class _Reading:
                 return self._named(plan.expressions("projectList"), known)
             case "Aggregate":
                 keys = self._facts("group", plan.expressions("groupingExpressions"), known)
-                made = plan.expressions("aggregateExpressions")
+                expressions = plan.expressions("aggregateExpressions")
                 return [
-                    (number, name, _owing(value, keys) if _has(each, "AggregateExpression") else value)
-                    for each, (number, name, value) in zip(made, self._named(made, known), strict=True)
+                    (number, name, _owing(value, keys) if _has(expression, "AggregateExpression") else value)
+                    for expression, (number, name, value) in zip(expressions, self._named(expressions, known), strict=True)
                 ]
             case "Window":
                 terms = self._facts("partition", plan.expressions("partitionSpec"), known)
@@ -164,14 +167,14 @@ class _Reading:
             case "Union" | "Intersect":
                 return _united(below)
             case "Except":
-                for (_, _, one), (_, _, other) in zip(*below, strict=True):
-                    self.others.add(("without", one.sources | other.sources))
+                for (_, _, left), (_, _, right) in zip(*below, strict=True):
+                    self.others.add(("without", left.sources | right.sources))
                 return below[0]
             case "Expand":
-                sides = [self._named_as(plan, each, known) for each in plan.fields["projections"]]
+                sides = [self._named_as(plan, projection, known) for projection in plan.fields["projections"]]
                 return _united(sides)
             case "Range" | "LocalRelation" | "OneRowRelation" | "LogicalRDD":
-                return [(each.id, each.name, _NOTHING) for each in plan.expressions("output")]
+                return [(attribute.id, attribute.name, _NOTHING) for attribute in plan.expressions("output")]
             case kind if kind in _PASSING:
                 if kind == "Filter":
                     self._conditions(plan.expression("condition"), known)
@@ -192,40 +195,40 @@ class _Reading:
         parts = list(_conjuncts(condition))
         keys = self._key_equalities(parts, scan, known)
         self._note("condition", keys, known)
-        rest = [self._value(each, known) for each in parts if all(each is not key for key in keys)]
+        rest = [self._value(part, known) for part in parts if all(part is not key for key in keys)]
         if rest:
             below[nullable] = [(number, name, _together([value, *rest])) for number, name, value in below[nullable]]
         return [*below[0], *below[1]]
 
     def _looked_up(self, columns: _Columns) -> _Scan | None:
-        """Return the scan of a looked-up relation from which all these columns come; None if they come from anything else."""
-        scans = {(each.table, each.scan) for _, _, value in columns for each in value.sources}
+        """Return the scan of a looked-up relation from which all these columns come; None if they have another source."""
+        scans = {(source.table, source.scan) for _, _, value in columns for source in value.sources}
         scan = next(iter(scans)) if len(scans) == 1 else ("", 0)
         return scan if scan[0] in self.lookups else None
 
     def _key_equalities(self, parts: Sequence[_Tree], scan: _Scan, known: _Known) -> list[_Tree]:
-        """Return for each column of a relation's key its first equality with other inputs in an ON; they find its version.
+        """Return the equalities of an ON that find a version: for each key column the first equality with other inputs.
 
         An equality with a constant does not count. The first of several equalities may have a conversion, which the text may or
         may not write.
         """
-        found: dict[str, list[tuple[_Tree, bool]]] = {}
+        equalities: dict[str, list[tuple[_Tree, bool]]] = {}
         for part in parts:
             if part.kind != "EqualTo":
                 continue
-            sides = [self._value(each, known) for each in part.children]
-            own = [any((each.table, each.scan) == scan for each in side.sources) for side in sides]
-            if own.count(True) != 1 or not all(side.sources for side in sides):
+            sides = [self._value(child, known) for child in part.children]
+            from_scan = [any((source.table, source.scan) == scan for source in side.sources) for side in sides]
+            if from_scan.count(True) != 1 or not all(side.sources for side in sides):
                 continue
-            side = part.children[own.index(True)]
+            side = part.children[from_scan.index(True)]
             column = _column_of(side, known)
             if column in self.lookups[scan[0]]:
-                found.setdefault(column, []).append((part, side.kind == "Cast"))
-        if len(found) < len(self.lookups[scan[0]]):
+                equalities.setdefault(column, []).append((part, side.kind == "Cast"))
+        if len(equalities) < len(self.lookups[scan[0]]):
             raise UnknownPlanError(f"{scan[0]} is looked up by something else than its key")
-        if any(len(each) > 1 and each[0][1] for each in found.values()):
+        if any(len(candidates) > 1 and candidates[0][1] for candidates in equalities.values()):
             raise UnknownPlanError(f"{scan[0]} is looked up by one of several equalities")
-        return [each[0][0] for each in found.values()]
+        return [candidates[0][0] for candidates in equalities.values()]
 
     def _table(self, view: _Tree) -> _Columns:
         table = str(view.fields["desc"]["identifier"]["table"]).lower()
@@ -237,27 +240,30 @@ class _Reading:
         ]
 
     def _named(self, expressions: Iterable[_Tree], known: _Known) -> _Columns:
-        return [(each.id, each.name, self._value(each, known)) for each in expressions]
+        return [(expression.id, expression.name, self._value(expression, known)) for expression in expressions]
 
     def _named_as(self, plan: _Tree, projection: Sequence[Any], known: _Known) -> _Columns:
-        values = [self._value(_tree(each), known) for each in projection]
-        return [(own.id, own.name, value) for own, value in zip(plan.expressions("output"), values, strict=True)]
+        values = [self._value(_tree(nodes), known) for nodes in projection]
+        return [
+            (attribute.id, attribute.name, value)
+            for attribute, value in zip(plan.expressions("output"), values, strict=True)
+        ]
 
     def _note(self, kind: str, expressions: Iterable[_Tree], known: _Known) -> None:
         self.others |= self._facts(kind, expressions, known)
 
     def _facts(self, kind: str, expressions: Iterable[_Tree], known: _Known) -> frozenset[Fact]:
         """Return the references of expressions of a kind; for an expression of a rank only its order."""
-        values = [self._value(each, known) for each in expressions]
-        own = frozenset((kind, each.sources) for each in values if each.sources and not each.ranked)
-        return own.union(*(each.owing for each in values))
+        values = [self._value(expression, known) for expression in expressions]
+        facts = frozenset((kind, value.sources) for value in values if value.sources and not value.ranked)
+        return facts.union(*(value.owing for value in values))
 
     def _conditions(self, condition: _Tree | None, known: _Known) -> None:
-        for each in _conjuncts(condition):
-            self._condition(each, known)
+        for conjunct in _conjuncts(condition):
+            self._condition(conjunct, known)
 
     def _condition(self, condition: _Tree, known: _Known) -> None:
-        query = next((each for each in _every(condition) if each.kind in {"Exists", "InSubquery"}), None)
+        query = next((node for node in _every(condition) if node.kind in {"Exists", "InSubquery"}), None)
         if query is None:
             self._note("condition", [condition], known)
         elif query.kind == "Exists":
@@ -266,15 +272,15 @@ class _Reading:
             self._membership(query, known)
 
     def _membership(self, query: _Tree, known: _Known) -> None:
-        """Note that each value of IN is compared with the column of the sub-query at its place."""
-        found = next((each for each in query.children if each.kind == "ListQuery"), None)
-        values = [each for each in query.children if each.kind != "ListQuery"]
-        if found is None:
+        """Note that each value of IN is compared with the column of the sub-query at the same position."""
+        list_query = next((child for child in query.children if child.kind == "ListQuery"), None)
+        values = [child for child in query.children if child.kind != "ListQuery"]
+        if list_query is None:
             raise UnknownPlanError(query.kind)
-        inner = self.columns(_inside(found), known)
-        for each, (_, _, value) in zip(values, inner, strict=False):
-            own = self._value(each, known)
-            self.others |= {("condition", own.sources | value.sources)} | own.owing | value.owing
+        inner = self.columns(_inside(list_query), known)
+        for expression, (_, _, value) in zip(values, inner, strict=False):
+            compared = self._value(expression, known)
+            self.others |= {("condition", compared.sources | value.sources)} | compared.owing | value.owing
 
     def _value(self, tree: _Tree, known: _Known) -> _Value:
         match tree.kind:
@@ -289,7 +295,7 @@ class _Reading:
                 return _with_field(self._value(tree.children[0], known), _field_of(tree))
             case "ScalarSubquery" | "LateralSubquery":
                 raise UnknownPlanError(tree.kind)
-        values = [self._value(each, known) for each in tree.children]
+        values = [self._value(child, known) for child in tree.children]
         return _together(values, ranked=tree.kind in _RANKS)
 
 
@@ -299,12 +305,12 @@ def _conjuncts(condition: _Tree | None) -> Iterator[_Tree]:
     if condition.kind != "And":
         yield condition
         return
-    for each in condition.children:
-        yield from _conjuncts(each)
+    for child in condition.children:
+        yield from _conjuncts(child)
 
 
 def _column_of(tree: _Tree, known: _Known) -> str:
-    """Return the column that an expression is, perhaps converted to another type; an empty text for other expressions."""
+    """Return the name of the column if an expression is a column, perhaps with a cast; an empty text otherwise."""
     if tree.kind == "Cast":
         return _column_of(tree.children[0], known)
     value = known.get(tree.id, _NOTHING) if tree.kind == "AttributeReference" else _NOTHING
@@ -313,9 +319,9 @@ def _column_of(tree: _Tree, known: _Known) -> str:
 
 def _together(values: Sequence[_Value], *, ranked: bool = False) -> _Value:
     return _Value(
-        frozenset[ColumnSource]().union(*(each.sources for each in values)),
-        ranked=ranked or any(each.ranked for each in values),
-        owing=frozenset[Fact]().union(*(each.owing for each in values)),
+        frozenset[ColumnSource]().union(*(value.sources for value in values)),
+        ranked=ranked or any(value.ranked for value in values),
+        owing=frozenset[Fact]().union(*(value.owing for value in values)),
     )
 
 
@@ -325,18 +331,18 @@ def _owing(value: _Value, facts: frozenset[Fact]) -> _Value:
 
 def _united(sides: Sequence[_Columns]) -> _Columns:
     """Return the columns that come from one of several plans, each with the id and the name of the first one."""
-    made = []
-    for places in zip(*sides, strict=True):
-        number, name, value = places[0]
-        values = [each for _, _, each in places]
-        made.append((number, name, value if len(set(values)) == 1 else _together(values)))
-    return made
+    columns = []
+    for alternatives in zip(*sides, strict=True):
+        number, name, value = alternatives[0]
+        values = [value for _, _, value in alternatives]
+        columns.append((number, name, value if len(set(values)) == 1 else _together(values)))
+    return columns
 
 
 def _with_field(value: _Value, name: str) -> _Value:
     if not value.plain:
         return value
-    return replace(value, sources=frozenset(each._replace(fields=(*each.fields, name.lower())) for each in value.sources))
+    return replace(value, sources=frozenset(source._replace(fields=(*source.fields, name.lower())) for source in value.sources))
 
 
 def _field_of(tree: _Tree) -> str:
@@ -346,12 +352,12 @@ def _field_of(tree: _Tree) -> str:
 
 def _every(tree: _Tree) -> Iterator[_Tree]:
     yield tree
-    for each in tree.children:
-        yield from _every(each)
+    for child in tree.children:
+        yield from _every(child)
 
 
 def _has(tree: _Tree, kind: str) -> bool:
-    return any(each.kind == kind for each in _every(tree))
+    return any(node.kind == kind for node in _every(tree))
 
 
 def _inside(query: _Tree) -> _Tree:

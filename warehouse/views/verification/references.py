@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["ColumnSource", "References", "agree", "differing"]
 
 _MOST_WAYS = 720
-"""Ways to pair scans that are tried; beyond, scans of a table count as one."""
+"""The most pairings of scans that are tried; if there are more, the scans of a table count as one."""
 
 
 class ColumnSource(NamedTuple):
@@ -50,34 +50,34 @@ class References:
 
 
 def agree(one: References, other: References) -> bool:
-    """Whether two queries refer to the same, for some way to pair their scans."""
+    """Whether two queries have the same references for some pairing of their scans."""
     if len(one.columns) != len(other.columns):
         return False
     mine, wanted = _numbered(one), _numbered(other)
     counts = Counter(table for table, _ in _scans(mine))
     if counts != Counter(table for table, _ in _scans(wanted)) or prod(map(factorial, counts.values())) > _MOST_WAYS:
         return _same(_as_one_scan(mine), _as_one_scan(wanted))
-    ways = product(*(permutations(range(count)) for count in counts.values()))
-    return any(_same(_paired(mine, dict(zip(counts, way, strict=True))), wanted) for way in ways)
+    pairings = product(*(permutations(range(count)) for count in counts.values()))
+    return any(_same(_paired(mine, dict(zip(counts, pairing, strict=True))), wanted) for pairing in pairings)
 
 
 def differing(ours: References, theirs: References) -> str:
-    """Return in words in which columns and other references two queries differ that do not agree."""
+    """Return, as text, the columns and the other references in which two queries differ."""
     columns = [
         f"column {name} from {_source_names(mine)} where Spark has it from {_source_names(wanted)}"
         for (name, mine), (_, wanted) in zip(ours.columns, theirs.columns, strict=False)
         if mine != wanted
     ]
     more, less = (
-        sorted(f"{kind} of {_source_names(sources)}" for kind, sources in one - other)
-        for one, other in ((ours.others, theirs.others), (theirs.others, ours.others))
+        sorted(f"{kind} of {_source_names(sources)}" for kind, sources in left - right)
+        for left, right in ((ours.others, theirs.others), (theirs.others, ours.others))
     )
     rest = [f"{', '.join(more) or 'nothing'} where Spark has {', '.join(less) or 'nothing'}"] if more or less else []
     return "; ".join([*columns, *rest]) or "other occurrences of the same tables"
 
 
 def _source_names(sources: Sources | None) -> str:
-    names = sorted({".".join([each.table, each.column, *each.fields]) for each in sources or ()})
+    names = sorted({".".join([source.table, source.column, *source.fields]) for source in sources or ()})
     return " and ".join(names) or "no column"
 
 
@@ -87,32 +87,32 @@ def _same(one: References, other: References) -> bool:
     return columns and one.others == other.others
 
 
-def _scans(given: References) -> list[tuple[str, int]]:
-    every = [sources for _, sources in (*given.columns, *given.others) if sources]
-    return sorted({(each.table, each.scan) for sources in every for each in sources})
+def _scans(references: References) -> list[tuple[str, int]]:
+    all_sources = [sources for _, sources in (*references.columns, *references.others) if sources]
+    return sorted({(source.table, source.scan) for sources in all_sources for source in sources})
 
 
-def _changed(given: References, scan: Mapping[tuple[str, int], int]) -> References:
+def _changed(references: References, scan: Mapping[tuple[str, int], int]) -> References:
     def changed(sources: Sources) -> Sources:
-        return frozenset(each._replace(scan=scan[each.table, each.scan]) for each in sources)
+        return frozenset(source._replace(scan=scan[source.table, source.scan]) for source in sources)
 
-    columns = tuple((name, None if sources is None else changed(sources)) for name, sources in given.columns)
-    return References(columns, frozenset((kind, changed(sources)) for kind, sources in given.others))
-
-
-def _as_one_scan(given: References) -> References:
-    return _changed(given, dict.fromkeys(_scans(given), 0))
+    columns = tuple((name, None if sources is None else changed(sources)) for name, sources in references.columns)
+    return References(columns, frozenset((kind, changed(sources)) for kind, sources in references.others))
 
 
-def _numbered(given: References) -> References:
-    """Return the same references; the scans of each table in them are numbered from 0."""
+def _as_one_scan(references: References) -> References:
+    return _changed(references, dict.fromkeys(_scans(references), 0))
+
+
+def _numbered(references: References) -> References:
+    """Return the same references with the scans of each table numbered from 0."""
     counts: Counter[str] = Counter()
     numbers = {}
-    for table, scan in _scans(given):
+    for table, scan in _scans(references):
         numbers[table, scan] = counts[table]
         counts[table] += 1
-    return _changed(given, numbers)
+    return _changed(references, numbers)
 
 
-def _paired(given: References, way: Mapping[str, Sequence[int]]) -> References:
-    return _changed(given, {(table, scan): way[table][scan] for table, scan in _scans(given)})
+def _paired(references: References, pairing: Mapping[str, Sequence[int]]) -> References:
+    return _changed(references, {(table, scan): pairing[table][scan] for table, scan in _scans(references)})

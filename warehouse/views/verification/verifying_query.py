@@ -61,32 +61,32 @@ def verifying_query(sql: str, operators: Sequence[Operator]) -> VerifyingQuery |
     'SELECT k FROM `stream_wh_window_1` AS `a`'
     """
     for operator in operators:
-        for each in _every(operator):
-            reason = _history(each)
+        for inner_operator in _every(operator):
+            reason = _history(inner_operator)
             if reason:
                 return Unverifiable(reason)
     sql = for_spark(sql)
     tree = parse_query(sql)
-    own = {each.alias.lower() for each in tree.find_all(exp.CTE)}
+    with_names = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     text, end = [], 0
     windows: list[ViewWindow] = []
     for call in windows_in(sql):
         window = _window(sql[call.start : call.end])
-        if not isinstance(window.source, exp.Column) or window.source.name.lower() in own:
+        if not isinstance(window.source, exp.Column) or window.source.name.lower() in with_names:
             return Unverifiable("it has a window over a query of its own, of whose rows only the warehouse knows the times")
-        asked = ViewWindow(f"stream_wh_window_{len(windows) + 1}", window.source.name.lower(), window)
-        windows.append(asked)
-        text += [sql[end : call.start], quoted(asked.name), "" if call.named else f" AS {quoted(window.source.name)}"]
+        view_window = ViewWindow(f"stream_wh_window_{len(windows) + 1}", window.source.name.lower(), window)
+        windows.append(view_window)
+        text += [sql[end : call.start], quoted(view_window.name), "" if call.named else f" AS {quoted(window.source.name)}"]
         end = call.end
     # A WITH query may be called as the table that it reads.
-    names = {table.name.lower() for table in tree.find_all(exp.Table)} | {asked.table for asked in windows}
+    names = {table.name.lower() for table in tree.find_all(exp.Table)} | {view_window.table for view_window in windows}
     return VerifyingQuery("".join([*text, sql[end:]]), tuple(sorted(names - {""})), tuple(windows))
 
 
 def _every(operator: Operator) -> Iterator[Operator]:
     yield operator
-    for each in inputs_of(operator):
-        yield from _every(each)
+    for input_operator in inputs_of(operator):
+        yield from _every(input_operator)
 
 
 def _history(operator: Operator) -> str | None:
