@@ -68,7 +68,7 @@ def check_clauses(node: exp.Expr) -> None:
     Raises
     ------
     RefusedError
-        For the first of them.
+        For the first such clause.
 
     """
     kind = next((kind for kind in _KNOWN if isinstance(node, kind)), None)
@@ -86,7 +86,7 @@ def check_clauses(node: exp.Expr) -> None:
 
 
 def _placed(node: exp.Expr) -> bool:
-    return any("start" in each.meta for each in node.walk())
+    return any("start" in part.meta for part in node.walk())
 
 
 def order_of(query: exp.Expr) -> tuple[Term, ...]:
@@ -97,10 +97,10 @@ def order_of(query: exp.Expr) -> tuple[Term, ...]:
 
 def _terms(ordered: Sequence[exp.Expr]) -> tuple[Term, ...]:
     return tuple(
-        Term(each.this, bool(each.args.get("desc")), bool(each.args.get("nulls_first")))
-        if isinstance(each, exp.Ordered)
-        else Term(each, descending=False, nulls_first=True)
-        for each in ordered
+        Term(term.this, bool(term.args.get("desc")), bool(term.args.get("nulls_first")))
+        if isinstance(term, exp.Ordered)
+        else Term(term, descending=False, nulls_first=True)
+        for term in ordered
     )
 
 

@@ -41,7 +41,7 @@ def columns_of(operator: Operator, tables: Mapping[str, tuple[str, ...]]) -> tup
         case AsOf():
             return (*columns_of(operator.input, tables), *(column.name for column in operator.columns))
         case Join(inputs=inputs):
-            return tuple(name for each in inputs for name in columns_of(each, tables))
+            return tuple(name for input_operator in inputs for name in columns_of(input_operator, tables))
         case OuterJoin():
             return (*columns_of(operator.left, tables), *columns_of(operator.right, tables))
         case Group(keys=keys, aggregates=aggregates):
@@ -63,13 +63,15 @@ def types_of(operator: Operator, tables: Mapping[str, Types]) -> Types:
             added = {column.name: type_of(column.sql, relation) for column in operator.columns}
             return {**types_of(operator.input, tables), **added}
         case Join() | OuterJoin():
-            return {name: kind for each in inputs_of(operator) for name, kind in types_of(each, tables).items()}
+            return {
+                name: kind for input_operator in inputs_of(operator) for name, kind in types_of(input_operator, tables).items()
+            }
         case Group():
             below = types_of(operator.input, tables)
-            kinds = {each.name: type_of(each.sql, below) for each in operator.aggregates}
+            kinds = {aggregate.name: type_of(aggregate.sql, below) for aggregate in operator.aggregates}
             return {**{key: below.get(key) for key in operator.keys}, **kinds}
         case UnionAll() | BagDifference():
-            sides = [types_of(each, tables) for each in inputs_of(operator)]
+            sides = [types_of(input_operator, tables) for input_operator in inputs_of(operator)]
             return {name: kind if all(side.get(name) == kind for side in sides) else None for name, kind in sides[0].items()}
         case AntiJoin():
             return types_of(operator.left, tables)
@@ -77,9 +79,9 @@ def types_of(operator: Operator, tables: Mapping[str, Types]) -> Types:
             return types_of(inputs_of(operator)[0], tables)
 
 
-# --- which columns of a plan provably hold no null: what ``NOT IN`` needs, since one null would empty its answer ---
+# --- which columns of a plan provably hold no null; ``NOT IN`` needs such columns, since one null would empty its answer ---
 # Proofs are a literal, ``coalesce`` with one, a count, a condition that a null would not pass (``IS NOT NULL``, an
-# equality or comparison of the column), a join column, and whatever a plan passes on of these.
+# equality or comparison of the column), a join column, and each of these that a plan passes on.
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Like, exp.ILike, exp.RegexpLike)
 _COUNTS = frozenset({"count", "count_if", "approx_count_distinct"})
@@ -99,18 +101,18 @@ def never_null(operator: Operator, tables: Mapping[str, frozenset[str]]) -> froz
         case AsOf(outer=outer):
             return never_null(operator.input, tables) | frozenset(() if outer else (left.lower() for left, _ in operator.on))
         case UnionAll():
-            return frozenset.intersection(*(never_null(each, tables) for each in operator.inputs))
+            return frozenset.intersection(*(never_null(input_operator, tables) for input_operator in operator.inputs))
         case Join():
-            below = frozenset[str]().union(*(never_null(each, tables) for each in operator.inputs))
+            below = frozenset[str]().union(*(never_null(input_operator, tables) for input_operator in operator.inputs))
             equal = () if operator.null_safe else operator.equal
-            matched = {name.lower() for each in equal for name in (each.left_column, each.right_column)}
+            matched = {name.lower() for equality in equal for name in (equality.left_column, equality.right_column)}
             return below | matched | (_passed(operator.where) if operator.where else frozenset())
         case OuterJoin(kind=kind):
-            kept = {"left": (operator.left,), "right": (operator.right,), "full": ()}[kind]
-            return frozenset[str]().union(*(never_null(each, tables) for each in kept))
+            preserved = {"left": (operator.left,), "right": (operator.right,), "full": ()}[kind]
+            return frozenset[str]().union(*(never_null(input_operator, tables) for input_operator in preserved))
         case Group():
             below = never_null(operator.input, tables)
-            counts = {each.name.lower() for each in operator.aggregates if each.function in _COUNTS}
+            counts = {aggregate.name.lower() for aggregate in operator.aggregates if aggregate.function in _COUNTS}
             return frozenset(counts | {key.lower() for key in operator.keys if key.lower() in below})
         case BagDifference() | AntiJoin():
             return never_null(operator.left, tables)
@@ -127,7 +129,7 @@ def _sound(node: exp.Expr, columns: frozenset[str]) -> bool:
         case exp.Literal() | exp.Boolean():
             return True
         case exp.Anonymous():
-            return str(node.this).lower() in _FALLBACKS and any(_sound(each, columns) for each in node.expressions)
+            return str(node.this).lower() in _FALLBACKS and any(_sound(argument, columns) for argument in node.expressions)
         case _:
             return False
 
@@ -146,5 +148,5 @@ def _passed(condition: str) -> frozenset[str]:
                 compared = part.expressions
             case _ if isinstance(part, _COMPARISONS):
                 compared = [part.this, part.expression]
-        names |= {each.name.lower() for each in compared if isinstance(each, exp.Column) and not each.table}
+        names |= {operand.name.lower() for operand in compared if isinstance(operand, exp.Column) and not operand.table}
     return frozenset(names)

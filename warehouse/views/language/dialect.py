@@ -101,7 +101,7 @@ def parse_query(sql: str) -> exp.Query:
     Raises
     ------
     RefusedError
-        When it does not parse, is not a query, or is several.
+        When it does not parse, is not a query, or is several queries.
 
     """
     tree = _parsed(sql)
@@ -189,8 +189,8 @@ def _unparsed(sql: str, error: SqlglotError) -> RefusedError:
     if line is None or column is None:
         return RefusedError(None, f"a query that does not parse: {reason}", "Spark SQL")
     start = str(detail.get("start_context", "")) + str(word)
-    place = sql.find(start) + len(start) - len(str(word)) if start in sql else 0
-    return RefusedError(place, f'"{word}", where the query stops to parse ({reason})', "Spark SQL")
+    offset = sql.find(start) + len(start) - len(str(word)) if start in sql else 0
+    return RefusedError(offset, f'"{word}", where the query stops to parse ({reason})', "Spark SQL")
 
 
 def _keep_spelling(literal: exp.Literal, sql: str) -> None:
@@ -219,7 +219,7 @@ def _keep_unit(call: exp.Anonymous) -> None:
 
 
 def tokens_of(sql: str) -> list[Token]:
-    """Return the words of a text, each with its place."""
+    """Return the tokens of a text, each with its position."""
     return _Verbatim().tokenize(sql)
 
 
@@ -239,7 +239,7 @@ def unquoted(node: exp.Expr) -> str:
 
 
 def as_written(sql: str) -> str:
-    """Return an expression of ours as a person would write it.
+    """Return an expression of this build as a person would write it.
 
     >>> as_written("transform((`l.st`).`xs`, `#x#` -> `#x#` + 1)")
     'transform(l.st.xs, x -> x + 1)'
@@ -253,7 +253,7 @@ def plain(name: str) -> str:
 
 
 def column_of(sql: str) -> str | None:
-    """Return the column that an expression is, if it is nothing but a column in backticks.
+    """Return the column's name if an expression is nothing but a column in backticks; None if not.
 
     >>> column_of("`f.a`"), column_of("`a` + 1")
     ('f.a', None)

@@ -128,7 +128,7 @@ class _Translator:
                 low = self._compared(node.this, node.args["low"], ">=")
                 return f"({low} AND {self._compared(node.this, node.args['high'], '<=')})"
             case exp.In() if node.expressions and not node.args.get("query"):
-                return f"({' OR '.join(self._compared(node.this, each, '=') for each in node.expressions)})"
+                return f"({' OR '.join(self._compared(node.this, value, '=') for value in node.expressions)})"
             case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE() | exp.NullSafeEQ():
                 return self._compared(node.this, node.expression, _COMPARED[type(node)])
             case _:
@@ -144,10 +144,10 @@ class _Translator:
 
     def typed(self, node: exp.Expr, kind: str) -> str:
         """Return the SQL of an expression of a type."""
-        found = self.of(node)
-        if found.kind != kind:
+        result = self.of(node)
+        if result.kind != kind:
             raise _refused(node)
-        return found.sql
+        return result.sql
 
     def ascii(self, node: exp.Expr) -> str:
         """Return the SQL of a text, which raises an error for letters that the engines might treat differently."""
@@ -156,18 +156,18 @@ class _Translator:
 
     def same(self, nodes: Sequence[exp.Expr]) -> tuple[list[str], str]:
         """Return the SQL of expressions, cast to one type, and this type; a null has any type."""
-        found = [None if isinstance(each, exp.Null) else self.of(each) for each in nodes]
-        kinds = {each.kind for each in found if each is not None}
-        wide = next((str(each) for each in kinds if holds_whole_numbers(each)), None)
+        operands = [None if isinstance(node, exp.Null) else self.of(node) for node in nodes]
+        kinds = {operand.kind for operand in operands if operand is not None}
+        wide = next((str(kind) for kind in kinds if holds_whole_numbers(kind)), None)
         if kinds and kinds <= set(WHOLE):
-            kind = max((each for each in kinds if each), key=WHOLE.index)
+            kind = max((kind for kind in kinds if kind), key=WHOLE.index)
         elif wide is not None and kinds <= {wide, *WHOLE}:
             kind = wide
         elif len(kinds) == 1 and plain_type(only := kinds.pop()):
             kind = str(only)
         else:
             raise LeftToSparkError(f"the driver does not give {', '.join(map(text, nodes))} one type")
-        return [f"CAST({'NULL' if each is None else each.sql} AS {duck_type(kind)})" for each in found], kind
+        return [f"CAST({'NULL' if operand is None else operand.sql} AS {duck_type(kind)})" for operand in operands], kind
 
     def _is(self, node: exp.Is) -> str:
         if isinstance(node.expression, exp.Null):
@@ -176,13 +176,13 @@ class _Translator:
             return f"({self.truth(node.this)} IS {'TRUE' if node.expression.this else 'FALSE'})"
         raise _refused(node)
 
-    def _compared(self, one: exp.Expr, other: exp.Expr, sign: str) -> str:
-        left, right = self.of(one), self.of(other)
+    def _compared(self, left_node: exp.Expr, right_node: exp.Expr, sign: str) -> str:
+        left, right = self.of(left_node), self.of(right_node)
         if not compared_as_they_are(left.kind, right.kind):
             if "double" not in (left.kind, right.kind):
-                raise LeftToSparkError(f"the driver does not compare {text(one)} with {text(other)}")
-            left, right = self._double(left, one), self._double(right, other)
-        return f"({_as_computed(left, one)} {sign} {_as_computed(right, other)})"
+                raise LeftToSparkError(f"the driver does not compare {text(left_node)} with {text(right_node)}")
+            left, right = self._double(left, left_node), self._double(right, right_node)
+        return f"({_as_computed(left, left_node)} {sign} {_as_computed(right, right_node)})"
 
     def _double(self, value: Translated, node: exp.Expr) -> Translated:
         """Return a number as a double, rounded as Spark does."""
@@ -196,36 +196,36 @@ class _Translator:
         raise _refused(node)
 
     def _negative(self, node: exp.Neg) -> Translated:
-        found = self.of(node.this)
-        if found.kind not in (*WHOLE, "double") and decimal_digits(found.kind) is None:
+        operand = self.of(node.this)
+        if operand.kind not in (*WHOLE, "double") and decimal_digits(operand.kind) is None:
             raise _refused(node)
-        return Translated(f"(-{found.sql})", found.kind)
+        return Translated(f"(-{operand.sql})", operand.kind)
 
     def _computed(self, node: exp.Expr) -> Translated:
         first, second = self.of(node.this), self.of(node.expression)
         if first.kind in WHOLE and second.kind in WHOLE:
             kind = max(first.kind, second.kind, key=WHOLE.index)
-            one, other = (f"CAST({each.sql} AS {duck_type(kind)})" for each in (first, second))
+            left_sql, right_sql = (f"CAST({operand.sql} AS {duck_type(kind)})" for operand in (first, second))
             if isinstance(node, exp.Div):
-                return Translated(f"(CAST({one} AS DOUBLE) / CAST({_nonzero(other)} AS DOUBLE))", "double")
+                return Translated(f"(CAST({left_sql} AS DOUBLE) / CAST({_nonzero(right_sql)} AS DOUBLE))", "double")
             if isinstance(node, exp.Mod):
-                return Translated(f"({one} % {_nonzero(other)})", kind)
-            return Translated(f"({one} {_ADDED[type(node)]} {other})", kind)
+                return Translated(f"({left_sql} % {_nonzero(right_sql)})", kind)
+            return Translated(f"({left_sql} {_ADDED[type(node)]} {right_sql})", kind)
         if "double" in (first.kind, second.kind):
-            one, other = self._double(first, node.this).sql, self._double(second, node.expression).sql
+            left_sql, right_sql = self._double(first, node.this).sql, self._double(second, node.expression).sql
             if isinstance(node, exp.Div):
-                return Translated(f"({one} / {_nonzero(other)})", "double")
+                return Translated(f"({left_sql} / {_nonzero(right_sql)})", "double")
             if type(node) in _ADDED:
-                return Translated(f"({one} {_ADDED[type(node)]} {other})", "double")
+                return Translated(f"({left_sql} {_ADDED[type(node)]} {right_sql})", "double")
         raise _refused(node)
 
     def _cased(self, node: exp.Case) -> Translated:
         if node.this is None:
-            conditions = [self.truth(each.this) for each in node.args["ifs"]]
+            conditions = [self.truth(branch.this) for branch in node.args["ifs"]]
         else:
-            conditions = [self._compared(node.this, each.this, "=") for each in node.args["ifs"]]
+            conditions = [self._compared(node.this, branch.this, "=") for branch in node.args["ifs"]]
         default = node.args.get("default")
-        results = [*(each.args["true"] for each in node.args["ifs"]), *([] if default is None else [default])]
+        results = [*(branch.args["true"] for branch in node.args["ifs"]), *([] if default is None else [default])]
         values, kind = self.same(results)
         whens = " ".join(f"WHEN {when} THEN {value}" for when, value in zip(conditions, values, strict=False))
         last = "" if default is None else f" ELSE {values[-1]}"
@@ -236,16 +236,16 @@ class _Translator:
         if isinstance(node.this, exp.Null) and plain_type(kind):
             return Translated(f"CAST(NULL AS {duck_type(kind)})", kind)
         inner = self.of(node.this)
-        own, asked = decimal_digits(inner.kind), decimal_digits(kind)
+        from_digits, to_digits = decimal_digits(inner.kind), decimal_digits(kind)
         widened = inner.kind in WHOLE and kind in WHOLE and WHOLE.index(inner.kind) <= WHOLE.index(kind)
-        if inner.kind in WHOLE and asked is not None:
-            widened = asked[0] - asked[1] >= DIGITS_OF[inner.kind]
-        elif own is not None and asked is not None:
-            widened = own[1] == asked[1]  # more digits are an error of both engines
-        elif own is not None and own[1] == 0 and kind == "double":
+        if inner.kind in WHOLE and to_digits is not None:
+            widened = to_digits[0] - to_digits[1] >= DIGITS_OF[inner.kind]
+        elif from_digits is not None and to_digits is not None:
+            widened = from_digits[1] == to_digits[1]  # more digits are an error of both engines
+        elif from_digits is not None and from_digits[1] == 0 and kind == "double":
             value = f"(CASE WHEN abs({inner.sql}) > {EXACT} THEN error('rounded') ELSE {inner.sql} END)"
             return Translated(f"CAST({value} AS DOUBLE)", kind)
-        elif own is not None and own[1] == 0 and kind == "bigint":
+        elif from_digits is not None and from_digits[1] == 0 and kind == "bigint":
             widened = True
         if not (widened or (inner.kind in WHOLE and kind in ("double", "string"))):
             raise _refused(node)
@@ -256,11 +256,11 @@ class _Translator:
         pattern = node.expression
         if not isinstance(pattern, exp.Literal) or not pattern.is_string or node.args.get("escape"):
             raise _refused(node)
-        found = _WILD.fullmatch(str(pattern.this))
-        if found is None:
+        match = _WILD.fullmatch(str(pattern.this))
+        if match is None:
             raise _refused(node)
         self.of(pattern)  # refuses escapes
-        before, part, after = found.groups()
+        before, part, after = match.groups()
         value = self.string(node.this)
         if before and after:
             found_in = f"contains({value}, {literal(part)})"

@@ -64,8 +64,8 @@ def duck_type(kind: str) -> str:
 
 def decimal_digits(kind: str | None) -> tuple[int, int] | None:
     """Return the digits of a decimal type, in all and of the fraction; None for other types."""
-    found = _DECIMAL.fullmatch(kind or "")
-    return None if found is None else (int(found[1]), int(found[2]))
+    match = _DECIMAL.fullmatch(kind or "")
+    return None if match is None else (int(match[1]), int(match[2]))
 
 
 def holds_whole_numbers(kind: str | None) -> bool:

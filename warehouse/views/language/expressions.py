@@ -146,7 +146,7 @@ def _window(node: exp.Expr, faults: Faults) -> None:
     function = node.this
     word = f"{function_name(function) or 'a window function'}() OVER (...)"
     if function_name(function) in AGGREGATES:
-        key = ", ".join(text(each) for each in node.args.get("partition_by") or ()) or "..."
+        key = ", ".join(text(term) for term in node.args.get("partition_by") or ()) or "..."
         faults.add(node, f"{word}, an aggregate over the rows around", "a join with a sub-query that groups", f"GROUP BY {key}")
         return
     ranked = node.copy()

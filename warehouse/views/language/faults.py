@@ -81,7 +81,7 @@ def place(sql: str, at: exp.Expr | int | None) -> tuple[int, int]:
 def _offset(sql: str, node: exp.Expr | None) -> int:
     while node is not None:
         looked_at = node.expression if isinstance(node, exp.SetOperation) else node
-        starts = [each.meta["start"] for each in looked_at.walk() if each.meta.get("start") is not None]
+        starts = [part.meta["start"] for part in looked_at.walk() if part.meta.get("start") is not None]
         if starts:
             return _keyword(sql, node, min(starts))
         node = node.parent
@@ -90,5 +90,5 @@ def _offset(sql: str, node: exp.Expr | None) -> int:
 
 def _keyword(sql: str, node: exp.Expr, start: int) -> int:
     word = next((words for kind, words in _KEYWORDS if isinstance(node, kind)), None)
-    found = [each.start() for each in re.finditer(rf"(?i)\b(?:{word})\b", sql[:start])] if word else []
-    return found[-1] if found else start
+    offsets = [match.start() for match in re.finditer(rf"(?i)\b(?:{word})\b", sql[:start])] if word else []
+    return offsets[-1] if offsets else start

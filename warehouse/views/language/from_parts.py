@@ -46,10 +46,10 @@ class FromPart:
 def base_text(node: exp.Expr) -> str:
     """Return a bound expression over the plain names of its one item."""
 
-    def plain(each: exp.Expr) -> exp.Expr:
-        if isinstance(each, exp.Column) and "base" in each.meta:
-            return bound_column(each.meta["base"], None, each.meta["base"], None)
-        return each
+    def plain(part: exp.Expr) -> exp.Expr:
+        if isinstance(part, exp.Column) and "base" in part.meta:
+            return bound_column(part.meta["base"], None, part.meta["base"], None)
+        return part
 
     return text(node.transform(plain))
 
@@ -58,7 +58,9 @@ def all_hold(conditions: Sequence[str], nodes: Sequence[exp.Expr]) -> str:
     """Return the conjunction of conditions, given as texts with their trees."""
     loose = [isinstance(node, (exp.Or, exp.Xor)) for node in nodes]
     several = len(conditions) > 1
-    return " AND ".join(f"({each})" if or_ and several else each for each, or_ in zip(conditions, loose, strict=True))
+    return " AND ".join(
+        f"({condition})" if or_ and several else condition for condition, or_ in zip(conditions, loose, strict=True)
+    )
 
 
 def equal_sides(condition: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
@@ -68,11 +70,11 @@ def equal_sides(condition: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
     """
     if isinstance(condition, exp.EQ):
         return condition.this, condition.expression
-    one, other = (
+    left, right = (
         exp.Anonymous(this="named_struct", expressions=[exp.Literal.string("v"), side.copy()])
         for side in (condition.this, condition.expression)
     )
-    return one, other
+    return left, right
 
 
 class PartBuilder:
@@ -114,29 +116,29 @@ class PartBuilder:
         if not conditions:
             return part
         write = base_text if part.item else text
-        return replace(part, operator=Filter(part.operator, all_hold([write(each) for each in conditions], conditions)))
+        return replace(part, operator=Filter(part.operator, all_hold([write(condition) for condition in conditions], conditions)))
 
     def keyed(self, part: FromPart, expressions: Sequence[exp.Expr]) -> tuple[FromPart, tuple[str, ...]]:
         """Return a part under bound names, with a column for each expression, and these columns' names."""
         names, computed = [], []
-        taken = {f"{item.alias}.{column}" for item in self.scope.items for column in item.columns}
+        used_names = {f"{item.alias}.{column}" for item in self.scope.items for column in item.columns}
         write = base_text if part.item else text
-        for each in expressions:
-            if isinstance(each, exp.Column):
-                names.append(each.name)
+        for expression in expressions:
+            if isinstance(expression, exp.Column):
+                names.append(expression.name)
                 continue
             numbered = (f"{self._alias(part)}.#{number}" for number in self._numbers)
-            name = next(free for free in numbered if free not in taken)
+            name = next(free for free in numbered if free not in used_names)
             names.append(name)
-            computed.append(Named(name, write(each)))
+            computed.append(Named(name, write(expression)))
         if part.item is not None:
             needed = [column for column in part.item.columns if column in part.item.used]
             (number,) = part.owners
-            kept = [Named(self.scope.name(number, column), quoted(column)) for column in needed]
-            operator: Operator = Project(part.operator, (*kept, *computed))
+            passed_on = [Named(self.scope.name(number, column), quoted(column)) for column in needed]
+            operator: Operator = Project(part.operator, (*passed_on, *computed))
         elif computed:
-            kept = [Named(column, quoted(column)) for column in self.columns(part.operator)]
-            operator = Project(part.operator, (*kept, *computed))
+            passed_on = [Named(column, quoted(column)) for column in self.columns(part.operator)]
+            operator = Project(part.operator, (*passed_on, *computed))
         else:
             operator = part.operator
         return FromPart(operator, part.owners), tuple(names)
@@ -145,7 +147,7 @@ class PartBuilder:
         """Return the two parts that an equality connects, left side first, or None."""
         if not isinstance(condition, (exp.EQ, exp.NullSafeEQ)):
             return None
-        left, right = (self._owner(each, parts) for each in (condition.this, condition.expression))
+        left, right = (self._owner(side, parts) for side in (condition.this, condition.expression))
         return None if left is None or right is None or left == right else (left, right)
 
     def part_of(self, condition: exp.Expr, parts: Sequence[FromPart]) -> int | None:

@@ -95,5 +95,5 @@ def with_external_windows(select: exp.Expr) -> str:
     plain = select.copy()
     for call in plain.find_all(exp.Anonymous):
         if function_name(call) in WINDOW_FUNCTIONS:
-            call.set("expressions", [each for each in call.expressions if not isinstance(each, exp.Kwarg)])
+            call.set("expressions", [argument for argument in call.expressions if not isinstance(argument, exp.Kwarg)])
     return text(plain)

@@ -58,7 +58,7 @@ def combine(builder: PartBuilder, steps: Sequence[Step], where: Sequence[exp.Exp
     steps
         The items in order.
     where
-        The parts of WHERE. Those on rows that no outer join makes null are used as soon as they can be.
+        The parts of WHERE. A part that only needs rows that no outer join makes null is applied as soon as possible.
 
     """
     made_null: set[int] = set()
@@ -67,19 +67,19 @@ def combine(builder: PartBuilder, steps: Sequence[Step], where: Sequence[exp.Exp
         if step.side in {"left", "full"}:
             made_null.add(step.number)
         if step.side in {"right", "full"}:
-            made_null.update(each.number for each in steps[:position])
+            made_null.update(earlier.number for earlier in steps[:position])
     # A condition without columns filters whole results: below an outer join it would turn removed rows into nulls.
-    late = [each for each in where if owners_of(each) & made_null or (outer and not owners_of(each))]
-    pending = [each for each in where if each not in late]
+    late = [condition for condition in where if owners_of(condition) & made_null or (outer and not owners_of(condition))]
+    pending = [condition for condition in where if condition not in late]
     parts: list[FromPart] = []
     for step in steps:
         if step.side == "inner":
             parts.append(builder.part(step.number))
             pending += step.on
             continue
-        there = frozenset[int]().union(*(part.owners for part in parts))
-        ready = [each for each in pending if owners_of(each) <= there]
-        pending = [each for each in pending if each not in ready]
+        joined_owners = frozenset[int]().union(*(part.owners for part in parts))
+        ready = [condition for condition in pending if owners_of(condition) <= joined_owners]
+        pending = [condition for condition in pending if condition not in ready]
         parts = _outer(builder, parts, ready, step)
     return parts, pending + late
 
@@ -93,31 +93,31 @@ def collapse(builder: PartBuilder, parts: Sequence[FromPart], conditions: Sequen
         When no equality connects two parts, or a relation cannot be looked up.
 
     """
-    found, rest = _filtered(builder, parts, conditions)
-    found, rest = looked_up(builder, found, rest, collapse)
-    found, rest = _filtered(builder, found, rest)
-    return builder.filtered(found[0], rest) if len(found) == 1 else _joined(builder, found, rest)
+    new_parts, rest = _filtered(builder, parts, conditions)
+    new_parts, rest = looked_up(builder, new_parts, rest, collapse)
+    new_parts, rest = _filtered(builder, new_parts, rest)
+    return builder.filtered(new_parts[0], rest) if len(new_parts) == 1 else _joined(builder, new_parts, rest)
 
 
 def _filtered(
     builder: PartBuilder, parts: Sequence[FromPart], conditions: Sequence[exp.Expr]
 ) -> tuple[list[FromPart], Conditions]:
     """Filter each part by the conditions on it alone; return the parts and the other conditions."""
-    own: list[Conditions] = [[] for _ in parts]
+    own_conditions: list[Conditions] = [[] for _ in parts]
     rest = []
     mixed = not all(part.relation for part in parts)
-    for each in conditions:
-        number = builder.part_of(each, parts)
+    for condition in conditions:
+        number = builder.part_of(condition, parts)
         if number is None or (mixed and is_lookup(parts[number])):
-            rest.append(each)
+            rest.append(condition)
         else:
-            own[number].append(each)
-    return [builder.filtered(part, each) for part, each in zip(parts, own, strict=True)], rest
+            own_conditions[number].append(condition)
+    return [builder.filtered(part, part_conditions) for part, part_conditions in zip(parts, own_conditions, strict=True)], rest
 
 
 def _joined(builder: PartBuilder, parts: Sequence[FromPart], conditions: Sequence[exp.Expr]) -> FromPart:
     check_relations(builder, parts)
-    pairs = [(each, sides) for each in conditions if (sides := builder.sides(each, parts))]
+    pairs = [(condition, sides) for condition in conditions if (sides := builder.sides(condition, parts))]
     plain = [pair for pair in pairs if isinstance(pair[0], exp.EQ)]
     null_safe = bool(pairs) and not plain
     used = plain or pairs
@@ -125,25 +125,25 @@ def _joined(builder: PartBuilder, parts: Sequence[FromPart], conditions: Sequenc
         used = pairs
     _check_connected(builder, parts, [sides for _, sides in used], conditions)
     keys: list[Conditions] = [[] for _ in parts]
-    for each, (left, right) in used:
-        one, other = (each.this, each.expression) if null_safe else equal_sides(each)
-        keys[left].append(one)
-        keys[right].append(other)
-    made = [builder.keyed(part, each) for part, each in zip(parts, keys, strict=True)]
-    names: list[Iterator[str]] = [iter(each) for _, each in made]
+    for condition, (left, right) in used:
+        left_key, right_key = (condition.this, condition.expression) if null_safe else equal_sides(condition)
+        keys[left].append(left_key)
+        keys[right].append(right_key)
+    keyed = [builder.keyed(part, part_keys) for part, part_keys in zip(parts, keys, strict=True)]
+    names: list[Iterator[str]] = [iter(part_names) for _, part_names in keyed]
     equal = tuple(Equality(left, next(names[left]), right, next(names[right])) for _, (left, right) in used)
-    consumed = {id(each) for each, _ in used}
-    rest = [each for each in conditions if id(each) not in consumed]
-    where = all_hold([text(each) for each in rest], rest) if rest else None
+    consumed = {id(condition) for condition, _ in used}
+    rest = [condition for condition in conditions if id(condition) not in consumed]
+    where = all_hold([text(condition) for condition in rest], rest) if rest else None
     owners = frozenset[int]().union(*(part.owners for part in parts))
-    return FromPart(Join(tuple(part.operator for part, _ in made), equal, where, null_safe), owners)
+    return FromPart(Join(tuple(part.operator for part, _ in keyed), equal, where, null_safe), owners)
 
 
 def _reached(sides: Sequence[tuple[int, int]]) -> set[int]:
     """Return the parts that equalities connect with the first one."""
     reached, grown = {0}, True
     while grown:
-        more = {each for pair in sides if reached & set(pair) for each in pair}
+        more = {part for pair in sides if reached & set(pair) for part in pair}
         grown = not more <= reached
         reached |= more
     return reached
@@ -158,18 +158,22 @@ def _check_connected(
     apart = next(number for number in range(len(parts)) if number not in reached)
     here, there = (builder.items(parts[number]) for number in (0, apart))
     names = f"{here[0].alias} and {there[0].alias}"
-    others = [each for each in conditions if owners_of(each) & parts[apart].owners]
-    found = f"the join of {names} on {unquoted(others[0])} alone" if others else f"{names} joined without a condition"
+    other_conditions = [condition for condition in conditions if owners_of(condition) & parts[apart].owners]
+    found = (
+        f"the join of {names} on {unquoted(other_conditions[0])} alone"
+        if other_conditions
+        else f"{names} joined without a condition"
+    )
     raise RefusedError(there[0].node, found, "a join with an equality of columns of both sides", _equality(here, there))
 
 
 def _equality(here: Sequence[Item], there: Sequence[Item]) -> str | None:
     """Return a join condition on a column that both sides have."""
-    for one in here:
-        for other in there:
-            for name in one.columns:
-                if other.column(name):
-                    return f"{one.alias}.{name} = {other.alias}.{other.column(name)}"
+    for here_item in here:
+        for there_item in there:
+            for name in here_item.columns:
+                if there_item.column(name):
+                    return f"{here_item.alias}.{name} = {there_item.alias}.{there_item.column(name)}"
     return None
 
 
@@ -197,44 +201,44 @@ def _outer_lookup(
     """Join a relation by LEFT JOIN: rows without a version, or whose version fails the rest of ON, are kept with nulls."""
     parts, conditions = _filtered(builder, parts, conditions)
     attached = attach(builder, lookup, parts, on, outer=True)
-    if attached is None or any(not owners_of(each) <= attached[1].owners for each in attached[2]):
+    if attached is None or any(not owners_of(condition) <= attached[1].owners for condition in attached[2]):
         parts, conditions = [collapse(builder, parts, conditions)], []
         attached = attach(builder, lookup, parts, on, outer=True)
     if attached is None:
         raise no_key(builder, lookup)
-    target, made, rest = attached
+    target, joined, rest = attached
     if rest:
-        made = nulled(builder, made, lookup, rest)
-    parts = [made if part is target else part for part in parts]
+        joined = nulled(builder, joined, lookup, rest)
+    parts = [joined if part is target else part for part in parts]
     return parts if not conditions else [collapse(builder, parts, conditions)]
 
 
 def _outer_joined(builder: PartBuilder, left: FromPart, right: FromPart, step: Step) -> FromPart:
     parts = (left, right)
     pairs: list[tuple[exp.Expr, exp.Expr]] = []
-    own: tuple[Conditions, Conditions] = ([], [])
+    own_conditions: tuple[Conditions, Conditions] = ([], [])
     rest: Conditions = []
-    plain = any(isinstance(each, exp.EQ) and builder.sides(each, parts) for each in step.on)
-    for each in step.on:
-        sides = builder.sides(each, parts) if isinstance(each, exp.EQ) or not plain else None
-        within = builder.part_of(each, parts)
+    plain = any(isinstance(condition, exp.EQ) and builder.sides(condition, parts) for condition in step.on)
+    for condition in step.on:
+        sides = builder.sides(condition, parts) if isinstance(condition, exp.EQ) or not plain else None
+        part_number = builder.part_of(condition, parts)
         if sides is not None:
-            equal = equal_sides(each)
+            equal = equal_sides(condition)
             pairs.append(equal if sides == (0, 1) else (equal[1], equal[0]))
-        elif (step.side, within) in {("left", 1), ("right", 0)}:
-            own[within or 0].append(each)
+        elif (step.side, part_number) in {("left", 1), ("right", 0)}:
+            own_conditions[part_number or 0].append(condition)
         else:
-            rest.append(each)
+            rest.append(condition)
     if not pairs:
         here, there = builder.items(left), builder.items(right)
         found = f"an outer join of {here[-1].alias} and {there[0].alias} without an equality"
         allowed = "an outer join with an equality of columns of both sides"
         raise RefusedError(there[0].node, found, allowed, _equality(here, there))
-    filtered = [builder.filtered(part, conditions) for part, conditions in zip(parts, own, strict=True)]
-    (one, names), (other, partners) = (
+    filtered = [builder.filtered(part, conditions) for part, conditions in zip(parts, own_conditions, strict=True)]
+    (left_part, names), (right_part, partners) = (
         builder.keyed(part, [pair[side] for pair in pairs]) for side, part in enumerate(filtered)
     )
-    where = all_hold([text(each) for each in rest], rest) if rest else None
+    where = all_hold([text(condition) for condition in rest], rest) if rest else None
     kind: Literal["left", "right", "full"] = "left" if step.side == "inner" else step.side
     on = tuple(zip(names, partners, strict=True))
-    return FromPart(OuterJoin(one.operator, other.operator, kind, on, where), left.owners | right.owners)
+    return FromPart(OuterJoin(left_part.operator, right_part.operator, kind, on, where), left.owners | right.owners)

@@ -33,8 +33,8 @@ def is_lookup(part: FromPart) -> bool:
 def check_relations(builder: PartBuilder, parts: Sequence[FromPart]) -> None:
     """Refuse a join of stream rows with several retroactive relations, or with rows that end early."""
     relations = [part for part in parts if part.relation]
-    others = [part for part in parts if not part.relation]
-    if not relations or not others:
+    other_parts = [part for part in parts if not part.relation]
+    if not relations or not other_parts:
         return
     if len(relations) > 1:
         names = [part.relation.name for part in relations if part.relation]
@@ -45,7 +45,7 @@ def check_relations(builder: PartBuilder, parts: Sequence[FromPart]) -> None:
             "one retroactive relation in a join; combine them in a sub-query or view of their own",
             f"(SELECT ... FROM {names[0]} {aliases[0]} JOIN {names[1]} {aliases[1]} ON ...)",
         )
-    for part in others:
+    for part in other_parts:
         check_steady(builder, part, relations[0])
 
 
@@ -72,7 +72,7 @@ def looked_up(
     Raises
     ------
     RefusedError
-        When a relation's key is not wholly given, even by all other parts together, which ``join`` joins.
+        When a relation's whole key is not given, not even by all other parts together, which ``join`` joins.
 
     """
     if all(part.relation for part in parts):
@@ -81,8 +81,8 @@ def looked_up(
         for lookup in lookups:
             attached = attach(builder, lookup, [part for part in parts if not is_lookup(part)], conditions, outer=False)
             if attached:
-                target, made, conditions = attached
-                parts = [made if part is target else part for part in parts if part is not lookup]
+                target, replacement, conditions = attached
+                parts = [replacement if part is target else part for part in parts if part is not lookup]
                 break
         else:
             parts, conditions = _looked_up_by_all(builder, parts, lookups, conditions, join)
@@ -97,13 +97,13 @@ def _looked_up_by_all(
     join: Callable[[PartBuilder, list[FromPart], list[exp.Expr]], FromPart],
 ) -> tuple[list[FromPart], list[exp.Expr]]:
     """Join the other parts first: a key may come from several of them."""
-    others = [part for part in parts if not is_lookup(part)]
-    if len(others) == 1 or any(item.internal for item in builder.scope.items):
+    other_parts = [part for part in parts if not is_lookup(part)]
+    if len(other_parts) == 1 or any(item.internal for item in builder.scope.items):
         raise no_key(builder, lookups[0])
-    theirs = frozenset[int]().union(*(part.owners for part in others))
-    now = [each for each in conditions if owners_of(each) <= theirs]
-    rest = [each for each in conditions if not owners_of(each) <= theirs]
-    return [join(builder, others, now), *lookups], rest
+    other_owners = frozenset[int]().union(*(part.owners for part in other_parts))
+    ready = [condition for condition in conditions if owners_of(condition) <= other_owners]
+    rest = [condition for condition in conditions if not owners_of(condition) <= other_owners]
+    return [join(builder, other_parts, ready), *lookups], rest
 
 
 def no_key(builder: PartBuilder, lookup: FromPart) -> RefusedError:
@@ -113,11 +113,11 @@ def no_key(builder: PartBuilder, lookup: FromPart) -> RefusedError:
         raise TypeError("not a relation")
     key = " AND ".join(f"{item.alias}.{name} = ..." for name in relation.key)
     found = f"the relation {relation.name} joined without an equality for each column of its key"
-    others = [other for other in builder.scope.items if other is not item]
+    other_items = [other_item for other_item in builder.scope.items if other_item is not item]
     pairs = [
         f"{item.alias}.{name} = {other.alias}.{column}"
         for name in relation.key
-        for other in [next((each for each in others if each.column(name)), None)]
+        for other in [next((candidate for candidate in other_items if candidate.column(name)), None)]
         if other is not None and (column := other.column(name))
     ]
     suggestion = f"ON {' AND '.join(pairs)}" if len(pairs) == len(relation.key) else None
@@ -132,25 +132,25 @@ def attach(
     if item is None or relation is None:
         raise TypeError("not a relation")
     for part in parts:
-        given: dict[str, tuple[exp.Expr, exp.Expr]] = {}
-        for each in conditions:
-            sides = builder.sides(each, [part, lookup]) if isinstance(each, exp.EQ) else None
+        equalities: dict[str, tuple[exp.Expr, exp.Expr]] = {}
+        for condition in conditions:
+            sides = builder.sides(condition, [part, lookup]) if isinstance(condition, exp.EQ) else None
             if sides is None:
                 continue
-            mine, theirs = (each.this, each.expression) if sides[0] == 0 else (each.expression, each.this)
+            mine, theirs = (condition.this, condition.expression) if sides[0] == 0 else (condition.expression, condition.this)
             if isinstance(theirs, exp.Column):
-                given.setdefault(str(theirs.meta["base"]).lower(), (each, mine))
-        if not all(name.lower() in given for name in relation.key):
+                equalities.setdefault(str(theirs.meta["base"]).lower(), (condition, mine))
+        if not all(name.lower() in equalities for name in relation.key):
             continue
         check_steady(builder, part, lookup)
-        chosen = [given[name.lower()] for name in relation.key]
+        chosen = [equalities[name.lower()] for name in relation.key]
         keyed, names = builder.keyed(part, [mine for _, mine in chosen])
         (number,) = lookup.owners
         added = tuple(Named(builder.scope.name(number, column), quoted(column)) for column in item.columns if column in item.used)
         on = tuple(zip(names, relation.key, strict=True))
-        made = FromPart(AsOf(keyed.operator, relation.name, on, added, outer), part.owners | lookup.owners)
-        consumed = {id(each) for each, _ in chosen}
-        return part, made, [each for each in conditions if id(each) not in consumed]
+        replacement = FromPart(AsOf(keyed.operator, relation.name, on, added, outer), part.owners | lookup.owners)
+        consumed = {id(condition) for condition, _ in chosen}
+        return part, replacement, [condition for condition in conditions if id(condition) not in consumed]
     return None
 
 
@@ -164,7 +164,7 @@ def not_preserved(lookup: FromPart) -> RefusedError:
 
 def nulled(builder: PartBuilder, part: FromPart, lookup: FromPart, conditions: list[exp.Expr]) -> FromPart:
     """Return a part whose columns of the relation are null in rows for which the rest of ON does not hold."""
-    holds = all_hold([text(each) for each in conditions], conditions)
+    holds = all_hold([text(condition) for condition in conditions], conditions)
     added = {column.name for column in part.operator.columns} if isinstance(part.operator, AsOf) else set()
     columns = tuple(
         Named(name, f"CASE WHEN {holds} THEN {quoted(name)} END" if name in added else quoted(name))

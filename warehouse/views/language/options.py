@@ -30,19 +30,19 @@ def tables_of(operator: Operator) -> Iterator[str]:
         yield operator.table
     if isinstance(operator, AsOf):
         yield operator.relation
-    for each in inputs_of(operator):
-        yield from tables_of(each)
+    for input_operator in inputs_of(operator):
+        yield from tables_of(input_operator)
 
 
 def key_faults(view: View, columns: Types) -> Iterator[Fault]:
     """Yield the columns of the search key that the view does not have, or by which no table can be sorted."""
     by_lower = {name.lower(): (name, kind) for name, kind in columns.items()}
-    for given in view.search_key:
-        if given.lower() not in by_lower:
+    for key_column in view.search_key:
+        if key_column.lower() not in by_lower:
             allowed = f"columns that the view gives ({', '.join(columns)})"
-            yield Fault(f'the unknown column "{given}"', allowed, nearest(given, columns))
+            yield Fault(f'the unknown column "{key_column}"', allowed, nearest(key_column, columns))
             continue
-        name, kind = by_lower[given.lower()]
+        name, kind = by_lower[key_column.lower()]
         if kind is not None and not is_key_type(parse_type(kind)):
             allowed = "key columns that are strings, integers, decimals, dates, timestamps or booleans"
             yield Fault(f'the column "{name}" of type {kind}', allowed)
@@ -50,14 +50,14 @@ def key_faults(view: View, columns: Types) -> Iterator[Fault]:
 
 def layout_faults(view: View, tree: Operator, node: Node, label: Label, *, counted: bool) -> Iterator[tuple[str, Fault]]:
     """Yield (key, fault) of the layout and of the handling of short-lived results; ``counted``: whether the view counts these."""
-    given = {key: value for key, value in vars(view.layout).items() if value is not None}
+    options = {key: value for key, value in vars(view.layout).items() if value is not None}
     if label == STR:
-        for key in given:
+        for key in options:
             found = f"{key} for a view whose rows can leave before their own end (STR)"
             yield f"layout.{key}", Fault(found, "nothing: its table is cut by the search key")
-    elif given:
+    elif options:
         try:
-            resolve(periods=node.periods, label=label.kind, **given)
+            resolve(periods=node.periods, label=label.kind, **options)
         except LayoutError as error:
             for problem in error.problems:
                 yield f"layout.{problem.key}", Fault(problem.found, f"{problem.allowed}: {problem.message.rstrip('.')}")
@@ -76,7 +76,7 @@ def layout_faults(view: View, tree: Operator, node: Node, label: Label, *, count
 def warnings_of(tree: Operator, tables: Mapping[str, Table], interval: int) -> Iterator[str]:
     """Yield warnings about a valid view's behaviour that its owner may not expect; each begins with its key."""
     update = format_duration(interval)
-    for length in sorted({each.length for each in _operators(tree) if isinstance(each, TimeWindow)}):
+    for length in sorted({operator.length for operator in _operators(tree) if isinstance(operator, TimeWindow)}):
         if length < interval:
             yield (
                 f"sql: a window of {format_duration(length)} is shorter than the update interval ({update});"
@@ -86,7 +86,7 @@ def warnings_of(tree: Operator, tables: Mapping[str, Table], interval: int) -> I
 
 
 def _relations(tree: Operator, tables: Mapping[str, Table]) -> Iterator[str]:
-    read: Sequence[Table] = [tables[each.table] for each in _operators(tree) if isinstance(each, Scan)]
+    read: Sequence[Table] = [tables[operator.table] for operator in _operators(tree) if isinstance(operator, Scan)]
     if all(table.kind == "relation" for table in read):
         return
     for table in dict.fromkeys(table.name for table in read if table.kind == "relation" and not table.retroactive):
@@ -98,5 +98,5 @@ def _relations(tree: Operator, tables: Mapping[str, Table]) -> Iterator[str]:
 
 def _operators(tree: Operator) -> Iterator[Operator]:
     yield tree
-    for each in inputs_of(tree):
-        yield from _operators(each)
+    for input_operator in inputs_of(tree):
+        yield from _operators(input_operator)

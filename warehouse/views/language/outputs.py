@@ -51,7 +51,7 @@ def outputs_of(select: exp.Select, scope: Scope, *, stored: bool) -> list[Output
         Whether the names are the user's and must be valid; False if other names are given by position.
 
     """
-    outputs = [output for each in select.expressions for output in _expanded(each, scope, stored=stored)]
+    outputs = [output for item in select.expressions for output in _expanded(item, scope, stored=stored)]
     if stored:
         _check_names(outputs, scope.faults)
         return outputs
@@ -71,7 +71,7 @@ def _expanded(item: exp.Expr, scope: Scope, *, stored: bool) -> Iterator[Output]
         alias = item.table if isinstance(item, exp.Column) else None
         listed = scope.columns(alias)
         if alias and not listed:
-            faults.add(item, f"{text(item)} of an unknown input", ", ".join(f"{each.alias}.*" for each in scope.items))
+            faults.add(item, f"{text(item)} of an unknown input", ", ".join(f"{from_item.alias}.*" for from_item in scope.items))
         yield from (Output(name, node, item) for name, node in listed)
         return
     expression = item.this if isinstance(item, exp.Alias) else item
@@ -115,9 +115,9 @@ def _check_names(outputs: Sequence[Output], faults: Faults) -> None:
 def projected(
     operator: Operator, named: Sequence[tuple[str, exp.Expr]], columns_of: Callable[[Operator], tuple[str, ...]]
 ) -> Operator:
-    """Return the projection to named expressions; None if it would change nothing."""
+    """Return the projection to named expressions, or the operator itself if the projection would change nothing."""
     columns = tuple(Named(name, text(node)) for name, node in named)
-    same = tuple(each.name for each in columns) == columns_of(operator)
-    if same and all(column_of(each.sql) == each.name for each in columns):
+    same = tuple(column.name for column in columns) == columns_of(operator)
+    if same and all(column_of(column.sql) == column.name for column in columns):
         return operator
     return Project(operator, columns)

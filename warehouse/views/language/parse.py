@@ -102,7 +102,7 @@ class Binder:
         select, known = with_ranks_bounded(with_window_columns(select), known)
         conditions, predicates = self._where(select)
         scope, steps = self._sources.read(select, known, top=top, keyed=bool(predicates))
-        bound = [scope.bind(each) for each in conditions]
+        bound = [scope.bind(condition) for condition in conditions]
         shape = shape_of(select, scope, outputs_of(select, scope, stored=stored))
         builder = PartBuilder(scope, self.tables)
         if top:
@@ -145,9 +145,9 @@ class Binder:
     def _set_operation(self, query: exp.SetOperation, known: Known, *, stored: bool) -> Operator:
         distinct = bool(query.args.get("distinct"))
         if not distinct and isinstance(query, exp.Intersect):
-            once = query.copy()
-            once.args["distinct"] = True
-            raise RefusedError(query, "INTERSECT ALL", "INTERSECT, which keeps each row once", text(once))
+            distinct_query = query.copy()
+            distinct_query.args["distinct"] = True
+            raise RefusedError(query, "INTERSECT ALL", "INTERSECT, which keeps each row once", text(distinct_query))
         left = self._query(query.this, known, stored=stored)
         right = self._query(query.expression, known, stored=False)
         names, others = self.columns(left), self.columns(right)
@@ -161,7 +161,10 @@ class Binder:
             return _intersection(left, right, [self._types(side) for side in (left, right)])
         if isinstance(query, exp.Except):
             types = [self._types(side) for side in (left, right)]
-            common = [common_type(one, other) for one, other in zip(*(side.values() for side in types), strict=True)]
+            common = [
+                common_type(left_type, right_type)
+                for left_type, right_type in zip(*(side.values() for side in types), strict=True)
+            ]
             return BagDifference(_cast(left, types[0], names, common), _cast(right, types[1], names, common))
         right = right if others == names else Project(right, renaming(others, names))
         sides = [part for side in (left, right) for part in (side.inputs if isinstance(side, UnionAll) else (side,))]
@@ -177,9 +180,9 @@ def _with(query: exp.Query, known: Known) -> Known:
     if clause.args.get("recursive"):
         raise RefusedError(clause, "WITH RECURSIVE", "queries that do not name themselves")
     known = dict(known)
-    for each in clause.expressions:
-        alias = each.args["alias"]
-        known[alias.name.lower()] = With(each.this, tuple(column.name for column in alias.columns), dict(known))
+    for cte in clause.expressions:
+        alias = cte.args["alias"]
+        known[alias.name.lower()] = With(cte.this, tuple(column.name for column in alias.columns), dict(known))
     return known
 
 
@@ -191,7 +194,7 @@ def _mark_internal(items: Sequence[Item]) -> None:
 
 
 def _negated(predicates: Sequence[Predicate], steps: Sequence[Step]) -> str | None:
-    """Return the clause that keeps a SELECT from being a flat join, in words; None if it is one."""
+    """Return the clause that keeps a SELECT from being a flat join, in words; None if it is a flat join."""
     if predicates:
         return "EXISTS, IN or a negation of them"
     return "an outer join" if any(step.side != "inner" for step in steps) else None
@@ -200,14 +203,14 @@ def _negated(predicates: Sequence[Predicate], steps: Sequence[Step]) -> str | No
 def _cast(side: Operator, types: Types, names: tuple[str, ...], common: Sequence[str | None]) -> Operator:
     """Return a side of EXCEPT ALL with these names and types; a column without a type stays as it is."""
     columns = tuple(
-        Named(name, quoted(own) if wanted in (None, kind) else f"CAST({quoted(own)} AS {wanted})")
-        for (own, kind), name, wanted in zip(types.items(), names, common, strict=True)
+        Named(name, quoted(column) if target_type in (None, kind) else f"CAST({quoted(column)} AS {target_type})")
+        for (column, kind), name, target_type in zip(types.items(), names, common, strict=True)
     )
     return side if all(column.sql == quoted(column.name) for column in columns) else Project(side, columns)
 
 
 def _intersection(left: Operator, right: Operator, types: Sequence[Types]) -> Operator:
-    """Return INTERSECT: the join of both sides' distinct rows, in which null equals null (update-patterns sheet, 10).
+    """Return an INTERSECT: the join of both sides' distinct rows, in which null equals null (update-patterns sheet, 10).
 
     Its columns have the common type of both sides, as ``coalesce`` gives it.
     """
@@ -215,7 +218,10 @@ def _intersection(left: Operator, right: Operator, types: Sequence[Types]) -> Op
     renamed = tuple(f"#2.{name}" for name in others)
     sides = (Distinct(left), Distinct(Project(right, renaming(others, renamed))))
     equal = tuple(Equality(0, name, 1, other) for name, other in zip(names, renamed, strict=True))
-    same = [one is not None and one == other for one, other in zip(*(side.values() for side in types), strict=True)]
+    same = [
+        left_type is not None and left_type == right_type
+        for left_type, right_type in zip(*(side.values() for side in types), strict=True)
+    ]
     either = [f"coalesce({quoted(pair.left_column)}, {quoted(pair.right_column)})" for pair in equal]
     columns = tuple(Named(name, quoted(name) if sure else sql) for name, sure, sql in zip(names, same, either, strict=True))
     return Project(Join(sides, equal, None, null_safe=True), columns)

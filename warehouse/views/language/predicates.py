@@ -46,7 +46,7 @@ class SubQuery:
 
 
 def predicate_of(condition: exp.Expr) -> Predicate | None:
-    """Return the predicate that a part of WHERE is, or None."""
+    """Return a part of WHERE as a predicate; None if it is another condition."""
     negated, node = False, condition
     while isinstance(node, (exp.Not, exp.Paren)):
         negated ^= isinstance(node, exp.Not)
@@ -88,7 +88,7 @@ def sub_query_of(predicate: Predicate, outer: Scope, inner_scope: Callable[[exp.
     Raises
     ------
     RefusedError
-        When the sub-query compares with the outer query other than by equalities, or does not name it.
+        When the sub-query names the outer query in other conditions than equalities, or does not name it.
 
     """
     query = predicate.query
@@ -100,12 +100,12 @@ def sub_query_of(predicate: Predicate, outer: Scope, inner_scope: Callable[[exp.
     if not isinstance(query, exp.Select) or _modified(query) or _aggregated(query):
         return _closed(predicate, query, inner, prefix, pairs_outer)
     scope = inner_scope(query)
-    kept = []
+    conditions = []
     where = query.args.get("where")
     for part in conjuncts(where.this if where else None):
         pair = _correlation(part, scope, outer)
         if pair is None:
-            kept.append(part)
+            conditions.append(part)
         else:
             inner.append(pair[0])
             pairs_outer.append(pair[1])
@@ -113,8 +113,8 @@ def sub_query_of(predicate: Predicate, outer: Scope, inner_scope: Callable[[exp.
         raise _unrelated(predicate)
     names = _names(inner, prefix)
     narrowed = query.copy()
-    narrowed.set("expressions", [_named(each, name) for each, name in zip(inner, names, strict=True)])
-    narrowed.set("where", exp.Where(this=exp.and_(*kept, copy=True, wrap=True)) if kept else None)
+    narrowed.set("expressions", [_named(expression, name) for expression, name in zip(inner, names, strict=True)])
+    narrowed.set("where", exp.Where(this=exp.and_(*conditions, copy=True, wrap=True)) if conditions else None)
     return SubQuery(narrowed, names, tuple(pairs_outer))
 
 
@@ -122,15 +122,15 @@ def _listed(query: exp.Query, predicate: Predicate) -> list[exp.Expr]:
     """Return the columns with which IN compares."""
     left = predicate.left or ()
     columns: Sequence[exp.Expr] = query.selects
-    starred = any(isinstance(each, exp.Star) or isinstance(each.unalias().this, exp.Star) for each in columns)
+    starred = any(isinstance(column, exp.Star) or isinstance(column.unalias().this, exp.Star) for column in columns)
     if starred or len(columns) != len(left):
         found = f"IN with {len(left)} on the left and {'*' if starred else len(columns)} in the sub-query"
         raise RefusedError(predicate.node, found, "as many columns, by name, on both sides of IN")
-    return [each.unalias() for each in columns]
+    return [column.unalias() for column in columns]
 
 
 def _aggregated(query: exp.Select) -> bool:
-    return any(next(aggregates_in(each), None) for each in query.expressions)
+    return any(next(aggregates_in(expression), None) for expression in query.expressions)
 
 
 def _closed(
@@ -140,10 +140,10 @@ def _closed(
     if not inner:
         raise _unrelated(predicate)
     names = _names(inner, prefix)
-    listed = [exp.column(exp.to_identifier(each.alias_or_name, quoted=True)) for each in query.selects]
-    if any(not each.alias_or_name for each in query.selects):
+    listed = [exp.column(exp.to_identifier(column.alias_or_name, quoted=True)) for column in query.selects]
+    if any(not column.alias_or_name for column in query.selects):
         raise RefusedError(predicate.node, "a grouped or united sub-query whose columns have no name", "columns with AS")
-    outside = exp.Select(expressions=[_named(each, name) for each, name in zip(listed, names, strict=True)])
+    outside = exp.Select(expressions=[_named(column, name) for column, name in zip(listed, names, strict=True)])
     alias = exp.TableAlias(this=exp.to_identifier(prefix, quoted=True))
     outside.set("from_", exp.From(this=exp.Subquery(this=query.copy(), alias=alias)))
     return SubQuery(outside, names, tuple(outer))
@@ -151,8 +151,8 @@ def _closed(
 
 def _names(inner: Sequence[exp.Expr], prefix: str) -> tuple[str, ...]:
     names: list[str] = []
-    for number, each in enumerate(inner, start=1):
-        name = f"{prefix}.{each.name if isinstance(each, exp.Column) else number}"
+    for number, expression in enumerate(inner, start=1):
+        name = f"{prefix}.{expression.name if isinstance(expression, exp.Column) else number}"
         names.append(name if name.lower() not in {other.lower() for other in names} else f"{prefix}.{number}")
     return tuple(names)
 
@@ -171,14 +171,18 @@ def _correlation(part: exp.Expr, inner: Scope, outer: Scope) -> tuple[exp.Expr, 
     """Return both sides of an equality with the outer query, the inner one first; None if a part does not name that query."""
     if part.find(exp.Query):
         return None
-    outside = [each for each in part.find_all(exp.Column) if not inner.has(each) and outer.has(each)]
+    outside = [column for column in part.find_all(exp.Column) if not inner.has(column) and outer.has(column)]
     if not outside:
         return None
     if isinstance(part, (exp.EQ, exp.NullSafeEQ)):
-        one, other = equal_sides(part)
-        for mine, theirs in ((one, other), (other, one)):
-            own, others = list(mine.find_all(exp.Column)), list(theirs.find_all(exp.Column))
-            if own and all(inner.has(each) for each in own) and all(not inner.has(each) for each in others):
+        left, right = equal_sides(part)
+        for mine, theirs in ((left, right), (right, left)):
+            inner_columns, other_columns = list(mine.find_all(exp.Column)), list(theirs.find_all(exp.Column))
+            if (
+                inner_columns
+                and all(inner.has(column) for column in inner_columns)
+                and all(not inner.has(column) for column in other_columns)
+            ):
                 return mine, theirs
     found = f"{text(part)}, which relates a sub-query to the outer query by more than an equality"
     raise RefusedError(part, found, "equalities between a column of the sub-query and one of the outer query")

@@ -40,10 +40,10 @@ def with_ranks_bounded(select: exp.Select, known: Known) -> tuple[exp.Select, Kn
     joins: list[exp.Join] = select.args.get("joins") or []
     if start is None or where is None or any(join.args.get("side") or join.args.get("kind") for join in joins):
         return select, known
-    made, known = select.copy(), dict(known)
-    for source in [made.args["from_"].this, *(join.this for join in made.args.get("joins") or [])]:
+    copy, known = select.copy(), dict(known)
+    for source in [copy.args["from_"].this, *(join.this for join in copy.args.get("joins") or [])]:
         inner = _inner(source, known)
-        bounded = None if inner is None else _bounded(made, source.alias_or_name, inner, alone=not joins)
+        bounded = None if inner is None else _bounded(copy, source.alias_or_name, inner, alone=not joins)
         if bounded is None:
             continue
         if isinstance(source, exp.Subquery):
@@ -53,7 +53,7 @@ def with_ranks_bounded(select: exp.Select, known: Known) -> tuple[exp.Select, Kn
         known[name] = replace(known[source.name.lower()], query=bounded)
         source.set("alias", exp.TableAlias(this=exp.to_identifier(source.alias_or_name, quoted=True)))
         source.set("this", exp.to_identifier(name, quoted=True))
-    return made, known
+    return copy, known
 
 
 def _inner(source: exp.Expr, known: Known) -> exp.Select | None:
@@ -64,8 +64,8 @@ def _inner(source: exp.Expr, known: Known) -> exp.Select | None:
     if isinstance(source, exp.Subquery):
         query = source.this
     elif isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier):
-        given = known.get(source.name.lower())
-        query = None if given is None or given.columns else given.query
+        with_query = known.get(source.name.lower())
+        query = None if with_query is None or with_query.columns else with_query.query
     if not isinstance(query, exp.Select) or any(query.args.get(clause) for clause in _LATER):
         return None
     return query
@@ -78,35 +78,37 @@ def _bounded(outer: exp.Select, alias: str, inner: exp.Select, *, alone: bool) -
         if not isinstance(window, exp.Window) or function_name(window.this) != "row_number":
             continue
         name = item.alias.lower()
-        bound = next((each for each in conjuncts(outer.args["where"].this) if _limit(each, alias, name, alone=alone)), None)
+        bound = next(
+            (condition for condition in conjuncts(outer.args["where"].this) if _limit(condition, alias, name, alone=alone)), None
+        )
         if bound is None:
             continue
         limit = _limit(bound, alias, name, alone=alone) or 1
-        others = [each for each in conjuncts(outer.args["where"].this) if each is not bound]
+        other_conditions = [condition for condition in conjuncts(outer.args["where"].this) if condition is not bound]
         used = [*outer.find_all(exp.Column), *outer.find_all(exp.Star)]
-        used = [each for each in used if not any(ancestor is bound for ancestor in _ancestors(each))]
-        if limit > 1 and any(isinstance(each, exp.Star) or each.name.lower() == name for each in used):
+        used = [node for node in used if not any(ancestor is bound for ancestor in _ancestors(node))]
+        if limit > 1 and any(isinstance(node, exp.Star) or node.name.lower() == name for node in used):
             return None
-        made = inner.copy()
-        kept = [
-            each if each.alias.lower() != name else exp.Alias(this=exp.Literal.number(1), alias=each.args["alias"].copy())
-            for each in made.expressions
-            if limit == 1 or each.alias.lower() != name
+        copy = inner.copy()
+        outputs = [
+            output if output.alias.lower() != name else exp.Alias(this=exp.Literal.number(1), alias=output.args["alias"].copy())
+            for output in copy.expressions
+            if limit == 1 or output.alias.lower() != name
         ]
-        made.set("expressions", kept)
-        made.set("qualify", exp.Qualify(this=exp.LTE(this=window.copy(), expression=exp.Literal.number(limit))))
-        outer.set("where", exp.Where(this=exp.and_(*others, copy=False, wrap=True)) if others else None)
-        return made
+        copy.set("expressions", outputs)
+        copy.set("qualify", exp.Qualify(this=exp.LTE(this=window.copy(), expression=exp.Literal.number(limit))))
+        outer.set("where", exp.Where(this=exp.and_(*other_conditions, copy=False, wrap=True)) if other_conditions else None)
+        return copy
     return None
 
 
 def _ancestors(node: exp.Expr) -> list[exp.Expr]:
-    found: list[exp.Expr] = []
+    ancestors: list[exp.Expr] = []
     above: exp.Expr | None = node
     while above is not None:
-        found.append(above)
+        ancestors.append(above)
         above = above.parent
-    return found
+    return ancestors
 
 
 def _limit(condition: exp.Expr, alias: str, name: str, *, alone: bool) -> int | None:

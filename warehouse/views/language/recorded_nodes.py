@@ -36,9 +36,9 @@ def same_plan(recorded: Node, node: Node) -> bool:
 def _in_our_words(value: Any, key: str = "") -> Any:  # noqa: ANN401 - builtins
     match value:
         case dict():
-            return {name: _in_our_words(each, name) for name, each in value.items()}
+            return {name: _in_our_words(item, name) for name, item in value.items()}
         case list() | tuple():
-            return [_in_our_words(each, key) for each in value]
+            return [_in_our_words(item, key) for item in value]
         case str() if key in _SQL:
             return _expression(value)
         case _:
@@ -46,7 +46,7 @@ def _in_our_words(value: Any, key: str = "") -> Any:  # noqa: ANN401 - builtins
 
 
 def _expression(sql: str) -> str:
-    """Return an expression over columns in backticks, each a name of one part and the fields that are taken of it.
+    """Return an expression in which each column is one name in backticks, with its fields behind it.
 
     >>> _expression("transform(`f.st`.`xs`, x -> struct(x, `n`))")
     "transform((`f.st`).`xs`, `#x#` -> named_struct('x', `#x#`, 'n', `n`))"
@@ -54,9 +54,9 @@ def _expression(sql: str) -> str:
 
     def column(written: exp.Column) -> exp.Expr:
         first, *fields = [part.name for part in written.parts]
-        made: exp.Expr = exp.column(exp.to_identifier(first, quoted=True))
-        for each in fields:
-            made = with_field(made, each)
-        return made
+        expression: exp.Expr = exp.column(exp.to_identifier(first, quoted=True))
+        for field in fields:
+            expression = with_field(expression, field)
+        return expression
 
     return text(replaced_columns(parse_query(f"SELECT {sql}").selects[0], column))

@@ -59,16 +59,16 @@ class Names:
         inside = _inside_aggregates(node)
 
         def meant(column: exp.Column) -> exp.Expr:
-            own = None if self._keeps_its_input(column) else self._of_output(column)
-            if own is None:
+            expression = None if self._keeps_its_input(column) else self._of_output(column)
+            if expression is None:
                 return self.scope.resolve(column)
-            if isinstance(own, exp.Dot) and self._could_be_either(column):
+            if isinstance(expression, exp.Dot) and self._could_be_either(column):
                 found = f"{text(column)} in ORDER BY, where it can be an input's column or a field of an output column"
                 raise RefusedError(column, found, "another name for that output column")
             if id(column) not in inside:
-                return own
-            if self.scope.has(column) and meaning(self.scope.resolve(column)) == meaning(_bare(own)):
-                return _bare(own)
+                return expression
+            if self.scope.has(column) and meaning(self.scope.resolve(column)) == meaning(_bare(expression)):
+                return _bare(expression)
             found = f"{text(column)} inside an aggregate in ORDER BY, where it is the output column of that name"
             raise RefusedError(column, found, "the aggregate as an output column, by its name; or another name for that column")
 
@@ -80,8 +80,8 @@ class Names:
             return exp.Null()
 
         def meant(column: exp.Column) -> exp.Expr:
-            own = None if self.scope.has(column) else self._of_output(column)
-            return self.scope.resolve(column) if own is None else own
+            expression = None if self.scope.has(column) else self._of_output(column)
+            return self.scope.resolve(column) if expression is None else expression
 
         return replaced_columns(node, meant)
 
@@ -92,13 +92,13 @@ class Names:
         inside = _inside_aggregates(node)
 
         def meant(column: exp.Column) -> exp.Expr:
-            own = None if id(column) in inside else self._of_output(column)
-            if own is None:
+            expression = None if id(column) in inside else self._of_output(column)
+            if expression is None:
                 return self.scope.resolve(column)
             if not self.scope.has(column):
-                return own
+                return expression
             bound = self.scope.resolve(column)
-            bound.meta[_INSTEAD] = own
+            bound.meta[_INSTEAD] = expression
             return bound
 
         return _settled(replaced_columns(node, meant), frozenset(map(meaning, keys)))
@@ -109,19 +109,19 @@ class Names:
     def _of_output(self, column: exp.Column) -> exp.Expr | None:
         """Return the expression of the output column at the beginning of a name, with the fields that follow."""
         first, *fields = [part.name for part in column.parts]
-        output = next((each for each in self.outputs if each.name.lower() == first.lower()), None)
+        output = next((candidate for candidate in self.outputs if candidate.name.lower() == first.lower()), None)
         if output is None or (fields and self._has_field(output.node, fields[0]) is False):
             return None
-        made = output.node.copy()
-        made = made if isinstance(made, _ATOMS) else exp.Paren(this=made)
+        expression = output.node.copy()
+        expression = expression if isinstance(expression, _ATOMS) else exp.Paren(this=expression)
         for field in fields:
-            made = with_field(made, field)
-        return made
+            expression = with_field(expression, field)
+        return expression
 
     def _could_be_either(self, column: exp.Column) -> bool:
         """Whether a dotted name is an input's column, and only Spark can tell whether it is an output's field."""
         first, field, *_ = [part.name for part in column.parts]
-        output = next(each for each in self.outputs if each.name.lower() == first.lower())
+        output = next(candidate for candidate in self.outputs if candidate.name.lower() == first.lower())
         return self._has_field(output.node, field) is None and self.scope.has(column)
 
     def _has_field(self, node: exp.Expr, field: str) -> bool | None:
@@ -137,10 +137,10 @@ class Names:
         kind = parse_type(written)
         while isinstance(kind, Array):
             kind = kind.element
-        return isinstance(kind, Struct) and field.lower() in {each.name.lower() for each in kind.fields}
+        return isinstance(kind, Struct) and field.lower() in {struct_field.name.lower() for struct_field in kind.fields}
 
     def _keeps_its_input(self, column: exp.Column) -> bool:
-        """Whether a name of several parts is that of an input's column which is an output column under its own name."""
+        """Whether a name of several parts means an input's column that is an output column under its own name."""
         alias, *rest = [part.name.lower() for part in column.parts]
         return bool(rest) and any(
             isinstance(output.node, exp.Column)
@@ -178,7 +178,7 @@ def _settled(node: exp.Expr, keys: frozenset[str]) -> exp.Expr:
 
 
 def position(node: exp.Expr, names: Sequence[str]) -> str | None:
-    """Return the output column that an expression is, by its name or number."""
+    """Return the name of the output column if an expression is one, by name or number; None if not."""
     if isinstance(node, exp.Literal) and node.name.isdigit() and 1 <= int(node.name) <= len(names):
         return names[int(node.name) - 1]
     if isinstance(node, exp.Column) and not node.table:
@@ -206,15 +206,15 @@ def over_names(node: exp.Expr, outputs: Sequence[tuple[str, exp.Expr]], at: exp.
         When it needs other columns.
 
     """
-    by_meaning = {meaning(made): name for name, made in reversed(outputs)}
+    by_meaning = {meaning(expression): name for name, expression in reversed(outputs)}
 
-    def named(each: exp.Expr) -> exp.Expr:
-        name = by_meaning.get(meaning(each))
+    def named(part: exp.Expr) -> exp.Expr:
+        name = by_meaning.get(meaning(part))
         if name is not None:
             return bound_column(name, None, name, None)
-        if isinstance(each, exp.Column):
+        if isinstance(part, exp.Column):
             listed = ", ".join(name for name, _ in outputs)
             raise RefusedError(at, f"ORDER BY {text(at)}{of}", f"output columns ({listed})")
-        return each
+        return part
 
     return node.transform(named)

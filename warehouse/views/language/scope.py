@@ -43,7 +43,7 @@ class Table:
     """A stored table that a query can name.
 
     ``lifetime`` is S in microseconds, ``never_null`` the columns without nulls, in lower case. ``partial`` names the view under a
-    budget of which it is, or that it reads. One that is ``lazy`` has no files, so no view can follow it.
+    budget that the table is, or that it reads. A ``lazy`` table has no files, so no view can follow it.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Table:
 
 
 def declared_tables(catalog: Catalog) -> dict[str, Table]:
-    """Return the streams, relations, coalesced tables and aggregates of a catalog; how long an answer stays may change."""
+    """Return the streams, relations, coalesced tables and aggregates of a catalog; an answer's lifetime may change, hence WK."""
     tables = {}
     for stream in catalog.streams:
         label = stream_label(stream)
@@ -79,8 +79,10 @@ def declared_tables(catalog: Catalog) -> dict[str, Table]:
             coalesced.search_key, never_null=frozenset(OWN_COLUMNS), lazy=coalesced in catalog.lazy,
         )  # fmt: skip
     for aggregate in catalog.aggregates:
-        asked = aggregate.definition
-        tables[aggregate.name] = Table(aggregate.name, "aggregate", dict(asked.columns), WK, asked.keep, asked.search_key)
+        definition = aggregate.definition
+        tables[aggregate.name] = Table(
+            aggregate.name, "aggregate", dict(definition.columns), WK, definition.keep, definition.search_key
+        )
     return tables
 
 
@@ -102,7 +104,7 @@ class Item:
 
     def column(self, name: str) -> str | None:
         """Return the column of that name, ignoring case, as it is spelled."""
-        return next((each for each in self.columns if each.lower() == name.lower()), None)
+        return next((column for column in self.columns if column.lower() == name.lower()), None)
 
     def is_plain(self, column: str) -> bool:
         """Whether a column certainly has no fields."""
@@ -135,15 +137,15 @@ class Scope:
         return replaced_columns(node, self.resolve)
 
     def resolve(self, column: exp.Column) -> exp.Expr:
-        """Return a bound column, with the fields that are taken of it."""
+        """Return a bound column, with the fields that follow in its name."""
         parts = _parts(column)
         if len(parts) == 1 and parts[0].lower() in self.merged:
             return self.merged[parts[0].lower()].copy()
-        found = self._found(parts)
-        if len(found) != 1:
-            self._add_fault(column, parts, found)
+        meanings = self._found(parts)
+        if len(meanings) != 1:
+            self._add_fault(column, parts, meanings)
             return bound_column(UNKNOWN, None, UNKNOWN, column)
-        number, name, rest = found[0]
+        number, name, rest = meanings[0]
         self._check_fields(column, name, self.items[number].types.get(name), rest)
         bound: exp.Expr = bound_column(self.name(number, name), number, name, column)
         for part in rest:
@@ -181,25 +183,31 @@ class Scope:
         ]
 
     def _check_fields(self, column: exp.Column, name: str, written: str | None, fields: Sequence[str]) -> None:
-        """Add a field that the column's type, where it is certain, does not have."""
+        """Add the fault of a field that the column's type does not have, if the type is certain."""
         kind = parse_type(written) if written is not None else None
         for part in fields:
             while isinstance(kind, Array):
                 kind = kind.element
             if kind is None:
                 return
-            known = {each.name: each.type for each in kind.fields} if isinstance(kind, Struct) else {}
-            found = next((each for each in known if each.lower() == part.lower()), None)
-            if found is None:
-                allowed = f"fields of {name} ({', '.join(known)})" if known else f"{name} is {canonical(kind)} and has no fields"
-                self.faults.add(column, f'the unknown field "{part}" of {name}', allowed, nearest(part, known))
+            field_types = (
+                {struct_field.name: struct_field.type for struct_field in kind.fields} if isinstance(kind, Struct) else {}
+            )
+            field_name = next((known_name for known_name in field_types if known_name.lower() == part.lower()), None)
+            if field_name is None:
+                allowed = (
+                    f"fields of {name} ({', '.join(field_types)})"
+                    if field_types
+                    else f"{name} is {canonical(kind)} and has no fields"
+                )
+                self.faults.add(column, f'the unknown field "{part}" of {name}', allowed, nearest(part, field_types))
                 return
-            kind = known[found]
+            kind = field_types[field_name]
 
-    def _add_fault(self, column: exp.Column, parts: Sequence[str], found: Sequence[tuple[int, str, tuple[str, ...]]]) -> None:
+    def _add_fault(self, column: exp.Column, parts: Sequence[str], meanings: Sequence[tuple[int, str, tuple[str, ...]]]) -> None:
         written = text(column)
-        if found:
-            owners = [f"{self.items[number].alias}.{name}" for number, name, _ in found]
+        if meanings:
+            owners = [f"{self.items[number].alias}.{name}" for number, name, _ in meanings]
             self.faults.add(column, f'the ambiguous column "{written}"', f"one of {', '.join(owners)}", owners[0])
             return
         last = parts[-1].lower()
@@ -214,7 +222,7 @@ class Scope:
 
     def _add_unknown(self, column: exp.Column, written: str, parts: Sequence[str]) -> None:
         items = [item for item in self.items if len(parts) > 1 and item.alias.lower() == parts[0].lower()] or self.items
-        known = [name for item in items for name in item.columns]
+        names = [name for item in items for name in item.columns]
         aliases = [item.alias for item in self.items]
         if len(parts) > 1 and parts[0].lower() not in {alias.lower() for alias in aliases}:
             meant = nearest(parts[0], aliases)
@@ -222,9 +230,9 @@ class Scope:
             allowed = f"columns of {', '.join(aliases) or 'nothing: this part of the query cannot name what is outside it'}"
             self.faults.add(column, f'the unknown column "{written}"', allowed, suggestion)
             return
-        meant = nearest(parts[-1], known)
+        meant = nearest(parts[-1], names)
         suggestion = f"{parts[0]}.{meant}" if meant and len(parts) > 1 else meant
-        allowed = f"columns of the inputs ({', '.join(known) or 'none'})"
+        allowed = f"columns of the inputs ({', '.join(names) or 'none'})"
         self.faults.add(column, f'the unknown column "{written}"', allowed, suggestion)
 
 
@@ -232,7 +240,7 @@ def bound_column(name: str, owner: int | None, base: str, at: exp.Expr | None) -
     """Return a column by its bound name; it remembers its item, the item's name for it, and its place in the SQL."""
     identifier = exp.to_identifier(name, quoted=True)
     if at is not None:
-        first = next((each for each in at.find_all(exp.Identifier) if "start" in each.meta), None)
+        first = next((node for node in at.find_all(exp.Identifier) if "start" in node.meta), None)
         identifier.meta.update({key: first.meta[key] for key in ("start", "end")} if first else {})
     column = exp.Column(this=identifier)
     column.meta.update({"owner": owner, "base": base})

@@ -68,15 +68,15 @@ class SelectClauses:
             names = {meaning(output.node): output.name for output in reversed(self.outputs)}
             grouping = grouped(source, self.keys, expressions, names, scope.faults)
             source, expressions = grouping.operator, grouping.expressions
-        made = iter(expressions)
-        named = [(output.name, next(made)) for output in self.outputs]
-        having = [next(made) for _ in self.having]
+        bound = iter(expressions)
+        named = [(output.name, next(bound)) for output in self.outputs]
+        having = [next(bound) for _ in self.having]
         if having:
-            source = Filter(source, all_hold([text(each) for each in having], having))
+            source = Filter(source, all_hold([text(condition) for condition in having], having))
         carried = _Carried(named)
-        partition = tuple(carried.column(next(made)) for _ in self.partition)
-        ranked = tuple(_order(carried.column(next(made)), term) for _, term in self.ranked)
-        order = () if self.distinct else tuple(_order(carried.column(next(made)), term) for _, term in self.order)
+        partition = tuple(carried.column(next(bound)) for _ in self.partition)
+        ranked = tuple(_order(carried.column(next(bound)), term) for _, term in self.ranked)
+        order = () if self.distinct else tuple(_order(carried.column(next(bound)), term) for _, term in self.order)
         plan = projected(source, carried.columns, columns_of)
         if self.rank_limit is not None:
             plan = Top(plan, partition, ranked, self.rank_limit)
@@ -96,12 +96,12 @@ class _Carried:
 
     def column(self, node: exp.Expr) -> str:
         written = meaning(node)
-        for name, each in self.columns:
-            if meaning(each) == written:
+        for name, expression in self.columns:
+            if meaning(expression) == written:
                 return name
-        own = node.name if isinstance(node, exp.Column) else None
-        taken = {name.lower() for name, _ in self.columns}
-        name = own if own is not None and own.lower() not in taken else f"#order{len(self.columns)}"
+        column_name = node.name if isinstance(node, exp.Column) else None
+        used_names = {name.lower() for name, _ in self.columns}
+        name = column_name if column_name is not None and column_name.lower() not in used_names else f"#order{len(self.columns)}"
         self.columns.append((name, node))
         return name
 
@@ -130,17 +130,21 @@ def first_rows(
         whole = position(term.expression, names)
         if whole is None and not check_expression(term.expression, faults, "rows"):
             continue
-        node = dict(outputs)[whole] if whole is not None else replaced_columns(term.expression, lambda each: _of(each, outputs))
+        node = (
+            dict(outputs)[whole]
+            if whole is not None
+            else replaced_columns(term.expression, lambda column: _of(column, outputs))
+        )
         order.append((over_names(node, outputs, term.expression), term))
     return _first(operator, order, limit, columns_of)
 
 
 def _of(column: exp.Column, outputs: Sequence[tuple[str, exp.Column]]) -> exp.Expr:
     first, *fields = [part.name for part in column.parts]
-    made: exp.Expr = next((node for name, node in outputs if name.lower() == first.lower()), column).copy()
-    for field in fields if made != column else ():
-        made = with_field(made, field)
-    return made
+    expression: exp.Expr = next((node for name, node in outputs if name.lower() == first.lower()), column).copy()
+    for field in fields if expression != column else ():
+        expression = with_field(expression, field)
+    return expression
 
 
 def _first(
@@ -171,8 +175,8 @@ def shape_of(select: exp.Select, scope: Scope, outputs: list[Output]) -> SelectC
     conditions = list(conjuncts(having_clause.this if having_clause else None))
     by, terms = (ranking.partition, ranking.order) if ranking else ((), ())
     written = [*conditions, *by, *(term.expression for term in [*terms, *order_of(select)])]
-    every = [*(output.node for output in outputs), *written]
-    aggregated = group is not None or any(next(aggregates_in(each), None) for each in every)
+    all_expressions = [*(output.node for output in outputs), *written]
+    aggregated = group is not None or any(next(aggregates_in(expression), None) for expression in all_expressions)
     if having_clause is not None and not aggregated:
         raise RefusedError(having_clause, "HAVING without GROUP BY or an aggregate", "WHERE", f"WHERE {text(having_clause.this)}")
     keys = _keys(group, names) if aggregated else None
@@ -180,10 +184,10 @@ def shape_of(select: exp.Select, scope: Scope, outputs: list[Output]) -> SelectC
     def bound(node: exp.Expr) -> exp.Expr:
         return names.in_rows(node) if keys is None else names.in_groups(node, keys)
 
-    having = [bound(each) for each in conditions]
+    having = [bound(condition) for condition in conditions]
     distinct = bool(select.args.get("distinct"))
     order = [(names.in_order(term.expression), term) for term in order_of(select)]
-    partition = [bound(each) for each in by]
+    partition = [bound(expression) for expression in by]
     ranked = [(bound(term.expression), term) for term in terms]
     return SelectClauses(outputs, keys, having, partition, ranked, ranking.limit if ranking else None, distinct, order, limit)
 
@@ -198,17 +202,19 @@ def _keys(group: exp.Group | None, names: Names) -> list[exp.Expr]:
     if group.args.get("all"):
         return [output.node for output in outputs if next(aggregates_in(output.node), None) is None]
     keys: list[exp.Expr] = []
-    for each in group.expressions:
-        if isinstance(each, (exp.Rollup, exp.Cube, exp.GroupingSets)):
-            raise RefusedError(group, f"GROUP BY {text(each)}", _ONE_GROUPING)
-        if isinstance(each, exp.Literal) and each.name.isdigit():
-            if not 1 <= int(each.name) <= len(outputs):
-                raise RefusedError(each, f"GROUP BY {each.name}", f"a number from 1 to {len(outputs)}, or an expression")
-            key = outputs[int(each.name) - 1].node
+    for expression in group.expressions:
+        if isinstance(expression, (exp.Rollup, exp.Cube, exp.GroupingSets)):
+            raise RefusedError(group, f"GROUP BY {text(expression)}", _ONE_GROUPING)
+        if isinstance(expression, exp.Literal) and expression.name.isdigit():
+            if not 1 <= int(expression.name) <= len(outputs):
+                raise RefusedError(
+                    expression, f"GROUP BY {expression.name}", f"a number from 1 to {len(outputs)}, or an expression"
+                )
+            key = outputs[int(expression.name) - 1].node
         else:
-            key = names.in_rows(each)
+            key = names.in_rows(expression)
         if next(aggregates_in(key), None) is not None:
-            raise RefusedError(each, f"GROUP BY {text(each)}, an aggregate", "columns and expressions of them")
+            raise RefusedError(expression, f"GROUP BY {text(expression)}, an aggregate", "columns and expressions of them")
         if meaning(key) not in {meaning(other) for other in keys}:
             keys.append(key)
     return keys

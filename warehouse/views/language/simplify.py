@@ -38,7 +38,7 @@ def simplified(operator: Operator, tables: Mapping[str, tuple[str, ...]]) -> Ope
         The columns of the tables that it scans.
 
     """
-    operator = with_inputs(operator, [simplified(each, tables) for each in inputs_of(operator)])
+    operator = with_inputs(operator, [simplified(input_operator, tables) for input_operator in inputs_of(operator)])
     if not isinstance(operator, Project):
         return operator
     below = operator.input
@@ -51,24 +51,24 @@ def simplified(operator: Operator, tables: Mapping[str, tuple[str, ...]]) -> Ope
 
 def _composed(above: Project, below: Project) -> tuple[Named, ...] | None:
     """Return the columns of two projections in a row, if one of them only selects and renames."""
-    given = {column.name: column.sql for column in below.columns}
+    sql_of = {column.name: column.sql for column in below.columns}
     picked = [(column.name, column_of(column.sql)) for column in above.columns]
-    if all(name in given for _, name in picked):
-        return tuple(Named(new, given[name]) for new, name in picked if name is not None)
-    names = {name: plain for name, sql in given.items() if (plain := column_of(sql)) is not None}
-    return tuple(Named(each.name, _under(each.sql, names)) for each in above.columns) if len(names) == len(given) else None
+    if all(name in sql_of for _, name in picked):
+        return tuple(Named(new, sql_of[name]) for new, name in picked if name is not None)
+    names = {name: plain for name, sql in sql_of.items() if (plain := column_of(sql)) is not None}
+    return tuple(Named(column.name, _under(column.sql, names)) for column in above.columns) if len(names) == len(sql_of) else None
 
 
 def _under(sql: str, names: Mapping[str, str]) -> str:
     """Return an expression with other names for its columns."""
     node = expression_of(sql)
 
-    def other(each: exp.Expr) -> exp.Expr:
-        if isinstance(each, exp.Column):
-            if each.table or each.name not in names:
-                raise ValueError(f"{sql}: {text(each)} is no column of {', '.join(names)}")
-            return exp.column(exp.to_identifier(names[each.name], quoted=True))
-        return each
+    def other(part: exp.Expr) -> exp.Expr:
+        if isinstance(part, exp.Column):
+            if part.table or part.name not in names:
+                raise ValueError(f"{sql}: {text(part)} is no column of {', '.join(names)}")
+            return exp.column(exp.to_identifier(names[part.name], quoted=True))
+        return part
 
     return text(node.transform(other))
 
