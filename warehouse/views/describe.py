@@ -151,8 +151,8 @@ class _Drawing:
         whole = self._inlined(operator)
         state, output = label(whole, self._labels), label(whole, self._labels, output=True)
         name, text, variant_text = heading(operator, whole, self._columns, state, variant)
-        for made, call in self._spoken:
-            text = text.replace(made, call)
+        for expression, call in self._spoken:
+            text = text.replace(expression, call)
         if isinstance(operator, Scan) and table is None:
             structure = STRUCTURES[state.kind]
         return Line(first, name, text, state, output, table, structure, variant_text)

@@ -220,10 +220,10 @@ def _problems(catalog: Catalog, name: str, faults: Faults) -> list[Problem]:
 
 
 def _option_problems(catalog: Catalog, plan: ViewPlan) -> Iterator[Problem]:
-    known = {name: tuple(table.columns) for name, table in plan.tables.items()}
+    columns = {name: tuple(table.columns) for name, table in plan.tables.items()}
     kinds = [(name.lower(), kind) for table in plan.tables.values() for name, kind in table.columns.items()]
-    others = {name for name, kind in kinds if kind not in ("timestamp", "date")}
-    keyed = [("sql", fault) for fault in unstorable(plan.nodes, known, {name for name, _ in kinds} - others)]
+    not_times = {name for name, kind in kinds if kind not in ("timestamp", "date")}
+    keyed = [("sql", fault) for fault in unstorable(plan.nodes, columns, {name for name, _ in kinds} - not_times)]
     keyed += [("search_key", fault) for fault in key_faults(plan.view, plan.columns)]
     keyed += layout_faults(plan.view, plan.tree, plan.nodes[-1], plan.label, counted=plan.counts_short_lived)
     for key, fault in [*keyed, *budget_faults(plan.view, plan.nodes, plan.tables)]:

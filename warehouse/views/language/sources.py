@@ -93,7 +93,7 @@ class FromReader:
         steps = [Step(0, "inner", [])]
         for number, join in enumerate(joins, start=1):
             steps.append(self._step(scope, join, number))
-            if steps[-1].side in {"right", "full"} and any(_is_cross(each) for each in joins[:number]):
+            if steps[-1].side in {"right", "full"} and any(_is_cross(earlier) for earlier in joins[:number]):
                 found = f"a {steps[-1].side.upper()} JOIN after a comma"
                 raise RefusedError(items[number].node, found, "JOIN ... ON in place of the comma")
         return scope, steps
@@ -119,7 +119,7 @@ class FromReader:
             if query.columns:
                 operator = self._renamed(source, operator, query.columns)
             return self._planned(source.alias_or_name, source, operator)
-        table = next((each for each in self.tables.values() if each.name == name.lower()), None)
+        table = next((candidate for candidate in self.tables.values() if candidate.name == name.lower()), None)
         if table is None:
             names = [*self.tables, *known]
             raise RefusedError(source, f'the unknown table "{name}"', ", ".join(names) or "none", nearest(name, names))
@@ -130,7 +130,7 @@ class FromReader:
         return Item(source.alias_or_name, source, Scan(table.name), tuple(table.columns), relation, types=table.columns)
 
     def _planned(self, alias: str, source: exp.Expr, operator: Operator) -> Item:
-        types = types_of(operator, {each.name: each.columns for each in self.tables.values()})
+        types = types_of(operator, {table.name: table.columns for table in self.tables.values()})
         return Item(alias, source, operator, tuple(types), types=types)
 
     def _window(self, source: exp.Table, known: Known, *, top: bool) -> Item:
@@ -149,7 +149,7 @@ class FromReader:
             raise RefusedError(source, found, "the relation itself: its rows end when their key changes", below.relation.name)
         if window.internal and not top:
             plain = call.copy()
-            plain.set("expressions", [each for each in plain.expressions if not isinstance(each, exp.Kwarg)])
+            plain.set("expressions", [argument for argument in plain.expressions if not isinstance(argument, exp.Kwarg)])
             allowed = "internal windows in the view's own FROM, which decides what becomes of results"
             raise RefusedError(source, "an internal window inside a sub-query", allowed, text(plain))
         alias = source.alias or (below.alias if below.alias != "_" else name)
@@ -158,7 +158,7 @@ class FromReader:
 
     def _windowed(self, source: exp.Expr, window: DeclaredWindow, below: Item) -> Operator:
         if window.length is not None:
-            bound = lifetime(below.operator, {each.name: each.lifetime for each in self.tables.values()})
+            bound = lifetime(below.operator, {table.name: table.lifetime for table in self.tables.values()})
             if bound is not None and window.length > bound:
                 length, longest = format_duration(window.length), format_duration(bound)
                 found = f"a window of {length} over {below.alias}, whose rows live {longest} at most"
@@ -195,7 +195,7 @@ class FromReader:
 
     def _step(self, scope: Scope, join: exp.Join, number: int) -> Step:
         side = _side(join, scope, number)
-        parts = [each for each in conjuncts(join.args.get("on")) if check_expression(each, self.faults, "rows")]
+        parts = [part for part in conjuncts(join.args.get("on")) if check_expression(part, self.faults, "rows")]
         conditions = [scope.bind(part) for part in parts]
         conditions += [self._using(scope, name, number, side) for name in join.args.get("using") or ()]
         return Step(number, side, conditions)

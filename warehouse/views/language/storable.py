@@ -70,7 +70,7 @@ _COLLATED = ("a text with a collation, which no table keeps", "lower(text), or C
 def unstorable(
     nodes: Sequence[Node], tables: Mapping[str, tuple[str, ...]], times: Collection[str] = ()
 ) -> Iterator[Fault]:
-    """Yield the columns that a view's tables cannot store, and those by which its operators cannot compare rows.
+    """Yield the columns that a view's tables cannot store, and the columns by which its operators cannot compare rows.
 
     Parameters
     ----------
@@ -79,34 +79,36 @@ def unstorable(
     tables
         The columns of all scanned tables, without the tables of these nodes.
     times
-        Names that columns of times have, and no other columns, in lower case.
+        The names that only columns of times have, in lower case.
 
     """
-    known = {**tables, **{node.table: node.columns for node in nodes}}
+    columns = {**tables, **{node.table: node.columns for node in nodes}}
     reported = set()
     for node in nodes:
-        places = [(name, node.operator, _MAP, _is_map) for name in node.columns]
-        places += [(name, node.operator, _COLLATED, _is_collated) for name in node.columns]
-        places += [(name, node.operator, _LENGTH, partial(_is_length, times=times)) for name in node.columns]
-        places += [(name, each, _COLLATED, _is_collated) for each, names in _keys(node.operator) for name in names]
-        for name, operator, (what, allowed), test in places:
-            made = _made(operator, name, known)
-            sql = next((sql for sql in made if test(expression_of(sql))), None)
-            if sql is not None and (sql, what) not in reported:
-                reported.add((sql, what))
-                yield Fault(f"{_duration_of(sql) or as_written(sql)}, {what}", allowed)
+        checks = [(name, node.operator, _MAP, _is_map) for name in node.columns]
+        checks += [(name, node.operator, _COLLATED, _is_collated) for name in node.columns]
+        checks += [(name, node.operator, _LENGTH, partial(_is_length, times=times)) for name in node.columns]
+        checks += [
+            (name, input_operator, _COLLATED, _is_collated) for input_operator, names in _keys(node.operator) for name in names
+        ]
+        for name, operator, (word, allowed), test in checks:
+            expressions = _made(operator, name, columns)
+            sql = next((sql for sql in expressions if test(expression_of(sql))), None)
+            if sql is not None and (sql, word) not in reported:
+                reported.add((sql, word))
+                yield Fault(f"{_duration_of(sql) or as_written(sql)}, {word}", allowed)
 
 
 def _keys(operator: Operator) -> Iterator[tuple[Operator, list[str]]]:
     """Yield each input of an operator whose rows are found by columns, with these columns."""
     match operator:
         case Join(inputs=inputs, equal=equal):
-            for each in equal:
-                yield inputs[each.left], [each.left_column]
-                yield inputs[each.right], [each.right_column]
+            for equality in equal:
+                yield inputs[equality.left], [equality.left_column]
+                yield inputs[equality.right], [equality.right_column]
         case OuterJoin(on=on) | AntiJoin(on=on):
-            yield operator.left, [one for one, _ in on]
-            yield operator.right, [other for _, other in on]
+            yield operator.left, [left for left, _ in on]
+            yield operator.right, [right for _, right in on]
         case Group(keys=keys):
             yield operator.input, list(keys)
         case Top(partition=partition, order=order):
@@ -129,20 +131,20 @@ def _made(operator: Operator, name: str, tables: Mapping[str, tuple[str, ...]]) 
             plain = column_of(sql)
             return _made(operator.input, plain, tables) if plain else [sql]
         case Group(aggregates=aggregates):
-            sql = next((each.sql for each in aggregates if each.name.lower() == name.lower()), None)
+            sql = next((aggregate.sql for aggregate in aggregates if aggregate.name.lower() == name.lower()), None)
             if sql is None:
                 return _made(operator.input, name, tables)
             call = expression_of(sql)
-            taken = [column.name for column in call.find_all(exp.Column)] if call.name.lower() in _PASSED_ON else []
-            return [sql, *(made for each in taken for made in _made(operator.input, each, tables))]
+            passed_on = [column.name for column in call.find_all(exp.Column)] if call.name.lower() in _PASSED_ON else []
+            return [sql, *(expression for column in passed_on for expression in _made(operator.input, column, tables))]
         case UnionAll(inputs=inputs):
-            return [sql for each in inputs for sql in _made(each, name, tables)]
+            return [sql for input_operator in inputs for sql in _made(input_operator, name, tables)]
         case _:
             return next(
                 (
-                    _made(each, name, tables)
-                    for each in inputs_of(operator)
-                    if name.lower() in (column.lower() for column in columns_of(each, tables))
+                    _made(input_operator, name, tables)
+                    for input_operator in inputs_of(operator)
+                    if name.lower() in (column.lower() for column in columns_of(input_operator, tables))
                 ),
                 [],
             )
@@ -162,28 +164,28 @@ def _is_map(node: exp.Expr) -> bool:
 
 
 def _is_length(node: exp.Expr, times: Collection[str]) -> bool:
-    """Whether an expression is an interval: a difference of times, or a constant one."""
+    """Whether an expression is an interval: a difference of times, or a constant interval."""
     match node:
         case exp.Paren() | exp.Alias() | exp.Case():
-            return any(_is_length(each, times) for each in _given(node))
+            return any(_is_length(operand, times) for operand in _given(node))
         case exp.Interval():
             return True
         case exp.Sub():
             return _is_time(node.this, times) and _is_time(node.expression, times)
         case exp.Anonymous():
             name = str(node.this).lower()
-            return name in _PASSED_ON and any(_is_length(each, times) for each in _given(node))
+            return name in _PASSED_ON and any(_is_length(operand, times) for operand in _given(node))
         case _:
             return False
 
 
 def _duration_of(sql: str) -> str | None:
-    """Return the call of duration() that was made into an expression, as it may be written; None for other expressions."""
+    """Return the call of duration() from which an expression was made, as a user writes it; None for other expressions."""
     node = expression_of(sql)
     first = node.args["ifs"][0].args["true"].unnest() if isinstance(node, exp.Case) else None
     if not isinstance(first, exp.Sub):
         return None
-    start, end = (as_written(each.sql(dialect="spark")) for each in (first.expression, first.this))
+    start, end = (as_written(side.sql(dialect="spark")) for side in (first.expression, first.this))
     return f"duration(valid({start}, {end})) without a unit"
 
 

@@ -62,39 +62,39 @@ def keyed_by(
 
     """
     keyed = []
-    taken = {item.alias.lower() for item in scope.items}
+    aliases = {item.alias.lower() for item in scope.items}
     for number, predicate in enumerate(predicates, start=1):
-        found = sub_query_of(predicate, scope, inner_scope, _prefix(predicate, number, taken))
-        taken.add(found.names[0].split(".", 1)[0].lower())
-        for each in found.outer:
-            check_expression(each, scope.faults, "rows")
-        outer = tuple(scope.bind(each) for each in found.outer)
-        if not all(owners_of(each) for each in outer) and not predicate.negated:
+        sub_query = sub_query_of(predicate, scope, inner_scope, _prefix(predicate, number, aliases))
+        aliases.add(sub_query.names[0].split(".", 1)[0].lower())
+        for expression in sub_query.outer:
+            check_expression(expression, scope.faults, "rows")
+        outer = tuple(scope.bind(expression) for expression in sub_query.outer)
+        if not all(owners_of(expression) for expression in outer) and not predicate.negated:
             raise RefusedError(predicate.node, text(predicate.node), "a column of the outer query on the left of IN")
-        keyed.append(Keyed(predicate, plan(found.query), found.names, outer))
+        keyed.append(Keyed(predicate, plan(sub_query.query), sub_query.names, outer))
     return keyed
 
 
-def _prefix(predicate: Predicate, number: int, taken: set[str]) -> str:
+def _prefix(predicate: Predicate, number: int, aliases: set[str]) -> str:
     """Return the prefix of the sub-query's columns: its input's alias, if the outer query has no such input."""
     start = predicate.query.args.get("from_")
     alias = start.this.alias_or_name if start is not None else ""
-    return f"{alias}#{number}" if not alias or alias.lower() in taken else str(alias)
+    return f"{alias}#{number}" if not alias or alias.lower() in aliases else str(alias)
 
 
 def semi_joined(keyed: Sequence[Keyed], scope: Scope) -> tuple[list[FromPart], list[exp.Expr]]:
     """Return EXISTS and IN as further inputs of the join, and their equalities."""
     parts: list[FromPart] = []
     conditions: list[exp.Expr] = []
-    for each in keyed:
-        if each.predicate.negated:
+    for key_plan in keyed:
+        if key_plan.predicate.negated:
             continue
         owner = len(scope.items)
-        distinct = Distinct(each.operator)
-        scope.items.append(Item(each.names[0].split(".", 1)[0], each.predicate.node, distinct, ()))
+        distinct = Distinct(key_plan.operator)
+        scope.items.append(Item(key_plan.names[0].split(".", 1)[0], key_plan.predicate.node, distinct, ()))
         parts.append(FromPart(distinct, frozenset({owner})))
-        keys = [bound_column(name, owner, name, each.predicate.node) for name in each.names]
-        conditions += [exp.EQ(this=one, expression=key) for one, key in zip(each.outer, keys, strict=True)]
+        keys = [bound_column(name, owner, name, key_plan.predicate.node) for name in key_plan.names]
+        conditions += [exp.EQ(this=left, expression=key) for left, key in zip(key_plan.outer, keys, strict=True)]
     return parts, conditions
 
 
@@ -107,25 +107,28 @@ def without(builder: PartBuilder, part: FromPart, keyed: Sequence[Keyed]) -> Fro
         When a side of NOT IN may be null.
 
     """
-    for each in keyed:
-        if not each.predicate.negated:
+    for key_plan in keyed:
+        if not key_plan.predicate.negated:
             continue
-        part, columns = builder.keyed(part, each.outer)
-        on = tuple(zip(columns, each.names, strict=True))
-        if each.predicate.left is not None:
-            _check_nulls(builder, each, part.operator, on[: len(each.predicate.left)])
-        part = FromPart(AntiJoin(part.operator, each.operator, on), part.owners)
+        part, columns = builder.keyed(part, key_plan.outer)
+        on = tuple(zip(columns, key_plan.names, strict=True))
+        if key_plan.predicate.left is not None:
+            _check_nulls(builder, key_plan, part.operator, on[: len(key_plan.predicate.left)])
+        part = FromPart(AntiJoin(part.operator, key_plan.operator, on), part.owners)
     return part
 
 
 def _check_nulls(builder: PartBuilder, keyed: Keyed, left: Operator, on: Sequence[tuple[str, str]]) -> None:
     facts = {table.name: table.never_null for table in builder.tables.values()}
-    here, there = never_null(left, facts), never_null(keyed.operator, facts)
-    for number, (one, other) in enumerate(on):
-        for name, sound, place in ((one, here, "on the left of NOT IN"), (other, there, "in the sub-query of NOT IN")):
-            if name.lower() not in sound:
-                written = _written(keyed.predicate, number, left=sound is here)
-                found = f"{written} {place}, where a null would empty the answer"
+    never_null_left, never_null_right = never_null(left, facts), never_null(keyed.operator, facts)
+    for number, (left_name, right_name) in enumerate(on):
+        for name, never_null_names, side in (
+            (left_name, never_null_left, "on the left of NOT IN"),
+            (right_name, never_null_right, "in the sub-query of NOT IN"),
+        ):
+            if name.lower() not in never_null_names:
+                written = _written(keyed.predicate, number, left=never_null_names is never_null_left)
+                found = f"{written} {side}, where a null would empty the answer"
                 proofs = f"{written} IS NOT NULL in that WHERE, or coalesce({written}, ...)"
                 allowed = f"NOT EXISTS, which nulls do not disturb; or {proofs}"
                 raise RefusedError(keyed.predicate.node, found, allowed, _not_exists(builder, keyed))
@@ -158,8 +161,10 @@ def _not_exists(builder: PartBuilder, keyed: Keyed) -> str | None:
     rewritten.set("expressions", [exp.Literal.number(1)])
     rewritten.set("distinct", None)
     pairs = zip(query.selects, keyed.outer[: len(left)], strict=True)
-    equal = [exp.EQ(this=one.unalias().transform(inner), expression=other.transform(outer)) for one, other in pairs]
+    equal = [
+        exp.EQ(this=column.unalias().transform(inner), expression=expression.transform(outer)) for column, expression in pairs
+    ]
     where = query.args.get("where")
-    kept = [where.this.copy()] if where else []
-    rewritten.set("where", exp.Where(this=exp.and_(*kept, *equal, copy=False)))
+    conditions = [where.this.copy()] if where else []
+    rewritten.set("where", exp.Where(this=exp.and_(*conditions, *equal, copy=False)))
     return f"NOT EXISTS ({text(rewritten)})"

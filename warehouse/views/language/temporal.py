@@ -90,7 +90,7 @@ class _Interval:
 
     @property
     def filled(self) -> list[exp.Expr]:
-        """Return the condition that it is not empty: every part starts before each part ends."""
+        """Return the conditions under which it is not empty: every part starts before each part ends."""
         return [_compared(exp.LT, start, end) for start, end in product(self.starts, self.ends)]
 
     def where_filled(self, value: exp.Expr) -> exp.Expr:
@@ -101,7 +101,7 @@ class _Interval:
 def with_plain_intervals(query: exp.Query) -> exp.Query:
     """Return a view's query without calls of temporal functions.
 
-    Comparisons of a duration with a constant are made of whole microseconds, before anything is rounded.
+    Comparisons of a duration with a constant compare whole microseconds, before anything is rounded.
 
     Raises
     ------
@@ -117,13 +117,13 @@ def with_plain_intervals(query: exp.Query) -> exp.Query:
     """
     if not any(_name(node) in FUNCTIONS for node in query.find_all(exp.Anonymous)):
         return query
-    made = query.copy()
-    _Writer(SPARK).plain(made)
-    return made
+    copy = query.copy()
+    _Writer(SPARK).plain(copy)
+    return copy
 
 
 def spoken_calls(sql: str) -> tuple[tuple[str, str], ...]:
-    """Return the expressions of the calls of temporal functions in a view's query, each with its text there, the longest first.
+    """Return (expression, text) of each call of a temporal function in a view's query, the longest expression first.
 
     >>> spoken_calls("SELECT duration(valid(f, t), 'seconds') AS d FROM a")[0][1]
     "duration(valid(f, t), 'seconds')"
@@ -172,9 +172,9 @@ class _Writer:
             case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE() | exp.Between():
                 self._count(node)
         for child in list(node.iter_expressions()):
-            made = self.plain(child)
-            if made is not child:
-                child.replace(made)
+            replacement = self.plain(child)
+            if replacement is not child:
+                child.replace(replacement)
         return node
 
     def called(self, node: exp.Anonymous) -> exp.Expr:
@@ -185,22 +185,22 @@ class _Writer:
             case "interval_relation":
                 return _relation(*self._pair(node))
             case "interval_overlaps":
-                one, other = self._pair(node)
-                return _wrapped(_all(_both(one, other).filled))
+                first, second = self._pair(node)
+                return _wrapped(_all(_both(first, second).filled))
             case "interval_contains":
-                one, other = self._pair(node)
-                inside = [_compared(exp.LTE, one.start, other.start), _compared(exp.LTE, other.end, one.end)]
-                return _wrapped(_all([*inside, *one.filled, *other.filled]))
+                first, second = self._pair(node)
+                inside = [_compared(exp.LTE, first.start, second.start), _compared(exp.LTE, second.end, first.end)]
+                return _wrapped(_all([*inside, *first.filled, *second.filled]))
             case "interval_before" | "interval_after" as name:
-                one, other = self._pair(node) if name == "interval_before" else reversed(self._pair(node))
-                return _wrapped(_all([_compared(exp.LTE, one.end, other.start), *one.filled, *other.filled]))
+                first, second = self._pair(node) if name == "interval_before" else reversed(self._pair(node))
+                return _wrapped(_all([_compared(exp.LTE, first.end, second.start), *first.filled, *second.filled]))
             case _:
                 interval = self.interval(node)
                 row = self.engine.row((interval.start, interval.end))
                 return row if len(interval.starts) == 1 else interval.where_filled(row)
 
     def interval(self, node: exp.Expr) -> _Interval:
-        """Return an argument that is an interval."""
+        """Return an argument as an interval."""
         bare = _bare(node)
         match bare:
             case exp.Column():
@@ -212,7 +212,7 @@ class _Writer:
             case exp.Anonymous(expressions=[only]) if _name(bare) == "valid":
                 return self.interval(only)
             case exp.Anonymous(expressions=[_, _]) if _name(bare) == "valid":
-                start, end = (self.plain(each.copy()) for each in bare.expressions)
+                start, end = (self.plain(argument.copy()) for argument in bare.expressions)
             case _:
                 raise RefusedError(node, f"{text(node)} as an interval", _AN_INTERVAL)
         return _Interval((start,), (end,))
@@ -221,8 +221,8 @@ class _Writer:
         if len(node.expressions) != 2:  # noqa: PLR2004 - two intervals
             found = f"{_name(node)}() with {len(node.expressions)} arguments"
             raise RefusedError(node, found, f"{_name(node)}(x, y), each {_AN_INTERVAL}")
-        one, other = (self.interval(each) for each in node.expressions)
-        return one, other
+        first, second = (self.interval(argument) for argument in node.expressions)
+        return first, second
 
     def _duration(self, node: exp.Anonymous) -> exp.Expr:
         interval, unit = self._measured(node)
@@ -248,7 +248,7 @@ class _Writer:
 
     def _micros(self, interval: _Interval) -> exp.Expr:
         """Return the microseconds of an interval."""
-        start, end = (_call(self.engine.micros, each) for each in (interval.start, interval.end))
+        start, end = (_call(self.engine.micros, bound) for bound in (interval.start, interval.end))
         zero = exp.Cast(this=exp.Literal.number(0), to=exp.DataType.build("bigint"))
         return _by_length(interval, exp.Sub(this=end, expression=start), zero)
 
@@ -270,8 +270,8 @@ class _Writer:
         if None in constants.values():
             return
         for key in keys:
-            made = self._micros(measured[key][0]) if key in measured else constants[key]
-            sides[key].replace(made)
+            micros = self._micros(measured[key][0]) if key in measured else constants[key]
+            sides[key].replace(micros)
 
 
 def _by_length(interval: _Interval, length: exp.Expr, empty: exp.Expr) -> exp.Expr:
@@ -314,9 +314,9 @@ def _double(node: exp.Expr) -> exp.Expr:
     return exp.Cast(this=node, to=exp.DataType.build("double"))
 
 
-def _relation(one: _Interval, other: _Interval) -> exp.Expr:
+def _relation(first: _Interval, second: _Interval) -> exp.Expr:
     """Return the name of Allen's relation: the first one that holds, in this order."""
-    a, b, c, d = one.start, one.end, other.start, other.end
+    a, b, c, d = first.start, first.end, second.start, second.end
 
     def is_(kind: type[exp.Binary], left: exp.Expr, right: exp.Expr) -> exp.Expr:
         return _compared(kind, left, right)
@@ -338,19 +338,19 @@ def _relation(one: _Interval, other: _Interval) -> exp.Expr:
         (is_(exp.GT, a, c), "overlapped-by"),
     ]
     name = _chosen([(condition, exp.Literal.string(word)) for condition, word in names])
-    return _chosen([(_all([*one.filled, *other.filled]), name)])
+    return _chosen([(_all([*first.filled, *second.filled]), name)])
 
 
-def _both(one: _Interval, other: _Interval) -> _Interval:
-    return _Interval((*one.starts, *other.starts), (*one.ends, *other.ends))
+def _both(first: _Interval, second: _Interval) -> _Interval:
+    return _Interval((*first.starts, *second.starts), (*first.ends, *second.ends))
 
 
 def _field(column: exp.Column, name: str) -> exp.Expr:
     """Return a field of the column that a name means, or the column of that name if the name means a table."""
     *outer, inner = [part.copy() for part in column.parts]
-    own = exp.to_identifier(name)
-    own.meta.update(inner.meta)
-    parts = [own, inner, *reversed(outer)]
+    identifier = exp.to_identifier(name)
+    identifier.meta.update(inner.meta)
+    parts = [identifier, inner, *reversed(outer)]
     keys = ("this", "table", "db", "catalog")
     if len(parts) > len(keys):
         raise RefusedError(column, f"{text(column)} as an interval", _AN_INTERVAL)
@@ -373,7 +373,7 @@ def _compared(kind: type[exp.Binary], left: exp.Expr, right: exp.Expr) -> exp.Ex
 
 
 def _all(conditions: list[exp.Expr]) -> exp.Expr:
-    return reduce(lambda left, right: exp.And(this=left, expression=right), [each.copy() for each in conditions])
+    return reduce(lambda left, right: exp.And(this=left, expression=right), [condition.copy() for condition in conditions])
 
 
 def _wrapped(node: exp.Expr) -> exp.Expr:

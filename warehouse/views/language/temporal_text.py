@@ -32,7 +32,7 @@ _CALL = re.compile(rf"\b({'|'.join(sorted(FUNCTIONS))})\s*\(", re.IGNORECASE)
 
 
 def _duck_length(start: exp.Expr, end: exp.Expr) -> exp.Expr:
-    micros = [exp.Anonymous(this="epoch_us", expressions=[each]) for each in (start, end)]
+    micros = [exp.Anonymous(this="epoch_us", expressions=[instant]) for instant in (start, end)]
     return exp.Anonymous(this="to_microseconds", expressions=[exp.Sub(this=micros[1], expression=micros[0])])
 
 
@@ -100,8 +100,8 @@ def _replaced(sql: str, reader: _Reader) -> str:
             _follow(listing, tokens[number].token_type)
             number += 1
             continue
-        made = called(_call(sql, tokens, number, last, reader), reader.engine)
-        whole = made if isinstance(made, (exp.Paren, exp.Anonymous)) else exp.Paren(this=made)
+        expression = called(_call(sql, tokens, number, last, reader), reader.engine)
+        whole = expression if isinstance(expression, (exp.Paren, exp.Anonymous)) else exp.Paren(this=expression)
         named = reader.engine is _DUCKDB and _is_item(tokens, number, last, listing=listing[-1])
         name = f" AS {quoted(sql[tokens[number].start : tokens[last].end + 1])}" if named else ""
         parts += [sql[end : tokens[number].start], reader.written(whole), name]
@@ -110,7 +110,7 @@ def _replaced(sql: str, reader: _Reader) -> str:
 
 
 def _follow(listing: list[bool], kind: TokenType) -> None:
-    """Follow one word: ``listing`` says for each open parenthesis whether items of a SELECT are listed there."""
+    """Follow one word: ``listing`` says for each open parenthesis whether it contains items of a SELECT."""
     if kind in _OPENING:
         listing.append(False)
     elif kind in _CLOSING and len(listing) > 1:
@@ -129,28 +129,28 @@ def _is_item(tokens: Sequence[Token], first: int, last: int, *, listing: bool) -
 def _end_of_call(tokens: Sequence[Token], number: int) -> int | None:
     """Return the closing parenthesis of a temporal call that begins at a word; None if there is no such call."""
     word = tokens[number]
-    of_ours = word.text.lower() in FUNCTIONS and word.token_type is not TokenType.STRING
+    is_temporal = word.text.lower() in FUNCTIONS and word.token_type is not TokenType.STRING
     qualified = number > 0 and tokens[number - 1].token_type is TokenType.DOT
-    if not of_ours or qualified or number + 1 >= len(tokens) or tokens[number + 1].token_type is not TokenType.L_PAREN:
+    if not is_temporal or qualified or number + 1 >= len(tokens) or tokens[number + 1].token_type is not TokenType.L_PAREN:
         return None
     depth = 0
-    for place in range(number + 1, len(tokens)):
-        depth += (tokens[place].token_type in _OPENING) - (tokens[place].token_type in _CLOSING)
+    for position in range(number + 1, len(tokens)):
+        depth += (tokens[position].token_type in _OPENING) - (tokens[position].token_type in _CLOSING)
         if depth == 0:
-            return place
+            return position
     return None
 
 
 def _call(sql: str, tokens: Sequence[Token], first: int, last: int, reader: _Reader) -> exp.Anonymous:
     arguments, depth, start = [], 0, first + 2
-    for place in range(first + 2, last + 1):
-        kind = tokens[place].token_type
-        ends = place == last or (kind is TokenType.COMMA and depth == 0)
+    for position in range(first + 2, last + 1):
+        kind = tokens[position].token_type
+        ends = position == last or (kind is TokenType.COMMA and depth == 0)
         depth += (kind in _OPENING) - (kind in _CLOSING)
-        if ends and place > start:
-            arguments.append(_argument(sql, tokens[start:place], reader))
+        if ends and position > start:
+            arguments.append(_argument(sql, tokens[start:position], reader))
         if ends:
-            start = place + 1
+            start = position + 1
     return exp.Anonymous(this=tokens[first].text, expressions=arguments)
 
 

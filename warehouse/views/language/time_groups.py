@@ -1,6 +1,6 @@
 """``GROUP BY window(ts, '1 hour')``: the tumbling windows of Spark SQL, a structure of start and end for each row.
 
-A sliding window makes several rows of one, and one of a session depends on other rows: both are refused.
+A sliding window makes several rows of one row, and a session window depends on other rows: both are refused.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ def with_window_columns(select: exp.Select) -> exp.Select:
     other = next((call for call in windows if meaning(call) != meaning(windows[0])), None)
     if other is not None:
         raise RefusedError(other, f"{text(other)} beside {text(windows[0])}", "one window in a SELECT, as Spark has it")
-    made = select.copy()
-    _leave_out_null_times(made, windows[0])
+    copy = select.copy()
+    _leave_out_null_times(copy, windows[0])
     if list(_in_clause(select, "group")):
-        _write_out(made, windows[0])
-    return made
+        _write_out(copy, windows[0])
+    return copy
 
 
 def _leave_out_null_times(select: exp.Select, window: exp.Anonymous) -> None:
@@ -60,7 +60,7 @@ def _leave_out_null_times(select: exp.Select, window: exp.Anonymous) -> None:
 def _write_out(select: exp.Select, window: exp.Anonymous) -> None:
     """Put the call in the place of the column ``window``."""
     for clause in ("expressions", "having", "order", "qualify"):
-        for column in [each for node in _nodes(select, clause) for each in node.find_all(exp.Column)]:
+        for column in [column for node in _nodes(select, clause) for column in node.find_all(exp.Column)]:
             first, *fields = [part.name for part in column.parts]
             if first.lower() == "window":
                 written: exp.Expr = window.copy()
@@ -72,8 +72,8 @@ def _write_out(select: exp.Select, window: exp.Anonymous) -> None:
 
 
 def _nodes(select: exp.Select, clause: str) -> list[exp.Expr]:
-    found = select.args.get(clause)
-    nodes = found if isinstance(found, list) else [found]
+    value = select.args.get(clause)
+    nodes = value if isinstance(value, list) else [value]
     return [node for node in nodes if isinstance(node, exp.Expr)]
 
 

@@ -1,4 +1,4 @@
-"""The Spark SQL type of an expression, where it is certain without Spark.
+"""The Spark SQL type of an expression, if it is certain without Spark.
 
 sqlglot's inference is not used: for Spark it gives ``timestampdiff`` and ``year`` the wrong width, and a sum of decimals the
 digits of a summand. An uncertain type is None; Spark decides it when the table is created.
@@ -77,7 +77,7 @@ def type_of_node(node: exp.Expr, columns: Mapping[str, str | None]) -> str | Non
         case exp.Case():
             branches = [branch.args["true"] for branch in node.args["ifs"]]
             default = node.args.get("default")
-            return _agreed(type_of_node(each, columns) for each in [*branches, *([default] if default else [])])
+            return _agreed(type_of_node(value, columns) for value in [*branches, *([default] if default else [])])
         case exp.Anonymous():
             return _called(node, columns)
     if isinstance(node, _BOOLEAN):
@@ -89,13 +89,13 @@ def _field(kind: str | None, name: str) -> str | None:
     parsed = parse_type(kind) if kind is not None else None
     if not isinstance(parsed, Struct):
         return None
-    return next((canonical(each.type) for each in parsed.fields if each.name.lower() == name.lower()), None)
+    return next((canonical(field.type) for field in parsed.fields if field.name.lower() == name.lower()), None)
 
 
 def _structure(arguments: Sequence[exp.Expr], columns: Mapping[str, str | None]) -> str | None:
     """Return the type of `named_struct`, whose arguments are names and values in turn."""
-    names = [each.name for each in arguments[::2] if isinstance(each, exp.Literal) and each.name.isidentifier()]
-    kinds = [type_of_node(each, columns) for each in arguments[1::2]]
+    names = [argument.name for argument in arguments[::2] if isinstance(argument, exp.Literal) and argument.name.isidentifier()]
+    kinds = [type_of_node(argument, columns) for argument in arguments[1::2]]
     if len(names) != len(kinds) or 2 * len(names) != len(arguments) or None in kinds:
         return None
     return f"struct<{','.join(f'{name}:{kind}' for name, kind in zip(names, kinds, strict=True))}>"
@@ -117,7 +117,7 @@ def _written(kind: exp.DataType) -> str | None:
 
 
 def common_type(one: str | None, other: str | None) -> str | None:
-    """Return the type that two columns have in a set operation, where it is certain without Spark.
+    """Return the type that two columns have in a set operation, if it is certain without Spark; None if not.
 
     >>> common_type("int", "bigint"), common_type("double", "int"), common_type("int", "string")
     ('bigint', 'double', None)
@@ -132,13 +132,17 @@ def _arithmetic(left: str | None, right: str | None) -> str | None:
 
 
 def _agreed(kinds: Iterable[str | None]) -> str | None:
-    found = set(kinds)
-    return found.pop() if len(found) == 1 else None
+    distinct = set(kinds)
+    return distinct.pop() if len(distinct) == 1 else None
 
 
 def _called(node: exp.Anonymous, columns: Mapping[str, str | None]) -> str | None:
     name = str(node.this).lower()
-    arguments = [part for each in node.expressions for part in (each.expressions if isinstance(each, exp.Distinct) else [each])]
+    arguments = [
+        part
+        for expression in node.expressions
+        for part in (expression.expressions if isinstance(expression, exp.Distinct) else [expression])
+    ]
     if name == "window":
         return "struct<start:timestamp,end:timestamp>"
     if name == "named_struct":
@@ -146,9 +150,9 @@ def _called(node: exp.Anonymous, columns: Mapping[str, str | None]) -> str | Non
     if name in _RESULTS:
         return _RESULTS[name]
     if name == "if":
-        return _agreed(type_of_node(each, columns) for each in arguments[1:])
+        return _agreed(type_of_node(argument, columns) for argument in arguments[1:])
     if name in _SAME:
-        return _agreed(type_of_node(each, columns) for each in arguments)
+        return _agreed(type_of_node(argument, columns) for argument in arguments)
     kind = type_of_node(arguments[0], columns) if arguments else None
     if name in {"sum", "try_sum"}:
         return "bigint" if kind in _WHOLE else "double" if kind in _FLOATING else None

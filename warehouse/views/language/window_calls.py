@@ -37,12 +37,12 @@ class WindowCall:
 
 
 def windows_in(sql: str) -> Iterator[WindowCall]:
-    """Yield the calls of ``time_window`` and ``row_window`` in a text, in order; those inside another are parts of it.
+    """Yield the calls of ``time_window`` and ``row_window`` in a text, in order; calls inside another call are parts of it.
 
     Examples
     --------
     >>> sql = "SELECT k FROM time_window(a, INTERVAL 1 HOUR) date JOIN row_window(b, 2)"
-    >>> [(sql[each.start : each.end], each.named) for each in windows_in(sql)]
+    >>> [(sql[call.start : call.end], call.named) for call in windows_in(sql)]
     [('time_window(a, INTERVAL 1 HOUR)', True), ('row_window(b, 2)', False)]
 
     """
@@ -98,8 +98,8 @@ def without_windows(sql: str) -> str:
     'SELECT k FROM (SELECT k FROM a) AS row_window'
 
     """
-    while (found := next(windows_in(sql), None)) is not None:
-        source = sql[slice(*found.source)]
-        alias = f" AS {found.name}" if not found.named and source.startswith("(") else ""
-        sql = f"{sql[: found.start]}{source}{alias}{sql[found.end :]}"
+    while (call := next(windows_in(sql), None)) is not None:
+        source = sql[slice(*call.source)]
+        alias = f" AS {call.name}" if not call.named and source.startswith("(") else ""
+        sql = f"{sql[: call.start]}{source}{alias}{sql[call.end :]}"
     return sql

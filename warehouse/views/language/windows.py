@@ -63,8 +63,8 @@ def read_window(call: exp.Anonymous) -> DeclaredWindow:
     """
     name = function_name(call) or ""
     usage = _TIME if name == "time_window" else _ROWS
-    named = [each for each in call.expressions if isinstance(each, exp.Kwarg)]
-    plain = [each for each in call.expressions if not isinstance(each, exp.Kwarg)]
+    named = [argument for argument in call.expressions if isinstance(argument, exp.Kwarg)]
+    plain = [argument for argument in call.expressions if not isinstance(argument, exp.Kwarg)]
     if not _FEWEST_ARGUMENTS <= len(plain) <= _MOST_ARGUMENTS[name]:
         raise RefusedError(call, f"{name} with {len(plain)} arguments", usage)
     internal = _internal(named)
@@ -107,7 +107,7 @@ def _rows(node: exp.Expr) -> int:
     return int(node.name)
 
 
-# --- which queries can have an output window: those whose results stay (update-patterns sheet, 4.2) ---
+# --- which queries can have an output window: queries whose results stay (update-patterns sheet, 4.2) ---
 # It keeps the newest results, by time or by number, so the windows below are internal. Over a duplicate
 # elimination or a negation the answer would show duplicates or forbidden rows; an external aggregate has one current
 # value only.
@@ -131,11 +131,11 @@ def check_output_window(query: exp.Query, plan: Operator, labels: Mapping[str, L
         With the reason.
 
     """
-    found = _obstacle(plan, labels)
-    if found is None:
+    obstacle = _obstacle(plan, labels)
+    if obstacle is None:
         return
     allowed = "an output window over a selection, a join or an aggregate over internal windows"
-    raise RefusedError(query, f"output_window over {found}", allowed, text(query))
+    raise RefusedError(query, f"output_window over {obstacle}", allowed, text(query))
 
 
 def _obstacle(plan: Operator, labels: Mapping[str, Label]) -> str | None:
@@ -144,4 +144,4 @@ def _obstacle(plan: Operator, labels: Mapping[str, Label]) -> str | None:
     if isinstance(plan, Scan):
         return f"{plan.table}, whose rows can leave before their own end" if labels[plan.table] == STR else None
     word = next((word for kind, word in _WORDS if isinstance(plan, kind)), None)
-    return word or next((found for each in inputs_of(plan) if (found := _obstacle(each, labels))), None)
+    return word or next((obstacle for input_operator in inputs_of(plan) if (obstacle := _obstacle(input_operator, labels))), None)

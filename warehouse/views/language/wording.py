@@ -70,8 +70,8 @@ def heading(
     if variant is not None and isinstance(operator, Group):
         return "distinct", ", ".join(operator.keys), variant
     if isinstance(operator, (Distinct, BagDifference)):
-        kept = _VARIANTS[state.kind] if isinstance(operator, Distinct) else None
-        return "distinct" if kept else "bag difference", ", ".join(columns_of(whole, tables)), kept
+        distinct_variant = _VARIANTS[state.kind] if isinstance(operator, Distinct) else None
+        return "distinct" if distinct_variant else "bag difference", ", ".join(columns_of(whole, tables)), distinct_variant
     name, text = _stateless(operator) or _stateful(operator)
     return name, as_written(_COMPUTED.sub(lambda match: _origin(match[1], whole) or match[0], text)), None
 
@@ -83,10 +83,10 @@ def _origin(name: str, operator: Operator) -> str | None:
         plain = column_of(sql) if sql else None
         return _origin(plain, operator.input) if plain else sql
     if isinstance(operator, Group):
-        made = next((each.sql for each in operator.aggregates if each.name == name), None)
-        if made is not None:
-            return made
-    return next((found for each in inputs_of(operator) if (found := _origin(name, each))), None)
+        call = next((aggregate.sql for aggregate in operator.aggregates if aggregate.name == name), None)
+        if call is not None:
+            return call
+    return next((origin for input_operator in inputs_of(operator) if (origin := _origin(name, input_operator))), None)
 
 
 def _stateless(operator: Operator) -> tuple[str, str] | None:
@@ -100,7 +100,7 @@ def _stateless(operator: Operator) -> tuple[str, str] | None:
         case Filter():
             return "filter", operator.condition
         case Project():
-            return "project", ", ".join(_column(each) for each in operator.columns)
+            return "project", ", ".join(_column(column) for column in operator.columns)
         case AsOf():
             return "as-of lookup", f"{operator.relation} on {_pairs(operator.on)}" + (", outer" if operator.outer else "")
         case UnionAll():
@@ -112,11 +112,11 @@ def _stateless(operator: Operator) -> tuple[str, str] | None:
 def _stateful(operator: Operator) -> tuple[str, str]:
     match operator:
         case Join():
-            equal = " and ".join(f"`{each.left_column}` = `{each.right_column}`" for each in operator.equal)
+            equal = " and ".join(f"`{equality.left_column}` = `{equality.right_column}`" for equality in operator.equal)
             return "join", f"on {equal}" + (f", where {operator.where}" if operator.where else "")
         case Group():
-            made = ", ".join(each.sql for each in operator.aggregates)
-            return "group", f"by {', '.join(map(quoted, operator.keys))}: {made}" if operator.keys else f"all: {made}"
+            calls = ", ".join(aggregate.sql for aggregate in operator.aggregates)
+            return "group", f"by {', '.join(map(quoted, operator.keys))}: {calls}" if operator.keys else f"all: {calls}"
         case AntiJoin():
             return "anti-join", f"on {_pairs(operator.on)}"
         case OuterJoin():
@@ -137,7 +137,7 @@ def _top(operator: Top) -> tuple[str, str]:
     of_each = f" of each {', '.join(map(quoted, operator.partition))}" if operator.partition else ""
     if not operator.order:
         return "row window", f"newest {operator.limit}{of_each}"
-    terms = ", ".join(f"`{each.column}`{' desc' if each.descending else ''}" for each in operator.order)
+    terms = ", ".join(f"`{term.column}`{' desc' if term.descending else ''}" for term in operator.order)
     return "top", f"{operator.limit}{of_each} by {terms}"
 
 
