@@ -57,9 +57,9 @@ def changed_key(operator: Operator, columns_of: Callable[[Operator], tuple[str, 
 def _paired(on: Sequence[tuple[str, str]], side: int) -> ChangedKey:
     """Return the key of the columns of one side; for a column that equals several columns, the first pair is enough."""
     pairs = {pair[side]: pair for pair in reversed(on)}
-    chosen = [pair for pair in on if pairs[pair[side]] == pair]
-    by = (tuple(left for left, _ in chosen), tuple(right for _, right in chosen))
-    return ChangedKey(tuple((pair[side],) for pair in chosen), by)
+    first_pairs = [pair for pair in on if pairs[pair[side]] == pair]
+    by = (tuple(left for left, _ in first_pairs), tuple(right for _, right in first_pairs))
+    return ChangedKey(tuple((pair[side],) for pair in first_pairs), by)
 
 
 def _common(join: Join) -> ChangedKey | None:
@@ -67,8 +67,8 @@ def _common(join: Join) -> ChangedKey | None:
     classes: list[set[tuple[int, str]]] = []
     for equality in join.equal:
         pair = {(equality.left, equality.left_column), (equality.right, equality.right_column)}
-        touched = [equals for equals in classes if equals & pair]
-        classes = [equals for equals in classes if not equals & pair] + [pair.union(*touched)]
+        joined_classes = [equals for equals in classes if equals & pair]
+        classes = [equals for equals in classes if not equals & pair] + [pair.union(*joined_classes)]
     in_all_inputs = [equals for equals in classes if {number for number, _ in equals} == set(range(len(join.inputs)))]
     if not in_all_inputs:
         return None

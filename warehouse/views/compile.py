@@ -94,9 +94,9 @@ def compile_plan(name: str, plan: Operator, search_key: tuple[str, ...], known: 
 
 
 class _Compiler:
-    def __init__(self, view: str, known: KnownTables, interval: int) -> None:
+    def __init__(self, view: str, known_tables: KnownTables, interval: int) -> None:
         self._view = view
-        self._known = KnownTables(dict(known.labels), dict(known.lifetimes), dict(known.types))
+        self._known = KnownTables(dict(known_tables.labels), dict(known_tables.lifetimes), dict(known_tables.types))
         self._interval = interval
         self._nodes: list[Node] = []
 
@@ -106,9 +106,9 @@ class _Compiler:
             shape = _Shape(self._stateless(plan, search_key), (), ())
         operator = self._simplified(shape.operator)
         columns = self._known.columns(plan)
-        own = self._known.label(operator, output=True)
+        output_label = self._known.label(operator, output=True)
         periods = self._periods(lifetime(operator, self._known.lifetimes, output=True))
-        self._nodes.append(Node(self._view, operator, columns, search_key, own.kind, periods, shape.key, shape.by))
+        self._nodes.append(Node(self._view, operator, columns, search_key, output_label.kind, periods, shape.key, shape.by))
         return tuple(self._nodes)
 
     def _simplified(self, operator: Operator) -> Operator:
@@ -151,8 +151,8 @@ class _Compiler:
         if names is None:
             return None
         stored = tuple(names[column] for column in columns)
-        same = stored == columns
-        below = core.input if same else Project(core.input, tuple(Named(names[column], quoted(column)) for column in columns))
+        is_same = stored == columns
+        below = core.input if is_same else Project(core.input, tuple(Named(names[column], quoted(column)) for column in columns))
         if not strict:
             return _Shape(self._cut(Distinct(below)), (), ())
         count = AggregateCall(_free("rows", stored), "count", None, "count(*)")
@@ -161,65 +161,69 @@ class _Compiler:
 
     def _cut(self, core: Operator) -> Operator:
         """Return an operator with state over stateless inputs."""
-        wanted = _wanted(core)
-        inputs = [self._stateless(input_operator, wanted[number]) for number, input_operator in enumerate(inputs_of(core))]
+        lookup_columns = _wanted(core)
+        inputs = [
+            self._stateless(input_operator, lookup_columns[number]) for number, input_operator in enumerate(inputs_of(core))
+        ]
         return with_inputs(core, inputs)
 
     # --- inputs ---
 
-    def _stateless(self, operator: Operator, wanted: tuple[str, ...]) -> Operator:
-        """Return a plan over stored tables and hidden nodes; ``wanted`` are the columns by which its reader looks up rows."""
+    def _stateless(self, operator: Operator, lookup_columns: tuple[str, ...]) -> Operator:
+        """Return a plan over stored tables and hidden nodes; its reader looks up rows by ``lookup_columns``."""
         if isinstance(operator, Scan):
             return operator
         chain, core = chain_of(operator)
         if not isinstance(core, _STATELESS):
-            return self._hidden(operator, wanted)
+            return self._hidden(operator, lookup_columns)
         if chain:
-            return self._above(chain[0], wanted)
-        return with_inputs(operator, [self._stateless(input_operator, wanted) for input_operator in inputs_of(operator)])
+            return self._above(chain[0], lookup_columns)
+        return with_inputs(operator, [self._stateless(input_operator, lookup_columns) for input_operator in inputs_of(operator)])
 
-    def _above(self, first: Filter | Project, wanted: tuple[str, ...]) -> Operator:
+    def _above(self, first: Filter | Project, lookup_columns: tuple[str, ...]) -> Operator:
         """Return a filter or projection that its reader applies, over a plan that it reads."""
-        below = _underlying(first, wanted) if isinstance(first, Project) else wanted
+        below = _underlying(first, lookup_columns) if isinstance(first, Project) else lookup_columns
         return msgspec.structs.replace(first, input=self._stateless(first.input, below))
 
-    def _hidden(self, operator: Operator, wanted: tuple[str, ...]) -> Operator:
+    def _hidden(self, operator: Operator, lookup_columns: tuple[str, ...]) -> Operator:
         """Make a hidden node of an operator with state; return a scan of it, with the names that its reader uses."""
         chain, _ = chain_of(operator)
         types = types_of(operator, self._known.types)
         if chain and not _key(tuple(types), types):
-            return self._above(chain[0], wanted)  # no column to sort the table by
+            return self._above(chain[0], lookup_columns)  # no column to sort the table by
         names = _storable(tuple(types))
         renamed = operator if all(name == stored for name, stored in names.items()) else Project(operator, _rename(names))
         shape = self._folded(renamed)
         if shape is None:
-            return self._above(chain[0], wanted)
-        table = self._store(shape, renamed, tuple(names.values()), tuple(names[column] for column in wanted if column in names))
+            return self._above(chain[0], lookup_columns)
+        table = self._store(
+            shape, renamed, tuple(names.values()), tuple(names[column] for column in lookup_columns if column in names)
+        )
         if renamed is operator:
             return Scan(table)
         return Project(Scan(table), tuple(Named(name, quoted(stored)) for name, stored in names.items()))
 
-    def _store(self, shape: _Shape, plan: Operator, columns: tuple[str, ...], wanted: tuple[str, ...]) -> str:
+    def _store(self, shape: _Shape, plan: Operator, columns: tuple[str, ...], lookup_columns: tuple[str, ...]) -> str:
         types = types_of(plan, self._known.types)
-        key = _key(wanted, types) or _key(columns, types) or columns
-        own = self._known.label(plan)
+        key = _key(lookup_columns, types) or _key(columns, types) or columns
+        state_label = self._known.label(plan)
         bound = lifetime(plan, self._known.lifetimes)
         node = Node(
             f"{self._view}.{len(self._nodes) + 1}",
             self._simplified(_external(shape.operator)),
             columns,
             key,
-            own.kind,
+            state_label.kind,
             self._periods(bound),
             shape.key,
             shape.by,
             hidden=True,
         )
-        for other in self._nodes:
-            if msgspec.structs.replace(other, table=node.table) == node:
-                return other.table
+        for stored_node in self._nodes:
+            if msgspec.structs.replace(stored_node, table=node.table) == node:
+                return stored_node.table
         self._nodes.append(node)
-        self._known.labels[node.table] = own
+        self._known.labels[node.table] = state_label
         self._known.lifetimes[node.table] = bound
         self._known.types[node.table] = types
         return node.table
@@ -251,11 +255,11 @@ def _wanted(core: Operator) -> list[tuple[str, ...]]:
     """Return, for each input, the columns by which an operator looks up its rows."""
     match core:
         case Join(inputs=inputs, equal=equal):
-            wanted: list[list[str]] = [[] for _ in inputs]
+            lookup_columns: list[list[str]] = [[] for _ in inputs]
             for equality in equal:
-                wanted[equality.left].append(equality.left_column)
-                wanted[equality.right].append(equality.right_column)
-            return [tuple(dict.fromkeys(columns)) for columns in wanted]
+                lookup_columns[equality.left].append(equality.left_column)
+                lookup_columns[equality.right].append(equality.right_column)
+            return [tuple(dict.fromkeys(columns)) for columns in lookup_columns]
         case Group(keys=keys):
             return [keys]
         case _:
@@ -265,9 +269,9 @@ def _wanted(core: Operator) -> list[tuple[str, ...]]:
             return [getattr(core, "partition", ()) for _ in inputs_of(core)]
 
 
-def _underlying(project: Project, wanted: tuple[str, ...]) -> tuple[str, ...]:
+def _underlying(project: Project, lookup_columns: tuple[str, ...]) -> tuple[str, ...]:
     by_name = {column.name.lower(): column_of(column.sql) for column in project.columns}
-    return tuple(name for column in wanted if (name := by_name.get(column.lower())) is not None)
+    return tuple(name for column in lookup_columns if (name := by_name.get(column.lower())) is not None)
 
 
 def _external(operator: Operator) -> Operator:
@@ -331,8 +335,8 @@ def renamed_group(group: Group, names: Mapping[str, str], columns: tuple[str, ..
     computed = below.columns if isinstance(below, Project) else tuple(Named(column, quoted(column)) for column in columns)
     source: Operator = below.input if isinstance(below, Project) else below
     sql = {column.name: column.sql for column in computed}
-    free = (f"#{number}" for number in count(1) if f"#{number}" not in keys)
-    arguments = dict(zip(_arguments(group, tuple(sql)), free, strict=False))
+    free_names = (f"#{number}" for number in count(1) if f"#{number}" not in keys)
+    arguments = dict(zip(_arguments(group, tuple(sql)), free_names, strict=False))
     project = Project(
         source,
         (
@@ -345,8 +349,8 @@ def renamed_group(group: Group, names: Mapping[str, str], columns: tuple[str, ..
 
 def _arguments(group: Group, columns: tuple[str, ...]) -> list[str]:
     """Return the columns of the input that are arguments of aggregates."""
-    named = {column.name for aggregate in group.aggregates for column in _tree(aggregate).find_all(exp.Column)}
-    return [name for name in columns if name in named]
+    argument_names = {column.name for aggregate in group.aggregates for column in _tree(aggregate).find_all(exp.Column)}
+    return [name for name in columns if name in argument_names]
 
 
 def _over(aggregate: AggregateCall, names: Mapping[str, str]) -> AggregateCall:

@@ -82,31 +82,31 @@ class Description:
 
 def describe(plan: ViewPlan, interval: int) -> Description:
     """Return a view's description; ``interval`` is the update interval in microseconds."""
-    known = KnownTables(
+    tables = KnownTables(
         {name: table.label for name, table in plan.tables.items()},
         {name: table.lifetime for name, table in plan.tables.items()},
         {name: table.columns for name, table in plan.tables.items()},
     )
     spoken = spoken_calls(plan.view.sql)
     drawn = []
-    for equal_plan in alternatives(plan.tree, {name: tuple(types) for name, types in known.types.items()}):
-        nodes = compile_plan(plan.name, equal_plan.tree, plan.nodes[-1].search_key, known, interval)
+    for equal_plan in alternatives(plan.tree, {name: tuple(types) for name, types in tables.types.items()}):
+        nodes = compile_plan(plan.name, equal_plan.tree, plan.nodes[-1].search_key, tables, interval)
         drawn.append(
-            Alternative(equal_plan.name, equal_plan.why, tuple(_Drawing(nodes, known, spoken).lines()), equal_plan.tree, nodes)
+            Alternative(equal_plan.name, equal_plan.why, tuple(_Drawing(nodes, tables, spoken).lines()), equal_plan.tree, nodes)
         )
-    lines = tuple(_Drawing(plan.nodes, known, spoken).lines())
+    lines = tuple(_Drawing(plan.nodes, tables, spoken).lines())
     return Description(plan.name, lines, plan.nodes, plan.lifetime, plan.warnings, tuple(drawn))
 
 
 class _Drawing:
     """The tree of the nodes of one view, drawn from the root down."""
 
-    def __init__(self, nodes: Sequence[Node], known: KnownTables, spoken: Sequence[tuple[str, str]] = ()) -> None:
+    def __init__(self, nodes: Sequence[Node], known_tables: KnownTables, spoken: Sequence[tuple[str, str]] = ()) -> None:
         self._nodes = {node.table: node for node in nodes}
         self._root = nodes[-1]
-        self._labels = known.labels
+        self._labels = known_tables.labels
         self._spoken = spoken
-        self._columns = {name: tuple(types) for name, types in known.types.items()}
+        self._columns = {name: tuple(types) for name, types in known_tables.types.items()}
 
     def lines(self) -> Iterator[Line]:
         """Yield the operators, each before its inputs."""
@@ -187,7 +187,7 @@ def _counts(project: Project) -> bool:
 def rendered(description: Description) -> str:
     """Return a description as text."""
     parts = [_drawn(description.lines)]
-    parts += [f"{other.name}: {other.why}\n{_drawn(other.lines)}" for other in description.alternatives]
+    parts += [f"{alternative.name}: {alternative.why}\n{_drawn(alternative.lines)}" for alternative in description.alternatives]
     parts += [f"warning: {text}" for text in description.warnings]
     return "\n\n".join(parts)
 

@@ -92,8 +92,9 @@ class ViewPlan:
     @property
     def drops_by_default(self) -> bool:
         """Whether short-lived results are dropped by default although they could be reported."""
-        asked = self.view.short_lived_declared or partial_of(self) is not None  # it is unknown which owed pairs are short-lived
-        return self.counts_short_lived and self.label.kind in {"WK", "STR"} and not asked
+        # Under a budget it is unknown which owed pairs are short-lived.
+        is_decided = self.view.short_lived_declared or partial_of(self) is not None
+        return self.counts_short_lived and self.label.kind in {"WK", "STR"} and not is_decided
 
 
 @dataclass(frozen=True)
@@ -165,8 +166,8 @@ def judged_views(catalog: Catalog) -> tuple[ViewPlans, tuple[Problem, ...]]:
         else:
             faulty.add(name)
     refused = _refused(queries, problems)
-    sound = tuple(plan for name, plan in plans.items() if name not in refused)
-    return ViewPlans(sound, catalog.update_interval, refused), tuple(problems)
+    maintainable = tuple(plan for name, plan in plans.items() if name not in refused)
+    return ViewPlans(maintainable, catalog.update_interval, refused), tuple(problems)
 
 
 def _judged(
@@ -259,20 +260,20 @@ def _planned(
         return None
     except FaultyError:
         return None
-    known = KnownTables(
+    known_tables = KnownTables(
         {name: table.label for name, table in tables.items()},
         {name: table.lifetime for name, table in tables.items()},
         {name: table.columns for name, table in tables.items()},
     )
     tree = simplified(tree, {name: tuple(table.columns) for name, table in tables.items()})
-    columns = types_of(tree, known.types)
+    columns = types_of(tree, known_tables.types)
     key = tuple(
         next((name for name in columns if name.lower() == key_column.lower()), key_column) for key_column in view.search_key
     )
-    nodes = compile_plan(view.name, tree, key, known, catalog.update_interval)
+    nodes = compile_plan(view.name, tree, key, known_tables, catalog.update_interval)
     read = {table for node in nodes for table in tables_of(node.operator)}
-    label, state = known.label(tree, output=True), known.label(tree)
-    bound = lifetime(tree, known.lifetimes, output=True)
+    label, state = known_tables.label(tree, output=True), known_tables.label(tree)
+    bound = lifetime(tree, known_tables.lifetimes, output=True)
     warnings = tuple(warnings_of(tree, tables, catalog.update_interval))
     reads = tuple(table for table in tables if table in read)
     return ViewPlan(view, tree, nodes, columns, reads, label, state, bound, dict(tables), warnings)
@@ -335,12 +336,12 @@ def _operators(tree: Operator) -> Iterator[Operator]:
 
 def named_in(query: exp.Query) -> set[str]:
     """Return the names in a query that can be tables, in lower case."""
-    own = {cte.alias.lower() for cte in query.find_all(exp.CTE)}
+    cte_names = {cte.alias.lower() for cte in query.find_all(exp.CTE)}
     names = {table.name.lower() for table in query.find_all(exp.Table)}
     for call in query.find_all(exp.Anonymous):
         if function_name(call) in WINDOW_FUNCTIONS and call.expressions:
             names.add(call.expressions[0].name.lower())
-    return names - own
+    return names - cte_names
 
 
 def ordered(queries: Mapping[str, exp.Query]) -> list[str]:

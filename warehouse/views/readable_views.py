@@ -68,8 +68,10 @@ def _parts(plan: ViewPlan, arrivals: Mapping[str, frozenset[str]]) -> Parts | No
 
 def _arrival_of(stream: Stream) -> frozenset[str]:
     """Return the timestamp column with the arrival of a stream's rows; empty if there is none."""
-    named = stream.arrival.strip("`").lower()
-    return frozenset(column.name for column in stream.columns if column.name.lower() == named and column.type == "timestamp")
+    arrival_name = stream.arrival.strip("`").lower()
+    return frozenset(
+        column.name for column in stream.columns if column.name.lower() == arrival_name and column.type == "timestamp"
+    )
 
 
 def _over_answers(catalog: Catalog, view: str) -> tuple[str, str] | None:

@@ -123,7 +123,9 @@ def _carrying(
             for position, name in enumerate(names):
                 above = next((named.name for named in copy.columns if column_of(named.sql) == name), None)
                 if above is None:
-                    above = next(free for free in (name, *(f"{name}#{n}" for n in range(2, 99))) if free.lower() not in used)
+                    above = next(
+                        candidate for candidate in (name, *(f"{name}#{n}" for n in range(2, 99))) if candidate.lower() not in used
+                    )
                     used.add(above.lower())
                     copy = msgspec.structs.replace(copy, columns=(*copy.columns, Named(above, quoted(name))))
                 names[position] = above

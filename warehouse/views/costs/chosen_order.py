@@ -86,15 +86,15 @@ def probes(join: Join, start: int, order: Sequence[int]) -> Iterator[tuple[int, 
     >>> list(probes(Join((Scan("x"), Scan("y"), Scan("z")), equal), 0, (2, 0, 1)))
     [(1, [('a', 'b')]), (2, [('c', 'd')])]
     """
-    todo = [number for number in order if number != start]
-    there = {start}
-    while todo:
-        number = next((candidate for candidate in todo if connecting(join, there, candidate)), None)
+    remaining = [number for number in order if number != start]
+    joined = {start}
+    while remaining:
+        number = next((candidate for candidate in remaining if connecting(join, joined, candidate)), None)
         if number is None:
-            raise ValueError(f"no equality connects input {todo[0]} of the join with the others")
-        todo.remove(number)
-        yield number, connecting(join, there, number)
-        there.add(number)
+            raise ValueError(f"no equality connects input {remaining[0]} of the join with the others")
+        remaining.remove(number)
+        yield number, connecting(join, joined, number)
+        joined.add(number)
 
 
 def chosen_order(join: Join, statistics: Sequence[InputStatistics], counts: KeyCounts | None = None) -> tuple[int, ...]:

@@ -249,8 +249,8 @@ class KeyCounts:
 
     def matches(self, inputs: Sequence[JoinInput]) -> Fraction:
         """Return the rows of the join of these windows: Σ over the keys of the product of the counts."""
-        first, *others = (self.windows[join_input.name] for join_input in inputs)
-        return Fraction(sum(count * prod(other.get(key, 0) for other in others) for key, count in first.items()))
+        first, *other_windows = (self.windows[join_input.name] for join_input in inputs)
+        return Fraction(sum(count * prod(counts.get(key, 0) for counts in other_windows) for key, count in first.items()))
 
     def cost(self, order: Order) -> Fraction:
         """Return :func:`batch_cost` as counted: rows of all intermediate and final results if a batch of each input probes."""

@@ -235,9 +235,9 @@ def negation_placement(
     acts = negation or uniform_negation(left, negated)
     pairs = float(selectivity(left.values, right.values)) if joining is None else joining
     rate, window = float(left.rate), float(left.window)
-    other_rate, other = float(right.rate), float(right.window)
-    partners = pairs * other  # of one row of S1
-    joined = pairs * (rate * other + other_rate * window)
+    other_rate, other_window = float(right.rate), float(right.window)
+    partners = pairs * other_window  # of one row of S1
+    joined = pairs * (rate * other_window + other_rate * window)
     born = rate * acts.kept + acts.cancelled  # of S1 - S3, comebacks included
     answered = joined * acts.kept + acts.cancelled * partners
     counted = float(negated.rate)

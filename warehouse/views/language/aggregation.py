@@ -79,11 +79,11 @@ class _Builder:
         return name
 
     def aggregate(self, call: exp.Anonymous) -> None:
-        written = meaning(call)
-        if written in self.calls:
+        call_meaning = meaning(call)
+        if call_meaning in self.calls:
             return
-        name = self._free(self._wanted.get(written))
-        self.calls[written] = name
+        name = self._free(self._wanted.get(call_meaning))
+        self.calls[call_meaning] = name
         self.aggregates.append(self._aggregate(name, call))
 
     def _aggregate(self, name: str, call: exp.Anonymous) -> AggregateCall:
@@ -98,9 +98,9 @@ class _Builder:
             if not arguments:
                 return AggregateCall(name, "count", None, "count(*)")
         columns = [argument if _constant(argument) else self._argument(argument) for argument in arguments]
-        written = ", ".join(text(column) if isinstance(column, exp.Expr) else quoted(column) for column in columns)
+        sql = ", ".join(text(column) if isinstance(column, exp.Expr) else quoted(column) for column in columns)
         first_column = next((column for column in columns if isinstance(column, str)), None)
-        return AggregateCall(name, function, first_column, f"{function}({'DISTINCT ' if distinct else ''}{written})", distinct)
+        return AggregateCall(name, function, first_column, f"{function}({'DISTINCT ' if distinct else ''}{sql})", distinct)
 
     def _argument(self, node: exp.Expr) -> str:
         sql = text(node)
@@ -111,8 +111,8 @@ class _Builder:
         self.inputs.append(Named(name, sql))
         return name
 
-    def _free(self, wanted: str | None) -> str:
-        candidates = chain([wanted] if wanted is not None else [], (f"#{number}" for number in self._numbers))
+    def _free(self, preferred: str | None) -> str:
+        candidates = chain([preferred] if preferred is not None else [], (f"#{number}" for number in self._numbers))
         name = next(candidate for candidate in candidates if candidate.lower() not in self._taken)
         self._taken.add(name.lower())
         return name
@@ -122,11 +122,11 @@ def _counted(arguments: Sequence[exp.Expr]) -> list[exp.Expr]:
     """Return, as a list, the argument of a count that is null if the count ignores a row; an empty list for ``count(*)``."""
     if any(isinstance(argument, exp.Null) for argument in arguments):
         return [exp.Null()]
-    proper = [argument for argument in arguments if not _constant(argument) and not isinstance(argument, exp.Star)]
-    if len(proper) <= 1:
-        return proper
+    relevant = [argument for argument in arguments if not _constant(argument) and not isinstance(argument, exp.Star)]
+    if len(relevant) <= 1:
+        return relevant
     present: exp.Expr = exp.and_(
-        *(exp.Not(this=exp.Is(this=argument.copy(), expression=exp.Null())) for argument in proper), copy=False
+        *(exp.Not(this=exp.Is(this=argument.copy(), expression=exp.Null())) for argument in relevant), copy=False
     )
     return [exp.Case(ifs=[exp.If(this=present, true=exp.Literal.number(1))])]
 
@@ -137,9 +137,9 @@ def _constant(node: exp.Expr) -> bool:
 
 def _over_groups(node: exp.Expr, keys: Mapping[str, str], calls: Mapping[str, str], faults: Faults) -> exp.Expr:
     def replaced(part: exp.Expr) -> exp.Expr:
-        written = meaning(part)
-        if written in keys or written in calls:
-            return bound_column(keys.get(written) or calls[written], None, "", part)
+        part_meaning = meaning(part)
+        if part_meaning in keys or part_meaning in calls:
+            return bound_column(keys.get(part_meaning) or calls[part_meaning], None, "", part)
         if isinstance(part, exp.Column) and part.name != UNKNOWN:
             base = part.meta.get("base") or part.name
             allowed = "columns that are grouped, and aggregates of the others"

@@ -82,8 +82,8 @@ def _with_names(call: exp.Anonymous | exp.Tuple, arguments: Sequence[exp.Expr]) 
     """Return the same call with the names of its fields as constants, as Spark derives them from the written arguments."""
     fields = list(zip(map(_field_name, call.expressions), arguments, strict=True))
     if isinstance(call, exp.Anonymous) and str(call.this).lower() == "arrays_zip":
-        named = [_one_field(name or str(number), value) for number, (name, value) in enumerate(fields)]
-        return exp.Anonymous(this=call.this, expressions=named)
+        named_fields = [_one_field(name or str(number), value) for number, (name, value) in enumerate(fields)]
+        return exp.Anonymous(this=call.this, expressions=named_fields)
     return _structure((name or f"col{number}", value) for number, (name, value) in enumerate(fields, start=1))
 
 

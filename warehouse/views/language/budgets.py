@@ -159,8 +159,8 @@ def _type_of(operator: Operator, column: str, tables: Mapping[str, Table]) -> Sq
         return None if kind is None else parse_type(kind)
     if isinstance(operator, Project):
         column_sql = next((computed.sql for computed in operator.columns if computed.name == column), None)
-        plain = column_sql is not None and column_sql == quoted(column_sql.strip("`"))
-        return _type_of(operator.input, cast("str", column_sql).strip("`"), tables) if plain else None
+        is_column = column_sql is not None and column_sql == quoted(column_sql.strip("`"))
+        return _type_of(operator.input, cast("str", column_sql).strip("`"), tables) if is_column else None
     inputs = list(inputs_of(operator))
     return _type_of(inputs[0], column, tables) if inputs else None
 

@@ -106,9 +106,9 @@ def _terms(ordered: Sequence[exp.Expr]) -> tuple[Term, ...]:
 
 def without_order(query: exp.Expr) -> str:
     """Return a query without its ORDER BY."""
-    plain = query.copy()
-    plain.set("order", None)
-    return text(plain)
+    copy = query.copy()
+    copy.set("order", None)
+    return text(copy)
 
 
 def limit_of(query: exp.Expr) -> int | None:
@@ -158,10 +158,10 @@ def ranking_of(qualify: exp.Qualify | None) -> Ranking | None:
     function = function_name(window.this)
     order = window.args.get("order")
     if function != "row_number" or window.args.get("spec") or order is None:
-        proper = window.copy()
-        proper.set("this", exp.Anonymous(this="row_number"))
-        proper.set("spec", None)
-        suggestion = f"QUALIFY {text(proper)} <= {limit}" if order is not None else None
+        suggested_window = window.copy()
+        suggested_window.set("this", exp.Anonymous(this="row_number"))
+        suggested_window.set("spec", None)
+        suggestion = f"QUALIFY {text(suggested_window)} <= {limit}" if order is not None else None
         raise RefusedError(qualify, f"QUALIFY with {text(window)}", f"QUALIFY {_TOP}", suggestion)
     return Ranking(tuple(window.args.get("partition_by") or ()), _terms(order.expressions), limit)
 

@@ -85,8 +85,8 @@ class _Verbatim(Spark):
 
     class Generator(SparkGenerator):
         def literal_sql(self, expression: exp.Literal) -> str:
-            written = expression.meta.get(_WRITTEN)
-            return str(written) if written is not None else super().literal_sql(expression)
+            literal_text = expression.meta.get(_WRITTEN)
+            return str(literal_text) if literal_text is not None else super().literal_sql(expression)
 
         def dot_sql(self, expression: exp.Dot) -> str:
             # `st`.`x` reads as column x of an input st; (`st`).`x` is the field of the column and nothing else.
@@ -197,9 +197,9 @@ def _keep_spelling(literal: exp.Literal, sql: str) -> None:
     start, end = literal.meta.get("start"), literal.meta.get("end")
     if not literal.is_string or start is None or end is None:
         return
-    written = sql[start : end + 1]
-    if written[-1:] in {"'", '"'} and len(written) > 1:
-        literal.meta[_WRITTEN] = written
+    literal_text = sql[start : end + 1]
+    if literal_text[-1:] in {"'", '"'} and len(literal_text) > 1:
+        literal.meta[_WRITTEN] = literal_text
 
 
 def _keep_interval(total: exp.Add) -> None:

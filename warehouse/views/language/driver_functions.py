@@ -65,20 +65,20 @@ def _only(arguments: Sequence[exp.Expr], count: int) -> Sequence[exp.Expr]:
     return arguments
 
 
-def _coalesced(to: ArgumentTranslator, arguments: Sequence[exp.Expr]) -> Translated:
-    values, kind = to.same(arguments)
+def _coalesced(translator: ArgumentTranslator, arguments: Sequence[exp.Expr]) -> Translated:
+    values, kind = translator.same(arguments)
     return Translated(f"coalesce({', '.join(values)})", kind)
 
 
-def _chosen(to: ArgumentTranslator, arguments: Sequence[exp.Expr]) -> Translated:
+def _chosen(translator: ArgumentTranslator, arguments: Sequence[exp.Expr]) -> Translated:
     condition, *results = _only(arguments, 3)
-    values, kind = to.same(results)
-    return Translated(f"(CASE WHEN {to.truth(condition)} THEN {values[0]} ELSE {values[1]} END)", kind)
+    values, kind = translator.same(results)
+    return Translated(f"(CASE WHEN {translator.truth(condition)} THEN {values[0]} ELSE {values[1]} END)", kind)
 
 
 def _extreme(word: str) -> _Function:
-    def made(to: ArgumentTranslator, arguments: Sequence[exp.Expr]) -> Translated:
-        values, kind = to.same(arguments)
+    def made(translator: ArgumentTranslator, arguments: Sequence[exp.Expr]) -> Translated:
+        values, kind = translator.same(arguments)
         if kind in ("float", "double", "binary", "boolean"):
             raise LeftToSparkError(f"the driver does not compute {word} of {kind}")
         return Translated(f"{word}({', '.join(values)})", kind)
@@ -87,50 +87,50 @@ def _extreme(word: str) -> _Function:
 
 
 def _letters(word: str) -> _Function:
-    return lambda to, arguments: Translated(f"{word}({to.ascii(_only(arguments, 1)[0])})", "string")
+    return lambda translator, arguments: Translated(f"{word}({translator.ascii(_only(arguments, 1)[0])})", "string")
 
 
-def _length(to: ArgumentTranslator, arguments: Sequence[exp.Expr]) -> Translated:
-    return Translated(f"CAST(length({to.ascii(_only(arguments, 1)[0])}) AS INTEGER)", "int")
+def _length(translator: ArgumentTranslator, arguments: Sequence[exp.Expr]) -> Translated:
+    return Translated(f"CAST(length({translator.ascii(_only(arguments, 1)[0])}) AS INTEGER)", "int")
 
 
-def _concatenated(to: ArgumentTranslator, arguments: Sequence[exp.Expr]) -> Translated:
+def _concatenated(translator: ArgumentTranslator, arguments: Sequence[exp.Expr]) -> Translated:
     if not arguments:
         raise LeftToSparkError("the driver does not concatenate nothing")
-    return Translated(f"({' || '.join(map(to.string, arguments))})", "string")
+    return Translated(f"({' || '.join(map(translator.string, arguments))})", "string")
 
 
-def _magnitude(to: ArgumentTranslator, arguments: Sequence[exp.Expr]) -> Translated:
-    value = to.of(_only(arguments, 1)[0])
+def _magnitude(translator: ArgumentTranslator, arguments: Sequence[exp.Expr]) -> Translated:
+    value = translator.of(_only(arguments, 1)[0])
     if value.kind not in (*WHOLE, "double"):
         raise LeftToSparkError(f"the driver does not compute abs of {value.kind}")
     return Translated(f"abs({value.sql})", value.kind)
 
 
-def _cut(to: ArgumentTranslator, arguments: Sequence[exp.Expr]) -> Translated:
+def _cut(translator: ArgumentTranslator, arguments: Sequence[exp.Expr]) -> Translated:
     unit, value = _only(arguments, 2)
     if not isinstance(unit, exp.Literal) or unit.this.lower() not in _UNITS:
         raise LeftToSparkError(f"the driver does not cut times at {text(unit)}")
-    utc = f"({to.typed(value, 'timestamp')} AT TIME ZONE 'UTC')"
+    utc = f"({translator.typed(value, 'timestamp')} AT TIME ZONE 'UTC')"
     return Translated(f"(date_trunc({literal(unit.this.lower())}, {utc}) AT TIME ZONE 'UTC')", "timestamp")
 
 
-def _micros(to: ArgumentTranslator, arguments: Sequence[exp.Expr]) -> Translated:
-    return Translated(f"epoch_us({to.typed(_only(arguments, 1)[0], 'timestamp')})", "bigint")
+def _micros(translator: ArgumentTranslator, arguments: Sequence[exp.Expr]) -> Translated:
+    return Translated(f"epoch_us({translator.typed(_only(arguments, 1)[0], 'timestamp')})", "bigint")
 
 
-def _instant(to: ArgumentTranslator, arguments: Sequence[exp.Expr]) -> Translated:
-    return Translated(f"make_timestamptz({to.typed(_only(arguments, 1)[0], 'bigint')})", "timestamp")
+def _instant(translator: ArgumentTranslator, arguments: Sequence[exp.Expr]) -> Translated:
+    return Translated(f"make_timestamptz({translator.typed(_only(arguments, 1)[0], 'bigint')})", "timestamp")
 
 
-def _counted(to: ArgumentTranslator, arguments: Sequence[exp.Expr]) -> Translated:
+def _counted(translator: ArgumentTranslator, arguments: Sequence[exp.Expr]) -> Translated:
     (value,) = _only(arguments, 1)
-    return Translated(f"count({'*' if isinstance(value, exp.Star) else to.of(value).sql})", "bigint")
+    return Translated(f"count({'*' if isinstance(value, exp.Star) else translator.of(value).sql})", "bigint")
 
 
 def _bound(word: str) -> _Function:
-    def made(to: ArgumentTranslator, arguments: Sequence[exp.Expr]) -> Translated:
-        value = to.of(_only(arguments, 1)[0])
+    def made(translator: ArgumentTranslator, arguments: Sequence[exp.Expr]) -> Translated:
+        value = translator.of(_only(arguments, 1)[0])
         if not exactly_grouped(value.kind):
             raise LeftToSparkError(f"the driver does not compute {word} of {value.kind}")
         return Translated(f"{word}({value.sql})", value.kind)
@@ -138,8 +138,8 @@ def _bound(word: str) -> _Function:
     return made
 
 
-def _summed(to: ArgumentTranslator, arguments: Sequence[exp.Expr]) -> Translated:
-    value = to.of(_only(arguments, 1)[0])
+def _summed(translator: ArgumentTranslator, arguments: Sequence[exp.Expr]) -> Translated:
+    value = translator.of(_only(arguments, 1)[0])
     digits = decimal_digits(value.kind)
     if digits is not None:
         kind = f"decimal({min(MOST_DIGITS, digits[0] + 10)},{digits[1]})"
@@ -149,9 +149,9 @@ def _summed(to: ArgumentTranslator, arguments: Sequence[exp.Expr]) -> Translated
     return Translated(f"CAST(sum({value.sql}) AS BIGINT)", "bigint")
 
 
-def _averaged(to: ArgumentTranslator, arguments: Sequence[exp.Expr]) -> Translated:
+def _averaged(translator: ArgumentTranslator, arguments: Sequence[exp.Expr]) -> Translated:
     """Return the average; it is exact only if no sum is rounded, since Spark adds doubles in any order."""
-    value = to.of(_only(arguments, 1)[0])
+    value = translator.of(_only(arguments, 1)[0])
     if value.kind not in WHOLE:
         raise LeftToSparkError(f"the driver does not average {value.kind}")
     mean = f"CAST(sum({value.sql}) AS DOUBLE) / CAST(count({value.sql}) AS DOUBLE)"

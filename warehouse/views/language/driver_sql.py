@@ -190,9 +190,9 @@ class _Translator:
             return value
         if value.kind in WHOLE:
             return Translated(f"CAST({value.sql} AS DOUBLE)", "double")
-        written = node.unnest()
-        if isinstance(written, exp.Literal) and not written.is_string:
-            return Translated(f"CAST({literal(written.this)} AS DOUBLE)", "double")
+        bare = node.unnest()
+        if isinstance(bare, exp.Literal) and not bare.is_string:
+            return Translated(f"CAST({literal(bare.this)} AS DOUBLE)", "double")
         raise _refused(node)
 
     def _negative(self, node: exp.Neg) -> Translated:

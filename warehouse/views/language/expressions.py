@@ -124,8 +124,8 @@ def _check_call(node: exp.Anonymous, faults: Faults, over: Over) -> Over:
     elif name in _TABLE_FUNCTIONS:
         faults.add(node, f"{name}(...) as a value", f"{name}(...) in FROM, in place of a table")
     else:
-        known = ROW_WISE | DETERMINISTIC_AGGREGATES | TEMPORAL
-        faults.add(node, f"the unknown function {name}()", "a function of Spark SQL", nearest(name, known))
+        known_functions = ROW_WISE | DETERMINISTIC_AGGREGATES | TEMPORAL
+        faults.add(node, f"the unknown function {name}()", "a function of Spark SQL", nearest(name, known_functions))
     return over
 
 

@@ -128,7 +128,7 @@ class PartBuilder:
                 names.append(expression.name)
                 continue
             numbered = (f"{self._alias(part)}.#{number}" for number in self._numbers)
-            name = next(free for free in numbered if free not in used_names)
+            name = next(candidate for candidate in numbered if candidate not in used_names)
             names.append(name)
             computed.append(Named(name, write(expression)))
         if part.item is not None:

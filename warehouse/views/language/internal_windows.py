@@ -92,8 +92,8 @@ def _check_row_window(item: Item, window: Top, items: Sequence[Item], label: Cal
 
 def with_external_windows(select: exp.Expr) -> str:
     """Return a query whose windows are external."""
-    plain = select.copy()
-    for call in plain.find_all(exp.Anonymous):
+    copy = select.copy()
+    for call in copy.find_all(exp.Anonymous):
         if function_name(call) in WINDOW_FUNCTIONS:
             call.set("expressions", [argument for argument in call.expressions if not isinstance(argument, exp.Kwarg)])
-    return text(plain)
+    return text(copy)

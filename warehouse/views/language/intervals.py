@@ -94,8 +94,8 @@ def _listed(literal: str, sign: int) -> int | None:
     if not parts or _PARTS.sub("", body):
         return None
     amounts = [_scaled(number, _UNITS.get(_unit(unit), 0), sign) for number, unit in parts]
-    known = all(_unit(unit) in _UNITS for _, unit in parts)
-    return sum(amount for amount in amounts if amount is not None) if known and None not in amounts else None
+    units_known = all(_unit(unit) in _UNITS for _, unit in parts)
+    return sum(amount for amount in amounts if amount is not None) if units_known and None not in amounts else None
 
 
 def _spanned(literal: str, first: str, last: str, sign: int) -> int | None:

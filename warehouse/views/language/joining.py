@@ -118,10 +118,10 @@ def _filtered(
 def _joined(builder: PartBuilder, parts: Sequence[FromPart], conditions: Sequence[exp.Expr]) -> FromPart:
     check_relations(builder, parts)
     pairs = [(condition, sides) for condition in conditions if (sides := builder.sides(condition, parts))]
-    plain = [pair for pair in pairs if isinstance(pair[0], exp.EQ)]
-    null_safe = bool(pairs) and not plain
-    used = plain or pairs
-    if plain and len(_reached([sides for _, sides in plain])) < len(parts):
+    equalities = [pair for pair in pairs if isinstance(pair[0], exp.EQ)]
+    null_safe = bool(pairs) and not equalities
+    used = equalities or pairs
+    if equalities and len(_reached([sides for _, sides in equalities])) < len(parts):
         used = pairs
     _check_connected(builder, parts, [sides for _, sides in used], conditions)
     keys: list[Conditions] = [[] for _ in parts]
@@ -156,24 +156,26 @@ def _check_connected(
     if len(reached) == len(parts):
         return
     apart = next(number for number in range(len(parts)) if number not in reached)
-    here, there = (builder.items(parts[number]) for number in (0, apart))
-    names = f"{here[0].alias} and {there[0].alias}"
+    left_items, right_items = (builder.items(parts[number]) for number in (0, apart))
+    names = f"{left_items[0].alias} and {right_items[0].alias}"
     other_conditions = [condition for condition in conditions if owners_of(condition) & parts[apart].owners]
     found = (
         f"the join of {names} on {unquoted(other_conditions[0])} alone"
         if other_conditions
         else f"{names} joined without a condition"
     )
-    raise RefusedError(there[0].node, found, "a join with an equality of columns of both sides", _equality(here, there))
+    raise RefusedError(
+        right_items[0].node, found, "a join with an equality of columns of both sides", _equality(left_items, right_items)
+    )
 
 
-def _equality(here: Sequence[Item], there: Sequence[Item]) -> str | None:
+def _equality(left_items: Sequence[Item], right_items: Sequence[Item]) -> str | None:
     """Return a join condition on a column that both sides have."""
-    for here_item in here:
-        for there_item in there:
-            for name in here_item.columns:
-                if there_item.column(name):
-                    return f"{here_item.alias}.{name} = {there_item.alias}.{there_item.column(name)}"
+    for left_item in left_items:
+        for right_item in right_items:
+            for name in left_item.columns:
+                if right_item.column(name):
+                    return f"{left_item.alias}.{name} = {right_item.alias}.{right_item.column(name)}"
     return None
 
 
@@ -218,9 +220,9 @@ def _outer_joined(builder: PartBuilder, left: FromPart, right: FromPart, step: S
     pairs: list[tuple[exp.Expr, exp.Expr]] = []
     own_conditions: tuple[Conditions, Conditions] = ([], [])
     rest: Conditions = []
-    plain = any(isinstance(condition, exp.EQ) and builder.sides(condition, parts) for condition in step.on)
+    has_equality = any(isinstance(condition, exp.EQ) and builder.sides(condition, parts) for condition in step.on)
     for condition in step.on:
-        sides = builder.sides(condition, parts) if isinstance(condition, exp.EQ) or not plain else None
+        sides = builder.sides(condition, parts) if isinstance(condition, exp.EQ) or not has_equality else None
         part_number = builder.part_of(condition, parts)
         if sides is not None:
             equal = equal_sides(condition)
@@ -230,10 +232,10 @@ def _outer_joined(builder: PartBuilder, left: FromPart, right: FromPart, step: S
         else:
             rest.append(condition)
     if not pairs:
-        here, there = builder.items(left), builder.items(right)
-        found = f"an outer join of {here[-1].alias} and {there[0].alias} without an equality"
+        left_items, right_items = builder.items(left), builder.items(right)
+        found = f"an outer join of {left_items[-1].alias} and {right_items[0].alias} without an equality"
         allowed = "an outer join with an equality of columns of both sides"
-        raise RefusedError(there[0].node, found, allowed, _equality(here, there))
+        raise RefusedError(right_items[0].node, found, allowed, _equality(left_items, right_items))
     filtered = [builder.filtered(part, conditions) for part, conditions in zip(parts, own_conditions, strict=True)]
     (left_part, names), (right_part, partners) = (
         builder.keyed(part, [pair[side] for pair in pairs]) for side, part in enumerate(filtered)

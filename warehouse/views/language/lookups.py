@@ -137,14 +137,16 @@ def attach(
             sides = builder.sides(condition, [part, lookup]) if isinstance(condition, exp.EQ) else None
             if sides is None:
                 continue
-            mine, theirs = (condition.this, condition.expression) if sides[0] == 0 else (condition.expression, condition.this)
-            if isinstance(theirs, exp.Column):
-                equalities.setdefault(str(theirs.meta["base"]).lower(), (condition, mine))
+            expression, relation_column = (
+                (condition.this, condition.expression) if sides[0] == 0 else (condition.expression, condition.this)
+            )
+            if isinstance(relation_column, exp.Column):
+                equalities.setdefault(str(relation_column.meta["base"]).lower(), (condition, expression))
         if not all(name.lower() in equalities for name in relation.key):
             continue
         check_steady(builder, part, lookup)
         chosen = [equalities[name.lower()] for name in relation.key]
-        keyed, names = builder.keyed(part, [mine for _, mine in chosen])
+        keyed, names = builder.keyed(part, [expression for _, expression in chosen])
         (number,) = lookup.owners
         added = tuple(Named(builder.scope.name(number, column), quoted(column)) for column in item.columns if column in item.used)
         on = tuple(zip(names, relation.key, strict=True))

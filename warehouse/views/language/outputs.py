@@ -69,14 +69,14 @@ def _expanded(item: exp.Expr, scope: Scope, *, stored: bool) -> Iterator[Output]
         if any(value for value in star.args.values()):
             faults.add(item, text(item), "the columns that are wanted, by name")
         alias = item.table if isinstance(item, exp.Column) else None
-        listed = scope.columns(alias)
-        if alias and not listed:
+        star_columns = scope.columns(alias)
+        if alias and not star_columns:
             faults.add(item, f"{text(item)} of an unknown input", ", ".join(f"{from_item.alias}.*" for from_item in scope.items))
-        yield from (Output(name, node, item) for name, node in listed)
+        yield from (Output(name, node, item) for name, node in star_columns)
         return
     expression = item.this if isinstance(item, exp.Alias) else item
-    sound = check_expression(expression, faults, "groups")
-    bound = scope.bind(expression) if sound else exp.Null()
+    is_valid = check_expression(expression, faults, "groups")
+    bound = scope.bind(expression) if is_valid else exp.Null()
     yield Output(_name(item, faults if stored else None), bound, item)
 
 
@@ -117,7 +117,7 @@ def projected(
 ) -> Operator:
     """Return the projection to named expressions, or the operator itself if the projection would change nothing."""
     columns = tuple(Named(name, text(node)) for name, node in named)
-    same = tuple(column.name for column in columns) == columns_of(operator)
-    if same and all(column_of(column.sql) == column.name for column in columns):
+    same_names = tuple(column.name for column in columns) == columns_of(operator)
+    if same_names and all(column_of(column.sql) == column.name for column in columns):
         return operator
     return Project(operator, columns)

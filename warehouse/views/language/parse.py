@@ -150,13 +150,13 @@ class Binder:
             raise RefusedError(query, "INTERSECT ALL", "INTERSECT, which keeps each row once", text(distinct_query))
         left = self._query(query.this, known, stored=stored)
         right = self._query(query.expression, known, stored=False)
-        names, others = self.columns(left), self.columns(right)
-        if len(names) != len(others):
+        names, right_names = self.columns(left), self.columns(right)
+        if len(names) != len(right_names):
             word = type(query).__name__.upper()
-            found = f"{word} of {len(names)} columns ({', '.join(names)}) and {len(others)} ({', '.join(others)})"
+            found = f"{word} of {len(names)} columns ({', '.join(names)}) and {len(right_names)} ({', '.join(right_names)})"
             raise RefusedError(query, found, "as many columns on both sides, in the same order")
         if distinct and isinstance(query, exp.Except):
-            raise _except(query, names, others)
+            raise _except(query, names, right_names)
         if isinstance(query, exp.Intersect):
             return _intersection(left, right, [self._types(side) for side in (left, right)])
         if isinstance(query, exp.Except):
@@ -166,7 +166,7 @@ class Binder:
                 for left_type, right_type in zip(*(side.values() for side in types), strict=True)
             ]
             return BagDifference(_cast(left, types[0], names, common), _cast(right, types[1], names, common))
-        right = right if others == names else Project(right, renaming(others, names))
+        right = right if right_names == names else Project(right, renaming(right_names, names))
         sides = [part for side in (left, right) for part in (side.inputs if isinstance(side, UnionAll) else (side,))]
         union = UnionAll(tuple(sides))
         return Distinct(union) if distinct else union
@@ -214,21 +214,24 @@ def _intersection(left: Operator, right: Operator, types: Sequence[Types]) -> Op
 
     Its columns have the common type of both sides, as ``coalesce`` gives it.
     """
-    names, others = map(tuple, types)
-    renamed = tuple(f"#2.{name}" for name in others)
-    sides = (Distinct(left), Distinct(Project(right, renaming(others, renamed))))
-    equal = tuple(Equality(0, name, 1, other) for name, other in zip(names, renamed, strict=True))
-    same = [
+    names, right_names = map(tuple, types)
+    renamed = tuple(f"#2.{name}" for name in right_names)
+    sides = (Distinct(left), Distinct(Project(right, renaming(right_names, renamed))))
+    equal = tuple(Equality(0, name, 1, renamed_column) for name, renamed_column in zip(names, renamed, strict=True))
+    same_types = [
         left_type is not None and left_type == right_type
         for left_type, right_type in zip(*(side.values() for side in types), strict=True)
     ]
-    either = [f"coalesce({quoted(pair.left_column)}, {quoted(pair.right_column)})" for pair in equal]
-    columns = tuple(Named(name, quoted(name) if sure else sql) for name, sure, sql in zip(names, same, either, strict=True))
+    coalesced = [f"coalesce({quoted(pair.left_column)}, {quoted(pair.right_column)})" for pair in equal]
+    columns = tuple(
+        Named(name, quoted(name) if is_same else sql)
+        for name, is_same, sql in zip(names, same_types, coalesced, strict=True)
+    )
     return Project(Join(sides, equal, None, null_safe=True), columns)
 
 
-def _except(query: exp.SetOperation, names: Sequence[str], others: Sequence[str]) -> RefusedError:
-    equal = " AND ".join(f"b.{plain(other)} = a.{plain(name)}" for name, other in zip(names, others, strict=True))
+def _except(query: exp.SetOperation, names: Sequence[str], right_names: Sequence[str]) -> RefusedError:
+    equal = " AND ".join(f"b.{plain(right_name)} = a.{plain(name)}" for name, right_name in zip(names, right_names, strict=True))
     suggestion = (
         f"SELECT DISTINCT * FROM ({text(query.this)}) AS a WHERE NOT EXISTS "
         f"(SELECT 1 FROM ({text(query.expression)}) AS b WHERE {equal})"

@@ -140,10 +140,10 @@ def _closed(
     if not inner:
         raise _unrelated(predicate)
     names = _names(inner, prefix)
-    listed = [exp.column(exp.to_identifier(column.alias_or_name, quoted=True)) for column in query.selects]
+    columns = [exp.column(exp.to_identifier(column.alias_or_name, quoted=True)) for column in query.selects]
     if any(not column.alias_or_name for column in query.selects):
         raise RefusedError(predicate.node, "a grouped or united sub-query whose columns have no name", "columns with AS")
-    outside = exp.Select(expressions=[_named(column, name) for column, name in zip(listed, names, strict=True)])
+    outside = exp.Select(expressions=[_named(column, name) for column, name in zip(columns, names, strict=True)])
     alias = exp.TableAlias(this=exp.to_identifier(prefix, quoted=True))
     outside.set("from_", exp.From(this=exp.Subquery(this=query.copy(), alias=alias)))
     return SubQuery(outside, names, tuple(outer))
@@ -153,7 +153,7 @@ def _names(inner: Sequence[exp.Expr], prefix: str) -> tuple[str, ...]:
     names: list[str] = []
     for number, expression in enumerate(inner, start=1):
         name = f"{prefix}.{expression.name if isinstance(expression, exp.Column) else number}"
-        names.append(name if name.lower() not in {other.lower() for other in names} else f"{prefix}.{number}")
+        names.append(name if name.lower() not in {used.lower() for used in names} else f"{prefix}.{number}")
     return tuple(names)
 
 
@@ -176,13 +176,13 @@ def _correlation(part: exp.Expr, inner: Scope, outer: Scope) -> tuple[exp.Expr, 
         return None
     if isinstance(part, (exp.EQ, exp.NullSafeEQ)):
         left, right = equal_sides(part)
-        for mine, theirs in ((left, right), (right, left)):
-            inner_columns, other_columns = list(mine.find_all(exp.Column)), list(theirs.find_all(exp.Column))
+        for inner_side, outer_side in ((left, right), (right, left)):
+            inner_columns, other_columns = list(inner_side.find_all(exp.Column)), list(outer_side.find_all(exp.Column))
             if (
                 inner_columns
                 and all(inner.has(column) for column in inner_columns)
                 and all(not inner.has(column) for column in other_columns)
             ):
-                return mine, theirs
+                return inner_side, outer_side
     found = f"{text(part)}, which relates a sub-query to the outer query by more than an equality"
     raise RefusedError(part, found, "equalities between a column of the sub-query and one of the outer query")

@@ -52,8 +52,8 @@ def _expression(sql: str) -> str:
     "transform((`f.st`).`xs`, `#x#` -> named_struct('x', `#x#`, 'n', `n`))"
     """
 
-    def column(written: exp.Column) -> exp.Expr:
-        first, *fields = [part.name for part in written.parts]
+    def column(recorded_column: exp.Column) -> exp.Expr:
+        first, *fields = [part.name for part in recorded_column.parts]
         expression: exp.Expr = exp.column(exp.to_identifier(first, quoted=True))
         for field in fields:
             expression = with_field(expression, field)

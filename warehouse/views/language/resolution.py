@@ -131,10 +131,10 @@ class Names:
             for item in self.scope.items
             for name, kind in item.types.items()
         }
-        written = type_of_node(node, types)
-        if written is None:
+        type_text = type_of_node(node, types)
+        if type_text is None:
             return None
-        kind = parse_type(written)
+        kind = parse_type(type_text)
         while isinstance(kind, Array):
             kind = kind.element
         return isinstance(kind, Struct) and field.lower() in {struct_field.name.lower() for struct_field in kind.fields}

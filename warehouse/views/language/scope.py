@@ -145,25 +145,25 @@ class Scope:
         if len(meanings) != 1:
             self._add_fault(column, parts, meanings)
             return bound_column(UNKNOWN, None, UNKNOWN, column)
-        number, name, rest = meanings[0]
-        self._check_fields(column, name, self.items[number].types.get(name), rest)
+        number, name, fields = meanings[0]
+        self._check_fields(column, name, self.items[number].types.get(name), fields)
         bound: exp.Expr = bound_column(self.name(number, name), number, name, column)
-        for part in rest:
+        for part in fields:
             bound = with_field(bound, part)
         return bound
 
     def columns(self, alias: str | None = None) -> list[tuple[str, exp.Expr]]:
         """Return the columns of ``*`` or ``alias.*``: names and bound columns, USING columns first and once."""
-        listed: list[tuple[str, exp.Expr]] = []
+        star_columns: list[tuple[str, exp.Expr]] = []
         if alias is None:
-            listed = [(self._spelled(name), node.copy()) for name, node in self.merged.items()]
+            star_columns = [(self._spelled(name), node.copy()) for name, node in self.merged.items()]
         for number, item in enumerate(self.items):
             if alias is not None and item.alias.lower() != alias.lower():
                 continue
             for column in item.columns:
                 if alias is not None or column.lower() not in self.merged:
-                    listed.append((column, bound_column(self.name(number, column), number, column, item.node)))
-        return listed
+                    star_columns.append((column, bound_column(self.name(number, column), number, column, item.node)))
+        return star_columns
 
     def _spelled(self, name: str) -> str:
         return next(column for item in self.items for column in item.columns if column.lower() == name)
@@ -175,16 +175,16 @@ class Scope:
             for number, item in enumerate(self.items)
             if len(parts) > 1 and item.alias.lower() == parts[0].lower() and (column := item.column(parts[1]))
         ]
-        named = len(parts) > 1 and parts[0].lower() in {item.alias.lower() for item in self.items}
+        is_alias = len(parts) > 1 and parts[0].lower() in {item.alias.lower() for item in self.items}
         return aliased or [
             (number, column, tuple(parts[1:]))
             for number, item in enumerate(self.items)
-            if (column := item.column(parts[0])) and not (named and item.is_plain(column))
+            if (column := item.column(parts[0])) and not (is_alias and item.is_plain(column))
         ]
 
-    def _check_fields(self, column: exp.Column, name: str, written: str | None, fields: Sequence[str]) -> None:
+    def _check_fields(self, column: exp.Column, name: str, type_text: str | None, fields: Sequence[str]) -> None:
         """Add the fault of a field that the column's type does not have, if the type is certain."""
-        kind = parse_type(written) if written is not None else None
+        kind = parse_type(type_text) if type_text is not None else None
         for part in fields:
             while isinstance(kind, Array):
                 kind = kind.element
@@ -205,35 +205,37 @@ class Scope:
             kind = field_types[field_name]
 
     def _add_fault(self, column: exp.Column, parts: Sequence[str], meanings: Sequence[tuple[int, str, tuple[str, ...]]]) -> None:
-        written = text(column)
+        column_text = text(column)
         if meanings:
             owners = [f"{self.items[number].alias}.{name}" for number, name, _ in meanings]
-            self.faults.add(column, f'the ambiguous column "{written}"', f"one of {', '.join(owners)}", owners[0])
+            self.faults.add(column, f'the ambiguous column "{column_text}"', f"one of {', '.join(owners)}", owners[0])
             return
         last = parts[-1].lower()
         if last in _SYSTEM:
-            self.faults.add(column, f'the system column "{written}"', f"columns of the inputs; {last} is {_SYSTEM[last]}")
+            self.faults.add(column, f'the system column "{column_text}"', f"columns of the inputs; {last} is {_SYSTEM[last]}")
         elif last.startswith("_"):
-            self.faults.add(column, f'the name "{written}"', "columns of the inputs; names that begin with _ are the system's")
+            self.faults.add(
+                column, f'the name "{column_text}"', "columns of the inputs; names that begin with _ are the system's"
+            )
         elif len(parts) == 1 and last in WITHOUT_PARENTHESES:
             self.faults.add(column, f"{last}, {_CLOCK}", "a deterministic expression of the columns of the inputs")
         else:
-            self._add_unknown(column, written, parts)
+            self._add_unknown(column, column_text, parts)
 
-    def _add_unknown(self, column: exp.Column, written: str, parts: Sequence[str]) -> None:
+    def _add_unknown(self, column: exp.Column, column_text: str, parts: Sequence[str]) -> None:
         items = [item for item in self.items if len(parts) > 1 and item.alias.lower() == parts[0].lower()] or self.items
         names = [name for item in items for name in item.columns]
         aliases = [item.alias for item in self.items]
         if len(parts) > 1 and parts[0].lower() not in {alias.lower() for alias in aliases}:
-            meant = nearest(parts[0], aliases)
-            suggestion = f"{meant}.{parts[1]}" if meant else None
+            closest = nearest(parts[0], aliases)
+            suggestion = f"{closest}.{parts[1]}" if closest else None
             allowed = f"columns of {', '.join(aliases) or 'nothing: this part of the query cannot name what is outside it'}"
-            self.faults.add(column, f'the unknown column "{written}"', allowed, suggestion)
+            self.faults.add(column, f'the unknown column "{column_text}"', allowed, suggestion)
             return
-        meant = nearest(parts[-1], names)
-        suggestion = f"{parts[0]}.{meant}" if meant and len(parts) > 1 else meant
+        closest = nearest(parts[-1], names)
+        suggestion = f"{parts[0]}.{closest}" if closest and len(parts) > 1 else closest
         allowed = f"columns of the inputs ({', '.join(names) or 'none'})"
-        self.faults.add(column, f'the unknown column "{written}"', allowed, suggestion)
+        self.faults.add(column, f'the unknown column "{column_text}"', allowed, suggestion)
 
 
 def bound_column(name: str, owner: int | None, base: str, at: exp.Expr | None) -> exp.Column:

@@ -69,18 +69,18 @@ class SelectClauses:
             grouping = grouped(source, self.keys, expressions, names, scope.faults)
             source, expressions = grouping.operator, grouping.expressions
         bound = iter(expressions)
-        named = [(output.name, next(bound)) for output in self.outputs]
+        output_nodes = [(output.name, next(bound)) for output in self.outputs]
         having = [next(bound) for _ in self.having]
         if having:
             source = Filter(source, all_hold([text(condition) for condition in having], having))
-        carried = _Carried(named)
+        carried = _Carried(output_nodes)
         partition = tuple(carried.column(next(bound)) for _ in self.partition)
         ranked = tuple(_order(carried.column(next(bound)), term) for _, term in self.ranked)
         order = () if self.distinct else tuple(_order(carried.column(next(bound)), term) for _, term in self.order)
         plan = projected(source, carried.columns, columns_of)
         if self.rank_limit is not None:
             plan = Top(plan, partition, ranked, self.rank_limit)
-        names_out = tuple(name for name, _ in named)
+        names_out = tuple(name for name, _ in output_nodes)
         if self.distinct:
             plan = Distinct(_only(plan, names_out, columns_of))
         if self.limit is not None:
@@ -91,13 +91,13 @@ class SelectClauses:
 class _Carried:
     """Output columns, and further columns that an order or a partition needs until rows are chosen."""
 
-    def __init__(self, named: Sequence[tuple[str, exp.Expr]]) -> None:
-        self.columns = list(named)
+    def __init__(self, columns: Sequence[tuple[str, exp.Expr]]) -> None:
+        self.columns = list(columns)
 
     def column(self, node: exp.Expr) -> str:
-        written = meaning(node)
+        node_meaning = meaning(node)
         for name, expression in self.columns:
-            if meaning(expression) == written:
+            if meaning(expression) == node_meaning:
                 return name
         column_name = node.name if isinstance(node, exp.Column) else None
         used_names = {name.lower() for name, _ in self.columns}
@@ -127,12 +127,12 @@ def first_rows(
     outputs = [(name, bound_column(name, None, name, None)) for name in names]
     order = []
     for term in order_of(query):
-        whole = position(term.expression, names)
-        if whole is None and not check_expression(term.expression, faults, "rows"):
+        output_name = position(term.expression, names)
+        if output_name is None and not check_expression(term.expression, faults, "rows"):
             continue
         node = (
-            dict(outputs)[whole]
-            if whole is not None
+            dict(outputs)[output_name]
+            if output_name is not None
             else replaced_columns(term.expression, lambda column: _of(column, outputs))
         )
         order.append((over_names(node, outputs, term.expression), term))
@@ -174,8 +174,8 @@ def shape_of(select: exp.Select, scope: Scope, outputs: list[Output]) -> SelectC
     names = Names(scope, outputs)
     conditions = list(conjuncts(having_clause.this if having_clause else None))
     by, terms = (ranking.partition, ranking.order) if ranking else ((), ())
-    written = [*conditions, *by, *(term.expression for term in [*terms, *order_of(select)])]
-    all_expressions = [*(output.node for output in outputs), *written]
+    clause_expressions = [*conditions, *by, *(term.expression for term in [*terms, *order_of(select)])]
+    all_expressions = [*(output.node for output in outputs), *clause_expressions]
     aggregated = group is not None or any(next(aggregates_in(expression), None) for expression in all_expressions)
     if having_clause is not None and not aggregated:
         raise RefusedError(having_clause, "HAVING without GROUP BY or an aggregate", "WHERE", f"WHERE {text(having_clause.this)}")
@@ -215,6 +215,6 @@ def _keys(group: exp.Group | None, names: Names) -> list[exp.Expr]:
             key = names.in_rows(expression)
         if next(aggregates_in(key), None) is not None:
             raise RefusedError(expression, f"GROUP BY {text(expression)}, an aggregate", "columns and expressions of them")
-        if meaning(key) not in {meaning(other) for other in keys}:
+        if meaning(key) not in {meaning(earlier) for earlier in keys}:
             keys.append(key)
     return keys

@@ -52,10 +52,10 @@ def simplified(operator: Operator, tables: Mapping[str, tuple[str, ...]]) -> Ope
 def _composed(above: Project, below: Project) -> tuple[Named, ...] | None:
     """Return the columns of two projections in a row, if one of them only selects and renames."""
     sql_of = {column.name: column.sql for column in below.columns}
-    picked = [(column.name, column_of(column.sql)) for column in above.columns]
-    if all(name in sql_of for _, name in picked):
-        return tuple(Named(new, sql_of[name]) for new, name in picked if name is not None)
-    names = {name: plain for name, sql in sql_of.items() if (plain := column_of(sql)) is not None}
+    renamed = [(column.name, column_of(column.sql)) for column in above.columns]
+    if all(name in sql_of for _, name in renamed):
+        return tuple(Named(new, sql_of[name]) for new, name in renamed if name is not None)
+    names = {name: column for name, sql in sql_of.items() if (column := column_of(sql)) is not None}
     return tuple(Named(column.name, _under(column.sql, names)) for column in above.columns) if len(names) == len(sql_of) else None
 
 
@@ -76,5 +76,5 @@ def _under(sql: str, names: Mapping[str, str]) -> str:
 def _all_of(project: Project, tables: Mapping[str, tuple[str, ...]]) -> bool:
     below = project.input
     names = tuple(column.name for column in project.columns)
-    plain = all(column_of(column.sql) == column.name for column in project.columns)
-    return plain and isinstance(below, Scan) and names == tables[below.table]
+    keeps_names = all(column_of(column.sql) == column.name for column in project.columns)
+    return keeps_names and isinstance(below, Scan) and names == tables[below.table]

@@ -148,10 +148,10 @@ class FromReader:
             found = f"a window over the relation {below.relation.name}"
             raise RefusedError(source, found, "the relation itself: its rows end when their key changes", below.relation.name)
         if window.internal and not top:
-            plain = call.copy()
-            plain.set("expressions", [argument for argument in plain.expressions if not isinstance(argument, exp.Kwarg)])
+            copy = call.copy()
+            copy.set("expressions", [argument for argument in copy.expressions if not isinstance(argument, exp.Kwarg)])
             allowed = "internal windows in the view's own FROM, which decides what becomes of results"
-            raise RefusedError(source, "an internal window inside a sub-query", allowed, text(plain))
+            raise RefusedError(source, "an internal window inside a sub-query", allowed, text(copy))
         alias = source.alias or (below.alias if below.alias != "_" else name)
         operator = self._windowed(source, window, below)
         return Item(alias, source, operator, below.columns, internal=window.internal, types=below.types)
@@ -243,9 +243,9 @@ def _is_cross(join: exp.Join) -> bool:
 
 def _unaliased(source: exp.Expr) -> exp.Expr:
     """Return a parenthesised query, or a table, without its alias."""
-    plain = source.copy()
-    plain.set("alias", None)
-    return plain
+    copy = source.copy()
+    copy.set("alias", None)
+    return copy
 
 
 def renaming(names: tuple[str, ...], others: tuple[str, ...]) -> tuple[Named, ...]:

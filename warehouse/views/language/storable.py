@@ -128,8 +128,8 @@ def _made(operator: Operator, name: str, tables: Mapping[str, tuple[str, ...]]) 
             sql = next((column.sql for column in columns if column.name.lower() == name.lower()), None)
             if sql is None:
                 return []
-            plain = column_of(sql)
-            return _made(operator.input, plain, tables) if plain else [sql]
+            column_name = column_of(sql)
+            return _made(operator.input, column_name, tables) if column_name else [sql]
         case Group(aggregates=aggregates):
             sql = next((aggregate.sql for aggregate in aggregates if aggregate.name.lower() == name.lower()), None)
             if sql is None:

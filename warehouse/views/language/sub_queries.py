@@ -127,9 +127,9 @@ def _check_nulls(builder: PartBuilder, keyed: Keyed, left: Operator, on: Sequenc
             (right_name, never_null_right, "in the sub-query of NOT IN"),
         ):
             if name.lower() not in never_null_names:
-                written = _written(keyed.predicate, number, left=never_null_names is never_null_left)
-                found = f"{written} {side}, where a null would empty the answer"
-                proofs = f"{written} IS NOT NULL in that WHERE, or coalesce({written}, ...)"
+                column_text = _written(keyed.predicate, number, left=never_null_names is never_null_left)
+                found = f"{column_text} {side}, where a null would empty the answer"
+                proofs = f"{column_text} IS NOT NULL in that WHERE, or coalesce({column_text}, ...)"
                 allowed = f"NOT EXISTS, which nulls do not disturb; or {proofs}"
                 raise RefusedError(keyed.predicate.node, found, allowed, _not_exists(builder, keyed))
 

@@ -300,9 +300,9 @@ def _constant(node: exp.Expr, unit: int | None) -> exp.Expr | None:
 
 
 def _number(value: Decimal) -> exp.Expr:
-    written = format(value, "f")
-    written = written.rstrip("0").rstrip(".") if "." in written else written
-    literal = exp.Literal.number(written.lstrip("-"))
+    digits = format(value, "f")
+    digits = digits.rstrip("0").rstrip(".") if "." in digits else digits
+    literal = exp.Literal.number(digits.lstrip("-"))
     return exp.Neg(this=literal) if value < 0 else literal
 
 

@@ -38,8 +38,8 @@ def _duck_length(start: exp.Expr, end: exp.Expr) -> exp.Expr:
 
 def _duck_row(values: tuple[exp.Expr, exp.Expr]) -> exp.Expr:
     pairs = zip(BOUNDS, values, strict=True)
-    named = [exp.PropertyEQ(this=exp.to_identifier(name), expression=value) for name, value in pairs]
-    return exp.Anonymous(this="struct_pack", expressions=named)
+    fields = [exp.PropertyEQ(this=exp.to_identifier(name), expression=value) for name, value in pairs]
+    return exp.Anonymous(this="struct_pack", expressions=fields)
 
 
 _DUCKDB = Engine("epoch_us", _duck_length, _duck_row)
@@ -101,10 +101,10 @@ def _replaced(sql: str, reader: _Reader) -> str:
             number += 1
             continue
         expression = called(_call(sql, tokens, number, last, reader), reader.engine)
-        whole = expression if isinstance(expression, (exp.Paren, exp.Anonymous)) else exp.Paren(this=expression)
-        named = reader.engine is _DUCKDB and _is_item(tokens, number, last, listing=listing[-1])
-        name = f" AS {quoted(sql[tokens[number].start : tokens[last].end + 1])}" if named else ""
-        parts += [sql[end : tokens[number].start], reader.written(whole), name]
+        operand = expression if isinstance(expression, (exp.Paren, exp.Anonymous)) else exp.Paren(this=expression)
+        needs_name = reader.engine is _DUCKDB and _is_item(tokens, number, last, listing=listing[-1])
+        name = f" AS {quoted(sql[tokens[number].start : tokens[last].end + 1])}" if needs_name else ""
+        parts += [sql[end : tokens[number].start], reader.written(operand), name]
         end, number = tokens[last].end + 1, last + 1
     return "".join([*parts, sql[end:]])
 
@@ -158,7 +158,7 @@ def _argument(sql: str, tokens: Sequence[Token], reader: _Reader) -> exp.Expr:
     """Return an argument: a temporal call, a name, or another text as it is written."""
     if _end_of_call(tokens, 0) == len(tokens) - 1:
         return _call(sql, tokens, 0, len(tokens) - 1, reader)
-    written = sql[tokens[0].start : tokens[-1].end + 1]
-    if re.fullmatch(DOTTED, written):
-        return exp.Var(this=written)
-    return exp.Paren(this=exp.Var(this=_replaced(written, reader)))
+    argument_text = sql[tokens[0].start : tokens[-1].end + 1]
+    if re.fullmatch(DOTTED, argument_text):
+        return exp.Var(this=argument_text)
+    return exp.Paren(this=exp.Var(this=_replaced(argument_text, reader)))

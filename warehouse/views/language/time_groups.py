@@ -41,9 +41,9 @@ def with_window_columns(select: exp.Select) -> exp.Select:
         if len(call.expressions) != _ARGUMENTS:
             allowed = "a tumbling window, one for each row: window(column, 'length'); sliding windows make several rows of one"
             raise RefusedError(call, text(call), allowed, text(exp.Anonymous(this="window", expressions=call.expressions[:2])))
-    other = next((call for call in windows if meaning(call) != meaning(windows[0])), None)
-    if other is not None:
-        raise RefusedError(other, f"{text(other)} beside {text(windows[0])}", "one window in a SELECT, as Spark has it")
+    second = next((call for call in windows if meaning(call) != meaning(windows[0])), None)
+    if second is not None:
+        raise RefusedError(second, f"{text(second)} beside {text(windows[0])}", "one window in a SELECT, as Spark has it")
     copy = select.copy()
     _leave_out_null_times(copy, windows[0])
     if list(_in_clause(select, "group")):
@@ -63,12 +63,12 @@ def _write_out(select: exp.Select, window: exp.Anonymous) -> None:
         for column in [column for node in _nodes(select, clause) for column in node.find_all(exp.Column)]:
             first, *fields = [part.name for part in column.parts]
             if first.lower() == "window":
-                written: exp.Expr = window.copy()
+                call: exp.Expr = window.copy()
                 for field in fields:
-                    written = with_field(written, field)
+                    call = with_field(call, field)
                 if isinstance(column.parent, exp.Select):
-                    written = exp.Alias(this=written, alias=exp.to_identifier(fields[-1] if fields else "window"))
-                column.replace(written)
+                    call = exp.Alias(this=call, alias=exp.to_identifier(fields[-1] if fields else "window"))
+                column.replace(call)
 
 
 def _nodes(select: exp.Select, clause: str) -> list[exp.Expr]:

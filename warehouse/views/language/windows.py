@@ -63,25 +63,25 @@ def read_window(call: exp.Anonymous) -> DeclaredWindow:
     """
     name = function_name(call) or ""
     usage = _TIME if name == "time_window" else _ROWS
-    named = [argument for argument in call.expressions if isinstance(argument, exp.Kwarg)]
-    plain = [argument for argument in call.expressions if not isinstance(argument, exp.Kwarg)]
-    if not _FEWEST_ARGUMENTS <= len(plain) <= _MOST_ARGUMENTS[name]:
-        raise RefusedError(call, f"{name} with {len(plain)} arguments", usage)
-    internal = _internal(named)
-    source = plain[0]
+    named_arguments = [argument for argument in call.expressions if isinstance(argument, exp.Kwarg)]
+    positional = [argument for argument in call.expressions if not isinstance(argument, exp.Kwarg)]
+    if not _FEWEST_ARGUMENTS <= len(positional) <= _MOST_ARGUMENTS[name]:
+        raise RefusedError(call, f"{name} with {len(positional)} arguments", usage)
+    internal = _internal(named_arguments)
+    source = positional[0]
     if not isinstance(source, (exp.Column, exp.Subquery)) or (isinstance(source, exp.Column) and source.table):
         raise RefusedError(call, f"{text(source)} as the input of {name}", "the name of a stream, a view or a WITH query")
     if name == "time_window":
-        return DeclaredWindow(source, length=_length(plain[1]), internal=internal)
-    partition = plain[2] if len(plain) == _MOST_ARGUMENTS[name] else None
+        return DeclaredWindow(source, length=_length(positional[1]), internal=internal)
+    partition = positional[2] if len(positional) == _MOST_ARGUMENTS[name] else None
     if partition is not None and not isinstance(partition, exp.Column):
         raise RefusedError(partition, f"{text(partition)} as the third argument of row_window", "a column of its input")
-    return DeclaredWindow(source, rows=_rows(plain[1]), partition=partition, internal=internal)
+    return DeclaredWindow(source, rows=_rows(positional[1]), partition=partition, internal=internal)
 
 
-def _internal(named: list[exp.Kwarg]) -> bool:
+def _internal(named_arguments: list[exp.Kwarg]) -> bool:
     internal = False
-    for argument in named:
+    for argument in named_arguments:
         key = argument.this.name
         if key.lower() != "internal":
             raise RefusedError(argument, f'the argument "{key}"', "internal => true", nearest(key, ["internal"]))

@@ -80,8 +80,8 @@ def _origin(name: str, operator: Operator) -> str | None:
     """Return the expression of a computed column."""
     if isinstance(operator, Project):
         sql = next((column.sql for column in operator.columns if column.name == name), None)
-        plain = column_of(sql) if sql else None
-        return _origin(plain, operator.input) if plain else sql
+        column_name = column_of(sql) if sql else None
+        return _origin(column_name, operator.input) if column_name else sql
     if isinstance(operator, Group):
         call = next((aggregate.sql for aggregate in operator.aggregates if aggregate.name == name), None)
         if call is not None:
@@ -146,5 +146,5 @@ def _pairs(on: Iterable[tuple[str, str]]) -> str:
 
 
 def _column(column: Named) -> str:
-    plain = column_of(column.sql)
-    return column.name if plain == column.name else f"{column.name} = {column.sql}"
+    column_name = column_of(column.sql)
+    return column.name if column_name == column.name else f"{column.name} = {column.sql}"

@@ -98,11 +98,11 @@ class Analyser:
     ) -> str:
         """Return how the references of the nodes differ from the text's; an empty text if they agree or cannot be compared."""
         try:
-            mine, theirs = (references(_plan(frame), lookups) for frame in (self.session.sql(ours), rows))
+            node_references, text_references = (references(_plan(frame), lookups) for frame in (self.session.sql(ours), rows))
         except (UnknownPlanError, PySparkException) as error:
             logging.getLogger("warehouse").debug("%s: what its nodes refer to is not compared: %s", view, error)
             return ""
-        return "" if agree(mine, theirs) else differing(mine, theirs)
+        return "" if agree(node_references, text_references) else differing(node_references, text_references)
 
     def _declare(self, tables: Mapping[str, Sequence[ColumnRecord]]) -> None:
         for name, columns in tables.items():
@@ -126,8 +126,8 @@ def _type(kind: str) -> str:
 
 def _agree(ours: tuple[str, str], theirs: tuple[str, str]) -> bool:
     """Whether a column is the same. Spark names a column without a name by its expression, the view by its field."""
-    named = ours[0].lower() == theirs[0].lower() or not re.fullmatch(r"\w+", theirs[0])
-    return named and ours[1].lower() == theirs[1].lower()
+    same_name = ours[0].lower() == theirs[0].lower() or not re.fullmatch(r"\w+", theirs[0])
+    return same_name and ours[1].lower() == theirs[1].lower()
 
 
 def _named(column: tuple[str, str] | None) -> str:

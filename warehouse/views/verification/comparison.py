@@ -93,9 +93,9 @@ class Comparison:
         left = _unmatched(weighted_rows, self.error) if floats and len(weighted_rows) < 2 * MOST else weighted_rows
         if not left:
             return None
-        more, less = ([row for weight, row in left if (weight > 0) == stored] for stored in (True, False))
+        only_stored, only_answer = ([row for weight, row in left if (weight > 0) == stored] for stored in (True, False))
         names = self.held.columns
-        return Difference(len(more), len(less), _first(names, more), _first(names, less))
+        return Difference(len(only_stored), len(only_answer), _first(names, only_stored), _first(names, only_answer))
 
 
 def compared(
@@ -137,10 +137,10 @@ def compared(
 
     """
     try:
-        asked = _answer(session, query, rows, now, names)
+        answer = _answer(session, query, rows, now, names)
     except AnalysisException as problem:
         return Difference(0, 0, refused=str(problem).splitlines()[0])
-    return _compared(held.selectExpr(*map(quoted, user_columns(held))), asked, without, error)
+    return _compared(held.selectExpr(*map(quoted, user_columns(held))), answer, without, error)
 
 
 _asking = Lock()
@@ -191,22 +191,22 @@ def _show(
             view_names.append(view_window.name)
 
 
-def _compared(held: DataFrame, asked: DataFrame, without: frozenset[str], error: float) -> Comparison | Difference:
-    names = held.columns
-    if [name.lower() for name in asked.columns] != [name.lower() for name in names]:
-        return Difference(0, 0, refused=f"it gives the columns {', '.join(asked.columns)}, the table has {', '.join(names)}")
-    plain = [f"c{number}" for number in range(len(names))]
-    left_out = {plain_name for plain_name, name in zip(plain, names, strict=True) if name.lower() in without}
+def _compared(stored: DataFrame, answer: DataFrame, without: frozenset[str], error: float) -> Comparison | Difference:
+    names = stored.columns
+    if [name.lower() for name in answer.columns] != [name.lower() for name in names]:
+        return Difference(0, 0, refused=f"it gives the columns {', '.join(answer.columns)}, the table has {', '.join(names)}")
+    short_names = [f"c{number}" for number in range(len(names))]
+    left_out = {short_name for short_name, name in zip(short_names, names, strict=True) if name.lower() in without}
     sides = [
-        side.toDF(*plain).selectExpr(*_comparable(side, left_out, error), f"{weight} AS w")
-        for side, weight in ((held, 1), (asked, -1))
+        side.toDF(*short_names).selectExpr(*_comparable(side, left_out, error), f"{weight} AS w")
+        for side, weight in ((stored, 1), (answer, -1))
     ]
     try:
         all_rows = sides[0].unionAll(sides[1])
     except AnalysisException as problem:
         return Difference(0, 0, refused=str(problem).splitlines()[0])
-    summed = all_rows.groupBy(*plain).agg({"w": "sum"}).withColumnRenamed("sum(w)", "w").where("w <> 0")
-    return Comparison(held, summed, error)
+    summed = all_rows.groupBy(*short_names).agg({"w": "sum"}).withColumnRenamed("sum(w)", "w").where("w <> 0")
+    return Comparison(stored, summed, error)
 
 
 def _comparable(rows: DataFrame, left_out: set[str], error: float) -> list[str]:
@@ -264,20 +264,20 @@ def _has_map(kind: DataType) -> bool:
 
 def _unmatched(differing_rows: Sequence[tuple[int, list[Any]]], error: float) -> list[tuple[int, list[Any]]]:
     """Return the rows that have no counterpart whose floats are close."""
-    asked = [row for weight, row in differing_rows if weight < 0]
-    asked_remaining = [-weight for weight, _ in differing_rows if weight < 0]
+    answer_rows = [row for weight, row in differing_rows if weight < 0]
+    answer_remaining = [-weight for weight, _ in differing_rows if weight < 0]
     unmatched: list[tuple[int, list[Any]]] = []
     for weight, row in differing_rows:
         if weight < 0:
             continue
         remaining = weight
-        for index, candidate in enumerate(asked):
-            if remaining and asked_remaining[index] and _alike(row, candidate, error):
-                matched = min(remaining, asked_remaining[index])
-                remaining, asked_remaining[index] = remaining - matched, asked_remaining[index] - matched
+        for index, candidate in enumerate(answer_rows):
+            if remaining and answer_remaining[index] and _alike(row, candidate, error):
+                matched = min(remaining, answer_remaining[index])
+                remaining, answer_remaining[index] = remaining - matched, answer_remaining[index] - matched
         if remaining:
             unmatched.append((remaining, row))
-    return [*unmatched, *((-weight, row) for weight, row in zip(asked_remaining, asked, strict=True) if weight)]
+    return [*unmatched, *((-weight, row) for weight, row in zip(answer_remaining, answer_rows, strict=True) if weight)]
 
 
 def _alike(value: object, other: object, error: float) -> bool:

@@ -91,23 +91,25 @@ def _of(operator: Operator, nodes: Mapping[str, Node], tables: Mapping[str, Type
         case Scan(table=table):
             return _of(nodes[table].operator, nodes, tables, tables[table]) if table in nodes else OpenParts()
         case Project(columns=columns):
-            named = {column.name.lower(): _computed(column.sql, inner) for column in columns}
-            return _named(named, rows=inner.rows)
+            column_kinds = {column.name.lower(): _computed(column.sql, inner) for column in columns}
+            return _named(column_kinds, rows=inner.rows)
         case Group(keys=keys, aggregates=aggregates):
             types = types_of(operator.input, tables)
-            named = {key.lower(): _as_is(key, inner) for key in keys}
+            column_kinds = {key.lower(): _as_is(key, inner) for key in keys}
             for aggregate in aggregates:
                 kind = type_of(aggregate.sql, types) or stored.get(aggregate.name)
                 summed = aggregate.function in _SUMS and kind in _FLOATING
                 depends = bool(_lower(names_in(aggregate.sql)) & inner.columns)
                 smooth = aggregate.function in _SUMS or aggregate.function in {"min", "max"}
-                named[aggregate.name.lower()] = "digits" if (summed or depends) and smooth else "values" if depends else ""
-            return _named(named, rows=inner.rows or bool(_lower(keys) & inner.columns))
+                column_kinds[aggregate.name.lower()] = "digits" if (summed or depends) and smooth else "values" if depends else ""
+            return _named(column_kinds, rows=inner.rows or bool(_lower(keys) & inner.columns))
         case UnionAll():
             names = [[name.lower() for name in columns_of(input_operator, _names(tables))] for input_operator in operator.inputs]
             renamed = [
-                _named({to: _as_is(name, side) for name, to in zip(own, names[0], strict=True)}, rows=side.rows)
-                for own, side in zip(names, input_parts, strict=True)
+                _named(
+                    {first: _as_is(name, side) for name, first in zip(side_names, names[0], strict=True)}, rows=side.rows
+                )
+                for side_names, side in zip(names, input_parts, strict=True)
             ]
             return _united(renamed)
         case BagDifference() | Distinct():
@@ -149,8 +151,10 @@ def _as_is(name: str, inner: OpenParts) -> str:
     return "values" if name.lower() in inner.values else "digits" if name.lower() in inner.digits else ""
 
 
-def _named(named: Mapping[str, str], *, rows: bool) -> OpenParts:
-    digits, values = (frozenset(name for name, how in named.items() if how == kind) for kind in ("digits", "values"))
+def _named(column_kinds: Mapping[str, str], *, rows: bool) -> OpenParts:
+    digits, values = (
+        frozenset(name for name, column_kind in column_kinds.items() if column_kind == kind) for kind in ("digits", "values")
+    )
     return OpenParts(digits, values, rows)
 
 

@@ -56,10 +56,10 @@ def judged(
         The tables that keep the view.
 
     """
-    held = rows(next(node.table for node in nodes if not node.hidden))
+    stored_rows = rows(next(node.table for node in nodes if not node.hidden))
 
     def difference(without: frozenset[str] = frozenset(), error: float = 0.0) -> Difference | None:
-        comparison = compared(session, query, rows, held, now, names=names, without=without, error=error)
+        comparison = compared(session, query, rows, stored_rows, now, names=names, without=without, error=error)
         return comparison.difference() if isinstance(comparison, Comparison) else comparison
 
     result = difference()
@@ -75,7 +75,7 @@ def judged(
     if error and difference(error=error) is None:
         return None
     if open_.values and difference(open_.values, error) is None:
-        columns = ", ".join(name for name in held.columns if name.lower() in open_.values)
+        columns = ", ".join(name for name in stored_rows.columns if name.lower() in open_.values)
         return Doubt(f"only {columns} differs, computed from a sum of floats, whose last digits depend on the order of addition")
     return result
 
@@ -97,8 +97,8 @@ def _open(nodes: Sequence[Node], types: Mapping[str, Types]) -> OpenParts:
 
 
 def _types(rows: DataFrame) -> Types:
-    own = user_columns(rows)
-    return {name: kind for name, kind in rows.dtypes if name in own}
+    columns = user_columns(rows)
+    return {name: kind for name, kind in rows.dtypes if name in columns}
 
 
 def _error(tables: Sequence[DataFrame]) -> float:

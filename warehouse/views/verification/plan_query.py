@@ -141,7 +141,7 @@ def _given(condition: str | None) -> tuple[str, ...]:
 def _looked_up(operator: AsOf, source: str, columns: tuple[str, ...]) -> str:
     keys = [f"{quoted(key)} AS {quoted(_KEY + key)}" for _, key in operator.on]
     added = ", ".join([*keys, *(f"{column.sql} AS {quoted(column.name)}" for column in operator.columns)])
-    on = _all_hold(f"{quoted(own)} = {quoted(_KEY + key)}" for own, key in operator.on)
+    on = _all_hold(f"{quoted(column)} = {quoted(_KEY + key)}" for column, key in operator.on)
     kind = "LEFT" if operator.outer else "INNER"
     return f"SELECT {_listed(columns)} FROM {source} {kind} JOIN (SELECT {added} FROM {quoted(operator.relation)}) ON {on}"
 
@@ -157,8 +157,8 @@ def _joined(join: Join, inputs: list[str], columns: tuple[str, ...]) -> str:
 def _intersection(join: Join, inputs: list[str], columns: tuple[str, ...]) -> str:
     """Return an INTERSECT, which has one column for two equal ones; the columns of the join name both."""
     left_of = {equality.right_column: equality.left_column for equality in join.equal}
-    both = f"SELECT {_listed(left_of.values())} FROM {inputs[0]} INTERSECT SELECT {_listed(left_of)} FROM {inputs[1]}"
-    return f"SELECT {', '.join(f'{quoted(left_of.get(name, name))} AS {quoted(name)}' for name in columns)} FROM ({both})"
+    intersection = f"SELECT {_listed(left_of.values())} FROM {inputs[0]} INTERSECT SELECT {_listed(left_of)} FROM {inputs[1]}"
+    return f"SELECT {', '.join(f'{quoted(left_of.get(name, name))} AS {quoted(name)}' for name in columns)} FROM ({intersection})"
 
 
 def _is_intersection(join: Join) -> bool:

@@ -47,8 +47,8 @@ def references(plan: str, lookups: Mapping[str, Sequence[str]] | None = None) ->
         raise UnknownPlanError(f"a plan of another form ({type(error).__name__}: {error})") from error
     for _, _, value in columns:
         reading.others |= value.owing
-    named = tuple((name, None if value.ranked else value.sources) for _, name, value in columns)
-    return References(named, frozenset(reading.others))
+    named_sources = tuple((name, None if value.ranked else value.sources) for _, name, value in columns)
+    return References(named_sources, frozenset(reading.others))
 
 
 @dataclass
@@ -79,10 +79,10 @@ class _Tree:
 
 
 def _tree(nodes: Sequence[Mapping[str, Any]]) -> _Tree:
-    rest = iter(nodes)
+    remaining = iter(nodes)
 
     def made() -> _Tree:
-        node = next(rest)
+        node = next(remaining)
         tree = _Tree(str(node["class"]).rpartition(".")[2], node)
         tree.children = [made() for _ in range(int(node["num-children"]))]
         return tree
@@ -143,27 +143,27 @@ class _Reading:
             ]
         sorts = plan.kind in _LIMITS or (limited and plan.kind == "Project")
         below = [self.columns(child, outer, limited=sorts) for child in plan.children]
-        known = outer | {number: value for columns in below for number, _, value in columns}
-        return self._node(plan, below, known, limited=limited)
+        attributes = outer | {number: value for columns in below for number, _, value in columns}
+        return self._node(plan, below, attributes, limited=limited)
 
-    def _node(self, plan: _Tree, below: list[_Columns], known: _Known, *, limited: bool) -> _Columns:
+    def _node(self, plan: _Tree, below: list[_Columns], attributes: _Known, *, limited: bool) -> _Columns:
         match plan.kind:
             case "Project":
-                return self._named(plan.expressions("projectList"), known)
+                return self._named(plan.expressions("projectList"), attributes)
             case "Aggregate":
-                keys = self._facts("group", plan.expressions("groupingExpressions"), known)
+                keys = self._facts("group", plan.expressions("groupingExpressions"), attributes)
                 expressions = plan.expressions("aggregateExpressions")
                 return [
                     (number, name, _owing(value, keys) if _has(expression, "AggregateExpression") else value)
-                    for expression, (number, name, value) in zip(expressions, self._named(expressions, known), strict=True)
+                    for expression, (number, name, value) in zip(expressions, self._named(expressions, attributes), strict=True)
                 ]
             case "Window":
-                terms = self._facts("partition", plan.expressions("partitionSpec"), known)
-                terms |= self._facts("order", plan.expressions("orderSpec"), known)
-                ranks = self._named(plan.expressions("windowExpressions"), known)
+                terms = self._facts("partition", plan.expressions("partitionSpec"), attributes)
+                terms |= self._facts("order", plan.expressions("orderSpec"), attributes)
+                ranks = self._named(plan.expressions("windowExpressions"), attributes)
                 return [*below[0], *((number, name, _owing(value, terms)) for number, name, value in ranks)]
             case "Join":
-                return self._joined(plan, below, known)
+                return self._joined(plan, below, attributes)
             case "Union" | "Intersect":
                 return _united(below)
             case "Except":
@@ -171,31 +171,31 @@ class _Reading:
                     self.others.add(("without", left.sources | right.sources))
                 return below[0]
             case "Expand":
-                sides = [self._named_as(plan, projection, known) for projection in plan.fields["projections"]]
+                sides = [self._named_as(plan, projection, attributes) for projection in plan.fields["projections"]]
                 return _united(sides)
             case "Range" | "LocalRelation" | "OneRowRelation" | "LogicalRDD":
                 return [(attribute.id, attribute.name, _NOTHING) for attribute in plan.expressions("output")]
             case kind if kind in _PASSING:
                 if kind == "Filter":
-                    self._conditions(plan.expression("condition"), known)
+                    self._conditions(plan.expression("condition"), attributes)
                 if kind == "Sort" and limited:
-                    self._note("order", plan.expressions("order"), known)
+                    self._note("order", plan.expressions("order"), attributes)
                 return below[0]
             case _:
                 raise UnknownPlanError(plan.kind)
 
-    def _joined(self, join: _Tree, below: list[_Columns], known: _Known) -> _Columns:
+    def _joined(self, join: _Tree, below: list[_Columns], attributes: _Known) -> _Columns:
         kind = str(join.fields["joinType"])
         condition = join.expression("condition")
         nullable = 1 if "LeftOuter" in kind else 0 if "RightOuter" in kind else None
         scan = None if nullable is None else self._looked_up(below[nullable])
         if nullable is None or scan is None:
-            self._conditions(condition, known)
+            self._conditions(condition, attributes)
             return below[0] if "Semi" in kind or "Anti" in kind else [*below[0], *below[1]]
         parts = list(_conjuncts(condition))
-        keys = self._key_equalities(parts, scan, known)
-        self._note("condition", keys, known)
-        rest = [self._value(part, known) for part in parts if all(part is not key for key in keys)]
+        keys = self._key_equalities(parts, scan, attributes)
+        self._note("condition", keys, attributes)
+        rest = [self._value(part, attributes) for part in parts if all(part is not key for key in keys)]
         if rest:
             below[nullable] = [(number, name, _together([value, *rest])) for number, name, value in below[nullable]]
         return [*below[0], *below[1]]
@@ -206,7 +206,7 @@ class _Reading:
         scan = next(iter(scans)) if len(scans) == 1 else ("", 0)
         return scan if scan[0] in self.lookups else None
 
-    def _key_equalities(self, parts: Sequence[_Tree], scan: _Scan, known: _Known) -> list[_Tree]:
+    def _key_equalities(self, parts: Sequence[_Tree], scan: _Scan, attributes: _Known) -> list[_Tree]:
         """Return the equalities of an ON that find a version: for each key column the first equality with other inputs.
 
         An equality with a constant does not count. The first of several equalities may have a conversion, which the text may or
@@ -216,12 +216,12 @@ class _Reading:
         for part in parts:
             if part.kind != "EqualTo":
                 continue
-            sides = [self._value(child, known) for child in part.children]
+            sides = [self._value(child, attributes) for child in part.children]
             from_scan = [any((source.table, source.scan) == scan for source in side.sources) for side in sides]
             if from_scan.count(True) != 1 or not all(side.sources for side in sides):
                 continue
             side = part.children[from_scan.index(True)]
-            column = _column_of(side, known)
+            column = _column_of(side, attributes)
             if column in self.lookups[scan[0]]:
                 equalities.setdefault(column, []).append((part, side.kind == "Cast"))
         if len(equalities) < len(self.lookups[scan[0]]):
@@ -239,63 +239,63 @@ class _Reading:
             (number, name, _Value(frozenset({ColumnSource(table, scan, name.lower())}), plain=True)) for number, name, _ in inner
         ]
 
-    def _named(self, expressions: Iterable[_Tree], known: _Known) -> _Columns:
-        return [(expression.id, expression.name, self._value(expression, known)) for expression in expressions]
+    def _named(self, expressions: Iterable[_Tree], attributes: _Known) -> _Columns:
+        return [(expression.id, expression.name, self._value(expression, attributes)) for expression in expressions]
 
-    def _named_as(self, plan: _Tree, projection: Sequence[Any], known: _Known) -> _Columns:
-        values = [self._value(_tree(nodes), known) for nodes in projection]
+    def _named_as(self, plan: _Tree, projection: Sequence[Any], attributes: _Known) -> _Columns:
+        values = [self._value(_tree(nodes), attributes) for nodes in projection]
         return [
             (attribute.id, attribute.name, value)
             for attribute, value in zip(plan.expressions("output"), values, strict=True)
         ]
 
-    def _note(self, kind: str, expressions: Iterable[_Tree], known: _Known) -> None:
-        self.others |= self._facts(kind, expressions, known)
+    def _note(self, kind: str, expressions: Iterable[_Tree], attributes: _Known) -> None:
+        self.others |= self._facts(kind, expressions, attributes)
 
-    def _facts(self, kind: str, expressions: Iterable[_Tree], known: _Known) -> frozenset[Fact]:
+    def _facts(self, kind: str, expressions: Iterable[_Tree], attributes: _Known) -> frozenset[Fact]:
         """Return the references of expressions of a kind; for an expression of a rank only its order."""
-        values = [self._value(expression, known) for expression in expressions]
+        values = [self._value(expression, attributes) for expression in expressions]
         facts = frozenset((kind, value.sources) for value in values if value.sources and not value.ranked)
         return facts.union(*(value.owing for value in values))
 
-    def _conditions(self, condition: _Tree | None, known: _Known) -> None:
+    def _conditions(self, condition: _Tree | None, attributes: _Known) -> None:
         for conjunct in _conjuncts(condition):
-            self._condition(conjunct, known)
+            self._condition(conjunct, attributes)
 
-    def _condition(self, condition: _Tree, known: _Known) -> None:
+    def _condition(self, condition: _Tree, attributes: _Known) -> None:
         query = next((node for node in _every(condition) if node.kind in {"Exists", "InSubquery"}), None)
         if query is None:
-            self._note("condition", [condition], known)
+            self._note("condition", [condition], attributes)
         elif query.kind == "Exists":
-            self.columns(_inside(query), known)
+            self.columns(_inside(query), attributes)
         else:
-            self._membership(query, known)
+            self._membership(query, attributes)
 
-    def _membership(self, query: _Tree, known: _Known) -> None:
+    def _membership(self, query: _Tree, attributes: _Known) -> None:
         """Note that each value of IN is compared with the column of the sub-query at the same position."""
         list_query = next((child for child in query.children if child.kind == "ListQuery"), None)
         values = [child for child in query.children if child.kind != "ListQuery"]
         if list_query is None:
             raise UnknownPlanError(query.kind)
-        inner = self.columns(_inside(list_query), known)
+        inner = self.columns(_inside(list_query), attributes)
         for expression, (_, _, value) in zip(values, inner, strict=False):
-            compared = self._value(expression, known)
+            compared = self._value(expression, attributes)
             self.others |= {("condition", compared.sources | value.sources)} | compared.owing | value.owing
 
-    def _value(self, tree: _Tree, known: _Known) -> _Value:
+    def _value(self, tree: _Tree, attributes: _Known) -> _Value:
         match tree.kind:
             case "AttributeReference":
-                return known.get(tree.id, _NOTHING)
+                return attributes.get(tree.id, _NOTHING)
             case "OuterReference":
                 inner = tree.expression("e") or next(iter(tree.children), None)
-                return _NOTHING if inner is None else self._value(inner, known)
+                return _NOTHING if inner is None else self._value(inner, attributes)
             case "Alias":
-                return self._value(tree.children[0], known)
+                return self._value(tree.children[0], attributes)
             case "GetStructField" | "GetArrayStructFields":
-                return _with_field(self._value(tree.children[0], known), _field_of(tree))
+                return _with_field(self._value(tree.children[0], attributes), _field_of(tree))
             case "ScalarSubquery" | "LateralSubquery":
                 raise UnknownPlanError(tree.kind)
-        values = [self._value(child, known) for child in tree.children]
+        values = [self._value(child, attributes) for child in tree.children]
         return _together(values, ranked=tree.kind in _RANKS)
 
 
@@ -309,11 +309,11 @@ def _conjuncts(condition: _Tree | None) -> Iterator[_Tree]:
         yield from _conjuncts(child)
 
 
-def _column_of(tree: _Tree, known: _Known) -> str:
+def _column_of(tree: _Tree, attributes: _Known) -> str:
     """Return the name of the column if an expression is a column, perhaps with a cast; an empty text otherwise."""
     if tree.kind == "Cast":
-        return _column_of(tree.children[0], known)
-    value = known.get(tree.id, _NOTHING) if tree.kind == "AttributeReference" else _NOTHING
+        return _column_of(tree.children[0], attributes)
+    value = attributes.get(tree.id, _NOTHING) if tree.kind == "AttributeReference" else _NOTHING
     return next(iter(value.sources)).column if value.plain else ""
 
 

@@ -53,26 +53,30 @@ def agree(one: References, other: References) -> bool:
     """Whether two queries have the same references for some pairing of their scans."""
     if len(one.columns) != len(other.columns):
         return False
-    mine, wanted = _numbered(one), _numbered(other)
-    counts = Counter(table for table, _ in _scans(mine))
-    if counts != Counter(table for table, _ in _scans(wanted)) or prod(map(factorial, counts.values())) > _MOST_WAYS:
-        return _same(_as_one_scan(mine), _as_one_scan(wanted))
+    ours, theirs = _numbered(one), _numbered(other)
+    counts = Counter(table for table, _ in _scans(ours))
+    if counts != Counter(table for table, _ in _scans(theirs)) or prod(map(factorial, counts.values())) > _MOST_WAYS:
+        return _same(_as_one_scan(ours), _as_one_scan(theirs))
     pairings = product(*(permutations(range(count)) for count in counts.values()))
-    return any(_same(_paired(mine, dict(zip(counts, pairing, strict=True))), wanted) for pairing in pairings)
+    return any(_same(_paired(ours, dict(zip(counts, pairing, strict=True))), theirs) for pairing in pairings)
 
 
 def differing(ours: References, theirs: References) -> str:
     """Return, as text, the columns and the other references in which two queries differ."""
     columns = [
-        f"column {name} from {_source_names(mine)} where Spark has it from {_source_names(wanted)}"
-        for (name, mine), (_, wanted) in zip(ours.columns, theirs.columns, strict=False)
-        if mine != wanted
+        f"column {name} from {_source_names(our_sources)} where Spark has it from {_source_names(their_sources)}"
+        for (name, our_sources), (_, their_sources) in zip(ours.columns, theirs.columns, strict=False)
+        if our_sources != their_sources
     ]
-    more, less = (
+    only_ours, only_theirs = (
         sorted(f"{kind} of {_source_names(sources)}" for kind, sources in left - right)
         for left, right in ((ours.others, theirs.others), (theirs.others, ours.others))
     )
-    rest = [f"{', '.join(more) or 'nothing'} where Spark has {', '.join(less) or 'nothing'}"] if more or less else []
+    rest = (
+        [f"{', '.join(only_ours) or 'nothing'} where Spark has {', '.join(only_theirs) or 'nothing'}"]
+        if only_ours or only_theirs
+        else []
+    )
     return "; ".join([*columns, *rest]) or "other occurrences of the same tables"
 
 
@@ -81,10 +85,13 @@ def _source_names(sources: Sources | None) -> str:
     return " and ".join(names) or "no column"
 
 
-def _same(one: References, other: References) -> bool:
-    pairs = zip(one.columns, other.columns, strict=True)
-    columns = all(None in (mine, wanted) or mine == wanted for (_, mine), (_, wanted) in pairs)
-    return columns and one.others == other.others
+def _same(left: References, right: References) -> bool:
+    pairs = zip(left.columns, right.columns, strict=True)
+    columns = all(
+        None in (left_sources, right_sources) or left_sources == right_sources
+        for (_, left_sources), (_, right_sources) in pairs
+    )
+    return columns and left.others == right.others
 
 
 def _scans(references: References) -> list[tuple[str, int]]:
