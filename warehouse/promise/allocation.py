@@ -24,8 +24,8 @@ _MAX_CHANGE = 4
 class Worth(NamedTuple):
     """The worth of a unit: an upper bound of its pairs, its rows of both inputs, and the value of an expression.
 
-    ``right`` of the rows are of the second input. A unit is cut along the rows of the first one: a part joins its share of these
-    with all of the second one's.
+    ``right`` of these rows are rows of the second input. A part of a unit joins a share of the first input's rows with all rows
+    of the second input.
     """
 
     pairs: int

@@ -162,10 +162,9 @@ def _mean(read: Number, rows: int, unread: Sequence[Unread], side: Literal["low"
 def _least_median(values: np.ndarray, unread: Sequence[Unread]) -> float | None:
     """Return the least median, in time that hardly grows with the number of values.
 
-    As many rows can be at most a point as there are values up to it, and the most rows of files whose least value is up to
-    it. The other values, and the least rows of the other files, must be above it. So twice the number of values up to it has to
-    reach a number that only falls where a file begins. Between two of these places the first such point is a value of a known
-    rank.
+    The rows that can be at most x are the values up to x, and ``most`` rows of each file whose least value is up to x. The other
+    values, and ``least`` rows of each other file, must be above x. So x can be the median if twice the number of values up to x
+    reaches a number that only falls at the least value of a file. Between two such points the least x is a value of a known rank.
     """
     with_rows = [file for file in unread if file.most]
     lows = [(float(file.low), file) for file in with_rows if file.low is not None]

@@ -1,4 +1,4 @@
-"""Presence filters: a few bytes that can prove that a file has none of a set of keys.
+"""Presence filters: a few bytes that can prove that a file has no key of a set.
 
 They are split-block Bloom filters, as Parquet's: each value sets one bit of each of the eight words of one block of 32 bytes.
 Block and bits come from a 64-bit hash (parquet-format, BloomFilter.md). Invariant, for a filter of the keys K:

@@ -92,7 +92,7 @@ class Unit(NamedTuple):
 
 @dataclass(frozen=True)
 class Position:
-    """Up to where a unit is made: all results before (place, row), and ``made`` results of exactly this place and row."""
+    """The progress of a unit: all results before (place, row) are made, and ``made`` results of exactly this place and row."""
 
     place: int = FIRST
     row: int = FIRST
@@ -100,7 +100,7 @@ class Position:
 
 
 class Begun(msgspec.Struct, frozen=True, array_like=True):
-    """A unit of a range that is made in part. Records have it as a list of numbers, since there may be many units."""
+    """A unit of a range that is made in part. Records store it as a list of numbers, since there may be many units."""
 
     bucket: int
     place: int
@@ -109,7 +109,7 @@ class Begun(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def position(self) -> Position:
-        """Up to where it is made."""
+        """The progress of the unit."""
         return Position(self.place, self.row, self.made)
 
 
@@ -137,7 +137,7 @@ class OwedRange:
         return (bucket for bucket in range(BUCKETS) if bits >> bucket & 1)
 
     def position(self, bucket: int) -> Position:
-        """Return up to where a unit is made."""
+        """Return the progress of a unit."""
         return next((begun.position for begun in self.begun if begun.bucket == bucket), Position())
 
 
@@ -149,8 +149,8 @@ class Ledger:
     window time (None: they were not counted, or a condition decides); at least ``least`` and at most ``most`` of them were
     missing then. Since the first build, ``lapsed`` units ended before they were made, and ``given_up`` units were not made
     because of ``complete = "never"``. ``later`` counts pairs with a later slot than ``through``; they belong to a unit once all
-    rows of the slot are there. ``rows`` counts the rows of the owed units, once for each unit: completing joins them, and at most
-    so many lack a partner; at least ``incomplete`` rows lack one. ``allowed`` is the number of results that the seconds of the
+    rows of the slot are there. ``rows`` counts the rows of the owed units, once for each unit: completing joins these rows. At
+    least ``incomplete`` and at most ``rows`` rows lack a partner. ``allowed`` is the number of results that the seconds of the
     budget allowed. ``ended`` rows had been set aside and were given up when the view was rebuilt, so their results are not
     reported.
     """
@@ -222,7 +222,7 @@ class Ledger:
             yield from (Unit(number, bucket) for bucket in owed_range.owed)
 
     def position(self, unit: Unit) -> Position:
-        """Return up to where a unit is made."""
+        """Return the progress of a unit."""
         return self.ranges[unit.range].position(unit.bucket)
 
     def with_positions(self, positions: Mapping[Unit, Position | None]) -> Ledger:
@@ -255,7 +255,7 @@ class BudgetPlan:
     """The results of a view under a budget that an update may make; ``ledger`` has the owed results before it.
 
     ``upto`` is the slot up to which all rows are loaded after its steps; None: the slot of ``ledger``, since files were left for
-    another epoch. A ``chunk`` of ``complete`` makes so many results instead.
+    another epoch. A ``chunk`` of ``complete`` makes this number of results instead.
     """
 
     budget: ViewBudget

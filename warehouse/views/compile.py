@@ -120,11 +120,11 @@ class _Compiler:
     # --- one node ---
 
     def _folded(self, plan: Operator) -> _Shape | None:
-        """Return the operator with state of a plan, with the operators above it; None if they cannot be one node."""
+        """Return a plan's operator with state and the operators above it as one node; None if they cannot be one node."""
         chain, core = chain_of(plan)
         if isinstance(core, _STATELESS):
             return None
-        # Over internal row windows a join is appended to, though its inputs lose rows to later ones.
+        # Results of a join over internal row windows are appended, though later rows push rows out of its inputs.
         stays = isinstance(core, Join) and any(
             isinstance(chain_of(input_operator)[1], InternalRows) for input_operator in core.inputs
         )
@@ -311,7 +311,7 @@ def _key(columns: Sequence[str], types: Types) -> tuple[str, ...]:
     return tuple(column for column in columns if not str(types.get(column) or "").startswith(_NO_KEY))
 
 
-# --- other names for the columns of a group, given where they are made ---
+# --- other names for the columns of a group, in the node that computes them ---
 
 
 def renamed_group(group: Group, names: Mapping[str, str], columns: tuple[str, ...]) -> Group:

@@ -35,7 +35,7 @@ class Line:
     Parameters
     ----------
     branch
-        The box-drawing before it.
+        The box-drawing characters before it.
     operator, text
         Its name, and its arguments.
     state, output
@@ -70,7 +70,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Description:
-    """The description of a view that is not executed."""
+    """The description of a view; nothing is executed."""
 
     name: str
     lines: tuple[Line, ...]

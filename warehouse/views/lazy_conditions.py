@@ -1,6 +1,6 @@
-"""Finds coalesced tables that can be lazy: each read makes their rows from the points that their stream stores.
+"""Finds coalesced tables that can be lazy: each read computes their rows from the points that their stream stores.
 
-Every member must stay stored for the whole window, so rows of the stream must live for longer. And DuckDB must evaluate the
+Every member must stay stored for the whole window, so rows of the stream must live for longer. DuckDB must evaluate the
 condition as Spark does, since reads use no Spark.
 """
 

@@ -354,7 +354,7 @@ def ordered(queries: Mapping[str, exp.Query]) -> list[str]:
 
 
 def cycles(queries: Mapping[str, exp.Query], texts: Mapping[str, str]) -> dict[str, Faults]:
-    """Return the faults of the views that read themselves, through others or not; ``texts`` are their SQL."""
+    """Return the faults of the views that read themselves, directly or through others; ``texts`` has the SQL of all views."""
     needs = _needs(queries)
     faults = {}
     for name, query in queries.items():

@@ -58,7 +58,7 @@ def readable_views(catalog: Catalog) -> Mapping[str, ViewFacts]:
 
 
 def _parts(plan: ViewPlan, arrivals: Mapping[str, frozenset[str]]) -> Parts | None:
-    """Return the inputs of a join of two inputs whose rows end."""
+    """Return both inputs of a join, with their arrival columns; None for another view, or if the rows of an input never end."""
     join = stateful_of(plan.tree)
     bounds = {name: table.lifetime for name, table in plan.tables.items()}
     if not isinstance(join, Join) or any(lifetime(input_operator, bounds) is None for input_operator in join.inputs):

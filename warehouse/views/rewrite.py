@@ -114,7 +114,7 @@ _RULES: tuple[tuple[str, _Rule, str], ...] = (
 def _carrying(
     chain: Chain, core: Operator, columns: tuple[str, ...], other_names: set[str]
 ) -> tuple[Operator, tuple[str, ...]]:
-    """Return filters and projections over a plan that also carry these columns, under names that ``others`` does not have."""
+    """Return filters and projections over a plan that also carry these columns, under names that are not in ``other_names``."""
     names = list(columns)
     for operator in reversed(chain):
         copy = msgspec.structs.replace(operator, input=core)

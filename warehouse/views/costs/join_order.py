@@ -123,7 +123,7 @@ class PartialResult:
 
 
 def selectivity(one: Mapping[str, Fraction], other: Mapping[str, Fraction]) -> Fraction:
-    """Return the share of all pairs that join: the product of 1/max(v, v') over the common classes; 1 if there is none.
+    """Return the share of all pairs that join: the product of 1/max(v, v') over the common classes; 1 without a common class.
 
     Parameters
     ----------
@@ -233,8 +233,8 @@ def grouped_cost(interval: Number) -> Cost:
 class KeyCounts:
     """The model without its assumptions, from rows counted for each key: section 12, last lines.
 
-    ``best_order(inputs, cost=counts.cost, size=counts.matches)`` orders by it. Of the inputs it uses the names; for the
-    fast ones also the rates. Keys are those of one equality class.
+    ``best_order(inputs, cost=counts.cost, size=counts.matches)`` orders by it. It uses the names of the inputs,
+    and the rates of the fast inputs. Keys belong to one equality class.
 
     Parameters
     ----------

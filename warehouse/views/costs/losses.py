@@ -1,10 +1,10 @@
 """Predicts the share of a join's results that periodic evaluation loses.
 
-A result that lives in ``[gen, exp)`` is seen by the evaluations at ``anchor + kΔ``, and without restore it is lost iff none of
-them falls into its life. A lifetime below Δ is necessary but not sufficient: a result of lifetime L is lost with probability
-``max(0, 1 - L/Δ)``; window-joins sheet, section 7, and update-patterns sheet, section 4.4.
+A result that lives in ``[gen, exp)`` is seen by the evaluations at ``anchor + kΔ``, and without restore it is lost if
+no evaluation falls into its life. A lifetime below Δ is necessary but not sufficient: a result of lifetime L is lost with
+probability ``max(0, 1 - L/Δ)``; window-joins sheet, section 7, and update-patterns sheet, section 4.4.
 
-The shares are those of an equi-join of windows of T_1..T_n whose rows arrive at constant rates and independently of each
+The shares apply to an equi-join of windows of T_1..T_n whose rows arrive at constant rates and independently of each
 other. Rates and keys then cancel out. Lifetimes, Δ and the tick are in one unit; shares are exact fractions of 0 to 1.
 """
 

@@ -129,7 +129,7 @@ def _unfit(nodes: Sequence[Node], tables: Mapping[str, Table]) -> Iterator[tuple
 
 
 def _relation(nodes: Sequence[Node], tables: Mapping[str, Table]) -> Table | None:
-    """Return a relation that a view reads; None if it reads none.
+    """Return a relation that a view reads; None if it reads no relation.
 
     Results with a retroactive relation leave before their own end (label STR). Any other relation gives each row at most one
     version, so there is no product of which a part could be made later.

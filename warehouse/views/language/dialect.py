@@ -1,7 +1,7 @@
 """Spark SQL in and out, word for word: sqlglot's tree is written back exactly as it was read.
 
-sqlglot's own Spark dialect translates functions on the way (a round trip of ``to_date(x, 'yyyyMMdd')`` loses the
-format, that of ``x - INTERVAL 2 HOURS 3 MINUTES`` changes its value). Here every function is a name with arguments, every
+sqlglot's own Spark dialect translates functions (a round trip of ``to_date(x, 'yyyyMMdd')`` loses the format, a round trip of
+``x - INTERVAL 2 HOURS 3 MINUTES`` changes its value). Here every function is a name with arguments, every
 string keeps its escapes, and the clock's words without parentheses are columns that no table has.
 """
 
@@ -75,7 +75,7 @@ class _Verbatim(Spark):
     class Parser(SparkParser):
         ARRAY_CONSTRUCTORS = {}  # noqa: RUF012 - an index after array(...), or after a column called list, is an index
         FUNCTIONS = {}  # noqa: RUF012 - sqlglot's way
-        FUNCTION_PARSERS = {  # noqa: RUF012 - those whose arguments are no list
+        FUNCTION_PARSERS = {  # noqa: RUF012 - functions whose arguments are no list
             name: parser for name, parser in SparkParser.FUNCTION_PARSERS.items() if name in _SYNTAX_FUNCTIONS
         }
         NO_PAREN_FUNCTIONS = {}  # noqa: RUF012 - sqlglot's way

@@ -29,7 +29,7 @@ _UNITS = ("year", "month", "day", "hour", "minute", "second")
 
 
 class ArgumentTranslator(Protocol):
-    """Translates the arguments of a function; raises ``LeftToSparkError`` for one that the driver cannot compute."""
+    """Translates the arguments of a function; raises ``LeftToSparkError`` for an argument that the driver cannot compute."""
 
     def of(self, node: exp.Expr) -> Translated:
         """Return an expression as DuckDB's."""

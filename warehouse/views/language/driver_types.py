@@ -69,7 +69,7 @@ def decimal_digits(kind: str | None) -> tuple[int, int] | None:
 
 
 def holds_whole_numbers(kind: str | None) -> bool:
-    """Whether Spark gives this decimal type to values of it and of whole numbers together."""
+    """Whether this decimal type is Spark's common type for its own values and whole numbers."""
     digits = decimal_digits(kind)
     return digits is not None and digits[0] == MOST_DIGITS and digits[0] - digits[1] >= DIGITS_OF["bigint"]
 

@@ -1,4 +1,4 @@
-"""The parts of a FROM while they are joined: each is a plan with the items whose columns it has, and gets conditions.
+"""The parts of a FROM while they are joined: a part is a plan with the items whose columns it has, and conditions filter it.
 
 Conditions on one part become filters below the join. Equalities between two parts become columns of each, which are computed if
 they are not columns already. The rest stays on the join.
@@ -39,7 +39,7 @@ class FromPart:
 
     @property
     def relation(self) -> Table | None:
-        """The relation, if it is one with nothing but filters above it."""
+        """The relation, if the part is a relation, perhaps with filters above it; None if not."""
         return self.item.relation if self.item else None
 
 

@@ -136,7 +136,7 @@ def _aggregated(query: exp.Select) -> bool:
 def _closed(
     predicate: Predicate, query: exp.Query, inner: Sequence[exp.Expr], prefix: str, outer: Sequence[exp.Expr]
 ) -> SubQuery:
-    """Return a sub-query that groups, unites or limits unchanged: it cannot name the outer query."""
+    """Return, unchanged, a sub-query that groups, unites or limits; it cannot name the outer query."""
     if not inner:
         raise _unrelated(predicate)
     names = _names(inner, prefix)

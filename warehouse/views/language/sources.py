@@ -77,7 +77,7 @@ class FromReader:
         Raises
         ------
         RefusedError
-            For an input or join that cannot be.
+            For an input or a join that cannot be maintained.
 
         """
         start = select.args.get("from_")

@@ -315,7 +315,7 @@ def _double(node: exp.Expr) -> exp.Expr:
 
 
 def _relation(first: _Interval, second: _Interval) -> exp.Expr:
-    """Return the name of Allen's relation: the first one that holds, in this order."""
+    """Return the name of Allen's relation: the first relation that holds, in this order."""
     a, b, c, d = first.start, first.end, second.start, second.end
 
     def is_(kind: type[exp.Binary], left: exp.Expr, right: exp.Expr) -> exp.Expr:

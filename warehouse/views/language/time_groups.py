@@ -58,7 +58,7 @@ def _leave_out_null_times(select: exp.Select, window: exp.Anonymous) -> None:
 
 
 def _write_out(select: exp.Select, window: exp.Anonymous) -> None:
-    """Put the call in the place of the column ``window``."""
+    """Replace the column ``window`` by the call."""
     for clause in ("expressions", "having", "order", "qualify"):
         for column in [column for node in _nodes(select, clause) for column in node.find_all(exp.Column)]:
             first, *fields = [part.name for part in column.parts]

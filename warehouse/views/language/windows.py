@@ -53,7 +53,7 @@ class DeclaredWindow:
 
 
 def read_window(call: exp.Anonymous) -> DeclaredWindow:
-    """Return the window that a table function of FROM means.
+    """Return the window that a table function in FROM declares.
 
     Raises
     ------

@@ -39,7 +39,7 @@ __all__ = ["Analyser"]
 
 @dataclass
 class Analyser:
-    """Analyses the texts of views in a session of its own, where they are given tables without rows by their names."""
+    """Analyses the texts of views in a separate session, over tables without rows that have the names of the real tables."""
 
     session: SparkSession
     _known: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
@@ -63,8 +63,8 @@ class Analyser:
         Raises
         ------
         ConfigurationError
-            When Spark refuses the text, gives it other columns or types, or nulls where the node has none, or resolves a name to
-            another column than the nodes.
+            When Spark refuses the text, gives it other columns or types, or nulls where the node has no nulls, or resolves a name
+            to another column than the nodes.
 
         """
         self._declare(tables)

@@ -1,4 +1,4 @@
-"""Writes a plan as a query that Spark reads, so that the references of its nodes are compared with those of the view's text.
+"""Writes a plan as a query that Spark reads, to compare the references of its nodes with the references of the view's text.
 
 Windows are left out, also in the text: they choose rows and have no names.
 """

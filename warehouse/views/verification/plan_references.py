@@ -1,6 +1,6 @@
 """Finds the references of a query, node by node, in Spark's analysed plan (as JSON). Pure.
 
-Every attribute is followed by its id to its source: a column of a scanned table, or fields of one. The result does not depend on
+Every attribute is followed by its id to its source: a column of a scanned table, or fields of it. The result does not depend on
 how the query is written: it has the sources of each output column, of each condition of a conjunction (also of sub-queries), of
 each group key, partition column and term of an order.
 
@@ -36,7 +36,7 @@ def references(plan: str, lookups: Mapping[str, Sequence[str]] | None = None) ->
     Raises
     ------
     UnknownPlanError
-        When it has a node of an unknown kind.
+        When the plan has a node of an unknown kind.
 
     """
     keys = {name.lower(): [column.lower() for column in columns] for name, columns in (lookups or {}).items()}
