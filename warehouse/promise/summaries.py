@@ -87,7 +87,7 @@ class KeySummary:
         return least, least + self.rest
 
     def __add__(self, other: KeySummary) -> KeySummary:
-        """Return the summary of the files of both."""
+        """Return the summary of the files of both summaries."""
         return KeySummary(self.rows + other.rows, dict(Counter(self.counts) + Counter(other.counts)))
 
     def __sub__(self, other: KeySummary) -> KeySummary:
@@ -162,7 +162,7 @@ def encode(rows: int, columns: Sequence[Parts], counts: Sequence[int], most_byte
     if len(counts) > _EXCESS * _SAMPLE:
         sample = _encode(rows, [column[:_SAMPLE] for column in columns], counts[:_SAMPLE])
         fitting = most_bytes * _SAMPLE // len(sample)
-        if fitting * _EXCESS < len(counts):  # all of them would not fit
+        if fitting * _EXCESS < len(counts):  # not all keys would fit
             positions = most_frequent(counts, fitting)
             if not positions:
                 return None

@@ -57,7 +57,7 @@ _EXCESS_PAIRS = 10_000
 
 @dataclass(frozen=True)
 class ViewBudget:
-    """``[views.NAME.budget]``: the upper bound of an epoch's work, the preferred results, and whether the others are owed.
+    """``[views.NAME.budget]``: the upper bound of an epoch's work, the preferred results, and whether other results are owed.
 
     One of ``pairs`` (results), ``rows`` (rows that are joined) and ``seconds`` is set. ``prefer`` is one of ``PREFERENCES``, or
     an expression: units with greater values come first.

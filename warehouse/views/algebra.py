@@ -163,7 +163,7 @@ class Join(msgspec.Struct, frozen=True, tag="join"):
 
 
 def key_names(join: Join) -> tuple[tuple[str, ...], ...]:
-    """Return the users' names of the equal columns of a join of two inputs, the left one's first; expressions have no name.
+    """Return the users' names of the equal columns of a join of two inputs, the left input's first; expressions have no name.
 
     >>> equal = (Equality(0, "c.k", 1, "e.q"), Equality(0, "c.v", 1, "e.#1"))
     >>> key_names(Join((Scan("calls"), Scan("events")), equal))

@@ -330,7 +330,7 @@ def _owing(value: _Value, facts: frozenset[Fact]) -> _Value:
 
 
 def _united(sides: Sequence[_Columns]) -> _Columns:
-    """Return the columns that come from one of several plans, each with the id and the name of the first one."""
+    """Return the columns that come from one of several plans, each with the id and the name of the first plan's column."""
     columns = []
     for alternatives in zip(*sides, strict=True):
         number, name, value = alternatives[0]

@@ -25,7 +25,7 @@ _MOST_WAYS = 720
 
 
 class ColumnSource(NamedTuple):
-    """A column of a table by the scan that reads it, and the fields that are taken of it; names in lower case."""
+    """A column of a table by the scan that reads it, and the fields that are read of it; names in lower case."""
 
     table: str
     scan: int
