@@ -224,8 +224,7 @@ def _intersection(left: Operator, right: Operator, types: Sequence[Types]) -> Op
     ]
     coalesced = [f"coalesce({quoted(pair.left_column)}, {quoted(pair.right_column)})" for pair in equal]
     columns = tuple(
-        Named(name, quoted(name) if is_same else sql)
-        for name, is_same, sql in zip(names, same_types, coalesced, strict=True)
+        Named(name, quoted(name) if is_same else sql) for name, is_same, sql in zip(names, same_types, coalesced, strict=True)
     )
     return Project(Join(sides, equal, None, null_safe=True), columns)
 

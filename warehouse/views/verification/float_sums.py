@@ -106,9 +106,7 @@ def _of(operator: Operator, nodes: Mapping[str, Node], tables: Mapping[str, Type
         case UnionAll():
             names = [[name.lower() for name in columns_of(input_operator, _names(tables))] for input_operator in operator.inputs]
             renamed = [
-                _named(
-                    {first: _as_is(name, side) for name, first in zip(side_names, names[0], strict=True)}, rows=side.rows
-                )
+                _named({first: _as_is(name, side) for name, first in zip(side_names, names[0], strict=True)}, rows=side.rows)
                 for side_names, side in zip(names, input_parts, strict=True)
             ]
             return _united(renamed)

@@ -41,8 +41,7 @@ def query_of(nodes: Sequence[Node], tables: Mapping[str, tuple[str, ...]]) -> st
     columns = {**tables, **{node.table: node.columns for node in nodes}}
     *hidden, own = nodes
     return (
-        f"SELECT {_listed(own.columns)}"
-        f" FROM ({written(own.operator, columns, {node.table: node.operator for node in hidden})})"
+        f"SELECT {_listed(own.columns)} FROM ({written(own.operator, columns, {node.table: node.operator for node in hidden})})"
     )
 
 

@@ -245,8 +245,7 @@ class _Reading:
     def _named_as(self, plan: _Tree, projection: Sequence[Any], attributes: _Known) -> _Columns:
         values = [self._value(_tree(nodes), attributes) for nodes in projection]
         return [
-            (attribute.id, attribute.name, value)
-            for attribute, value in zip(plan.expressions("output"), values, strict=True)
+            (attribute.id, attribute.name, value) for attribute, value in zip(plan.expressions("output"), values, strict=True)
         ]
 
     def _note(self, kind: str, expressions: Iterable[_Tree], attributes: _Known) -> None:

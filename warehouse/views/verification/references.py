@@ -88,8 +88,7 @@ def _source_names(sources: Sources | None) -> str:
 def _same(left: References, right: References) -> bool:
     pairs = zip(left.columns, right.columns, strict=True)
     columns = all(
-        None in (left_sources, right_sources) or left_sources == right_sources
-        for (_, left_sources), (_, right_sources) in pairs
+        None in (left_sources, right_sources) or left_sources == right_sources for (_, left_sources), (_, right_sources) in pairs
     )
     return columns and left.others == right.others
 
