@@ -66,7 +66,7 @@ _VIEWS = {
         "k",
     ),
 }
-_AGAIN = ("joined", "few", "many", "without")
+_AGAIN = ("joined", "few", "few_counted", "many", "many_counted", "without")
 """The views that are computed again beside."""
 _STREAM = """
 [streams.{name}]
