@@ -103,10 +103,10 @@ def _nearest(reader: Reader, table: str, key: object) -> str:
         return ""
     value = key[0] if isinstance(key, tuple) else key
     column = quoted(columns[0].name)
-    asked = f"CAST({literal(str(value))} AS {columns[0].type})"
+    key_value = f"CAST({literal(str(value))} AS {columns[0].type})"
     query = (
-        f"SELECT CAST(max({column}) FILTER ({column} < {asked}) AS VARCHAR), "
-        f"CAST(min({column}) FILTER ({column} > {asked}) AS VARCHAR) FROM {quoted(state.name)}"
+        f"SELECT CAST(max({column}) FILTER ({column} < {key_value}) AS VARCHAR), "
+        f"CAST(min({column}) FILTER ({column} > {key_value}) AS VARCHAR) FROM {quoted(state.name)}"
     )
     rows = reader.sql(query).all()
-    return ", ".join(each for each in rows[0] if each is not None) if rows else ""
+    return ", ".join(text for text in rows[0] if text is not None) if rows else ""

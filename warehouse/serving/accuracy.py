@@ -72,7 +72,7 @@ def shed_figures(pin: Pin, connection: duckdb.DuckDBPyConnection, state: TableSt
     state
         The table.
     at_least
-        The length in microseconds that a query asks of rows: others do not count for the accuracy (theta of the sheet).
+        A length in microseconds: shorter rows do not count for the accuracy (theta of the sheet).
 
     """
     if state.coalesced is None:
@@ -81,27 +81,27 @@ def shed_figures(pin: Pin, connection: duckdb.DuckDBPyConnection, state: TableSt
     edge = 0 if window is None else tau - window
     source = pin.read_source(connection, state, pin.live_files(state, tau), tau, hot=False)
     inside = f"list_filter({STAMPS}, lambda s : s >= {edge})"
-    own = f"SELECT epoch_us(valid_to) AS until, {inside} AS own FROM ({select(source, ['valid_to', STAMPS])})"
-    query = f"SELECT count(*) FILTER (until - own[1] >= {least}), coalesce(sum(len(own)), 0)::BIGINT FROM ({own})"
-    rows, kept = connection.execute(query).fetchall()[0]
+    own_stamps = f"SELECT epoch_us(valid_to) AS until, {inside} AS own FROM ({select(source, ['valid_to', STAMPS])})"
+    query = f"SELECT count(*) FILTER (until - own[1] >= {least}), coalesce(sum(len(own)), 0)::BIGINT FROM ({own_stamps})"
+    rows, members = connection.execute(query).fetchall()[0]
     ledgers = connection.execute(select(source, [LEDGER], where=f"len({LEDGER}) > 0")).fetchall()
-    runs = [run for (entries,) in ledgers for each in entries if (run := _run(each, edge)) is not None]
-    left = sum(piece.length >= least for run in runs for piece in run.fragments)
-    found = accuracy(runs, at_least)
-    fragments = rows - left + found.rows + found.extraneous
+    runs = [run for (entries,) in ledgers for entry in entries if (run := _run(entry, edge)) is not None]
+    remaining_fragments = sum(fragment.length >= least for run in runs for fragment in run.fragments)
+    figures = accuracy(runs, at_least)
+    fragments = rows - remaining_fragments + figures.rows + figures.extraneous
     return ShedFigures(
-        kept=kept,
+        kept=members,
         shed=sum(len(run.shed) for run in runs),
         runs=sum(bool(run.shed) for run in runs),
         lost=sum(not run.fragments for run in runs),
         length=sum(run.length for run in runs),
-        length_lost=sum(run.length - sum(piece.length for piece in run.fragments) for run in runs),
-        accuracy=(rows - left + found.mean_kept * found.rows) / fragments if fragments else 1.0,
+        length_lost=sum(run.length - sum(fragment.length for fragment in run.fragments) for run in runs),
+        accuracy=(rows - remaining_fragments + figures.mean_kept * figures.rows) / fragments if fragments else 1.0,
     )
 
 
 def _run(entry: Mapping[str, Any], edge: int) -> Run | None:
     """Return the run of an entry, without the members that have left the window; an open run ends at its last member."""
-    stamps, gone, until = tuple(entry["stamps"]), set(entry["shed"]), int(entry["until"])
-    numbers = frozenset(number for number, stamp in enumerate(stamps) if stamp in gone)
+    stamps, shed, until = tuple(entry["stamps"]), set(entry["shed"]), int(entry["until"])
+    numbers = frozenset(number for number, stamp in enumerate(stamps) if stamp in shed)
     return Run(None, None, stamps, until, numbers, open=until == stamps[-1]).within(edge)

@@ -84,44 +84,48 @@ def explained_aggregate(catalog: Catalog, name: str, epoch: Epoch | None) -> Agg
     aggregate = catalog.aggregate(name)
     if aggregate is None:
         return None
-    own = aggregate.definition
-    same_source = {each.name: each.definition for each in catalog.aggregates if each.definition.source == own.source}
+    definition = aggregate.definition
+    same_source = {
+        declared.name: declared.definition
+        for declared in catalog.aggregates
+        if declared.definition.source == definition.source
+    }
     recorded = {
         state.name: state.synopsis
         for state in (epoch.tables if epoch else ())
-        if state.synopsis is not None and state.owner == own.source
+        if state.synopsis is not None and state.owner == definition.source
     }
-    known = [record.synopsis for record in recorded.values()]
-    kinds = compared(catalog, own.source)
-    every = [*known, *missing([need for each in same_source.values() for need in needs(each)], known, kinds)]
-    begun = histories(epoch, [*recorded, *("" for _ in every[len(known) :])])
-    readers = _readers(same_source, every, kinds, begun)
-    found = []
-    for number, states, less in _read(own, every, kinds, begun):
+    stored = [record.synopsis for record in recorded.values()]
+    kinds = compared(catalog, definition.source)
+    synopses = [*stored, *missing([need for declared in same_source.values() for need in needs(declared)], stored, kinds)]
+    begun = histories(epoch, [*recorded, *("" for _ in synopses[len(stored) :])])
+    readers = _readers(same_source, synopses, kinds, begun)
+    explained = []
+    for number, states, savings in _read(definition, synopses, kinds, begun):
         table = [*recorded][number] if number < len(recorded) else None
         state = epoch.table(table) if epoch and table else None
         record = recorded[table] if table else None
-        counted = every[number].counted
-        wanted = max(need.slots for other in readers[number] for need in needs(same_source[other]))
-        found.append(
+        counted = synopses[number].counted
+        needed_slots = max(need.slots for reading in readers[number] for need in needs(same_source[reading]))
+        explained.append(
             ExplainedSynopsis(
                 table=table,
                 counted=counted[0] if counted else None,
-                states=tuple(f"{each.function}({each.column})" for each in states),
-                shared_with=tuple(other for other in readers[number] if other != name),
-                slots=max(wanted, record.slots if record else 0),
+                states=tuple(f"{aggregate_state.function}({aggregate_state.column})" for aggregate_state in states),
+                shared_with=tuple(reading for reading in readers[number] if reading != name),
+                slots=max(needed_slots, record.slots if record else 0),
                 rows=sum(part.rows for part in state.partitions) if state else None,
                 full_from=at_slot(record.full_from - 1, catalog.anchor, catalog.update_interval) if record else None,
-                listed=every[number].listed,
-                where=None if every[number].where == own.where else every[number].where,
-                parts=every[number].parts,
-                less=less,
-                levels=every[number].levels,
+                listed=synopses[number].listed,
+                where=None if synopses[number].where == definition.where else synopses[number].where,
+                parts=synopses[number].parts,
+                less=savings,
+                levels=synopses[number].levels,
             )
         )
-    names = sorted({other for each in found for other in each.shared_with})
-    windows = tuple(_windows(catalog, own, epoch, found, {other: same_source[other] for other in names}))
-    return AggregateExplanation(name, own, tuple(found), windows, epoch.number if epoch else None)
+    names = sorted({reading for synopsis in explained for reading in synopsis.shared_with})
+    windows = tuple(_windows(catalog, definition, epoch, explained, {reading: same_source[reading] for reading in names}))
+    return AggregateExplanation(name, definition, tuple(explained), windows, epoch.number if epoch else None)
 
 
 def _read(
@@ -162,17 +166,17 @@ def _windows(
         end = None if epoch is None else (epoch.slot // window.every + 1) * window.every
         together = [name for name, other in others.items() if end is not None and _is_due(other, end)]
         due = None if end is None else at_slot(end, catalog.anchor, catalog.update_interval)
-        known = [_rows_of(window, end, each) for each in synopses if each.rows is not None]
-        rows = math.ceil(sum(known)) if known else None
-        levels = max((each.levels for each in synopses), default=0)
+        row_counts = [_rows_of(window, end, synopsis) for synopsis in synopses if synopsis.rows is not None]
+        rows = math.ceil(sum(row_counts)) if row_counts else None
+        levels = max((synopsis.levels for synopsis in synopses), default=0)
         pieces = _pieces(window, end, levels) if levels else None
         yield WindowDue(window.text, window.slots, window.every * catalog.update_interval, due, rows, tuple(together), pieces)
 
 
 def _rows_of(window: Window, end: int | None, synopsis: ExplainedSynopsis) -> float:
-    """Return about how many rows of a synopsis a window reads: an interval has as many as a slot."""
-    kept = synopsis.slots * (1 + upkeep(synopsis.levels))
-    return (synopsis.rows or 0) * min(_pieces(window, end, synopsis.levels), synopsis.slots) / kept
+    """Return an estimate of the rows of a synopsis that a window reads; an interval is assumed to have as many rows as a slot."""
+    stored_intervals = synopsis.slots * (1 + upkeep(synopsis.levels))
+    return (synopsis.rows or 0) * min(_pieces(window, end, synopsis.levels), synopsis.slots) / stored_intervals
 
 
 def _pieces(window: Window, end: int | None, levels: int) -> int:

@@ -68,7 +68,7 @@ class Aggregation:
     combined: Node
 
     def partial(self, rows: str) -> str:
-        """Return the query of partial results over another that gives rows with the columns :data:`FILE` and :data:`EXP_SLOT`."""
+        """Return the query of partial results; ``rows`` is a query whose columns include :data:`FILE` and :data:`EXP_SLOT`."""
         states = "".join(f", {text} AS {name}" for name, text in self.states.items())
         where = f" WHERE {self.where}" if self.where else ""
         return f"SELECT {FILE}, {EXP_SLOT}{states} FROM ({rows}) AS {quoted(self.alias)}{where} GROUP BY ALL"
@@ -174,17 +174,17 @@ class QuerySplitter:
     def _group(self, node: Node, items: Sequence[Node]) -> None:
         """Name the groups. GROUP BY ALL groups by the items without aggregates; numbers and aliases mean items."""
         if node["aggregate_handling"] == "FORCE_AGGREGATES":
-            found = [item for item in items if not self._aggregates(item)]
+            groups = [item for item in items if not self._aggregates(item)]
         elif len(node["group_sets"]) > 1:
             raise NeedsRowsError
         else:
-            found = [self._resolved(each, items) for each in node["group_expressions"]]
-        if not found and not any(self._aggregates(item) for item in items):
+            groups = [self._resolved(group, items) for group in node["group_expressions"]]
+        if not groups and not any(self._aggregates(item) for item in items):
             raise NeedsRowsError  # no query of aggregates
-        for each in found:
-            self._plain(each)
-            name = self.groups.setdefault(self._folded(each), f"_g{len(self.groups)}")
-            self.states[name] = self._sql(each)
+        for group in groups:
+            self._plain(group)
+            name = self.groups.setdefault(self._folded(group), f"_g{len(self.groups)}")
+            self.states[name] = self._sql(group)
 
     def _resolved(self, group: Node, items: Sequence[Node]) -> Node:
         if group["class"] == "CONSTANT":
@@ -209,12 +209,12 @@ class QuerySplitter:
 
     def _below(self, value: Any) -> Any:  # noqa: ANN401 - JSON
         if isinstance(value, dict):
-            return self._combined(value) if "class" in value else {key: self._below(each) for key, each in value.items()}
-        return [self._below(each) for each in value] if isinstance(value, list) else value
+            return self._combined(value) if "class" in value else {key: self._below(child) for key, child in value.items()}
+        return [self._below(child) for child in value] if isinstance(value, list) else value
 
     def _aggregate(self, node: Node) -> str:
         """Return the expression that combines an aggregate's partial results."""
-        arguments = [each["expression"] for each in node["arguments"]]
+        arguments = [child["expression"] for child in node["arguments"]]
         if (
             node["distinct"]
             or node["order_bys"]["orders"]
@@ -222,34 +222,34 @@ class QuerySplitter:
             or len(arguments) != (node["function_name"] != "count_star")
         ):
             raise NeedsRowsError
-        for each in (*arguments, *([node["filter"]] if node["filter"] else [])):
-            self._plain(each)
-        kept = {**node, "alias": ""}
+        for expression in (*arguments, *([node["filter"]] if node["filter"] else [])):
+            self._plain(expression)
+        unnamed = {**node, "alias": ""}
         match node["function_name"]:
             case "avg":
                 self.averaged.append(self._sql(arguments[0]))
-                total, count = self._state({**kept, **_named("sum")}), self._state({**kept, **_named("count")})
+                total, count = self._state({**unnamed, **_named("sum")}), self._state({**unnamed, **_named("count")})
                 return f"(CAST(sum({total}) AS DOUBLE) / nullif(sum({count}), 0))"
             case "count" | "count_star":
-                return f"CAST(coalesce(sum({self._state(kept)}), 0) AS BIGINT)"
+                return f"CAST(coalesce(sum({self._state(unnamed)}), 0) AS BIGINT)"
             case name:
-                return f"{name}({self._state(kept)})"
+                return f"{name}({self._state(unnamed)})"
 
     def _state(self, node: Node) -> str:
         text = self._sql(node)
-        for name, known in self.states.items():
-            if known == text and name.startswith("_s"):
+        for name, state in self.states.items():
+            if state == text and name.startswith("_s"):
                 return name
         name = f"_s{len(self.states)}"
         self.states[name] = text
         return name
 
     def _plain(self, node: Node) -> None:
-        """Refuse an expression of more than the row's own columns, or whose value depends on the time."""
-        for each in nodes(node):
-            if "class" in each:
-                self._check(each)
-                if each["class"] == "COLUMN_REF" and self._column(each) not in self.columns:
+        """Refuse an expression that uses more than the row's own columns, or whose value depends on the time."""
+        for part in nodes(node):
+            if "class" in part:
+                self._check(part)
+                if part["class"] == "COLUMN_REF" and self._column(part) not in self.columns:
                     raise NeedsRowsError
 
     def _check(self, node: Node) -> None:
@@ -260,7 +260,7 @@ class QuerySplitter:
         return node["function_name"] in self.stable and node["function_name"] not in _AGGREGATES and not node["schema"]
 
     def _aggregates(self, node: Node) -> bool:
-        return any(each.get("class") == "FUNCTION" and each["function_name"] in _AGGREGATES for each in nodes(node))
+        return any(part.get("class") == "FUNCTION" and part["function_name"] in _AGGREGATES for part in nodes(node))
 
     def _column(self, node: Node) -> str:
         """Return the column that a reference begins with, without the table's name before it."""
@@ -284,7 +284,7 @@ class QuerySplitter:
     def _bare(self, node: Any) -> Any:  # noqa: ANN401 - JSON
         """Return an expression without its name and its positions in the text, so that equal expressions are recognised."""
         if isinstance(node, list):
-            return [self._bare(each) for each in node]
+            return [self._bare(item) for item in node]
         if not isinstance(node, dict):
             return node
         bare = {key: self._bare(value) for key, value in node.items() if key not in (*_PLACES, "alias")}
@@ -308,6 +308,6 @@ def _named(function: str) -> Node:
 
 
 def _text(connection: duckdb.DuckDBPyConnection, tree: Node) -> str:
-    asked = "SELECT json_deserialize_sql(?::JSON)"
-    ((text,),) = connection.execute(asked, [msgspec.json.encode(tree).decode()]).fetchall()
+    query = "SELECT json_deserialize_sql(?::JSON)"
+    ((text,),) = connection.execute(query, [msgspec.json.encode(tree).decode()]).fetchall()
     return str(text)

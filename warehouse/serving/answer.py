@@ -179,12 +179,12 @@ class Answer:
     def held(self) -> Answer:
         """Read the rows now, and return an answer that holds them in memory."""
         statement = in_memory_rows(self.arrow(), self.columns)
-        held = Answer(
+        answer = Answer(
             self._connection, statement, self.columns, epoch=self.epoch, window_time=self.window_time, failed=self._failed,
             committed_at=self.committed_at, put=self.put, shed=self.shed, share=self._share, within=self.within, owed=self.owed,
         )  # fmt: skip
-        held.newest = self.newest
-        return held
+        answer.newest = self.newest
+        return answer
 
     @property
     def explain(self) -> Explain | None:
@@ -246,7 +246,7 @@ class Answer:
             When a condition or query of the user fails on a row.
 
         """
-        cursor, rows = self._current(lambda: self._first_rows(size), lambda found: found[0].close())
+        cursor, rows = self._current(lambda: self._first_rows(size), lambda result: result[0].close())
         try:
             while rows:
                 self._count += len(rows)
@@ -267,7 +267,7 @@ class Answer:
 
     def all(self) -> list[tuple[Any, ...]]:
         """Return all rows."""
-        return [row for piece in self.rows() for row in piece]
+        return [row for batch in self.rows() for row in batch]
 
     def arrow(self) -> pa.Table:
         """Return all rows as an Arrow table; its schema metadata have epoch and window time."""
@@ -287,7 +287,7 @@ class Answer:
         """Return the rows as Arrow batches of at most ``size`` rows, in bounded memory; at least one batch."""
         import pyarrow as pa  # noqa: PLC0415 - slow to import, needed only here
 
-        cursor, reader, first = self._current(lambda: self._first_batch(size), lambda found: found[0].close())
+        cursor, reader, first = self._current(lambda: self._first_batch(size), lambda result: result[0].close())
         schema = reader.schema.with_metadata(self.metadata)
         return pa.RecordBatchReader.from_batches(schema, self._pieces(pa, cursor, reader, first, schema))
 
@@ -332,7 +332,7 @@ class Answer:
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         """Yield the rows one by one, in bounded memory."""
-        return (row for piece in self.rows() for row in piece)
+        return (row for batch in self.rows() for row in batch)
 
     def __len__(self) -> int:
         """Return the number of rows; columns that the count does not need are not read."""
@@ -345,10 +345,10 @@ class Answer:
         cursor = self._begin()
         try:
             text, parameters = self._statement.sql, self._statement.bound
-            found = self._timed(cursor, lambda: cursor.execute(f"SELECT count(*) FROM ({text})", parameters).fetchone())
+            row = self._timed(cursor, lambda: cursor.execute(f"SELECT count(*) FROM ({text})", parameters).fetchone())
         finally:
             cursor.close()
-        return int(found[0])
+        return int(row[0])
 
     def __bool__(self) -> bool:
         """Whether there is a row, without counting them."""
@@ -359,9 +359,9 @@ class Answer:
         rows = next(iter(self.rows(_SHOWN + 1)), [])
         head = "".join(f"<th>{escape(name)}<br><small>{escape(kind)}</small></th>" for name, kind in self.columns)
         body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows[:_SHOWN])
-        more = f"; only the first {_SHOWN} rows are shown" if len(rows) > _SHOWN else ""
+        note = f"; only the first {_SHOWN} rows are shown" if len(rows) > _SHOWN else ""
         moment = f"epoch {self.epoch}, window time {format_instant(self.window_time)}"
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><small>{moment}{more}</small>"
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><small>{moment}{note}</small>"
 
     def _pieces(
         self,
@@ -387,12 +387,12 @@ class Answer:
     def _current(self, run: Callable[[], _Found], drop: Callable[[_Found], None]) -> _Found:
         """Return the answer from the newest epoch, if ``latest`` is requested; the number of tries is bounded."""
         for _ in range(_ROUNDS):
-            found = run()
+            result = run()
             newer = self._renew() if self._renew is not None else None
             if newer is None:
                 self.newest = None if self._renew is None else True
-                return found
-            drop(found)
+                return result
+            drop(result)
             self._take(newer)
         self.newest = False
         return run()

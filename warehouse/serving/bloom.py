@@ -62,10 +62,10 @@ class _Filter:
     data: bytes | None
 
     def may_hold(self, probe: Probe) -> bool:
-        found = probe.hashes.get(self.physical)
-        if self.data is None or found is None:
+        key_hashes = probe.hashes.get(self.physical)
+        if self.data is None or key_hashes is None:
             return True
-        return holds(self.data, *found)
+        return holds(self.data, *key_hashes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class Filters:
         return self.bytes >= _MAX_BYTES
 
     def load(self, connection: duckdb.DuckDBPyConnection, paths: Iterable[str], columns: Sequence[str]) -> None:
-        """Read the filters of some columns from files that are not held yet."""
+        """Read the filters of some columns from the files that are not loaded yet."""
         absent = [path for path in paths if path not in self.files][:_MAX_FILES_AT_ONCE]
         if not absent or self.full:
             return
@@ -116,17 +116,17 @@ class Filters:
         for name, entries in streams.items():
             with open(name, "rb") as stream:  # noqa: PTH123 - a path object costs more than the read
                 for group, column, physical, offset in entries:
-                    held = _read(stream, offset) if offset else None
-                    groups[name].setdefault(group, {})[column] = _Filter(physical, held)
-                    self.bytes += len(held or b"")
+                    data = _read(stream, offset) if offset else None
+                    groups[name].setdefault(group, {})[column] = _Filter(physical, data)
+                    self.bytes += len(data or b"")
         for path, by_group in groups.items():
             # a file without a row group has no row, but nothing is concluded from that here
             self.files[path] = FileFilters(tuple(by_group.values()) or ({},))
 
     def may_hold(self, path: str, keys: Iterable[Sequence[tuple[str, Probe]]]) -> bool:
-        """Whether a file can hold one of some keys."""
-        held = self.files.get(path)
-        return held is None or any(held.may_hold(key) for key in keys)
+        """Whether a file can hold one of the keys."""
+        filters = self.files.get(path)
+        return filters is None or any(filters.may_hold(key) for key in keys)
 
 
 def _read(stream: Any, offset: int) -> bytes | None:  # noqa: ANN401 - a binary stream

@@ -73,28 +73,28 @@ class ChangePlan:
     @property
     def files(self) -> frozenset[str]:
         """The paths of all files that are read."""
-        groups = [each.files for each in self.expiring]
-        for each in self.moved:
-            groups += [each.added, each.removed, each.compared_added, each.compared_removed]
+        groups = [expiring.files for expiring in self.expiring]
+        for moved in self.moved:
+            groups += [moved.added, moved.removed, moved.compared_added, moved.compared_removed]
         return frozenset(file.path for group in groups for file in group)
 
     def at(self, places: Mapping[str, str]) -> ChangePlan:
-        """Return the same plan with the files where they are read."""
+        """Return the same plan with the paths at which the files are read; ``places`` has them by the recorded path."""
 
         def placed(files: Sequence[DataFile]) -> tuple[DataFile, ...]:
             return tuple(replace(file, path=places[file.path]) for file in files)
 
         return ChangePlan(
-            tuple(replace(each, files=placed(each.files)) for each in self.expiring),
+            tuple(replace(expiring, files=placed(expiring.files)) for expiring in self.expiring),
             tuple(
                 replace(
-                    each,
-                    added=placed(each.added),
-                    removed=placed(each.removed),
-                    compared_added=placed(each.compared_added),
-                    compared_removed=placed(each.compared_removed),
+                    moved,
+                    added=placed(moved.added),
+                    removed=placed(moved.removed),
+                    compared_added=placed(moved.compared_added),
+                    compared_removed=placed(moved.compared_removed),
                 )
-                for each in self.moved
+                for moved in self.moved
             ),
         )
 
@@ -116,37 +116,37 @@ def _expiring(tables: Sequence[TableAtEpoch]) -> Iterator[Expiring]:
 
 
 def _spans(tables: Sequence[TableAtEpoch]) -> Iterator[tuple[DataFile, int, int]]:
-    """Yield each file with the first and the last position of a span without gap in which it is there."""
+    """Yield each file with the first and the last position of each unbroken span of tables that have it."""
     began: dict[str, tuple[DataFile, int]] = {}
-    for position, each in enumerate(tables):
-        here = {file.path: file for file in each.files}
-        for path in [path for path in began if path not in here]:
+    for position, table in enumerate(tables):
+        present = {file.path: file for file in table.files}
+        for path in [path for path in began if path not in present]:
             file, first = began.pop(path)
             yield file, first, position - 1
-        for path, file in here.items():
+        for path, file in present.items():
             began.setdefault(path, (file, position))
     for file, first in began.values():
         yield file, first, len(tables) - 1
 
 
 def _moved(before: TableAtEpoch, after: TableAtEpoch) -> MovedFiles:
-    old, new = ({file.path for file in each.files} for each in (before, after))
+    old, new = ({file.path for file in table.files} for table in (before, after))
     added = [file for file in after.files if file.path not in old and _outlives(file, after.slot)]
     removed = [file for file in before.files if file.path not in new and _outlives(file, after.slot)]
-    place: Callable[[DataFile], object] = _partition if after.settled else _whole_table
-    shared = {place(file) for file in added} & {place(file) for file in removed}
+    group_of: Callable[[DataFile], object] = _partition if after.settled else _whole_table
+    shared = {group_of(file) for file in added} & {group_of(file) for file in removed}
     return MovedFiles(
         after.epoch,
         after.window_time,
-        added=_matching(added, lambda file: place(file) not in shared),
-        removed=_matching(removed, lambda file: place(file) not in shared),
-        compared_added=_matching(added, lambda file: place(file) in shared),
-        compared_removed=_matching(removed, lambda file: place(file) in shared),
+        added=_matching(added, lambda file: group_of(file) not in shared),
+        removed=_matching(removed, lambda file: group_of(file) not in shared),
+        compared_added=_matching(added, lambda file: group_of(file) in shared),
+        compared_removed=_matching(removed, lambda file: group_of(file) in shared),
     )
 
 
-def _matching(files: Iterable[DataFile], wanted: Callable[[DataFile], bool]) -> tuple[DataFile, ...]:
-    return tuple(file for file in files if wanted(file))
+def _matching(files: Iterable[DataFile], condition: Callable[[DataFile], bool]) -> tuple[DataFile, ...]:
+    return tuple(file for file in files if condition(file))
 
 
 def _partition(file: DataFile) -> object:

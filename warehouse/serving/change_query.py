@@ -66,16 +66,16 @@ def change_query(
     """
     row = ", ".join(quoted(name) for name in (*own, *(name for name, _ in LIFE_COLUMNS)))
     expired = [
-        _read(schema_file, each.files, row, f"_exp > {instant(each.after)} AND _exp <= {instant(each.until)}")
-        for each in plan.expiring
+        _read(schema_file, expiring.files, row, f"_exp > {instant(expiring.after)} AND _exp <= {instant(expiring.until)}")
+        for expiring in plan.expiring
     ]
     first_of_time = {time: number for number, time in reversed(times)}
     parts = [_read(schema_file, (), f"{row}, '' AS _change_type, 0::BIGINT AS _change_epoch", "false")]
     if expired:
         epoch = _step("_exp", [(instant(time), str(first_of_time[time])) for time in sorted(first_of_time)])
         parts += [f"SELECT {row}, 'expire', {epoch} FROM ({' UNION ALL '.join(expired)})"]
-    parts += [part for each in plan.moved for part in _plain(schema_file, each, row)]
-    compared = [_compared(schema_file, each, row) for each in plan.moved if each.compared_added]
+    parts += [part for moved in plan.moved for part in _plain(schema_file, moved, row)]
+    compared = [_compared(schema_file, moved, row) for moved in plan.moved if moved.compared_added]
     if compared:
         parts.append(_change_rows_query(" UNION ALL ".join(compared), row, key))
     time = _step("_change_epoch", [(str(number), instant(at)) for number, at in times]) if times else "NULL::TIMESTAMPTZ"
@@ -106,7 +106,7 @@ def _plain(schema_file: str, moved: MovedFiles, row: str) -> list[str]:
 
 
 def _compared(schema_file: str, moved: MovedFiles, row: str) -> str:
-    """Return the query of rows with ``_sum``: how many more there are than before."""
+    """Return the query of the rows whose number changed; ``_sum`` is the difference, negative for removed rows."""
     live = f"_exp > {instant(moved.window_time)}"
     both = " UNION ALL ".join(
         _read(schema_file, files, f"{row}, {sign} AS _one", live)
@@ -116,16 +116,16 @@ def _compared(schema_file: str, moved: MovedFiles, row: str) -> str:
 
 
 def _change_rows_query(compared: str, row: str, key: Sequence[str] | None) -> str:
-    """Return the query that gives each row as often as it was added or left, in pairs if a key has both."""
-    each = f"SELECT {row}, _epoch, _sum > 0 AS _came, unnest(range(abs(_sum)::BIGINT)) AS _copy FROM ({compared})"
+    """Return the query that gives each row as often as it was added or removed; both rows of an updated key are a pair."""
+    copies = f"SELECT {row}, _epoch, _sum > 0 AS _came, unnest(range(abs(_sum)::BIGINT)) AS _copy FROM ({compared})"
     plain = "CASE WHEN _came THEN 'insert' ELSE 'delete' END"
     if not key:
-        return f"SELECT {row}, {plain}, _epoch FROM ({each})"
+        return f"SELECT {row}, {plain}, _epoch FROM ({copies})"
     of_key = f"PARTITION BY _epoch, {', '.join(quoted(name) for name in key)}"
     numbered = (
         f"SELECT *, row_number() OVER ({of_key}, _came ORDER BY _ts, _exp, {row}) AS _nth, "
         f"least(count(*) FILTER (WHERE _came) OVER ({of_key}), count(*) FILTER (WHERE NOT _came) OVER ({of_key})) AS _pairs "
-        f"FROM ({each})"
+        f"FROM ({copies})"
     )
     paired = "CASE WHEN _came THEN 'update_postimage' ELSE 'update_preimage' END"
     return f"SELECT {row}, CASE WHEN _nth <= _pairs THEN {paired} ELSE {plain} END, _epoch FROM ({numbered})"

@@ -66,18 +66,18 @@ def changes_of(
         raise UsageError(f'"{table}" is what an operator of view "{state.owner}" keeps; ask for the changes of the view')
     if last.lazy(state) is not None:
         raise lazy_error(state.name, "its changes are not recorded")
-    own = last.table_columns(connection, state)
+    user_columns = last.table_columns(connection, state)
     epochs = (*_epochs(pin, table, since, last.epoch.number - 1), last.epoch)
     tables = _table_at_epochs(pin, epochs, state)
     plan = changes_between(tables)
     files = sorted(plan.files)
-    places = dict(zip(files, pin.local(files), strict=True))
-    require((last.schema_file(state), *places.values()))
-    shown = request.shown(own, LIFE_COLUMNS)
+    local_paths = dict(zip(files, pin.local(files), strict=True))
+    require((last.schema_file(state), *local_paths.values()))
+    shown = request.shown(user_columns, LIFE_COLUMNS)
     text = change_query(
-        plan.at(places),
-        [(each.epoch, each.window_time) for each in tables[1:]],
-        [name for name, _ in own],
+        plan.at(local_paths),
+        [(table_at_epoch.epoch, table_at_epoch.window_time) for table_at_epoch in tables[1:]],
+        [name for name, _ in user_columns],
         schema_file=last.schema_file(state),
         key=state.declaration.search_key if state.keyed else None,
         shown=[name for name, _ in shown],

@@ -46,9 +46,9 @@ class Coverage:
         """The line that is printed with the answer."""
         if self.exact:
             return "exact: everything was read in time"
-        more = "" if self.groups_complete else "; there may be further groups"
+        groups = "" if self.groups_complete else "; there may be further groups"
         rows = f"{self.rows_read} of {self.rows} stored rows in {self.files_read} of {self.files} files"
-        return f"an estimate with certain bounds: {rows} were read{more}"
+        return f"an estimate with certain bounds: {rows} were read{groups}"
 
 
 @dataclass
@@ -75,23 +75,23 @@ class Clock:
 
     def next_files(self, files: list[DataFile], reserve: float) -> list[DataFile]:
         """Remove the files to read next from a list, and return them; empty if no file fits in the remaining time."""
-        left = self.left - reserve
-        if not files or left <= 0:
+        seconds = self.left - reserve
+        if not files or seconds <= 0:
             return []
         if self.rate is None:
             smallest = min(files, key=lambda file: file.size)
             files.remove(smallest)
             return [smallest]
-        taken: list[DataFile] = []
+        chosen: list[DataFile] = []
         size = 0
         for file in files:
-            alone = not taken and file.size * self.rate * _MARGIN <= left
-            if alone or (taken and (size + file.size) * self.rate <= left * _PART_OF_THE_REST):
-                taken.append(file)
+            alone = not chosen and file.size * self.rate * _MARGIN <= seconds
+            if alone or (chosen and (size + file.size) * self.rate <= seconds * _PART_OF_THE_REST):
+                chosen.append(file)
                 size += file.size
-        for file in taken:
+        for file in chosen:
             files.remove(file)
-        return taken
+        return chosen
 
 
 def clock_of(within: int) -> Clock:

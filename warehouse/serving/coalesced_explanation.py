@@ -89,4 +89,4 @@ def _shed(reader: Reader, pin: Pin, name: str) -> ShedFigures:
 
 def _choice(epoch: Epoch, table: Coalesced) -> Choice | None:
     """Return the decision about a table, if its declaration leaves it open."""
-    return next((each for each in epoch.choices if each.table == table.name), None) if table.how == "auto" else None
+    return next((choice for choice in epoch.choices if choice.table == table.name), None) if table.how == "auto" else None

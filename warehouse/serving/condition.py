@@ -43,7 +43,7 @@ def checked_condition(connection: duckdb.DuckDBPyConnection, text: str) -> froze
     Raises
     ------
     QueryError
-        When it is no such condition.
+        When the text is not such a condition.
 
     """
     require_utf8(text)
@@ -56,10 +56,10 @@ def checked_condition(connection: duckdb.DuckDBPyConnection, text: str) -> froze
 def _columns_of(connection: duckdb.DuckDBPyConnection, text: str) -> frozenset[str]:
     if not text.strip():
         raise QueryError("the condition is empty; allowed: one condition over the table's columns")
-    tree, plain = (syntax_tree(connection, _wrapped(each)) for each in (text, "true"))
+    tree, expected = (syntax_tree(connection, _wrapped(condition_text)) for condition_text in (text, "true"))
     condition = tree["statements"][0]["node"].pop("where_clause", None)
-    plain["statements"][0]["node"].pop("where_clause")
-    if condition is None or _shape(tree) != _shape(plain):
+    expected["statements"][0]["node"].pop("where_clause")
+    if condition is None or _shape(tree) != _shape(expected):
         raise QueryError("not one condition; allowed: one condition over the table's columns, without a sub-query")
     columns: set[str] = set()
     for node in nodes(condition):
@@ -80,7 +80,7 @@ def _wrapped(condition: str) -> str:
 
 
 def _shape(tree: Any) -> Any:  # noqa: ANN401 - JSON
-    """Return a syntax tree without the places of its parts in the text."""
+    """Return a syntax tree without the positions of its parts in the text."""
     if isinstance(tree, dict):
         return {name: _shape(part) for name, part in tree.items() if not name.startswith("query_location")}
     return [_shape(part) for part in tree] if isinstance(tree, list) else tree

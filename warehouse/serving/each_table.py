@@ -26,11 +26,11 @@ def each_table(
     try:
         return reader.retrying(lambda pin: {state.name: read(pin, state) for state in tables(pin.epoch)}), {}
     except (EpochVacuumedError, MissingPartError):
-        found, lost = dict[str, _Result](), dict[str, str]()
+        results, errors = dict[str, _Result](), dict[str, str]()
     pin = reader.pin
     for state in tables(pin.epoch):
         try:
-            found[state.name] = read(pin, state)
+            results[state.name] = read(pin, state)
         except (EpochVacuumedError, MissingPartError) as error:
-            lost[state.name] = str(missing_part_error(pin.root, pin.epoch, error))
-    return found, lost
+            errors[state.name] = str(missing_part_error(pin.root, pin.epoch, error))
+    return results, errors

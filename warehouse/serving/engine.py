@@ -82,17 +82,17 @@ def kept_connection(resources: Resources) -> Iterator[duckdb.DuckDBPyConnection]
     The user must leave nothing attached and no tables. The connection caches no footers, since each task reads other files.
     """
     idle: dict[tuple[int, Resources], duckdb.DuckDBPyConnection] = _kept.__dict__.setdefault("idle", {})
-    place = os.getpid(), resources  # a fork must not close its parent's: that waits for threads that it lacks
-    connection = idle.pop(place, None) or _forgetful(resources)
+    key = os.getpid(), resources  # a fork must not close its parent's connection: closing waits for the parent's threads
+    connection = idle.pop(key, None) or _forgetful(resources)
     try:
         yield connection
     except BaseException:
         connection.close()
         raise
-    if place in idle or not _answers(connection):  # in the first case it was of work inside this one
+    if key in idle or not _answers(connection):  # a nested use may have returned its connection first
         connection.close()
     else:
-        idle[place] = connection
+        idle[key] = connection
 
 
 def _forgetful(resources: Resources) -> duckdb.DuckDBPyConnection:
@@ -134,11 +134,11 @@ def damaged_error(error: Exception, files: Iterable[str]) -> DamagedFileError | 
     """Return the error about a damaged file, if one of the files that were read is damaged."""
     if isinstance(error, (*_OF_TEXT, _OF_MEMORY)):
         return None
-    said = str(error)
+    message = str(error)
     paths = [Path(file) for file in files if "://" not in file]
     if isinstance(error, duckdb.BinderException):  # mostly a name that is misspelt
-        paths = [path for path in paths if path.name in said]
-    return damaged_of(paths, said)
+        paths = [path for path in paths if path.name in message]
+    return damaged_of(paths, message)
 
 
 def read_error(error: Exception, files: Iterable[str] = ()) -> WarehouseError:

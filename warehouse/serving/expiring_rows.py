@@ -49,12 +49,12 @@ def expiring_rows(reader: Reader, horizons: Sequence[int]) -> tuple[ExpiringRows
 
     A table that cannot be read is left out.
     """
-    found, _ = each_table(
+    rows_of_tables, _ = each_table(
         reader,
         lambda epoch: (state for state in visible(epoch) if state.kind != "archive"),
         lambda pin, state: _of_table(reader, pin, state, horizons),
     )
-    return tuple(each for of_table in found.values() for each in of_table)
+    return tuple(rows for rows_of_table in rows_of_tables.values() for rows in rows_of_table)
 
 
 def _of_table(reader: Reader, pin: Pin, state: TableState, horizons: Sequence[int]) -> list[ExpiringRows]:
@@ -87,32 +87,32 @@ def _begins_after(file: DataFile, last: int) -> bool:
 
 
 def _is_whole(file: DataFile, epoch: Epoch, horizons: Sequence[int]) -> bool:
-    """Whether statistics alone show, for each horizon, that all rows of a file end by it, or no row."""
+    """Whether statistics alone show, for each horizon, that all rows or no rows of a file end by then."""
     if file.rows is None or file.min_exp_slot is None or file.max_exp_slot is None or file.min_exp_slot <= epoch.slot:
         return False
     least, largest, interval = file.min_exp_slot, file.max_exp_slot, epoch.update_interval
     on_grid = all(horizon % interval == 0 for horizon in horizons)
-    return on_grid and all(largest <= _slot_of(epoch, each) or least > _slot_of(epoch, each) for each in horizons)
+    return on_grid and all(largest <= _slot_of(epoch, horizon) or least > _slot_of(epoch, horizon) for horizon in horizons)
 
 
 def _counted(
     reader: Reader, pin: Pin, files: Sequence[DataFile], horizons: Sequence[int]
 ) -> list[list[tuple[int, int]]]:
-    """Return for each file and horizon how many live rows end by it, and how many rows the file has."""
+    """Return, for each file and horizon, the number of live rows that end by then, and the number of rows in the file."""
     if not files:
         return []
-    places = pin.local([file.path for file in files])
-    require(places)
+    paths = pin.local([file.path for file in files])
+    require(paths)
     tau = pin.epoch.window_time
     sums = ", ".join(
         f"count(*) FILTER (WHERE _exp > {instant(tau)} AND _exp <= {instant(tau + horizon)})" for horizon in horizons
     )
     queries = [
-        f"SELECT {number}, count(*), {sums} FROM read_parquet({literal(place)}, hive_partitioning = false)"
-        for number, place in enumerate(places)
+        f"SELECT {number}, count(*), {sums} FROM read_parquet({literal(path)}, hive_partitioning = false)"
+        for number, path in enumerate(paths)
     ]
     try:
         rows = reader.connection.execute(" UNION ALL ".join(queries)).fetchall()
     except duckdb.Error as error:
-        raise read_error(error, places) from error
-    return [[(int(each), int(row[1])) for each in row[2:]] for row in sorted(rows)]
+        raise read_error(error, paths) from error
+    return [[(int(count), int(row[1])) for count in row[2:]] for row in sorted(rows)]

@@ -117,7 +117,7 @@ def explained(catalog: Catalog, view: str, reader: Reader | None) -> Explanation
     UnknownNameError
         When no such view is declared.
     UsageError
-        When it is a stream or a relation.
+        When the name is a stream's or a relation's.
 
     """
     plans, problems = judged_views(catalog)
@@ -128,8 +128,8 @@ def explained(catalog: Catalog, view: str, reader: Reader | None) -> Explanation
         kind = "relation" if catalog.relation(view) else "stream"
         raise UsageError(f'"{view}" is a {kind}, not a view or aggregate; `stream-wh describe {view}` shows it')
     if plan is None:
-        names = [each.name for each in catalog.views]
-        names += [each.name for each in catalog.aggregates] + [each.name for each in catalog.coalesced]
+        names = [declared.name for declared in catalog.views]
+        names += [declared.name for declared in catalog.aggregates] + [declared.name for declared in catalog.coalesced]
         raise UnknownNameError("view, aggregate or coalesced table", view, names, nearest(view, names))
     interval = catalog.update_interval
     epochs = retained(reader) if reader is not None else ()
@@ -157,8 +157,8 @@ def _jobs(epoch: Epoch, plan: ViewPlan) -> int | None:
 
 def _owed(epoch: Epoch, view: str) -> tuple[Owed, ...]:
     state = epoch.table(view)
-    own = None if state is None else owed_of(state)
-    return (own,) if own is not None else owed_by(epoch, (view,))
+    owed = None if state is None else owed_of(state)
+    return (owed,) if owed is not None else owed_by(epoch, (view,))
 
 
 def _shed(reader: Reader, view: str) -> tuple[tuple[str, float], ...]:
@@ -171,10 +171,10 @@ def _predicted(plan: ViewPlan, interval: int) -> Fraction | None:
     if not isinstance(join, Join):
         return None
     tables = {name: table.label for name, table in plan.tables.items()}
-    labels = [label(each, tables, output=True) for each in join.inputs]
-    if any(each.kind not in ("MON", "WKS") for each in labels):
+    labels = [label(operator, tables, output=True) for operator in join.inputs]
+    if any(input_label.kind not in ("MON", "WKS") for input_label in labels):
         return None
-    return lost_share([inf if each.constant is None else each.constant for each in labels], interval)
+    return lost_share([inf if input_label.constant is None else input_label.constant for input_label in labels], interval)
 
 
 def _orders(reader: Reader, epochs: Sequence[Epoch], plan: ViewPlan) -> Iterator[JoinOrder]:
@@ -194,39 +194,39 @@ def _exist(reader: Reader, operator: Operator) -> bool:
 
 
 def _placement(reader: Reader, epochs: Sequence[Epoch], tree: Operator) -> Placement | None:
-    """Compare the first negation on one attribute that stands below a join of two inputs with the one above it."""
+    """Compare two places of the first negation on one attribute below a join of two inputs: below and above the join."""
     join = next(_negation_below(tree), None)
     if join is None or not _exist(reader, join):
         return None
     number = 0 if isinstance(_core(join.inputs[0]), AntiJoin) else 1
-    kept, other = join.inputs[number], join.inputs[1 - number]
-    core = _core(kept)
-    if not isinstance(core, AntiJoin) or any(stateful_of(each) for each in (core.left, core.right, other)):
+    negated_input, other_input = join.inputs[number], join.inputs[1 - number]
+    core = _core(negated_input)
+    if not isinstance(core, AntiJoin) or any(stateful_of(operator) for operator in (core.left, core.right, other_input)):
         return None
-    pairs = [(each.left_column, each.right_column)[:: 1 if number == 0 else -1] for each in join.equal]
-    joined = [_below(kept, one) for one, _ in pairs]
+    pairs = [(equality.left_column, equality.right_column)[:: 1 if number == 0 else -1] for equality in join.equal]
+    joined = [_below(negated_input, column) for column, _ in pairs]
     ((negating, negated),) = core.on
     if None in joined:
         return None
-    classes = {column: f"join {place}" for place, column in enumerate(joined) if column is not None}
+    classes = {column: f"join {position}" for position, column in enumerate(joined) if column is not None}
     classes.setdefault(negating, "negation")
     left = measured_input(reader, epochs, core.left, tuple(classes), "left")
-    right = measured_input(reader, epochs, other, tuple(each for _, each in pairs), "right")
+    right = measured_input(reader, epochs, other_input, tuple(column for _, column in pairs), "right")
     against = measured_input(reader, epochs, core.right, (negated,), "negated")
     return negation_placement(
         left.as_input(classes),
-        right.as_input({each: f"join {place}" for place, (_, each) in enumerate(pairs)}),
+        right.as_input({column: f"join {position}" for position, (_, column) in enumerate(pairs)}),
         against.as_input({negated: classes[negating]}),
     )
 
 
 def _negation_below(tree: Operator) -> Iterator[Join]:
     if isinstance(tree, Join) and len(tree.inputs) == 2:  # noqa: PLR2004 - the model is of two
-        cores = [_core(each) for each in tree.inputs]
+        cores = [_core(operator) for operator in tree.inputs]
         if any(isinstance(core, AntiJoin) and len(core.on) == 1 for core in cores):
             yield tree
-    for each in inputs_of(tree):
-        yield from _negation_below(each)
+    for operator in inputs_of(tree):
+        yield from _negation_below(operator)
 
 
 def _core(operator: Operator) -> Operator:
@@ -240,7 +240,7 @@ def _below(operator: Operator, column: str) -> str | None:
     name: str | None = column
     while isinstance(operator, Filter | Project):
         if isinstance(operator, Project):
-            sql = next((each.sql for each in operator.columns if each.name == name), None)
+            sql = next((projected.sql for projected in operator.columns if projected.name == name), None)
             name = None if sql is None else column_of(sql)
         operator = operator.input
     return name

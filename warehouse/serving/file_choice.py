@@ -108,11 +108,11 @@ class Chooser:
                 return files
         try:
             if pin.copies is None:
-                places = [file.path for file in files]
+                paths = [file.path for file in files]
             else:  # a filter costs less than a copy of its file
-                given = [(file.path, file.size) for file in files]
-                places = pin.copies.tails(given, lambda paths: first_filters(connection, paths, search_key))
-            unsure = [place for place, file in zip(places, files, strict=True) if not self.summaries.filtered(file)]
+                sizes = [(file.path, file.size) for file in files]
+                paths = pin.copies.tails(sizes, lambda absent: first_filters(connection, absent, search_key))
+            unsure = [path for path, file in zip(paths, files, strict=True) if not self.summaries.filtered(file)]
             self.filters.load(connection, unsure, search_key)
         except duckdb.Error as error:
             raise read_error(error, [file.path for file in files]) from error
@@ -120,7 +120,7 @@ class Chooser:
             raise EpochVacuumedError(f"{error.filename}: gone; run again to read the newest epoch") from error
         columns = pin.key_columns(connection, state)
         probes = [probes_of(key, columns) for key in selection.keys]
-        return tuple(file for file, place in zip(files, places, strict=True) if self.filters.may_hold(place, probes))
+        return tuple(file for file, path in zip(files, paths, strict=True) if self.filters.may_hold(path, probes))
 
     def forget(self) -> None:
         """Drop all filters to free memory: filters of deleted files cannot be distinguished from others."""

@@ -58,21 +58,21 @@ class Footers:
         for first in range(0, len(missing), _AT_ONCE):
             if clock.left <= until:
                 return
-            some = missing[first : first + _AT_ONCE]
+            chunk = missing[first : first + _AT_ONCE]
             for name, kind in types.items():
-                self._load(connection, some, name, kind)
+                self._load(connection, chunk, name, kind)
 
     def _load(self, connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile], name: str, kind: str) -> None:
         low, high = (_as_read(bound, kind) for bound in ("stats_min_value", "stats_max_value"))
         text = f"""SELECT file_name, min({low}), max({high}), bool_and(stats_null_count IS NOT NULL), sum(stats_null_count),
             bool_or(({low} IS NULL OR {high} IS NULL) AND stats_null_count IS DISTINCT FROM num_values)
             FROM parquet_metadata(?) WHERE path_in_schema = {literal(name)} GROUP BY file_name"""
-        found = {row[0]: row[1:] for row in connection.execute(text, [[file.path for file in files]]).fetchall()}
+        statistics = {row[0]: row[1:] for row in connection.execute(text, [[file.path for file in files]]).fetchall()}
         for file in files:
-            if file.path not in found:  # of before the column was added, perhaps
+            if file.path not in statistics:  # the file may be older than the column
                 self.known[file.path, name] = FooterBounds(None, None, None)
                 continue
-            low, high, counted, nulls, is_open = found[file.path]
+            low, high, counted, nulls, is_open = statistics[file.path]
             number = int(nulls) if counted else None
             self.known[file.path, name] = FooterBounds(None, None, number) if is_open else FooterBounds(low, high, number)
 

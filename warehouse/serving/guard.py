@@ -95,12 +95,14 @@ def checked_query(connection: duckdb.DuckDBPyConnection, text: str, tables: Coll
     head, body = (explain["head"] + " ", explain["rest"]) if explain else ("", text)
     body = without_temporal_functions(_single(connection, body))
     tree = syntax_tree(connection, body)
-    found = _Found(tables)
+    references = _Found(tables)
     for node, expressions in _scoped(tree):
-        found.look(node, expressions)
-    if found.before_system:
+        references.look(node, expressions)
+    if references.before_system:
         body = _with_catalog(connection, tree)
-    return CheckedQuery(head + body, frozenset(found.tables), frozenset(found.meta), found.lists, found.in_system)
+    return CheckedQuery(
+        head + body, frozenset(references.tables), frozenset(references.meta), references.lists, references.in_system
+    )
 
 
 def _single(connection: duckdb.DuckDBPyConnection, text: str) -> str:
@@ -174,25 +176,25 @@ def nodes(tree: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - JSON
 def _scoped(tree: Any) -> Iterator[tuple[dict[str, Any], frozenset[str]]]:  # noqa: ANN401 - JSON
     """Yield every object of a syntax tree with the names of the visible common table expressions.
 
-    Those of a query are visible in the whole query and below, and in later common table expressions; a recursive one is also
-    visible in its own second part.
+    A common table expression is visible in the whole query, in its sub-queries and in later common table expressions; a
+    recursive expression is also visible in its own second part.
     """
     pending: list[tuple[Any, frozenset[str]]] = [(tree, frozenset())]
     while pending:
         node, seen = pending.pop()
         if isinstance(node, list):
-            pending.extend((each, seen) for each in node)
+            pending.extend((child, seen) for child in node)
         if not isinstance(node, dict):
             continue
         below = dict(node)
         for entry in below.pop("cte_map", {"map": ()})["map"]:
             pending.append((entry["value"], seen))
             seen |= {_folded(entry["key"])}
-        if node.get("type") in ("RECURSIVE_CTE_NODE", "CTE_NODE") and "cte_name" in node:  # of a constant it is an object
+        if node.get("type") in ("RECURSIVE_CTE_NODE", "CTE_NODE") and "cte_name" in node:  # the type of a constant is an object
             pending.append((below.pop("query" if node["type"] == "CTE_NODE" else "left"), seen))
             seen |= {_folded(node["cte_name"])}
         yield node, seen
-        pending.extend((each, seen) for each in below.values())
+        pending.extend((child, seen) for child in below.values())
 
 
 def _folded(name: str) -> str:
@@ -235,7 +237,7 @@ class _Found:
             return  # DESCRIBE and SUMMARIZE of a table: its name stands in the query
         path = node["qualified_name"]["path"]
         if node["show_type"] == "SHOW":
-            self._name(path, frozenset())  # DuckDB looks no expression up here
+            self._name(path, frozenset())  # DuckDB resolves no common table expression here
             return
         if node["show_type"] == "SHOW_FROM":
             path = [part for part in path if part]
@@ -275,8 +277,8 @@ class _Found:
             raise self._unknown(name)
 
     def _unknown(self, name: str) -> UnknownNameError:
-        known = sorted(self._known)
-        return UnknownNameError("table", name, known, nearest(name, [*known, *META_TABLES]))
+        tables = sorted(self._known)
+        return UnknownNameError("table", name, tables, nearest(name, [*tables, *META_TABLES]))
 
 
 def _with_catalog(connection: duckdb.DuckDBPyConnection, tree: Any) -> str:  # noqa: ANN401 - JSON
@@ -322,12 +324,12 @@ def query_error(error: duckdb.Error) -> QueryError:
 def _word_before(error: str) -> str | None:
     """Return the word of SQL before a syntax error.
 
-    DuckDB reads ``full FROM`` as a join and names only ``FROM``; of ``min(at)`` it names only the parenthesis.
+    DuckDB reads ``full FROM`` as a join and names only ``FROM``; for ``min(at)`` it names only the parenthesis.
     """
-    line, _, rest = error.partition("LINE ")[2].partition("\n")
-    place = rest.partition("\n")[0].find("^") - len("LINE ")
-    found = _BEFORE.search(line[:place]) if place > 0 else None
-    return found[1] if found and _may_be_a_name(found[1]) else None
+    line, _, lines = error.partition("LINE ")[2].partition("\n")
+    column = lines.partition("\n")[0].find("^") - len("LINE ")
+    word = _BEFORE.search(line[:column]) if column > 0 else None
+    return word[1] if word and _may_be_a_name(word[1]) else None
 
 
 def _may_be_a_name(word: str) -> bool:

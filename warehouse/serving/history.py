@@ -92,7 +92,7 @@ def epoch_row(epoch: Epoch) -> EpochRow:
     """Return an epoch as a row."""
     kinds = {state.name: state.kind for state in epoch.tables}
     arrived = [counts for counts in epoch.counts if kinds.get(counts.stream, "stream") in ("stream", "relation")]
-    owed = [found for state in epoch.tables if (found := owed_of(state)) is not None]
+    owed = [owed_of_table for state in epoch.tables if (owed_of_table := owed_of(state)) is not None]
     sums = {name: sum(getattr(counts, name) for counts in arrived) for name in _SUMMED}
     return EpochRow(
         number=epoch.number,
@@ -105,11 +105,11 @@ def epoch_row(epoch: Epoch) -> EpochRow:
         bytes_written=sum(counts.bytes_written for counts in epoch.counts),
         seconds=sum(step.seconds for step in epoch.seconds),
         cause=epoch.cause,
-        owed_least=sum(each.least for each in owed) if owed else None,
-        owed_most=sum(each.most for each in owed) if owed else None,
-        share_least=min((each.share_least for each in owed), default=None),
-        owed_rows=sum(each.rows for each in owed) if owed else None,
-        incomplete_least=sum(each.incomplete for each in owed) if owed else None,
+        owed_least=sum(entry.least for entry in owed) if owed else None,
+        owed_most=sum(entry.most for entry in owed) if owed else None,
+        share_least=min((entry.share_least for entry in owed), default=None),
+        owed_rows=sum(entry.rows for entry in owed) if owed else None,
+        incomplete_least=sum(entry.incomplete for entry in owed) if owed else None,
         **sums,
     )
 

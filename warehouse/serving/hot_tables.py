@@ -52,7 +52,7 @@ class _Values:
         return int(self.column.null_count)
 
     def in_values(self, wanted: Iterable[object]) -> pa.ChunkedArray:
-        """Return for each value whether it is one of the wanted values; a null is if one of them is null."""
+        """Return, for each value, whether it is one of the wanted values; a null matches a wanted null."""
         import pyarrow as pa  # noqa: PLC0415 - slow to import, needed only here
         import pyarrow.compute as pc  # noqa: PLC0415 - same
 
@@ -96,7 +96,7 @@ class FileRows:
                 yield self.table
 
     def _slice(self, start: int, end: int) -> pa.Table:
-        """Return some rows; as a copy if there is a struct in a struct, since DuckDB cannot read a slice of it."""
+        """Return a range of rows; a copy if a column is a struct with a struct, since DuckDB cannot read a slice of it."""
         import pyarrow as pa  # noqa: PLC0415 - slow to import, needed only here
 
         part = self.table.slice(start, end - start)
@@ -135,9 +135,9 @@ class HotTables:
         Parameters
         ----------
         table
-            Its name.
+            The table's name.
         columns
-            The user's columns and their DuckDB types; with others than last time all files are read again.
+            The user's columns and their DuckDB types; if they changed since the last call, all files are read again.
         search_key
             The key columns.
         schema_file
@@ -151,21 +151,21 @@ class HotTables:
             When a file is gone.
 
         """
-        of_before, before = self._rows_of.get(table, (columns, {}))
-        if of_before != columns:
-            before = {}
+        old_columns, old_rows = self._rows_of.get(table, (columns, {}))
+        if old_columns != columns:
+            old_rows = {}
         wanted = {file.path: file for file in files}
-        absent = [path for path in wanted if path not in before]
+        absent = [path for path in wanted if path not in old_rows]
         read = {
-            path: self.read(columns, search_key[0], schema_file, place, wanted[path])
-            for path, place in zip(absent, local(absent), strict=True)
+            path: self.read(columns, search_key[0], schema_file, local_path, wanted[path])
+            for path, local_path in zip(absent, local(absent), strict=True)
         }
-        self._rows_of[table] = (columns, {path: read[path] if path in read else before[path] for path in wanted})
+        self._rows_of[table] = (columns, {path: read[path] if path in read else old_rows[path] for path in wanted})
 
     def keep_only(self, files: Mapping[str, Collection[str]]) -> None:
         """Free everything but these files of these tables."""
         self._rows_of = {
-            table: (columns, {path: found for path, found in rows.items() if path in files[table]})
+            table: (columns, {path: file_rows for path, file_rows in rows.items() if path in files[table]})
             for table, (columns, rows) in self._rows_of.items()
             if table in files
         }
@@ -182,8 +182,8 @@ class HotTables:
         live: list[pa.Table] = []
         mixed: list[pa.Table] = []
         for file in files:
-            wanted = live if isinstance(selection, All) and all_live(file, slot) else mixed
-            wanted.extend(rows[file.path].slices(selection))
+            slices = live if isinstance(selection, All) and all_live(file, slot) else mixed
+            slices.extend(rows[file.path].slices(selection))
         nothing = next(iter(rows.values())).table.slice(0, 0)
         return Memory(table, pa.concat_tables([nothing, *live]), pa.concat_tables([nothing, *mixed]))
 
@@ -205,7 +205,7 @@ class HotTables:
         )
         cursor = self._connection.cursor()
         try:
-            table = cursor.sql(query).to_arrow_table().combine_chunks()  # else one for each row group
+            table = cursor.sql(query).to_arrow_table().combine_chunks()  # without this, each row group is a chunk
         except duckdb.Error as error:
             raise read_error(error, (place,)) from error
         finally:
@@ -237,11 +237,11 @@ class HotTables:
 
 
 def _end_of_equal_values(values: _Values, value: object, start: int) -> int:
-    """Return the end of the values equal to ``value``; if there are any they begin at ``start``. Steps of the search double."""
-    known, step = start, 1
+    """Return the end of the values equal to ``value``, which begin at ``start`` if they exist; the search doubles its steps."""
+    end, step = start, 1
     while start + step <= len(values) and values[start + step - 1] == value:
-        known, step = start + step, step * 2
-    return bisect_right(values, value, lo=known, hi=min(start + step, len(values)))
+        end, step = start + step, step * 2
+    return bisect_right(values, value, lo=end, hi=min(start + step, len(values)))
 
 
 def _ascending(column: pa.ChunkedArray) -> _Values | None:

@@ -60,17 +60,17 @@ def joined_keys(
     tables
         The joined tables.
     columns
-        The pairs of their columns that must be equal. They must be the whole search key of both, in the same order of types.
+        The pairs of their columns that must be equal. They must be the whole search key of both tables, in the same order.
 
     """
-    one, other = (reader.pin.state(table) for table in tables)
+    first, second = (reader.pin.state(table) for table in tables)
     equal = {left.lower(): right.lower() for left, right in columns if left and right}
-    keys = [[column.lower() for column in state.declaration.search_key] for state in (one, other)]
+    keys = [[column.lower() for column in state.declaration.search_key] for state in (first, second)]
     if len(equal) != len(columns) or [equal.get(column) for column in keys[0]] != keys[1] or len(equal) != len(keys[0]):
         return None
-    if _types(one) != _types(other):
+    if _types(first) != _types(second):
         return None
-    left, right = _summed(reader, one), _summed(reader, other)
+    left, right = _summed(reader, first), _summed(reader, second)
     if left is None or right is None:
         return None
     return JoinedKeys(left[0], right[0], left[1] and right[1])
@@ -86,11 +86,11 @@ def _summed(reader: Reader, state: TableState) -> tuple[KeySummary, bool] | None
     pin = reader.pin
     if pin.copies is not None or pin.lazy(state) is not None:
         return None
-    summaries, found = Summaries(), []
+    summaries, key_summaries = Summaries(), []
     files = pin.live_files(state, pin.epoch.window_time)
     for file in files:
-        each = summaries.of(file)
-        if each is None or summaries.keys > _MOST_KEYS:
+        summary = summaries.of(file)
+        if summary is None or summaries.keys > _MOST_KEYS:
             return None
-        found.append(each)
-    return total(found), all(all_live(file, pin.epoch.slot) for file in files)
+        key_summaries.append(summary)
+    return total(key_summaries), all(all_live(file, pin.epoch.slot) for file in files)

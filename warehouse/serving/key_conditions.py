@@ -38,11 +38,11 @@ def where_key(selection: Selection, columns: Sequence[KeyColumn]) -> Statement:
 
 
 def _keys(keys: Sequence[tuple[Any, ...]], columns: Sequence[KeyColumn]) -> Statement:
-    """Group keys by which parts they give: one key is a comparison, many are one semi-join with bound lists."""
+    """Group keys by the parts that are not null: one key is a comparison, many keys are one semi-join with bound lists."""
     groups: dict[tuple[bool, ...], list[tuple[Any, ...]]] = {}
     for key in keys:
         groups.setdefault(tuple(part is not None for part in key), []).append(key)
-    conditions = [_group(given, members, columns) for given, members in groups.items()]
+    conditions = [_group(present, members, columns) for present, members in groups.items()]
     if not conditions:
         return Statement("false")
     text = " OR ".join(condition.sql for condition in conditions)
@@ -50,9 +50,9 @@ def _keys(keys: Sequence[tuple[Any, ...]], columns: Sequence[KeyColumn]) -> Stat
     return Statement(f"({text})" if len(conditions) > 1 else text, parameters)
 
 
-def _group(given: tuple[bool, ...], keys: Sequence[tuple[Any, ...]], columns: Sequence[KeyColumn]) -> Statement:
-    named = [(index, columns[index]) for index, has_value in enumerate(given) if has_value]
-    terms = [f"{quoted(columns[index].name)} IS NULL" for index, has_value in enumerate(given) if not has_value]
+def _group(present: tuple[bool, ...], keys: Sequence[tuple[Any, ...]], columns: Sequence[KeyColumn]) -> Statement:
+    named = [(index, columns[index]) for index, has_value in enumerate(present) if has_value]
+    terms = [f"{quoted(columns[index].name)} IS NULL" for index, has_value in enumerate(present) if not has_value]
     parameters: list[Any] = []
     if len(keys) == 1 or not named:
         terms += [f"{quoted(column.name)} = {_bound(column)}" for _, column in named]
@@ -86,7 +86,7 @@ def _beyond(
 ) -> tuple[str, list[Any]]:
     """Compare with a bound part by part, nulls first below the first part; `>` includes the bound, `<` does not.
 
-    The first part alone is compared too, which DuckDB can hold against statistics.
+    The first part is also compared alone, because DuckDB can check this comparison against statistics.
     """
     first = f"{quoted(columns[0].name)} {sign}= {_bound(columns[0])}"
     if len(bound) == 1:
@@ -96,9 +96,9 @@ def _beyond(
     for depth in range(len(bound)):
         equal = [f"{quoted(column.name)} = {_bound(column)}" for column in columns[:depth]]
         column, last = columns[depth], depth == len(bound) - 1
-        own = f"{quoted(column.name)} {sign}{'=' if last and sign == '>' else ''} {_bound(column)}"
+        comparison = f"{quoted(column.name)} {sign}{'=' if last and sign == '>' else ''} {_bound(column)}"
         if null_is_below and depth:
-            own = f"({own} OR {quoted(column.name)} IS NULL)"
-        alternatives.append(" AND ".join((*equal, own)))
-        values += [to_parameter(part, each) for part, each in zip(bound[: depth + 1], columns, strict=False)]
+            comparison = f"({comparison} OR {quoted(column.name)} IS NULL)"
+        alternatives.append(" AND ".join((*equal, comparison)))
+        values += [to_parameter(part, key_column) for part, key_column in zip(bound[: depth + 1], columns, strict=False)]
     return f"{first} AND (" + " OR ".join(alternatives) + ")", values

@@ -43,8 +43,8 @@ class Summaries:
             if self.keys > _MOST_KEYS:
                 self.files.clear()
                 self.keys = 0
-            found = self.files[file.path] = read_summary(file.path, file.rows, most_bytes)
-            self.keys += 1 if found is None else len(found.counts)
+            summary = self.files[file.path] = read_summary(file.path, file.rows, most_bytes)
+            self.keys += 1 if summary is None else len(summary.counts)
         return self.files[file.path]
 
     def filter_of(self, file: DataFile) -> bytes | None:
@@ -53,8 +53,8 @@ class Summaries:
             if self.filter_bytes > _MOST_FILTER_BYTES:
                 self.filters.clear()
                 self.filter_bytes = 0
-            found = self.filters[file.path] = read_filter(file.path, file.rows)
-            self.filter_bytes += len(file.path) + len(found or b"")
+            key_filter = self.filters[file.path] = read_filter(file.path, file.rows)
+            self.filter_bytes += len(file.path) + len(key_filter or b"")
         return self.filters[file.path]
 
     def filtered(self, file: DataFile) -> bool:
@@ -62,11 +62,11 @@ class Summaries:
         return self.filters.get(file.path) is not None
 
     def holders(self, files: Iterable[DataFile], keys: Sequence[Key]) -> tuple[DataFile, ...]:
-        """Return the files that can hold one of some whole keys, by their filters."""
+        """Return the files that can hold one of the whole keys, according to the filters of the files."""
         hashes = [hash_of(tuple(stored_part(part) for part in key)) for key in keys]
-        asked = [(hashed, bits_of(hashed)) for hashed in hashes]
+        hash_bits = [(hashed, bits_of(hashed)) for hashed in hashes]
         return tuple(
             file
             for file in files
-            if (found := self.filter_of(file)) is None or any(holds(found, hashed, bits) for hashed, bits in asked)
+            if (key_filter := self.filter_of(file)) is None or any(holds(key_filter, hashed, bits) for hashed, bits in hash_bits)
         )

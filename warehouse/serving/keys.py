@@ -137,16 +137,16 @@ def _part(part: object, column: KeyColumn) -> str | None:
 
 
 def _items(items: Sequence[str], columns: Sequence[KeyColumn]) -> list[str]:
-    given: dict[str, str] = {}
+    values: dict[str, str] = {}
     for item in items:
         name, sign, value = item.partition("=")
         if not sign:
             raise UsageError(f'"{item}" is not column=value; the search key is {_described(columns)}')
         column = _column(name.strip(), columns)
-        if column in given:
+        if column in values:
             raise UsageError(f'column "{column}" is given twice; give one value for each column')
-        given[column] = value
-    return _prefix(given, columns)
+        values[column] = value
+    return _prefix(values, columns)
 
 
 def _column(name: str, columns: Sequence[KeyColumn]) -> str:
@@ -157,12 +157,12 @@ def _column(name: str, columns: Sequence[KeyColumn]) -> str:
     raise UnknownNameError("key column", name, names, nearest(name, names))
 
 
-def _prefix(given: Mapping[str, Any], columns: Sequence[KeyColumn]) -> list[Any]:
-    prefix = [column.name for column in columns][: len(given)]
-    if not given or (missing := [name for name in prefix if name not in given]):
-        what = f'lacks "{missing[0]}"' if given else "is empty"
-        raise UsageError(f"a key {what}; allowed: the first columns of {_described(columns)}")
-    return [given[name] for name in prefix]
+def _prefix(values: Mapping[str, Any], columns: Sequence[KeyColumn]) -> list[Any]:
+    prefix = [column.name for column in columns][: len(values)]
+    if not values or (missing := [name for name in prefix if name not in values]):
+        fault = f'lacks "{missing[0]}"' if values else "is empty"
+        raise UsageError(f"a key {fault}; allowed: the first columns of {_described(columns)}")
+    return [values[name] for name in prefix]
 
 
 def keys_of(given: Sequence[object], columns: Sequence[KeyColumn]) -> Keys:
@@ -174,7 +174,7 @@ def keys_of(given: Sequence[object], columns: Sequence[KeyColumn]) -> Keys:
         When a value is not of its column's type.
 
     """
-    distinct = {_key(each, columns) for each in given}
+    distinct = {_key(key, columns) for key in given}
     return Keys(tuple(sorted(distinct, key=lambda key: [(part is not None, part) for part in key])))
 
 
@@ -186,13 +186,13 @@ def key_range(low: object, high: object, columns: Sequence[KeyColumn]) -> KeyRan
     return KeyRange(*bounds)
 
 
-def _key(given: object, columns: Sequence[KeyColumn]) -> Key:
+def _key(key: object, columns: Sequence[KeyColumn]) -> Key:
     parts: Sequence[object]
-    if isinstance(given, Mapping):
-        named = {_column(str(name), columns): value for name, value in given.items()}
+    if isinstance(key, Mapping):
+        named = {_column(str(name), columns): value for name, value in key.items()}
         parts = _prefix(named, columns)
     else:
-        parts = given if isinstance(given, (tuple, list)) else (given,)
+        parts = key if isinstance(key, (tuple, list)) else (key,)
     if not 0 < len(parts) <= len(columns):
         raise UsageError(f"a key of {len(parts)} parts; allowed: 1 to {len(columns)} of {_described(columns)}")
     return tuple(_checked(part, column) for part, column in zip(parts, columns, strict=False))

@@ -79,9 +79,9 @@ def lazy_rows(table: LazyTable, points: str, window_time: int) -> str:
     table
         The table.
     points
-        The query that gives the columns that are read of its stream, ``_ts`` and ``_load_slot``.
+        The query that gives the columns that the table reads from its stream, ``_ts`` and ``_load_slot``.
     window_time
-        Of the epoch, in microseconds.
+        The epoch's window time, in microseconds.
 
     """
     definition = table.definition
@@ -97,19 +97,19 @@ SELECT {_listed(*groups, *values, AT)} FROM (
   SELECT *, row_number() OVER (PARTITION BY {_listed(*groups, AT)} ORDER BY {order}) AS {_NTH} FROM (
     SELECT {_listed(shown, *holds)}, epoch_us(_ts) AS {AT}, _load_slot FROM ({points}){inside}))
 WHERE {_NTH} = 1{newest}"""
-    kept = () if definition.same is None else definition.compared
-    lists = [f"[{quoted(name)}] AS {quoted(values_column(name))}" for name in kept]
-    own = [] if definition.same is not None else values
-    rest = f"SELECT {_listed(*groups, *own, f'[{AT}] AS {STAMPS}', *lists)} FROM ({members}) WHERE false"
-    near = members
+    listed_columns = () if definition.same is None else definition.compared
+    lists = [f"[{quoted(name)}] AS {quoted(values_column(name))}" for name in listed_columns]
+    own_values = [] if definition.same is not None else values
+    no_rows = f"SELECT {_listed(*groups, *own_values, f'[{AT}] AS {STAMPS}', *lists)} FROM ({members}) WHERE false"
+    with_neighbours = members
     if definition.same is not None:
         pairs = zip(values, definition.compared, strict=True)
         neighbours = _listed(*(f"lag({name}) OVER w AS {quoted(neighbour_column(plain))}" for name, plain in pairs))
-        near = (
+        with_neighbours = (
             f"SELECT *, {table.condition} AS _same FROM "
             f"(SELECT *, {neighbours} FROM ({members}) WINDOW w AS ({by}ORDER BY {AT}))"
         )
-    return Query(definition, DUCKDB, near, rest).rows(f"({near})", f"({rest})")
+    return Query(definition, DUCKDB, with_neighbours, no_rows).rows(f"({with_neighbours})", f"({no_rows})")
 
 
 def _newest(groups: Sequence[str]) -> str:

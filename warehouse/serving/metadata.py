@@ -156,7 +156,7 @@ def _view(epoch: Epoch, state: TableState) -> ViewDescription | None:
         inputs=inputs_of_view(epoch, state.owner),
         short_lived=state.view.short_lived,
         restored=state.restored.rows if state.restored else 0,
-        state=tuple(each.name for each in state_of(epoch, state.owner)),
+        state=tuple(state_table.name for state_table in state_of(epoch, state.owner)),
         failed=state.view.failed,
     )
 

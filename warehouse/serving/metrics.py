@@ -52,8 +52,8 @@ def prometheus_text(
     gauges = _Gauges()
     _health(gauges, health)
     _epoch(gauges, reader.epoch, now)
-    found = tuple(each for each in status(reader, retain=retain) if each.kind != "state")
-    for table in found:
+    tables = tuple(table_status for table_status in status(reader, retain=retain) if table_status.kind != "state")
+    for table in tables:
         _table(gauges, table)
     stale = stale_tables(reader.epoch, stale_after, now)
     for name in stale_after:

@@ -45,8 +45,8 @@ def replaced_table(root: Path, epoch: Epoch, state: TableState) -> MissingPartEr
         if pinned is None or pinned.version != version:
             continue
         if is_replaced(root / path, LogEntry(version, pinned.sha256)):
-            what = "is not there" if not (root / path).is_dir() else "was replaced by another one or an older copy"
-            return MissingPartError(f'table "{state.name}": its directory {root / path} {what}. {RESTORE_TABLE}')
+            fault = "is not there" if not (root / path).is_dir() else "was replaced by another one or an older copy"
+            return MissingPartError(f'table "{state.name}": its directory {root / path} {fault}. {RESTORE_TABLE}')
     return None
 
 

@@ -81,8 +81,8 @@ def facts_of(owed: Sequence[Owed]) -> dict[str, str]:
     """Return an answer's metadata about the views that owe results: their names, the least share, the remaining work."""
     if not owed:
         return {}
-    share = min(each.share_least for each in owed)
-    names, rows = ", ".join(each.view for each in owed), sum(each.rows for each in owed)
+    share = min(owed_of_view.share_least for owed_of_view in owed)
+    names, rows = ", ".join(owed_of_view.view for owed_of_view in owed), sum(owed_of_view.rows for owed_of_view in owed)
     return {"stream_wh.owed": names, "stream_wh.share": repr(share), "stream_wh.owed_rows": str(rows)}
 
 

@@ -96,8 +96,8 @@ class Partials:
 
     def close(self) -> None:
         """Free everything."""
-        for known in (self._kept, self._halves, self._columns, self._texts):
-            known.clear()
+        for cache in (self._kept, self._halves, self._columns, self._texts):
+            cache.clear()
         if self._held is not None:
             self._held.close()
             self._held = None
@@ -148,7 +148,7 @@ class Partials:
                 return self._of_files(pin, sandbox, state, halves, columns, text, identity, tau, between)
         except duckdb.Error:
             self._drop(identity)
-            return None  # over the rows the query reports its own error
+            return None  # the query reports its own error when it runs over the rows
 
     @property
     def _engine(self) -> duckdb.DuckDBPyConnection:
@@ -172,26 +172,26 @@ class Partials:
         between: Callable[[], None],
     ) -> CombinedRows | None:
         last, schema = pin.last_slot(pin.epoch.window_time), pin.schema_file(state)
-        kept = self._kept.pop(identity) if identity in self._kept else self._begun(sandbox, halves, schema)
-        self._kept[identity] = kept  # the one used last is at the end
-        if kept is None:
+        cached = self._kept.pop(identity) if identity in self._kept else self._begun(sandbox, halves, schema)
+        self._kept[identity] = cached  # the query used last is at the end
+        if cached is None:
             return None
         files = pin.live_files(state, pin.epoch.window_time)
-        self._forget(kept, kept.numbers.keys() - {file.path for file in files})
-        wanted = [file for file in files if file.path not in kept.numbers]
+        self._forget(cached, cached.numbers.keys() - {file.path for file in files})
+        uncached = [file for file in files if file.path not in cached.numbers]
         require(() if pin.copies is not None else [file.path for file in files])
-        for some in _youngest_first(wanted):
+        for batch in _youngest_first(uncached):
             between()
-            places = pin.local([file.path for file in some])
-            rows = _arrow(sandbox, halves.partial(_rows((schema, *places), last)))
-            if rows.num_rows > max(_FEW, sum(file.rows or 0 for file in some) // _FEWER):
+            paths = pin.local([file.path for file in batch])
+            rows = _arrow(sandbox, halves.partial(_rows((schema, *paths), last)))
+            if rows.num_rows > max(_FEW, sum(file.rows or 0 for file in batch) // _FEWER):
                 self._drop(identity)
                 self._kept[identity] = None
                 return None
-            self._keep(kept, rows, {place: file.path for place, file in zip(places, some, strict=True)})
-        found = self._whole(kept, text, columns, pin.last_slot(tau))
+            self._keep(cached, rows, {path: file.path for path, file in zip(paths, batch, strict=True)})
+        result = self._whole(cached, text, columns, pin.last_slot(tau))
         self._bound(identity)
-        return None if found is None else CombinedRows(found, columns, len(files), len(wanted))
+        return None if result is None else CombinedRows(result, columns, len(files), len(uncached))
 
     def _begun(self, sandbox: duckdb.DuckDBPyConnection, halves: Aggregation, schema: str) -> _CachedQuery | None:
         """Make the relation of a query's partial results; None: it has averages that partial results do not give exactly."""
@@ -211,60 +211,64 @@ class Partials:
         self._engine.execute(f"CREATE TABLE {relation} ({columns})")
         return _CachedQuery(relation)
 
-    def _keep(self, kept: _CachedQuery, rows: pa.Table, places: dict[str, str]) -> None:
-        """Add the partial results of some files, which are named by their places on this machine."""
+    def _keep(self, cached: _CachedQuery, rows: pa.Table, paths: dict[str, str]) -> None:
+        """Add the partial results of some files; ``paths`` has the recorded path of each local path in the rows."""
         import pyarrow as pa  # noqa: PLC0415 - slow to import, needed only here
         import pyarrow.compute as pc  # noqa: PLC0415 - same
 
-        numbers = {path: next(self._numbers) for path in places.values()}
-        order = pc.index_in(rows[FILE], value_set=pa.array(list(places), pa.string()))
-        given = rows.set_column(rows.schema.get_field_index(FILE), FILE, pa.array(list(numbers.values()), pa.int64()).take(order))
+        numbers = {path: next(self._numbers) for path in paths.values()}
+        order = pc.index_in(rows[FILE], value_set=pa.array(list(paths), pa.string()))
+        numbered = rows.set_column(
+            rows.schema.get_field_index(FILE), FILE, pa.array(list(numbers.values()), pa.int64()).take(order)
+        )
         cursor = self._engine.cursor()
         try:
-            cursor.register("given", given)
-            cursor.execute(f"INSERT INTO {kept.relation} SELECT * FROM given")
+            cursor.register("given", numbered)
+            cursor.execute(f"INSERT INTO {cached.relation} SELECT * FROM given")
         finally:
             cursor.close()
-        kept.numbers |= numbers
-        kept.sizes |= dict.fromkeys(numbers, rows.nbytes // len(numbers))
+        cached.numbers |= numbers
+        cached.sizes |= dict.fromkeys(numbers, rows.nbytes // len(numbers))
 
-    def _forget(self, kept: _CachedQuery, paths: set[str]) -> None:
+    def _forget(self, cached: _CachedQuery, paths: set[str]) -> None:
         """Remove the partial results of deleted files."""
         if paths:
-            gone = [kept.numbers.pop(path) for path in paths]
-            self._engine.execute(f"DELETE FROM {kept.relation} WHERE {FILE} IN (SELECT unnest(?::BIGINT[]))", [gone])
+            numbers = [cached.numbers.pop(path) for path in paths]
+            self._engine.execute(f"DELETE FROM {cached.relation} WHERE {FILE} IN (SELECT unnest(?::BIGINT[]))", [numbers])
             for path in paths:
-                del kept.sizes[path]
+                del cached.sizes[path]
 
-    def _whole(self, kept: _CachedQuery, text: str, columns: Sequence[tuple[str, str]], last: int) -> pa.Table | None:
-        """Combine the partial results by a query; None if this gives other types than the user's."""
+    def _whole(self, cached: _CachedQuery, text: str, columns: Sequence[tuple[str, str]], last: int) -> pa.Table | None:
+        """Combine the partial results by a query; None if the types differ from the types of the user's query."""
         cursor = self._engine.cursor()
         try:
-            cursor.execute(f"CREATE OR REPLACE TEMP VIEW {_LIVE} AS SELECT * FROM {kept.relation} WHERE {EXP_SLOT} > {int(last)}")
-            found = cursor.sql(text)
-            same = [str(kind) for kind in found.types] == [kind for _, kind in columns]
-            return found.to_arrow_table() if same else None
+            cursor.execute(
+                f"CREATE OR REPLACE TEMP VIEW {_LIVE} AS SELECT * FROM {cached.relation} WHERE {EXP_SLOT} > {int(last)}"
+            )
+            relation = cursor.sql(text)
+            same = [str(kind) for kind in relation.types] == [kind for _, kind in columns]
+            return relation.to_arrow_table() if same else None
         finally:
             cursor.close()
 
     def _bound(self, newest: object) -> None:
-        """Drop the least recently used results, in the end also the newest, until the rest is within the limit."""
-        while self._kept and sum(sum(kept.sizes.values()) for kept in self._kept.values() if kept) > limits().partial_bytes:
-            self._drop(next((each for each, kept in self._kept.items() if kept and each != newest), newest))
+        """Drop the least recently used results, and the newest last, until the remaining results are within the limit."""
+        while self._kept and sum(sum(cached.sizes.values()) for cached in self._kept.values() if cached) > limits().partial_bytes:
+            self._drop(next((identity for identity, cached in self._kept.items() if cached and identity != newest), newest))
 
     def _drop(self, identity: object) -> None:
-        kept = self._kept.pop(identity, None)
-        if kept is not None:
-            self._engine.execute(f"DROP TABLE {kept.relation}")
+        cached = self._kept.pop(identity, None)
+        if cached is not None:
+            self._engine.execute(f"DROP TABLE {cached.relation}")
 
 
-def _remembered(known: dict[object, _Known], key: object, made: Callable[[], _Known]) -> _Known:
-    """Return the cached facts of a query, made if they are missing; the query used last is at the end."""
-    found = known.pop(key) if key in known else made()
-    known[key] = found
-    while len(known) > _QUERIES:
-        known.pop(next(iter(known)))
-    return found
+def _remembered(cache: dict[object, _Known], key: object, compute: Callable[[], _Known]) -> _Known:
+    """Return the cached value of a key, computed if it is missing; the value used last is at the end of the cache."""
+    value = cache.pop(key) if key in cache else compute()
+    cache[key] = value
+    while len(cache) > _QUERIES:
+        cache.pop(next(iter(cache)))
+    return value
 
 
 def _columns(sandbox: duckdb.DuckDBPyConnection, text: str) -> tuple[tuple[str, str], ...]:

@@ -103,7 +103,7 @@ class Pin:
             When it is a view that cannot be maintained and never could.
 
         """
-        state = self.epoch.table(name) or next((each for each in lazy_states(self.epoch) if each.name == name), None)
+        state = self.epoch.table(name) or next((lazy for lazy in lazy_states(self.epoch) if lazy.name == name), None)
         if state is None:
             self.check_refused(name)
             names = [table.name for table in readable(self.epoch)]
@@ -156,17 +156,17 @@ class Pin:
         return [file.path for snapshot in self.snapshots.values() for file in snapshot.files]
 
     def _snapshot(self, path: str, version: int, columns: Sequence[str]) -> Snapshot:
-        held = self.snapshots.get((path, version))
-        if held is None:
-            held = self.snapshots[path, version] = read_snapshot(self.root, path, version, columns)
-        return held
+        snapshot = self.snapshots.get((path, version))
+        if snapshot is None:
+            snapshot = self.snapshots[path, version] = read_snapshot(self.root, path, version, columns)
+        return snapshot
 
     def table_columns(self, connection: duckdb.DuckDBPyConnection, state: TableState) -> tuple[tuple[str, str], ...]:
         """Return the user's columns of a table: names and DuckDB types, from its zero-row file."""
-        held = self.columns.get(state.name)
-        if held is None:
-            held = self.columns[state.name] = self._described(connection, state)
-        return held
+        columns = self.columns.get(state.name)
+        if columns is None:
+            columns = self.columns[state.name] = self._described(connection, state)
+        return columns
 
     def _described(self, connection: duckdb.DuckDBPyConnection, state: TableState) -> tuple[tuple[str, str], ...]:
         path = self.schema_file(state)
@@ -175,9 +175,9 @@ class Pin:
         if self.lazy(state) is not None:
             names = [column.name for column in state.declaration.columns]
             rows_of, file = select(self.source(state, (), self.epoch.window_time), names), None
-        known = _columns_of.get(file)
-        if known is not None:
-            return known
+        cached = _columns_of.get(file)
+        if cached is not None:
+            return cached
         try:
             rows = connection.execute(f"DESCRIBE {rows_of}").fetchall()
         except duckdb.Error as error:
@@ -185,12 +185,12 @@ class Pin:
                 reason = str(error).splitlines()[0]
                 raise MissingPartError(f"{path} is damaged: {reason}; `stream-wh check --repair` writes it again") from error
             raise EpochVacuumedError(f"{path}: missing; run again to read the newest epoch") from error
-        found = tuple((row[0], row[1]) for row in rows if is_user_column(row[0]))
+        columns = tuple((row[0], row[1]) for row in rows if is_user_column(row[0]))
         if file is not None:
             while len(_columns_of) >= _DESCRIBED:
                 _columns_of.pop(next(iter(_columns_of)), None)
-            _columns_of[file] = found
-        return found
+            _columns_of[file] = columns
+        return columns
 
     def key_columns(self, connection: duckdb.DuckDBPyConnection, state: TableState) -> tuple[KeyColumn, ...]:
         """Return the search key of a table with its types."""
@@ -207,11 +207,11 @@ class Pin:
         if lazy is not None:
             points = self.source(self.stored(state), files, self.epoch.window_time)
             return replace(points, tau=tau, lazy=lazy, points_at=self.epoch.window_time)
-        own = slot(tau, self.epoch.anchor, self.epoch.update_interval)
+        own_slot = slot(tau, self.epoch.anchor, self.epoch.update_interval)
         live: list[str] = []
         mixed: list[str] = []
         for file in files:
-            (live if all_live(file, own) else mixed).append(file.path)
+            (live if all_live(file, own_slot) else mixed).append(file.path)
         return Source(self.schema_file(state), tuple(self.local(live)), tuple(self.local(mixed)), tau)
 
     def live_files(self, state: TableState, tau: int) -> tuple[DataFile, ...]:
@@ -254,8 +254,8 @@ class Pin:
         paths = tuple(file.path for file in files) if self.copies is None else ()
         require(paths)
         self.warm(connection, state)
-        own = slot(tau, self.epoch.anchor, self.epoch.update_interval)
-        memory = self.hot.memory(state.name, files, selection or All(), own)
+        own_slot = slot(tau, self.epoch.anchor, self.epoch.update_interval)
+        memory = self.hot.memory(state.name, files, selection or All(), own_slot)
         return Source(self.schema_file(state), (), paths, tau, memory)
 
     def warm(self, connection: duckdb.DuckDBPyConnection, state: TableState) -> None:
@@ -343,7 +343,7 @@ def require(paths: Iterable[str]) -> None:
 def _identity_of(path: str) -> tuple[str, int, int, int] | None:
     """Return a file's path, and facts that change when it is written again; None if it does not exist."""
     try:
-        found = os.stat(path)  # noqa: PTH116 - a path object costs more than the call
+        status = os.stat(path)  # noqa: PTH116 - a path object costs more than the call
     except OSError:
         return None
-    return path, found.st_ino, found.st_mtime_ns, found.st_size
+    return path, status.st_ino, status.st_mtime_ns, status.st_size

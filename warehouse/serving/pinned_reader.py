@@ -120,15 +120,19 @@ class PinnedReader:
             self._main = None
 
     def refresh(self) -> bool:
-        """Pin the newest epoch (at or before ``as_of``), never an earlier one, and return whether it is another than before."""
+        """Pin the newest epoch (at or before ``as_of``), never an earlier one, and return whether the epoch changed."""
         epoch = epoch_at(self.root, self._as_of)
         if epoch.number <= self.epoch.number:
             return False
         snapshots = {(table.path, table.version): table.table_id for table in epoch.tables}
-        kept = {place: held for place, held in self._pin.snapshots.items() if snapshots.get(place) == held.table_id}
-        # answers may still hold connections of the last one
-        empty = {identity: held for identity, held in self._pin.sandboxes.items() if identity[0] == EMPTY}
-        self._pin = Pin(self.root, epoch, kept, copies=self._pin.copies, hot=self._hot, sandboxes=empty)
+        unchanged = {
+            version: snapshot
+            for version, snapshot in self._pin.snapshots.items()
+            if snapshots.get(version) == snapshot.table_id
+        }
+        # answers may still hold connections of the last epoch
+        empty = {identity: sandbox for identity, sandbox in self._pin.sandboxes.items() if identity[0] == EMPTY}
+        self._pin = Pin(self.root, epoch, unchanged, copies=self._pin.copies, hot=self._hot, sandboxes=empty)
         self._pin.free_absent_rows()
         self.chooser.forget()
         self._refreshed += 1
@@ -166,8 +170,8 @@ class PinnedReader:
 
     def columns(self, table: str, *, system_columns: bool = False) -> tuple[tuple[str, str], ...]:
         """Return the columns of a table: name and DuckDB type."""
-        own = self.retrying(lambda pin: pin.table_columns(self.connection, pin.state(table)))
-        return (*own, *SYSTEM_COLUMNS) if system_columns else own
+        user_columns = self.retrying(lambda pin: pin.table_columns(self.connection, pin.state(table)))
+        return (*user_columns, *SYSTEM_COLUMNS) if system_columns else user_columns
 
     def key_columns(self, table: str) -> tuple[KeyColumn, ...]:
         """Return the search key of a table: name and DuckDB type."""

@@ -39,16 +39,16 @@ def sandbox_of(
     A query that lists tables finds all of them; tables that it does not read have no files in the sandbox.
     """
     identity = (query.tables, query.meta, query.lists, query.in_system, tau, open_until_now)
-    held = pin.sandboxes.pop(identity, None)
-    if held is None:
+    sandbox = pin.sandboxes.pop(identity, None)
+    if sandbox is None:
         views = _views(pin, connection, query, tau, open_until_now=open_until_now)
         records, rejected = _records(pin, query), _rejected(pin, query)
         opened = connect(resources) if pin.hot is None else pin.hot.connection()
         open_sandbox(opened, views, records, rejected, in_system=query.lists or query.in_system)
-        held = opened, tuple(path for view in views for path in view.source.files)
+        sandbox = opened, tuple(path for view in views for path in view.source.files)
     else:
-        require(held[1])
-    return _used(pin, identity, held)
+        require(sandbox[1])
+    return _used(pin, identity, sandbox)
 
 
 def empty_sandbox_of(
@@ -57,30 +57,30 @@ def empty_sandbox_of(
     """Return a sandboxed connection in which a table is a view without rows, and which may read the table's data files.
 
     Under a local root it may read any file below the table's directory, so later epochs use the same connection: opening one
-    takes longer (*measured*: 13 ms) than reading the files of an update. It remembers no footers.
+    takes longer (*measured*: 13 ms) than reading the files of an update. The connection caches no footers.
     """
     path = pin.schema_file(state)
     typed = pin.table_columns(connection, state)
     files = [] if pin.copies is None else pin.live_files(state, pin.epoch.window_time)
     allowed = tuple(pin.local([file.path for file in files]))
     identity = (EMPTY, state.name, state.path, path, typed, allowed)
-    held = pin.sandboxes.pop(identity, None)
-    if held is None:
+    sandbox = pin.sandboxes.pop(identity, None)
+    if sandbox is None:
         opened = connect(resources)
         opened.execute("SET GLOBAL parquet_metadata_cache = false")
         view = TableView(state.name, pin.source(state, (), pin.epoch.window_time), tuple(name for name, _ in typed))
         below = (f"{pin.root / state.path}/",) if pin.copies is None else ()
         open_sandbox(opened, [view], in_system=False, allowed=allowed, below=below)
-        held = opened, ()
-    return _used(pin, identity, held)
+        sandbox = opened, ()
+    return _used(pin, identity, sandbox)
 
 
-def _used(pin: Pin, identity: tuple[object, ...], held: Sandbox) -> duckdb.DuckDBPyConnection:
-    """Return the connection of a sandbox, which is now the one used last; the pin forgets the one used longest ago."""
-    pin.sandboxes[identity] = held
+def _used(pin: Pin, identity: tuple[object, ...], sandbox: Sandbox) -> duckdb.DuckDBPyConnection:
+    """Return the connection of a sandbox, and mark the sandbox as used last; the pin forgets the one used longest ago."""
+    pin.sandboxes[identity] = sandbox
     while len(pin.sandboxes) > _MAX_SANDBOXES:
         pin.sandboxes.pop(next(iter(pin.sandboxes)))  # an answer may still hold it
-    return held[0]
+    return sandbox[0]
 
 
 def _views(

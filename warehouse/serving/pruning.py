@@ -67,7 +67,7 @@ class Pruned:
 
 
 def prune(snapshot: Snapshot, search_key: Sequence[str], selection: Selection, slot: int) -> Pruned:
-    """Return the files that can hold rows of a selection that are live.
+    """Return the files that can hold live rows of a selection.
 
     Parameters
     ----------
@@ -76,14 +76,14 @@ def prune(snapshot: Snapshot, search_key: Sequence[str], selection: Selection, s
     search_key
         The key columns.
     selection
-        The rows that are wanted; timestamps as microseconds.
+        The requested rows; timestamps as microseconds.
     slot
         The last slot at or before the reading time: a row with ``_exp_slot`` at or before it is dead.
 
     """
     live = [file for file in snapshot.files if any_live(file, slot)]
-    kept = tuple(file for file in live if may_hold(file, search_key, selection))
-    return Pruned(kept, len(snapshot.files), len(snapshot.files) - len(live), len(live) - len(kept))
+    candidates = tuple(file for file in live if may_hold(file, search_key, selection))
+    return Pruned(candidates, len(snapshot.files), len(snapshot.files) - len(live), len(live) - len(candidates))
 
 
 def any_live(file: DataFile, slot: int) -> bool:

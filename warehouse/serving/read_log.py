@@ -49,14 +49,14 @@ class Read(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def log_file(root: Path) -> Path | None:
     """Return the log of this user's reads of a root; None if it is turned off, or the user has no home directory."""
-    given = os.environ.get(VARIABLE, "")
-    if given == "off":
+    setting = os.environ.get(VARIABLE, "")
+    if setting == "off":
         return None
     try:
         state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
     except RuntimeError:  # no home directory
         return None
-    directory = Path(given) if given else state / "stream-wh" / "reads"
+    directory = Path(setting) if setting else state / "stream-wh" / "reads"
     return directory / f"{hashlib.sha256(os.fsencode(str(root.resolve()))).hexdigest()[:16]}.jsonl"
 
 
@@ -116,7 +116,7 @@ def reads_of(root: Path) -> tuple[Read, ...]:
     file = log_file(root)
     if file is None:
         return ()
-    found = []
+    reads = []
     for path in (_older(file), file):
         try:
             text = path.read_bytes()
@@ -128,8 +128,8 @@ def reads_of(root: Path) -> tuple[Read, ...]:
             except (msgspec.DecodeError, UnicodeDecodeError):
                 continue
             if read.seconds > 0 and 0 <= read.opened <= read.files and read.rows >= 0:
-                found.append(read)
-    return tuple(found)
+                reads.append(read)
+    return tuple(reads)
 
 
 def _older(file: Path) -> Path:

@@ -124,11 +124,13 @@ class Reader(PinnedReader):
                 raise UsageError("within goes with keys alone; leave it out for a range, the null key and open_until")
             from warehouse.serving.timed import rows_within  # noqa: PLC0415 - it imports NumPy
 
-            wanted, clock = keys, clock_of(within)
+            requested_keys, clock = keys, clock_of(within)
 
             def found_by_then(pin: Pin) -> Answer:
-                found = rows_within(self.connection, self.chooser, pin, table, wanted, request, clock)
-                return self.answer(pin, self.connection, found.statement, found.columns, within=found.coverage, tables=(table,))
+                rows_found = rows_within(self.connection, self.chooser, pin, table, requested_keys, request, clock)
+                return self.answer(
+                    pin, self.connection, rows_found.statement, rows_found.columns, within=rows_found.coverage, tables=(table,)
+                )
 
             return self.retrying(found_by_then)
 
@@ -263,13 +265,13 @@ class Reader(PinnedReader):
             if clock is not None:
                 from warehouse.serving.timed import aggregates_within  # noqa: PLC0415 - it imports NumPy
 
-                known = self.chooser.summaries, self.footers
+                cached = self.chooser.summaries, self.footers
                 try:
-                    found = aggregates_within(self.connection, pin, checked, sandbox, columns, now, clock, known)
+                    result = aggregates_within(self.connection, pin, checked, sandbox, columns, now, clock, cached)
                 except duckdb.Error as error:
                     raise _users_error(error, pin.read_files) from error
-                statement = in_memory_rows(found.rows, found.columns)
-                return self.answer(pin, self.connection, statement, found.columns, within=found.coverage, tables=checked.tables)
+                statement = in_memory_rows(result.rows, result.columns)
+                return self.answer(pin, self.connection, statement, result.columns, within=result.coverage, tables=checked.tables)
             statement = replace(bound, sql=checked.sql)
             return self.answer(pin, sandbox, statement, columns, users=True, tables=checked.tables)
 
@@ -301,11 +303,11 @@ class Reader(PinnedReader):
             state = pin.recorded(view)
             if state.kind != "view":
                 raise UsageError(f'"{view}" is a {state.kind}; name a view, since only views have short-lived results')
-            own = pin.table_columns(self.connection, state)
+            user_columns = pin.table_columns(self.connection, state)
             paths = pin.side_files(state.restored)
             require(paths)
             owed = state.view is not None and state.view.budget is not None
-            text, columns = restored_query(own, paths, request.limit, owed=owed)
+            text, columns = restored_query(user_columns, paths, request.limit, owed=owed)
             return self.answer(pin, self.connection, Statement(text), columns)
 
         return self.retrying(build)
@@ -380,18 +382,18 @@ class Reader(PinnedReader):
         return lambda explained: log.add(kind, keys, explained)
 
     def _filtered(self, pin: Pin, state: TableState, where: str, request: Request) -> Answer:
-        """Answer a scan with a condition of the user's, on a connection that sees this table only."""
+        """Answer a scan with the user's condition, on a connection that sees this table only."""
         start = time.perf_counter()
         tau = instant_of(pin, request.now)
-        own = pin.table_columns(self.connection, state)
-        shown = request.shown(own)
+        user_columns = pin.table_columns(self.connection, state)
+        shown = request.shown(user_columns)
         where = without_temporal_functions(where)
         named = checked_condition(self.connection, where)
         query = CheckedQuery("", frozenset({state.name}), frozenset(), lists=False, in_system=False)
         sandbox = sandbox_of(pin, self.connection, self._resources, query, tau)
-        columns = [name for name, _ in (*own, *SYSTEM_COLUMNS)]
-        wanted = named | {name for name, _ in shown}
-        held = [name for name in columns if name not in CELL or name in wanted]
+        columns = [name for name, _ in (*user_columns, *SYSTEM_COLUMNS)]
+        needed = named | {name for name, _ in shown}
+        read_columns = [name for name in columns if name not in CELL or name in needed]
         condition = Condition(state.name, where)
         with Watch(self._resources).over(sandbox):
             check_boolean(sandbox, condition, select(pin.source(state, (), tau), columns), columns)
@@ -399,7 +401,7 @@ class Reader(PinnedReader):
         projection = ", ".join(quoted(name) for name, _ in shown)
         source = pin.read_source(self.connection, state, choice.files, tau)
         source = until_now(source, state, open_until_now=request.open_until is not None)
-        text = condition.over(select(source, held), projection)
+        text = condition.over(select(source, read_columns), projection)
         end = "" if request.limit is None else f" LIMIT {request.limit}"
         statement = Statement(text + end, tables=source.tables)
         plan = choice.plan(state.name, tau, time.perf_counter() - start)

@@ -59,7 +59,7 @@ class Request:
     def shown(
         self, own: tuple[tuple[str, str], ...], system: tuple[tuple[str, str], ...] = SYSTEM_COLUMNS
     ) -> tuple[tuple[str, str], ...]:
-        """Return the names and types to show of a table with these columns and the system's; names are found ignoring case.
+        """Return the names and types of the columns to show, from a table's own and system columns; case does not matter.
 
         Raises
         ------
@@ -73,8 +73,8 @@ class Request:
         by_lower = {name.lower(): (name, kind) for name, kind in everything}
         for name in self.columns:
             if name.lower() not in by_lower:
-                known = [each for each, _ in everything]
-                raise UnknownNameError("column", name, known, nearest(name, known))
+                names = [column for column, _ in everything]
+                raise UnknownNameError("column", name, names, nearest(name, names))
         return tuple(by_lower[name.lower()] for name in self.columns)
 
 
@@ -84,7 +84,7 @@ def check_open_until(given: object) -> None:
     Raises
     ------
     UsageError
-        For another one.
+        For another value.
 
     """
     if given not in (None, "now"):

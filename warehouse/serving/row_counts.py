@@ -73,17 +73,17 @@ class RowCounts:
         return summary.counts
 
     def between(self, file: DataFile, group: Group | None = None) -> tuple[int, int]:
-        """Return the least and the greatest number of rows of a file that count, of one group if it is given."""
+        """Return the least and the greatest number of rows of a file, or of one group in it, that the query counts."""
         stored = file.rows if file.rows is not None else _UNKNOWN
         if self._equal_key is not None and (summary := self._summaries.of(file)) is not None:
             low, high = summary.between(self._equal_key)
             return (low if self._is_of_key_alone() and all_live(file, self._own_slot) and not group else 0), high
         if not group:
             return (stored if self._counts_all(file) else 0), stored
-        found = self._summary_by_group(file)
-        if found is None:
+        summary_by_group = self._summary_by_group(file)
+        if summary_by_group is None:
             return 0, stored
-        low, high = found.between(group)
+        low, high = summary_by_group.between(group)
         return (low if self._counts_all(file) else 0), high
 
     def _counts_all(self, file: DataFile) -> bool:
@@ -99,7 +99,7 @@ class RowCounts:
         return self._summaries.of(file) if self._key == self._asked.group_columns else None
 
     def _demanded_key(self) -> Group | None:
-        """Return the whole search key that the condition demands, as summaries have it; None if it demands none."""
+        """Return the whole search key that the condition demands, in the form of key summaries; None if it demands no key."""
         key = self._pin.key_columns(self._sandbox, self._table)
         constants = [self._asked.equal.get(column.name.lower()) for column in key]
         parts = []
@@ -109,10 +109,10 @@ class RowCounts:
             cast = f"TRY_CAST({constant} AS {column.type})"
             try:
                 text = f"SELECT {cast}, {cast} = {constant}, typeof({constant})"
-                part, same, kind = self._sandbox.cursor().execute(text).fetchall()[0]
+                part, is_equal, kind = self._sandbox.cursor().execute(text).fetchall()[0]
             except duckdb.Error:
                 return None
-            if part is None or not same or not _compared_as_it_is(column.type, kind):
+            if part is None or not is_equal or not _compared_as_it_is(column.type, kind):
                 return None
             parts.append(part)
         return tuple(stored_part(part) for part in keys_of([tuple(parts)], key).keys[0])

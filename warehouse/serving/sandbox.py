@@ -88,8 +88,8 @@ def open_sandbox(
         for table in records:
             create_table(connection, table)
         sources = [view.source for view in views]
-        paths = [path for each in sources for path in (each.schema_file, *(() if each.memory else each.files))]
-        paths += [*allowed, *(path for each in rejected or () for path in each.files)]
+        paths = [path for source in sources for path in (source.schema_file, *(() if source.memory else source.files))]
+        paths += [*allowed, *(path for rejected_of_table in rejected or () for path in rejected_of_table.files)]
         connection.execute(sandbox_settings(paths, below))
         for view in views:
             for relation, rows in view.source.tables.items():
@@ -128,16 +128,16 @@ def insert_records(connection: duckdb.DuckDBPyConnection, table: RecordTable) ->
 
 
 def rejected_query(rejected: Sequence[Rejected], *, with_table: bool = True) -> str:
-    """Return the query of rejected rows; with no files at all it has no rows."""
+    """Return the query of rejected rows; without files it has no rows."""
     names = ", ".join(quoted(name) for name, _ in REJECTED_COLUMNS)
     typed = ", ".join(f"NULL::{kind} AS {quoted(name)}" for name, kind in REJECTED_COLUMNS)
     table = "table_name, " if with_table else ""
     parts = [f"SELECT NULL::VARCHAR AS table_name, {typed} WHERE false"]
-    for each in rejected:
-        if each.files:
-            paths = ", ".join(map(literal, each.files))
+    for rejected_of_table in rejected:
+        if rejected_of_table.files:
+            paths = ", ".join(map(literal, rejected_of_table.files))
             parts.append(
-                f"SELECT {literal(each.table)} AS table_name, * "
+                f"SELECT {literal(rejected_of_table.table)} AS table_name, * "
                 f"FROM read_parquet([{paths}], union_by_name = true, hive_partitioning = false)"
             )
     return f"SELECT {table}{names} FROM ({' UNION ALL BY NAME '.join(parts)})"

@@ -47,14 +47,14 @@ def why_stale(newest: int | None, committed_at: int, stale_after: int, now: int)
 
 
 def stale_tables(epoch: Epoch, stale_after: Mapping[str, int], now: int) -> dict[str, str]:
-    """Return why each stale table of an epoch is stale; ``stale_after`` has the tables that may not be."""
-    found = {}
+    """Return why each stale table of an epoch is stale; ``stale_after`` has the greatest age by table."""
+    reasons = {}
     for name, allowed in stale_after.items():
         state = epoch.table(name)
-        why = why_stale(state.newest if state else None, epoch.committed_at, allowed, now)
-        if why is not None:
-            found[name] = why
-    return found
+        reason = why_stale(state.newest if state else None, epoch.committed_at, allowed, now)
+        if reason is not None:
+            reasons[name] = reason
+    return reasons
 
 
 def _instant_and_age(instant: int, now: int) -> str:

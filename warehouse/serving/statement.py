@@ -54,8 +54,8 @@ def in_memory_rows(rows: pa.Table, columns: Sequence[tuple[str, str]]) -> Statem
 
     Two columns may have the same name, as in a query.
     """
-    named = rows.rename_columns([f"c{place}" for place in range(len(columns))])
-    shown = ", ".join(f"CAST(c{place} AS {kind}) AS {quoted(name)}" for place, (name, kind) in enumerate(columns))
+    named = rows.rename_columns([f"c{position}" for position in range(len(columns))])
+    shown = ", ".join(f"CAST(c{position} AS {kind}) AS {quoted(name)}" for position, (name, kind) in enumerate(columns))
     return Statement(f"SELECT {shown} FROM {_IN_MEMORY}", tables={_IN_MEMORY: named})
 
 
@@ -63,7 +63,7 @@ def in_memory_rows(rows: pa.Table, columns: Sequence[tuple[str, str]]) -> Statem
 class Memory:
     """Rows of a source's files that are in memory: the files' columns with their places in the grid.
 
-    ``live`` files have no dead row, ``mixed`` ones may have some; ``table`` is the table's name.
+    ``live`` files have no dead row, ``mixed`` files may have some; ``table`` is the table's name.
     """
 
     table: str
@@ -150,8 +150,8 @@ def _file_parts(
     ``at_once``: one query over all files, for an order by columns that may not be in the result.
     """
     projection = ", ".join(_shown(column, source.open_until) for column in columns)
-    place = any(column in CELL for column in columns)
-    named = f", filename = '{_FILE}'" if place else ""
+    has_cell = any(column in CELL for column in columns)
+    named = f", filename = '{_FILE}'" if has_cell else ""
 
     def part(files: Sequence[str], expiry: str) -> str:
         listed_files = paths((source.schema_file, *files))
@@ -187,8 +187,8 @@ def _lazy_parts(
 
 
 def _part(projection: str, relation: str, conditions: Iterable[str]) -> str:
-    wanted = " AND ".join(condition for condition in conditions if condition)
-    where = f" WHERE {wanted}" if wanted else ""
+    combined = " AND ".join(condition for condition in conditions if condition)
+    where = f" WHERE {combined}" if combined else ""
     return f"SELECT {projection} FROM {relation}{where}"
 
 

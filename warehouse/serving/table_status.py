@@ -96,13 +96,13 @@ def status(reader: Reader, *, retain: int) -> tuple[TableStatus, ...]:
         How long a superseded epoch stays readable, in microseconds.
 
     """
-    found, lost = each_table(
+    statuses, errors = each_table(
         reader, lambda epoch: epoch.tables, lambda pin, state: _status(reader, pin, state, retain, pin.snapshot(state).files)
     )
     epoch = reader.epoch
     for state in epoch.tables:
-        if state.name in lost:
-            found[state.name] = replace(_recorded(reader, state, retain), failed=lost[state.name])
+        if state.name in errors:
+            statuses[state.name] = replace(_recorded(reader, state, retain), failed=errors[state.name])
     counts, unread = each_table(reader, lazy_states, lambda pin, state: lazy_count(pin, reader.connection, state))
     lazy = (
         replace(_without_files(epoch, state.name, state.kind), live_rows=counts.get(state.name, 0), failed=unread.get(state.name),
@@ -110,7 +110,7 @@ def status(reader: Reader, *, retain: int) -> tuple[TableStatus, ...]:
         for state in lazy_states(epoch)
     )
     refused = (refused_status(epoch, view, why) for view, why in epoch.refused)
-    return *(found[state.name] for state in epoch.tables), *lazy, *refused
+    return *(statuses[state.name] for state in epoch.tables), *lazy, *refused
 
 
 def _recorded(reader: Reader, state: TableState, retain: int) -> TableStatus:
@@ -121,12 +121,12 @@ def _recorded(reader: Reader, state: TableState, retain: int) -> TableStatus:
 
 def accuracies(reader: Reader, at_least: int = 0) -> dict[str, float]:
     """Return the accuracy of each shed table at the pinned epoch; rows shorter than ``at_least`` microseconds do not count."""
-    found, _ = each_table(
+    shares, _ = each_table(
         reader,
         lambda epoch: tuple(filter(is_shed, epoch.tables)),
         lambda pin, state: shed_share(pin, reader.connection, state, at_least),
     )
-    return found
+    return shares
 
 
 def refused_status(epoch: Epoch, view: str, why: str) -> TableStatus:
@@ -142,16 +142,16 @@ def _without_files(epoch: Epoch, name: str, kind: str) -> TableStatus:
 
 
 def lazy_count(pin: Pin, connection: duckdb.DuckDBPyConnection, state: TableState) -> int:
-    """Return how many rows the points of a coalesced table without files make."""
+    """Return the number of rows that the points of a coalesced table without files make."""
     source = pin.live_source(state, pin.epoch.window_time)
     require((source.schema_file, *source.files))
-    found = connection.execute(f"SELECT count(*) FROM ({select(source, ['members'])})").fetchone()
-    return int(found[0]) if found else 0
+    row = connection.execute(f"SELECT count(*) FROM ({select(source, ['members'])})").fetchone()
+    return int(row[0]) if row else 0
 
 
-def _status(reader: Reader, pin: Pin, state: TableState, retain: int, held: tuple[DataFile, ...]) -> TableStatus:
+def _status(reader: Reader, pin: Pin, state: TableState, retain: int, files: tuple[DataFile, ...]) -> TableStatus:
     epoch = pin.epoch
-    interval, layouts = epoch.update_interval, (state.layout, *(each.layout for each in state.former))
+    interval, layouts = epoch.update_interval, (state.layout, *(former.layout for former in state.former))
     dead_for = (max(map(how_long_dead, layouts)) + 1) * interval
     overflow = sum(part.rows for part in state.partitions if part.exp_block == OVERFLOW_BLOCK)
     cycle = max(layout.rows * layout.rows_span for layout in layouts) * interval
@@ -162,10 +162,10 @@ def _status(reader: Reader, pin: Pin, state: TableState, retain: int, held: tupl
         declared=state.declared,
         epoch=epoch.number,
         window_time=epoch.window_time,
-        live_rows=live_row_count(reader, pin, held),
-        rows=_rows(reader, held),
-        files=len(held),
-        bytes=sum(file.size for file in held),
+        live_rows=live_row_count(reader, pin, files),
+        rows=_rows(reader, files),
+        files=len(files),
+        bytes=sum(file.size for file in files),
         waiting=state.deferred.rows if state.deferred else len(state.answers.waiting) if state.answers else 0,
         rejected=state.rejected.rows if state.rejected else 0,
         dead_for=dead_for,
@@ -177,12 +177,12 @@ def _status(reader: Reader, pin: Pin, state: TableState, retain: int, held: tupl
         owed=owed_of(state),
         newest=state.newest,
         late=None if state.answers is None else state.answers.late,
-        former=tuple(_former_status(reader, pin, each, held) for each in state.former),
+        former=tuple(_former_status(reader, pin, former, files) for former in state.former),
     )
 
 
-def _former_status(reader: Reader, pin: Pin, former: FormerLayout, held: tuple[DataFile, ...]) -> FormerStatus:
-    rows = live_row_count(reader, pin, tuple(file for file in held if former.holds(file.sub_index)))
+def _former_status(reader: Reader, pin: Pin, former: FormerLayout, files: tuple[DataFile, ...]) -> FormerStatus:
+    rows = live_row_count(reader, pin, tuple(file for file in files if former.holds(file.sub_index)))
     updates = pin.epoch.slot - former.since
     return FormerStatus(
         rows, rows / former.rows if former.rows else 0.0, remaining_share(updates, former.layout.periods), updates
@@ -197,21 +197,21 @@ def live_row_count(reader: Reader, pin: Pin, held: tuple[DataFile, ...]) -> int:
     return _rows(reader, live) + _count(reader, mixed, f" WHERE _exp > {instant(pin.epoch.window_time)}")
 
 
-def _rows(reader: Reader, held: tuple[DataFile, ...] | list[DataFile]) -> int:
-    unknown = [file for file in held if file.rows is None]
-    return sum(file.rows or 0 for file in held) + _count(reader, unknown, "")
+def _rows(reader: Reader, files: tuple[DataFile, ...] | list[DataFile]) -> int:
+    unknown = [file for file in files if file.rows is None]
+    return sum(file.rows or 0 for file in files) + _count(reader, unknown, "")
 
 
-def _count(reader: Reader, held: list[DataFile], where: str) -> int:
-    if not held:
+def _count(reader: Reader, files: list[DataFile], where: str) -> int:
+    if not files:
         return 0
-    places = reader.pin.local([file.path for file in held])
-    require(places)
-    paths = ", ".join(map(literal, places))
+    local_paths = reader.pin.local([file.path for file in files])
+    require(local_paths)
+    paths = ", ".join(map(literal, local_paths))
     try:
         row = reader.connection.execute(
             f"SELECT count(*) FROM read_parquet([{paths}], union_by_name = true, hive_partitioning = false){where}"
         ).fetchone()
     except duckdb.Error as error:
-        raise read_error(error, places) from error
+        raise read_error(error, local_paths) from error
     return int(row[0]) if row else 0

@@ -60,11 +60,11 @@ def aggregates_within(
     state = pin.state(next(iter(query.tables)))
     if pin.lazy(state) is not None:
         raise lazy_error(state.name, _AT_ONCE)
-    own = pin.table_columns(connection, state)
+    user_columns = pin.table_columns(connection, state)
     stable = frozenset(name for (name,) in connection.execute(_STABLE).fetchall())
-    asked = parts_of_query(connection, query.sql, [name for name, _ in own], stable)
+    parts = parts_of_query(connection, query.sql, [name for name, _ in user_columns], stable)
     tau = instant_of(pin, now)
-    return TimedAggregates(pin, state, connection, sandbox, asked, columns, tau, *known).answer(clock)
+    return TimedAggregates(pin, state, connection, sandbox, parts, columns, tau, *known).answer(clock)
 
 
 _AT_ONCE = "an answer within a time is put together file by file"
@@ -101,27 +101,27 @@ def rows_within(
     condition, order = where_key(selection, key), probe_order(key)
     hidden = [name for name in (*(column.name for column in key), "_exp", "_ts") if name not in {name for name, _ in shown}]
     names = [name for name, _ in shown]
-    left, read, found = list(choice.files), [], list[pa.Table]()
+    unread, read, results = list(choice.files), [], list[pa.Table]()
     count = 0
-    while (request.limit is None or count < request.limit) and (some := clock.next_files(left, 0.0)):
+    while (request.limit is None or count < request.limit) and (batch := clock.next_files(unread, 0.0)):
         begun = clock.now()
-        source = pin.read_source(connection, state, some, tau, selection)
+        source = pin.read_source(connection, state, batch, tau, selection)
         text = select(source, [*names, *hidden], condition.sql, order, request.limit)
         cursor = connection.cursor()
         for name, rows in source.tables.items():
             cursor.register(name, rows)
-        found.append(cursor.sql(text, params=condition.bound).to_arrow_table())
+        results.append(cursor.sql(text, params=condition.bound).to_arrow_table())
         cursor.close()
-        count += found[-1].num_rows
-        clock.measured(sum(file.size for file in some), clock.now() - begun)
-        read += some
-    every = (*read, *left)
-    stored, taken = (sum(file.rows or 0 for file in files) for files in (every, read))
-    coverage = Coverage(not left, len(every), len(read), stored, taken, not left)
+        count += results[-1].num_rows
+        clock.measured(sum(file.size for file in batch), clock.now() - begun)
+        read += batch
+    all_files = (*read, *unread)
+    stored, read_rows = (sum(file.rows or 0 for file in group) for group in (all_files, read))
+    coverage = Coverage(not unread, len(all_files), len(read), stored, read_rows, not unread)
     schema = pin.source(state, (), tau)
     nothing = connection.sql(select(schema, [*names, *hidden])).to_arrow_table()
-    tables = {_HELD: pa.concat_tables([nothing, *found])}
-    listed = ", ".join(quoted(name) for name in names)
+    tables = {_HELD: pa.concat_tables([nothing, *results])}
+    columns = ", ".join(quoted(name) for name in names)
     end = "" if request.limit is None else f" LIMIT {request.limit}"
-    statement = Statement(f"SELECT {listed} FROM {_HELD} ORDER BY {order}{end}", tables=tables)
+    statement = Statement(f"SELECT {columns} FROM {_HELD} ORDER BY {order}{end}", tables=tables)
     return RowsFound(statement, shown, coverage)

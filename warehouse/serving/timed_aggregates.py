@@ -137,24 +137,24 @@ class TimedAggregates:
 
     def answer(self, clock: Clock) -> TimedAnswer:
         """Read until all is known or the time is up."""
-        every = [file for file in self._pin.live_files(self._table, self._tau) if self._counts.between(file)[1]]
-        files = [file for file in every if not self._known(file)]
+        live_files = [file for file in self._pin.live_files(self._table, self._tau) if self._counts.between(file)[1]]
+        files = [file for file in live_files if not self._known(file)]
         Random(_ORDER_SEED).shuffle(files)  # noqa: S311 - nothing is secret here
         read: list[DataFile] = []
-        while some := clock.next_files(files, self._reserve()):
+        while batch := clock.next_files(files, self._reserve()):
             begun = clock.now()
             values = self._values
-            self._read(some)
+            self._read(batch)
             spent = clock.now() - begun
             self._rehearse(clock)
             at_the_end = self._seconds_a_value * (self._values - values)
-            clock.measured(sum(file.size for file in some), spent + at_the_end)
+            clock.measured(sum(file.size for file in batch), spent + at_the_end)
             if not read:
                 self._read_footers(files, clock)
-            read += some
+            read += batch
         if not read:
             self._read_footers(files, clock)
-        return self._made(every, read, files)
+        return self._made(live_files, read, files)
 
     def _read_footers(self, files: Sequence[DataFile], clock: Clock) -> None:
         """Read the footers of files that cannot all be read in time."""
@@ -182,13 +182,13 @@ class TimedAggregates:
         self._is_rehearsed = True
 
     def _known(self, file: DataFile) -> bool:
-        """Take the numbers of rows of a file from its summary or the log, if the query needs nothing else; False: read it."""
+        """Take a file's row counts from its summary or the log, if the query needs nothing else; False if it must be read."""
         if any(item.kind not in ("group", "count") or item.argument for item in self._asked.items):
             return False
-        known = self._counts.exact(file)
-        for group, rows in (known or {}).items():
+        row_counts = self._counts.exact(file)
+        for group, rows in (row_counts or {}).items():
             self._groups[group].rows += rows
-        return known is not None
+        return row_counts is not None
 
     def _types(self) -> tuple[dict[str, str], pa.Schema]:
         """Return the types of arguments, and the Arrow types of groups."""
@@ -204,35 +204,35 @@ class TimedAggregates:
                     f"{item.kind}({item.argument}) is of type {kind}; within a time it must be of numbers; "
                     "leave the time out, or cast it"
                 )
-        groups = ", ".join(f"{text} AS _g{place}" for place, text in enumerate(self._asked.groups)) or "0 AS _g"
-        found = self._sandbox.sql(f"SELECT {groups} FROM ({nothing}) AS {quoted(self._asked.alias)}")
-        for text, kind in zip(self._asked.groups, map(str, found.types), strict=False):
+        groups = ", ".join(f"{text} AS _g{position}" for position, text in enumerate(self._asked.groups)) or "0 AS _g"
+        result = self._sandbox.sql(f"SELECT {groups} FROM ({nothing}) AS {quoted(self._asked.alias)}")
+        for text, kind in zip(self._asked.groups, map(str, result.types), strict=False):
             if not _is_plain(kind):
                 raise QueryError(
                     f"the group {text} is of type {kind}; within a time it must be a text, number, date or time; leave the time "
                     "out, or cast it"
                 )
-        return kinds, found.to_arrow_table().schema
+        return kinds, result.to_arrow_table().schema
 
     def _read(self, files: Sequence[DataFile]) -> None:
         asked, arguments = self._asked, list(self._asked.arguments)
         source = self._pin.read_source(self._sandbox, self._table, files, self._tau, hot=False)
         rows = f"({select(source, [name for name, _ in self._own])}) AS {quoted(asked.alias)}"
         rows += f" WHERE {asked.where}" if asked.where else ""
-        groups = [f"{text} AS _g{place}" for place, text in enumerate(asked.groups)]
+        groups = [f"{text} AS _g{position}" for position, text in enumerate(asked.groups)]
         states = ["count(*) AS _rows"]
-        for place, argument in enumerate(arguments):
-            states += [f"count({argument}) AS _c{place}", f"{self._summed(argument)} AS _s{place}"]
-        found = self._sandbox.cursor().sql(f"SELECT {', '.join((*groups, *states))} FROM {rows} GROUP BY ALL").to_arrow_table()
-        parts = [stored_values(column) for column in found.columns[: len(groups)]]
-        numbers = [column.to_pylist() for column in found.columns[len(groups) :]]
-        for place in range(found.num_rows):
-            held = self._groups[tuple(part[place] for part in parts)]
-            number, *more = (column[place] for column in numbers)
-            held.rows += number
-            for name, counted, summed in zip(arguments, more[::2], more[1::2], strict=True):
-                before = held.values.get(name, (0, 0))
-                held.values[name] = before[0] + counted, before[1] + exact_number(summed)
+        for position, argument in enumerate(arguments):
+            states += [f"count({argument}) AS _c{position}", f"{self._summed(argument)} AS _s{position}"]
+        result = self._sandbox.cursor().sql(f"SELECT {', '.join((*groups, *states))} FROM {rows} GROUP BY ALL").to_arrow_table()
+        parts = [stored_values(column) for column in result.columns[: len(groups)]]
+        numbers = [column.to_pylist() for column in result.columns[len(groups) :]]
+        for position in range(result.num_rows):
+            state = self._groups[tuple(part[position] for part in parts)]
+            number, *values = (column[position] for column in numbers)
+            state.rows += number
+            for name, counted, summed in zip(arguments, values[::2], values[1::2], strict=True):
+                before = state.values.get(name, (0, 0))
+                state.values[name] = before[0] + counted, before[1] + exact_number(summed)
         for median_of in {str(item.argument): None for item in asked.items if item.kind == "median"}:
             text = f"SELECT {', '.join((*groups, f'{median_of} AS _v'))} FROM {rows}"
             self._medians.setdefault(median_of, []).append(self._sandbox.cursor().sql(text).to_arrow_table())
@@ -264,15 +264,15 @@ class TimedAggregates:
                 columns.append((name, kind))
                 arrays.append(group_array([key[item.group] for key in keys], self._schema.field(item.group).type))
                 continue
-            found = [self._estimate(item, key, unread, stored, medians) for key in keys]
+            estimates = [self._estimate(item, key, unread, stored, medians) for key in keys]
             if item.kind == "sum":
-                found = [in_range(each, f"sum({item.argument})", kind, exact=not unread) for each in found]
+                estimates = [in_range(estimate, f"sum({item.argument})", kind, exact=not unread) for estimate in estimates]
             bound = kind if item.kind in ("count", "sum") else "DOUBLE"
             columns += [(name, kind), (f"{name}_low", bound), (f"{name}_high", bound)]
-            arrays.append(text_array(number_text(each.value, kind) for each in found))
-            arrays.append(text_array(number_text(each.low, bound) for each in found))
-            arrays.append(text_array(number_text(each.high, bound) for each in found))
-        rows = pa.Table.from_arrays(arrays, names=[f"c{place}" for place in range(len(arrays))])
+            arrays.append(text_array(number_text(estimate.value, kind) for estimate in estimates))
+            arrays.append(text_array(number_text(estimate.low, bound) for estimate in estimates))
+            arrays.append(text_array(number_text(estimate.high, bound) for estimate in estimates))
+        rows = pa.Table.from_arrays(arrays, names=[f"c{position}" for position in range(len(arrays))])
         coverage = Coverage(
             exact=not unread,
             files=len(every),
@@ -291,45 +291,45 @@ class TimedAggregates:
         stored: int,
         medians: Mapping[str, Mapping[Group, tuple[Any, np.ndarray]]],
     ) -> BoundedEstimate:
-        held = self._groups[key]
-        rows, read = (held.rows, 0) if item.argument is None else held.values.get(item.argument, (0, 0))
+        state = self._groups[key]
+        rows, read = (state.rows, 0) if item.argument is None else state.values.get(item.argument, (0, 0))
         facts = [self._unread(item, file, key) for file in unread]
         share = rows / stored if stored else None
         if item.kind == "count":
             return count(rows, facts, share)
         if item.kind == "median":
             value, values = medians.get(str(item.argument), {}).get(key, (None, np.array([])))
-            found = rounded_outward(median(values, None if value is None else float(value), facts), values)
-            return replace(found, value=value) if value is not None and found.value == float(value) else found
-        found = total(read, rows, facts, share) if item.kind == "sum" else average(read, rows, facts)
+            estimate = rounded_outward(median(values, None if value is None else float(value), facts), values)
+            return replace(estimate, value=value) if value is not None and estimate.value == float(value) else estimate
+        estimate = total(read, rows, facts, share) if item.kind == "sum" else average(read, rows, facts)
         if self._kinds[str(item.argument)] not in FLOATS or not facts:
-            return found
-        return widened_by_rounding(found, read, facts)
+            return estimate
+        return widened_by_rounding(estimate, read, facts)
 
     def _unread(self, item: QueryColumn, file: DataFile, key: Group) -> Unread:
         least, most = self._counts.between(file, key)
         if item.argument is None:
             return Unread(least, most)
         name = self._keys.get(item.argument)
-        known = None if name is None else self._footers.of(file, name)
-        if known is None:
+        bounds = None if name is None else self._footers.of(file, name)
+        if bounds is None:
             return Unread(0, most)
-        if known.nulls is not None and file.rows is not None:
-            values = file.rows - known.nulls
-            least, most = max(0, least - known.nulls), min(most, values)
+        if bounds.nulls is not None and file.rows is not None:
+            values = file.rows - bounds.nulls
+            least, most = max(0, least - bounds.nulls), min(most, values)
         else:
             least = 0
         if item.kind == "count":  # its argument need not be a number
             return Unread(least, most)
         if self._kinds[item.argument] in FLOATS:
-            return Unread(least, most, known.low, known.high)
-        return Unread(least, most, exact_bound(known.low), exact_bound(known.high))
+            return Unread(least, most, bounds.low, bounds.high)
+        return Unread(least, most, exact_bound(bounds.low), exact_bound(bounds.high))
 
     def _medians_of(self, argument: str) -> dict[Group, tuple[Any, np.ndarray]]:
         """Return, for each group, the median of the values that were read, and these values as ascending doubles."""
         import pyarrow as pa  # noqa: PLC0415 - as above
 
-        groups = [f"_g{place}" for place in range(len(self._asked.groups))]
+        groups = [f"_g{position}" for position in range(len(self._asked.groups))]
         cursor = self._sandbox.cursor()
         cursor.register("_values", pa.concat_tables(self._medians[argument]))
         shown = ", ".join((*groups, "median(_v)", "list(CAST(_v AS DOUBLE))"))
@@ -340,11 +340,11 @@ class TimedAggregates:
         flat = numbers_of(values.flatten(), np.float64)
         ends = np.cumsum(numbers_of(values.value_lengths(), np.int32), dtype=np.int64)
         parts = [stored_values(pa.chunked_array(column)) for column in keys]
-        found: dict[Group, tuple[Any, np.ndarray]] = {}
-        for place, middle in enumerate(middles.to_pylist()):
-            group = tuple(part[place] for part in parts)
-            found[group] = middle, np.sort(flat[ends[place - 1] if place else 0 : ends[place]])
-        return found
+        medians: dict[Group, tuple[Any, np.ndarray]] = {}
+        for position, middle in enumerate(middles.to_pylist()):
+            group = tuple(part[position] for part in parts)
+            medians[group] = middle, np.sort(flat[ends[position - 1] if position else 0 : ends[position]])
+        return medians
 
 
 def _is_plain(kind: str) -> bool:

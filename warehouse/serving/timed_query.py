@@ -32,7 +32,7 @@ _KINDS: Mapping[str, Literal["count", "sum", "avg", "median"]] = {
 
 @dataclass(frozen=True)
 class QueryColumn:
-    """A column of the answer: a group (of that place) or an aggregate of an argument, whose column is given if it is one."""
+    """A column of the answer: a group, by its number, or an aggregate of an argument; ``column`` if the argument is a column."""
 
     kind: Literal["group", "count", "sum", "avg", "median"]
     group: int = -1
@@ -118,11 +118,11 @@ class _PartsOfQuery(QuerySplitter):
         groups = [item for item in items if self._folded(item) and not self._is_aggregate(item)]
         self._group(node, items)
         columns: list[str | None] = [None] * len(self.groups)
-        for each in groups:
-            name = self.groups.get(self._folded(each))
+        for group in groups:
+            name = self.groups.get(self._folded(group))
             if name is None:
                 raise NeedsRowsError
-            columns[int(name[2:])] = self._plain_column(each)
+            columns[int(name[2:])] = self._plain_column(group)
         where = node["where_clause"]
         if where is not None:
             self._plain(where)
@@ -157,7 +157,7 @@ class _PartsOfQuery(QuerySplitter):
     def _item(self, node: Node) -> QueryColumn:
         if not self._is_aggregate(node):
             return QueryColumn("group", int(self.groups[self._folded(node)][2:]))
-        arguments = [each["expression"] for each in node["arguments"]]
+        arguments = [child["expression"] for child in node["arguments"]]
         odd = node["distinct"] or node["order_bys"]["orders"] or node["schema"] or node["filter"]
         if odd or len(arguments) != (node["function_name"] != "count_star"):
             raise NeedsRowsError
@@ -171,12 +171,12 @@ class _PartsOfQuery(QuerySplitter):
         """Return the columns that a condition demands to be equal to constants, and whether it demands nothing else."""
         if where is None:
             return {}, True
-        parts = where["children"] if where.get("type") == "CONJUNCTION_AND" else [where]
+        terms = where["children"] if where.get("type") == "CONJUNCTION_AND" else [where]
         equal: dict[str, str] = {}
-        for part in parts:
-            sides = (part["left"], part["right"]) if part.get("type") == "COMPARE_EQUAL" else ()
+        for term in terms:
+            sides = (term["left"], term["right"]) if term.get("type") == "COMPARE_EQUAL" else ()
             column = next((name for side in sides if (name := self._plain_column(side))), None)
             constant = next((side for side in sides if side["class"] == "CONSTANT"), None)
             if column is not None and constant is not None and column not in equal:
                 equal[column] = self._sql(constant)
-        return equal, len(equal) == len(parts)
+        return equal, len(equal) == len(terms)

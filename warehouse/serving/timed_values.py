@@ -46,7 +46,7 @@ _ROUNDING = 2.0**-40
 def stored_values(column: pa.ChunkedArray) -> list[Any]:
     """Return the parts of groups in the form of key summaries; all NaN are one value.
 
-    Days and times stay whole numbers: an expression may give one that Python's types do not hold.
+    Days and times stay whole numbers: an expression may give a value that Python's types do not hold.
     """
     import pyarrow as pa  # noqa: PLC0415 - slow to import, needed only here
 
@@ -156,7 +156,7 @@ def rounded_outward(found: BoundedEstimate, values: np.ndarray) -> BoundedEstima
 
 def widened_by_rounding(found: BoundedEstimate, read: float, facts: Sequence[Unread]) -> BoundedEstimate:
     """Return bounds that are widened by the largest rounding error: a sum of floats depends on their order."""
-    values = [abs(read), *(max(abs(each.low or 0), abs(each.high or 0)) * each.most for each in facts)]
+    values = [abs(read), *(max(abs(unread.low or 0), abs(unread.high or 0)) * unread.most for unread in facts)]
     slack = sum(values) * _ROUNDING
     if not math.isfinite(slack):
         return BoundedEstimate(found.value, None, None)

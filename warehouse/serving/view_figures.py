@@ -104,48 +104,48 @@ def retained(reader: Reader) -> tuple[Epoch, ...]:
 
 def short_lived(epochs: Sequence[Epoch], view: str, *, known: bool) -> ShortLived:
     """Return the short-lived results of a view from the counts of some epochs; ``known``: whether the view counts them."""
-    counted = [counts for epoch in epochs for counts in epoch.counts if counts.stream == view]
-    dead = sum(each.dead for each in counted) if known else None
-    return ShortLived(len(counted), sum(each.inserted for each in counted), dead)
+    view_counts = [counts for epoch in epochs for counts in epoch.counts if counts.stream == view]
+    dead = sum(counts.dead for counts in view_counts) if known else None
+    return ShortLived(len(view_counts), sum(counts.inserted for counts in view_counts), dead)
 
 
 def join_figures(reader: Reader, epochs: Sequence[Epoch], join: Join) -> JoinFigures:
     """Return the orders of a join whose inputs read tables of the pinned epoch, costed by their sizes there."""
     classes = equality_classes(join)
-    names = [_name(operator, each) for operator, each in zip(join.inputs, classes, strict=True)]
+    names = [_name(operator, columns) for operator, columns in zip(join.inputs, classes, strict=True)]
     figures = tuple(
-        measured_input(reader, epochs, operator, tuple(each), name if names.count(name) == 1 else f"{name} {number + 1}")
-        for number, (operator, each, name) in enumerate(zip(join.inputs, classes, names, strict=True))
+        measured_input(reader, epochs, operator, tuple(columns), name if names.count(name) == 1 else f"{name} {number + 1}")
+        for number, (operator, columns, name) in enumerate(zip(join.inputs, classes, names, strict=True))
     )
-    inputs = [each.as_input(own) for each, own in zip(figures, classes, strict=True)]
+    inputs = [input_figures.as_input(columns) for input_figures, columns in zip(figures, classes, strict=True)]
     cost = batch_cost(1)
     if len(inputs) <= _ALL_ORDERS_UP_TO:
         costed = all_costs(inputs, cost)
-        order, least = min(costed, key=lambda each: each[1])
+        order, least = min(costed, key=lambda candidate: candidate[1])
     else:
         best = best_order(inputs, cost)
         costed, order, least = best.candidates, best.order, best.cost
-    dearest = max(each for _, each in costed)
+    dearest = max(candidate_cost for _, candidate_cost in costed)
     keys = keys_of_join(reader, join)
     pairs = None if keys is None else keys.pairs
-    return JoinFigures(figures, tuple(each.name for each in order), least, dearest, len(costed), pairs)
+    return JoinFigures(figures, tuple(input_figures.name for input_figures in order), least, dearest, len(costed), pairs)
 
 
 def keys_of_join(reader: Reader, join: Join) -> JoinedKeys | None:
-    """Return the rows by key of a join of two tables by their search keys; None if key summaries do not have it.
+    """Return the rows by key of a join of two tables by their search keys; None if key summaries do not have them.
 
-    They count all rows of the tables: if the join reads only some of the rows, they are an upper bound.
+    Key summaries count all rows of the tables: if the join reads only some of the rows, the counts are upper bounds.
     """
-    read = [tuple(dict.fromkeys(scanned(each))) for each in join.inputs]
-    if join.null_safe or [len(each) for each in read] != [1, 1]:  # pairs of nulls are not counted
+    read = [tuple(dict.fromkeys(scanned(operator))) for operator in join.inputs]
+    if join.null_safe or [len(tables) for tables in read] != [1, 1]:  # pairs of nulls are not counted
         return None
     columns = []
-    for each in join.equal:
-        named = {each.left: each.left_column, each.right: each.right_column}
+    for equality in join.equal:
+        named = {equality.left: equality.left_column, equality.right: equality.right_column}
         columns.append((_stored(join.inputs[0], named[0]), _stored(join.inputs[1], named[1])))
-    found = joined_keys(reader, (read[0][0], read[1][0]), columns)
-    every = join.where is None and all(map(_takes_every_row, join.inputs))
-    return found if found is None or every else replace(found, every=False)
+    keys = joined_keys(reader, (read[0][0], read[1][0]), columns)
+    reads_all = join.where is None and all(map(_takes_every_row, join.inputs))
+    return keys if keys is None or reads_all else replace(keys, every=False)
 
 
 def _takes_every_row(operator: Operator) -> bool:
@@ -174,10 +174,10 @@ def measured_input(
     tables = tuple(dict.fromkeys(scanned(operator)))
     rows, values = 0, {}
     for table in tables:
-        known = {column: stored for column in columns if len(tables) == 1 and (stored := _stored(operator, column))}
-        count, *distinct = _counted(reader, table, list(known.values()))
+        stored_columns = {column: stored for column in columns if len(tables) == 1 and (stored := _stored(operator, column))}
+        count, *distinct = _counted(reader, table, list(stored_columns.values()))
         rows += count
-        values = dict(zip(known, distinct, strict=True))
+        values = dict(zip(stored_columns, distinct, strict=True))
     arriving = sum((_rate(epochs, table) for table in tables), Fraction(0))
     return InputFigures(name, arriving, rows, {column: values.get(column, rows) for column in columns})
 
@@ -191,14 +191,14 @@ def _rate(epochs: Sequence[Epoch], table: str) -> Fraction:
 
 
 def _stored(operator: Operator, column: str) -> str | None:
-    """Return the column of the scanned table that a column of a plan is; None if it is computed."""
+    """Return the column of the scanned table from which a column of a plan is taken; None if it is computed."""
     match operator:
         case Scan():
             return column
         case Filter(input=below) | TimeWindow(input=below):
             return _stored(below, column)
         case Project(input=below, columns=columns):
-            named = next((each.sql for each in columns if each.name.lower() == column.lower()), None)
+            named = next((projected.sql for projected in columns if projected.name.lower() == column.lower()), None)
             plain = None if named is None else column_of(named)
             return None if plain is None else _stored(below, plain)
         case _:

@@ -64,16 +64,16 @@ def with_tables_below(epoch: Epoch, tables: Iterable[str]) -> set[str]:
         seen.add(name)
         state = epoch.table(name)
         if state is not None and state.view is not None:
-            of_view = [each.view.node for each in epoch.tables if each.view is not None and each.owner == state.owner]
+            of_view = [table.view.node for table in epoch.tables if table.view is not None and table.owner == state.owner]
             pending += [below for node in of_view for below in read_by(node.operator)]
     return seen
 
 
 def read_by(operator: Operator) -> Iterator[str]:
-    """Yield the tables that an operator reads, also the relations in which it looks versions up."""
+    """Yield the tables that an operator reads, and the relations in which it looks up versions."""
     if isinstance(operator, Scan):
         yield operator.table
-    for each in inputs_of(operator):
-        yield from read_by(each)
+    for child in inputs_of(operator):
+        yield from read_by(child)
     if isinstance(operator, AsOf):
         yield operator.relation

@@ -54,8 +54,8 @@ class Watch:
         begun = time.monotonic()
         ended = threading.Event()
         broken: list[WarehouseError] = []
-        left = self._left()
-        if left is not None and left <= 0:
+        seconds = self._left()
+        if seconds is not None and seconds <= 0:
             raise self._too_long()
         watching = threading.Thread(target=self._watch, args=(connection, ended, broken), name="query-watch", daemon=True)
         if self._resources.bounded:
@@ -79,7 +79,7 @@ class Watch:
         return QueryTimeoutError(format_duration(self._resources.timeout))
 
     def _watch(self, connection: duckdb.DuckDBPyConnection, ended: threading.Event, broken: list[WarehouseError]) -> None:
-        begun, left, ceiling = time.monotonic(), self._left(), self._resources.ceiling
+        begun, seconds, ceiling = time.monotonic(), self._left(), self._resources.ceiling
         grace = 0.0
         while not ended.wait(_PAUSE_SECONDS):
             spent = time.monotonic() - begun
@@ -87,7 +87,7 @@ class Watch:
                 connection.interrupt()  # again: one that comes before the query begins is lost
                 if spent > grace and self._resources.unstoppable is not None:
                     self._resources.unstoppable(broken[0])
-            elif left is not None and spent > left:
+            elif seconds is not None and spent > seconds:
                 broken.append(self._too_long())
                 grace = spent + _GRACE_SECONDS
             elif ceiling is not None and _resident() > ceiling:
