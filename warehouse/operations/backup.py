@@ -130,8 +130,8 @@ def back_up(
     if not store_of(root).local_paths:
         raise BackupError(f"{root} is in an object store; copy its objects with the store's own tools, or keep versions there")
     if target.suffix.lower() in _ARCHIVES:
-        without = f"name it without {target.suffix}, and pack it when it is made"
-        raise BackupError(f"{target}: a backup is a directory, no archive; {without}")
+        remedy = f"name it without {target.suffix}, and pack it when it is made"
+        raise BackupError(f"{target}: a backup is a directory, no archive; {remedy}")
     target = target.resolve()
     if target.is_relative_to(root.resolve()):
         raise BackupError(f"{target} is inside the warehouse; name a directory elsewhere, best on another disk")
@@ -145,10 +145,10 @@ def back_up(
         try:
             files, linked = _copy_epoch(root, configuration, newest, target, copy=copy, after=after)
         except (FileNotFoundError, EpochVacuumedError, MissingPartError) as error:
-            what = f"{error.filename} is missing" if isinstance(error, FileNotFoundError) else str(error)
-            if (newest.number, what) in seen and newest.number in numbers(root, "epoch"):  # nobody took it away
-                raise BackupError(f"{what}; `stream-wh check` says what to do") from error
-            seen.add((newest.number, what))
+            fault = f"{error.filename} is missing" if isinstance(error, FileNotFoundError) else str(error)
+            if (newest.number, fault) in seen and newest.number in numbers(root, "epoch"):  # no other process retired the epoch
+                raise BackupError(f"{fault}; `stream-wh check` says what to do") from error
+            seen.add((newest.number, fault))
             continue
         except OSError as error:
             raise StorageFailedError(f"{error.filename or target}: {error.strerror or error}") from error
@@ -184,27 +184,27 @@ def _clear(target: Path) -> None:
 def _copy_epoch(
     root: Path, configuration: Path, epoch: Epoch, target: Path, *, copy: bool, after: Callable[[str], None]
 ) -> tuple[tuple[BackupFile, ...], int]:
-    taken, linked = [], 0
+    backup_files, linked = [], 0
     directories: set[Path] = set()
-    wanted = {source.into: source for source in _sources(root, epoch)}
-    wanted["warehouse.toml"] = _Source(configuration, "warehouse.toml", fixed=False)
-    for source in wanted.values():
-        place = target / source.into
-        place.parent.mkdir(parents=True, exist_ok=True)
+    sources = {source.into: source for source in _sources(root, epoch)}
+    sources["warehouse.toml"] = _Source(configuration, "warehouse.toml", fixed=False)
+    for source in sources.values():
+        copied = target / source.into
+        copied.parent.mkdir(parents=True, exist_ok=True)
         if source.fixed and not copy:
-            linked += store_of(source.path).link_or_copy(source.path, place)
+            linked += store_of(source.path).link_or_copy(source.path, copied)
         else:
-            shutil.copyfile(source.path, place)
-        if (problem := _problem(place, source.into)) is not None:
+            shutil.copyfile(source.path, copied)
+        if (problem := _problem(copied, source.into)) is not None:
             raise BackupError(f"{source.path} is damaged: {problem}; `stream-wh check` says what to do")
-        digest = _digest(place)
-        store_of(place).sync_file(place)
-        directories.update((place.parent, *place.parent.relative_to(target).parents))
-        taken.append(BackupFile(source.into, place.stat().st_size, digest))
+        digest = _digest(copied)
+        store_of(copied).sync_file(copied)
+        directories.update((copied.parent, *copied.parent.relative_to(target).parents))
+        backup_files.append(BackupFile(source.into, copied.stat().st_size, digest))
         after(source.into)
-    for directory in {target / each for each in directories}:
+    for directory in {target / relative for relative in directories}:
         store_of(directory).sync_directory(directory)
-    return tuple(taken), linked
+    return tuple(backup_files), linked
 
 
 def _digest(path: Path) -> str:
@@ -212,15 +212,15 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _problem(place: Path, into: str) -> str | None:
+def _problem(path: Path, into: str) -> str | None:
     """Return the damage of a file, as far as the file itself shows it, or None."""
     if into.endswith(".parquet"):
-        return damage(place)
+        return damage(path)
     if into.startswith(f"root/{DIRECTORY}/"):
-        return None if is_intact_shard(place.name, place.read_bytes()) else "its bytes are not those that were written"
+        return None if is_intact_shard(path.name, path.read_bytes()) else "its bytes are not those that were written"
     if into.startswith("root/epochs/"):
         try:
-            read_record(place, _Record)
+            read_record(path, _Record)
         except RecordDamagedError as error:
             return error.reason
     return None
@@ -235,8 +235,8 @@ def _sources(root: Path, epoch: Epoch) -> Iterator[_Source]:
                 yield from _table_sources(root, epoch, path, version)
     for receipt in sorted((root / "erasures").glob("*.json")):
         yield _Source(receipt, f"root/erasures/{receipt.name}", fixed=False)
-    for found in finding_files(root, epoch):
-        yield _Source(found, f"root/findings/{found.name}", fixed=False)
+    for finding in finding_files(root, epoch):
+        yield _Source(finding, f"root/findings/{finding.name}", fixed=False)
 
 
 def _record_sources(root: Path, epoch: Epoch) -> Iterator[_Source]:

@@ -74,7 +74,7 @@ def owed_results(context: WriteContext, view: str) -> CompletionReport:
 
 
 def complete(context: WriteContext, view: str, *, out_of_time: Callable[[], bool] = lambda: False) -> CompletionReport:
-    """Make the results that a view owes, the preferred ones first: all, or until a chunk ends ``out_of_time``.
+    """Make the results that a view owes in chunks, preferred results first: all of them, or until ``out_of_time`` returns True.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def complete(context: WriteContext, view: str, *, out_of_time: Callable[[], bool
         When there is no such view, it has no budget, or it cannot be maintained; nothing was written then.
 
     """
-    made: list[Epoch] = []
+    epochs: list[Epoch] = []
     finished: tuple[Epoch, ...] = ()
     while True:
         with locked(context):
@@ -90,13 +90,13 @@ def complete(context: WriteContext, view: str, *, out_of_time: Callable[[], bool
             finished = (*finished, *current.finished)
             state = _state(context, current.last, view)
             ledger = None if state.view is None else state.view.ledger
-            if current.last is None or ledger is None or not ledger.ranges or (made and out_of_time()):
-                return CompletionReport(view, tuple(made), ledger, finished) if ledger else _nothing_known(view)
+            if current.last is None or ledger is None or not ledger.ranges or (epochs and out_of_time()):
+                return CompletionReport(view, tuple(epochs), ledger, finished) if ledger else _nothing_known(view)
             epoch = begin(context, current, _plan(context, current.last, view))
-        made.append(epoch)
+        epochs.append(epoch)
         after = epoch.table(view)
         if after is None or after.view is None or after.view.failed is not None:
-            return CompletionReport(view, tuple(made), ledger, finished)
+            return CompletionReport(view, tuple(epochs), ledger, finished)
 
 
 def _nothing_known(view: str) -> CompletionReport:
@@ -104,27 +104,27 @@ def _nothing_known(view: str) -> CompletionReport:
 
 
 def _state(context: WriteContext, last: Epoch | None, view: str) -> TableState:
-    """The table of a view that may be completed."""
+    """Return the table of a view that may be completed."""
     catalog = context.catalog
     if last is None:
         raise nothing_loaded(context.root, "nothing is owed")
     require_unchanged_declarations(catalog, last)
     declared = catalog.view(view)
     if declared is None:
-        raise UnknownNameError("view", view, [each.name for each in catalog.views])
+        raise UnknownNameError("view", view, [declared_view.name for declared_view in catalog.views])
     if declared.budget is None:
         raise UsageError(f'view "{view}" has no budget, so it owes nothing; declare one with the key views.{view}.budget')
     if declared.budget.complete == "never":
         raise UsageError(f'view "{view}" owes nothing: views.{view}.budget.complete is "never"; set it to "later"')
     state = last.table(view)
     if state is None or state.view is None or state.view.failed is not None:
-        why = "" if state is None or state.view is None else f": {state.view.failed}"
-        raise UsageError(f'view "{view}" is not built{why}; run `stream-wh update` first')
+        reason = "" if state is None or state.view is None else f": {state.view.failed}"
+        raise UsageError(f'view "{view}" is not built{reason}; run `stream-wh update` first')
     return state
 
 
 def _plan(context: WriteContext, last: Epoch, view: str) -> Plan:
-    """The plan of a chunk: the view and those above it, at the window time of the last epoch."""
+    """Return the plan of a chunk: the view and the views above it, at the window time of the last epoch."""
     catalog = context.catalog
     if any(entry.more for entry in last.files):
         raise UsageError("files were left for another epoch of the same window time; run `stream-wh update` first")
@@ -137,8 +137,8 @@ def _plan(context: WriteContext, last: Epoch, view: str) -> Plan:
         raise ConfigurationError([problem])
     moving = nodes_above(view, still.moving(nodes), {view})
     _require_all_above(moving, last, view)
-    found = with_columns(moving, catalog, last, last.slot, context.writing_spark, refused)
-    plan = make_plan(catalog, last, [], slot=last.slot, clock=context.clock(), nodes=found, again=True)
+    built_nodes = with_columns(moving, catalog, last, last.slot, context.writing_spark, refused)
+    plan = make_plan(catalog, last, [], slot=last.slot, clock=context.clock(), nodes=built_nodes, again=True)
     planned = tuple(_with_chunk(node) if node.name == view else node for node in plan.nodes)
     return msgspec.structs.replace(plan, cause="complete", nodes=planned, refused=last.refused)
 
@@ -151,8 +151,8 @@ def _with_chunk(node: NodePlan) -> NodePlan:
 
 
 def _require_all_above(moving: Sequence[NodeInput], last: Epoch, view: str) -> None:
-    """Refuse to add rows to a view that others read which cannot take them: a later update would not see them."""
-    names = {given.node.table for given in moving}
+    """Refuse to add rows to a view if a view that reads it cannot take them now: a later update would not see these rows."""
+    names = {node_input.node.table for node_input in moving}
     if changed := unbuilt(moving, last):
         raise UsageError(f"the declaration of {', '.join(sorted(changed))} changed; run `stream-wh update` first")
     for state in last.tables:

@@ -81,7 +81,7 @@ class WriteContext:
     def inputs(self, last: Epoch | None, excluded: Excluded) -> tuple[list[StreamInput], tuple[LandingFacts, ...]]:
         """List the landing directories; see :func:`warehouse.planning.inputs.stream_inputs`."""
         inputs, facts = stream_inputs(self.catalog, last, excluded, self.clock())
-        self.waiting = sum(file.size for given in inputs for group in given.groups for file in group.files)
+        self.waiting = sum(file.size for stream_input in inputs for group in stream_input.groups for file in group.files)
         return inputs, facts
 
     def reading_spark(self) -> SparkSession:
@@ -89,8 +89,8 @@ class WriteContext:
         last = newest_epoch(self.root)
         if self.waiting is None:
             self.inputs(last, {})
-        stored = sum(part.bytes for state in (last.tables if last else ()) for part in state.partitions)
-        return self.start_spark((self.waiting or 0) + stored // 4)
+        stored_bytes = sum(part.bytes for state in (last.tables if last else ()) for part in state.partitions)
+        return self.start_spark((self.waiting or 0) + stored_bytes // 4)
 
     def writing_spark(self) -> SparkSession:
         """Return the same; its JVM holds the warehouse's lock from now on, so that it cannot write after this process ends."""
@@ -164,12 +164,12 @@ _TOLD = {
 
 
 def logged(observer: Observer) -> Observer:
-    """Return an observer that logs each moment worth it, then calls another."""
+    """Return an observer that logs each moment, then calls another observer."""
 
     def observe(moment: Moment) -> None:
         level = _TOLD.get(moment.point, logging.DEBUG)
-        where = {"epoch": moment.epoch if moment.epoch >= 0 else None, "step": moment.step if moment.step >= 0 else None}
-        fields = {"point": moment.point.value, **{name: value for name, value in where.items() if value is not None}}
+        position = {"epoch": moment.epoch if moment.epoch >= 0 else None, "step": moment.step if moment.step >= 0 else None}
+        fields = {"point": moment.point.value, **{name: value for name, value in position.items() if value is not None}}
         log_event(level, f"{moment.point.value}: {moment.text}" if moment.text else moment.point.value, fields)
         observer(moment)
 

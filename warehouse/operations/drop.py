@@ -31,10 +31,10 @@ def drop(context: WriteContext, table: str) -> Epoch:
             raise UnknownNameError("table", table, names)
         if context.catalog.view(state.owner) is not None or table in declared_tables(context.catalog):
             raise UsageError(f'"{table}" is still declared; remove its section from warehouse.toml first')
-        dropped = [each for each in last.tables if each.owner == state.owner]
-        paths = [path for each in dropped for path in each.paths]
-        known = known_of(known_files(context.root, last), table)
-        files = tuple(sorted({*known.loaded, *known.left_out, *known.reload}))
+        dropped = [entry for entry in last.tables if entry.owner == state.owner]
+        paths = [path for entry in dropped for path in entry.paths]
+        table_files = known_of(known_files(context.root, last), table)
+        files = tuple(sorted({*table_files.loaded, *table_files.left_out, *table_files.reload}))
         return write_epoch(
             context,
             last,

@@ -24,7 +24,7 @@ __all__ = ["erase"]
 def erase(
     context: WriteContext, table: str | None, keys: Sequence[object] | None, *, dry_run: bool = False
 ) -> tuple[Outlook, Receipt | None]:
-    """Erase rows of keys of a table, or without keys its expired rows (without a table: all), from all files.
+    """Erase the rows of keys of a table from all files; without keys, the expired rows of the table (None: of all tables).
 
     Returns
     -------
@@ -41,10 +41,10 @@ def erase(
         current = finish(context)
         last = _require_epoch(current.last)
         require_no_versions(context.root, context.writing_spark)
-        found = outlook(catalog, declared_nodes(catalog), last, table, keys, now=context.clock())
-        if found.nothing:
-            return found, None
-        return found, carry_out_erasure(context, begin(context, current, found.plan))
+        outlook_now = outlook(catalog, declared_nodes(catalog), last, table, keys, now=context.clock())
+        if outlook_now.nothing:
+            return outlook_now, None
+        return outlook_now, carry_out_erasure(context, begin(context, current, outlook_now.plan))
 
 
 def _require_epoch(newest: Epoch | None) -> Epoch:

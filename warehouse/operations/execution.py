@@ -120,22 +120,22 @@ def _require_executable(context: WriteContext, plan: Plan) -> None:
     )
 
     kinds = CreateTable | ReplaceTable | MoveRelation | MoveDeferred
-    # A step of rows that wait is planned wherever rows may come: without any no expression is evaluated.
-    comes = {step.stream for step in plan.steps if isinstance(step, kinds)}
+    # Steps for waiting rows are planned wherever rows may arrive; without such a step, no expression is evaluated.
+    receiving = {step.stream for step in plan.steps if isinstance(step, kinds)}
     for stream in catalog.sources:
-        if stream.name in comes and not needs_no_check(stream):
+        if stream.name in receiving and not needs_no_check(stream):
             check_expressions(context.writing_spark(), stream)
     followed = {step.stream for step in plan.steps} if catalog.aggregates else set()
     for aggregate in catalog.aggregates:
-        asked = aggregate.definition
-        source = plan.node(asked.source) or catalog.stream(asked.source)
-        if source is None or aggregate.name not in followed or not comes:
+        definition = aggregate.definition
+        source = plan.node(definition.source) or catalog.stream(definition.source)
+        if source is None or aggregate.name not in followed or not receiving:
             continue
         check = partial(check_condition, name=source.name, columns=source.columns)
-        if asked.where is not None:
-            check(context.writing_spark(), key=f"aggregates.{aggregate.name}.where", sql=asked.where)
-        for name, sql in asked.computed:
-            typed = f"CAST(({sql}) AS {dict(asked.group_by)[name]}) IS NULL"
+        if definition.where is not None:
+            check(context.writing_spark(), key=f"aggregates.{aggregate.name}.where", sql=definition.where)
+        for name, sql in definition.computed:
+            typed = f"CAST(({sql}) AS {dict(definition.group_by)[name]}) IS NULL"
             check(context.writing_spark(), key=f"aggregates.{aggregate.name}.group_by", sql=typed)
 
 
@@ -152,14 +152,14 @@ def _execute(context: WriteContext, plan: Plan, last: Epoch | None) -> Epoch:
 
 
 def write_epoch(context: WriteContext, last: Epoch, files: Sequence[Loaded], **changes: object) -> Epoch:
-    """Write an epoch at the same window time without a plan; files that the last one left for another stay left."""
-    left = [Loaded(entry.stream, more=entry.more, k0=entry.k0, first=entry.first) for entry in last.files if entry.more]
+    """Write an epoch at the same window time without a plan; files that the last epoch left for a later epoch stay left."""
+    left_files = [Loaded(entry.stream, more=entry.more, k0=entry.k0, first=entry.first) for entry in last.files if entry.more]
     blank = {
         "counts": (), "seconds": (), "removed": (), "warnings": (), "foreign": (),
         "starts_from": None, "planned_at": 0, "erased": None,
     }  # fmt: skip
-    numbered = {"number": last.number + 1, "committed_at": context.clock(), "files": (*files, *left)}
-    changed = replace(last, **{**blank, **numbered, **changes})  # type: ignore[arg-type]
+    identity = {"number": last.number + 1, "committed_at": context.clock(), "files": (*files, *left_files)}
+    changed = replace(last, **{**blank, **identity, **changes})  # type: ignore[arg-type]
     epoch = record_epoch(context.root, changed, last, {})
     publish(context, epoch)
     return epoch
@@ -194,11 +194,11 @@ def settle_foreign(context: WriteContext, last: Epoch | None) -> CurrentState:
     """
     if last is None:
         return CurrentState(None)
-    found = settle(context.root, last, at=context.clock())
-    stopped = {each.path: each for each in found.stopped}
-    if found.tables is None:
-        return CurrentState(last, (), stopped, tuple(found.warnings))
-    changes = {"tables": found.tables, "foreign": found.foreign, "removed": found.removed, "warnings": found.warnings}
+    settled = settle(context.root, last, at=context.clock())
+    stopped = {stopped_table.path: stopped_table for stopped_table in settled.stopped}
+    if settled.tables is None:
+        return CurrentState(last, (), stopped, tuple(settled.warnings))
+    changes = {"tables": settled.tables, "foreign": settled.foreign, "removed": settled.removed, "warnings": settled.warnings}
     adopted = write_epoch(context, last, (), cause="adopt", **changes)
     return CurrentState(adopted, (adopted,), stopped)
 

@@ -51,21 +51,21 @@ def give_up(root: Path, plan: Plan, last: Epoch | None, *, at: int) -> bool:
     Returns
     -------
     bool
-        Whether it was given up. Only plans of updates are given up, before their epoch is written, and not in an object store,
-        where another process may work on them. A plan is not given up if it creates a changed table, since no epoch names that
-        table's content.
+        Whether the plan was given up. Only plans of updates are given up, before their epoch is written, and not in an object
+        store, where another process may work on them. A plan is not given up if it creates a changed table, since no epoch names
+        that table's content.
 
     Raises
     ------
     ForeignChangeError
-        When outsiders come in between; the plan is still there.
+        When outsiders commit meanwhile; the plan stays.
 
     """
     if last is None or store_of(root).late_commits or epoch_path(root, plan.epoch).exists():
         return False
     if plan.cause != "update" or plan.base is not None or plan.erasure is not None:
         return False
-    versions = {each.path: each.version for each in named_directories(last)}
+    versions = {named.path: named.version for named in named_directories(last)}
     moved: dict[str, TableProgress] = {}
     changed: list[str] = []
     for expected in expected_commits(plan, last):
@@ -77,7 +77,7 @@ def give_up(root: Path, plan: Plan, last: Epoch | None, *, at: int) -> bool:
         return False
     for path, table in moved.items():
         if path not in versions:
-            if (root / path / "_delta_log").is_dir():  # it goes first, so that nothing is left of half a table
+            if (root / path / "_delta_log").is_dir():  # the log goes first, so that a crash leaves no half table
                 remove_commits(root / path, -1)
             store_of(root / path).remove_tree(root / path, ignore_errors=True)
         elif table.commits:

@@ -61,29 +61,29 @@ def health_facts(
     """
     root, epoch = catalog.root, reader.epoch
     recent = RecentEpochs(root, epoch)
-    found: dict[str, LandingFacts] = {}
+    facts_by_stream: dict[str, LandingFacts] = {}
     listing = None
     try:
-        found = {facts.stream: facts for facts in landing()}
+        facts_by_stream = {facts.stream: facts for facts in landing()}
     except (WarehouseError, OSError) as error:
         listing = str(error)
     stopped = stopped_of(epoch)
-    told_of_stopped = {f'table "{name}" stands still: {reason}' for name, reason in stopped.items()}
+    stopped_messages = {f'table "{name}" stands still: {reason}' for name, reason in stopped.items()}
     return Facts(
         now=now,
         epoch=epoch.number,
         window_time=epoch.window_time,
         committed_at=epoch.committed_at,
         update_interval=epoch.update_interval,
-        tables=tuple(_tables(catalog, epoch, recent.since(epoch.committed_at - DAY), found, now)),
+        tables=tuple(_tables(catalog, epoch, recent.since(epoch.committed_at - DAY), facts_by_stream, now)),
         running=running(root, now),
         planned=_planned(root, epoch),
         listing=listing,
-        outsiders=tuple(each.message for each in foreign_notes(root, epoch) if each.message not in told_of_stopped),
+        outsiders=tuple(note.message for note in foreign_notes(root, epoch) if note.message not in stopped_messages),
         layouts=_layouts(catalog, reader, recent, now) if layouts else (),
         disk_free=store_of(root).free_bytes(root),
         written=sum(counts.bytes_written for counts in epoch.counts),
-        replayed=all(each.committed_at - each.window_time > _REPLAYED_INTERVALS * each.update_interval for each in recent),
+        replayed=all(past.committed_at - past.window_time > _REPLAYED_INTERVALS * past.update_interval for past in recent),
     )
 
 
@@ -99,19 +99,21 @@ def _tables(
     dead = {row.table: row.message(now) for row in overdue(catalog.root, catalog.erase_within, now)}
     owners = {state.name: state.owner for state in epoch.tables}
     overdue_of = {owners.get(name, name): text for name, text in dead.items()}
-    differing = {each.view: each.summary for each in open_findings(catalog.root, epoch)}
-    other = {each.name: "aggregate" for each in catalog.aggregates} | {each.name: "coalesced" for each in catalog.coalesced}
-    known = {source.name for source in catalog.sources} | {view.name for view in catalog.views} | set(catalog.archives)
-    known |= other.keys()
+    differing = {finding.view: finding.summary for finding in open_findings(catalog.root, epoch)}
+    kinds = {aggregate.name: "aggregate" for aggregate in catalog.aggregates} | {
+        coalesced.name: "coalesced" for coalesced in catalog.coalesced
+    }
+    declared_names = {source.name for source in catalog.sources} | {view.name for view in catalog.views} | set(catalog.archives)
+    declared_names |= kinds.keys()
     states = {state.name: state for state in visible(epoch)}
-    of_a_day = [each for each in epochs if each.committed_at > epoch.committed_at - DAY]
-    for name in (*states, *sorted((known | refused.keys()) - states.keys())):
+    epochs_of_day = [past for past in epochs if past.committed_at > epoch.committed_at - DAY]
+    for name in (*states, *sorted((declared_names | refused.keys()) - states.keys())):
         state = states.get(name)
-        loads = state is not None and state.kind in ("stream", "relation")  # no file brings the others their rows
+        loads = state is not None and state.kind in ("stream", "relation")  # other tables load no files
         facts = TableFacts(
             name=name,
-            kind=state.kind if state else "view" if catalog.view(name) else other.get(name, "stream"),
-            declared=name in known and (state is None or state.declared),
+            kind=state.kind if state else "view" if catalog.view(name) else kinds.get(name, "stream"),
+            declared=name in declared_names and (state is None or state.declared),
             standing_still=stopped.get(name) or (state.view.failed if state and state.view else None) or refused.get(name),
             differs=f"differed from its query: {differing[name]}" if name in differing else None,
             stale=stale.get(name),
@@ -121,22 +123,22 @@ def _tables(
             over_budget=state.coalesced.over if state and state.coalesced and state.declared else 0,
             lapsed=_lapsed(epochs, name),
             last=arrivals(epochs[-1:], epochs, name) if loads else Arrivals(),
-            day=arrivals(of_a_day, epochs, name) if loads else Arrivals(),
+            day=arrivals(epochs_of_day, epochs, name) if loads else Arrivals(),
         )
-        waits = landing.get(name)
-        yield facts if waits is None else replace(
+        landed = landing.get(name)
+        yield facts if landed is None else replace(
             facts,
-            unreadable=tuple((left.file.path, left.message) for left in waits.unreadable),
-            changed=tuple(_called(catalog, name, file.path) for file in waits.changed),
-            vanished=waits.vanished,
+            unreadable=tuple((unreadable.file.path, unreadable.message) for unreadable in landed.unreadable),
+            changed=tuple(_called(catalog, name, file.path) for file in landed.changed),
+            vanished=landed.vanished,
         )
 
 
 def _lapsed(epochs: Sequence[Epoch], name: str) -> int:
-    """How many owed units of a view ended with the newest epoch before they were made."""
-    states = [each.table(name) for each in epochs[-2:]]
-    found = [state.view.ledger.lapsed if state and state.view and state.view.ledger else 0 for state in states]
-    return max(0, found[-1] - found[0])
+    """Return the number of owed units of a view that ended with the newest epoch before they were made."""
+    states = [epoch.table(name) for epoch in epochs[-2:]]
+    lapsed = [state.view.ledger.lapsed if state and state.view and state.view.ledger else 0 for state in states]
+    return max(0, lapsed[-1] - lapsed[0])
 
 
 def _called(catalog: Catalog, stream: str, path: str) -> str:
@@ -145,12 +147,12 @@ def _called(catalog: Catalog, stream: str, path: str) -> str:
 
 
 def arrivals(chosen: Sequence[Epoch], known: Sequence[Epoch], table: str) -> Arrivals:
-    """Return the counts of rows that arrived for a table in the chosen epochs, as far as these are ``known``."""
+    """Return the counts of rows that arrived for a table in the chosen epochs; ``known`` are all epochs that can be read."""
     first = next((epoch.number for epoch in known if epoch.table(table) is not None), None)
-    stood_still = {each.number for each in known if (state := each.table(table)) is not None and state.stopped is not None}
+    stood_still = {epoch.number for epoch in known if (state := epoch.table(table)) is not None and state.stopped is not None}
     total = Arrivals()
     for epoch in chosen:
-        counts = next((each for each in epoch.counts if each.stream == table), None)
+        counts = next((entry for entry in epoch.counts if entry.stream == table), None)
         if counts is None or epoch.cause != "update":
             continue
         built = epoch.number == first and (first != known[0].number or first == 0)  # the contents of retired epochs are unknown

@@ -37,12 +37,12 @@ def archive_loaded(catalog: Catalog, *, rarely: bool = False, dry_run: bool = Fa
     The caller holds the writer lock and has finished any open plan. This reads all readable epochs: if they are many, an update
     does it ``rarely``, at every 32nd epoch, so that its time does not grow with ``retain``.
     """
-    wanted = [source for source in catalog.sources if source.after_load != "keep"]
-    readable = epoch_numbers(catalog.root) if wanted else []
+    sources = [source for source in catalog.sources if source.after_load != "keep"]
+    readable = epoch_numbers(catalog.root) if sources else []
     if not readable or (rarely and len(readable) > _MANY and readable[-1] % _RARELY):
         return 0
     count = 0
-    for stream, files in _loaded_for_good(catalog, wanted, readable):
+    for stream, files in _loaded_for_good(catalog, sources, readable):
         for file in files:
             if _is_as_loaded(stream, file):
                 count += 1
@@ -54,13 +54,13 @@ def archive_loaded(catalog: Catalog, *, rarely: bool = False, dry_run: bool = Fa
 def _loaded_for_good(
     catalog: Catalog, streams: list[Stream], readable: list[int]
 ) -> Iterator[tuple[Stream, list[LandingFile]]]:
-    known = known_files(catalog.root, newest_epoch(catalog.root))
+    files_by_stream = known_files(catalog.root, newest_epoch(catalog.root))
     later = loaded_after(catalog.root, readable[0], readable[-1])
     for stream in streams:
-        own = known_of(known, stream.name)
-        kept = later.get(stream.name, set()) | own.reload
-        runs = (run.files() for run in ranges_of(own.loaded))
-        yield stream, [file for files in runs for path, file in files.items() if path not in kept]
+        table_files = known_of(files_by_stream, stream.name)
+        needed = later.get(stream.name, set()) | table_files.reload
+        runs = (run.files() for run in ranges_of(table_files.loaded))
+        yield stream, [file for files in runs for path, file in files.items() if path not in needed]
 
 
 def _is_as_loaded(stream: Stream, file: LandingFile) -> bool:
@@ -78,7 +78,7 @@ def _archive(stream: Stream, relative: str) -> None:
 
 
 def _free_name(into: Path, relative: str, source: Path) -> str:
-    """The name, or with a number when another file has it: ``a.csv.gz``, ``a~1.csv.gz``."""
+    """Return the name, with a number if another file has it: ``a.csv.gz``, ``a~1.csv.gz``."""
     number = 0
     while (into / (target := numbered_name(relative, number))).exists() and not _is_copy(source, into / target):
         number += 1

@@ -42,11 +42,11 @@ def migrate(
     with locked(context):
         current = finish(context)
         migration = _migration(context, current.last)
-        found = migration.outcome(table, request)
-        report = replace(found.report, finished=current.finished)
-        if found.plan is not None:
-            return replace(report, epoch=begin(context, current, found.plan))
-        if found.tables is None or found.followed is None:
+        outcome = migration.outcome(table, request)
+        report = replace(outcome.report, finished=current.finished)
+        if outcome.plan is not None:
+            return replace(report, epoch=begin(context, current, outcome.plan))
+        if outcome.tables is None or outcome.followed is None:
             publish_if_behind(context, current.last)
             return report
         epoch = write_epoch(
@@ -54,10 +54,10 @@ def migrate(
             migration.last,
             (),
             cause="migrate",
-            tables=found.tables,
+            tables=outcome.tables,
             previous_slot=migration.last.slot,
-            catalog_digest=found.followed.digest,
-            declared=found.followed.keys,
+            catalog_digest=outcome.followed.digest,
+            declared=outcome.followed.keys,
         )
         return replace(report, epoch=epoch)
 

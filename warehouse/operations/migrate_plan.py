@@ -110,9 +110,9 @@ def migration_plan(
         streams.append(planned)
         steps.extend(_steps(planned, target, reslotted=reslotted, epoch=epoch, clock=clock))
     for state in base.tables if grids is not None else ():
-        following = grids.plan(state, slot) if grids is not None else None
-        if grids is not None and following is not None:
-            streams.append(following)
+        plan_of_aggregate = grids.plan(state, slot) if grids is not None else None
+        if grids is not None and plan_of_aggregate is not None:
+            streams.append(plan_of_aggregate)
             steps.extend(grids.steps(state))
         if state.coalesced is not None:
             streams.append(_coalesced(state, slot))
@@ -144,18 +144,18 @@ def migration_plan(
 
 
 def _coalesced(state: TableState, slot: int) -> StreamPlan:
-    """A coalesced table under another grid of times: its rows and stamps are as they were, their slots are counted again."""
+    """Return the plan of a coalesced table under another grid of times: rows and stamps stay, slots are counted again."""
     if state.coalesced is None:
         raise TypeError(f"{state.name} is no coalesced table")
-    held = CoalescedPlan(state.coalesced.definition, arrives=False, opening=False, history=False)
-    return StreamPlan(state.name, state.declaration, state.layout, slot - 1, first=False, inputs=(), left_out=(), coalesced=held)
+    plan = CoalescedPlan(state.coalesced.definition, arrives=False, opening=False, history=False)
+    return StreamPlan(state.name, state.declaration, state.layout, slot - 1, first=False, inputs=(), left_out=(), coalesced=plan)
 
 
 def _steps(planned: StreamPlan, target: Target, *, reslotted: bool, epoch: int, clock: int) -> Iterator[Step]:
-    """The steps of the table and of its deferred rows, which are classified again under other columns or slots."""
+    """Yield the steps of the table and of its deferred rows, which are classified again under other columns or slots."""
     state, name, side = target.state, planned.name, target.state.deferred
-    again = target.reshaped or reslotted
-    takes = again and side is not None and bool(side.rows)
+    reclassified = target.reshaped or reslotted
+    takes = reclassified and side is not None and bool(side.rows)
     yield MigrateTable(
         name,
         state.path,
@@ -170,5 +170,5 @@ def _steps(planned: StreamPlan, target: Target, *, reslotted: bool, epoch: int, 
     if side is not None and state.declaration.columns != planned.declaration.columns:
         yield AddColumns(name, "deferred", side.path, side.table_id, side.version)
     if takes and side is not None:
-        taken = tuple(entry.slot for entry in side.waiting)
-        yield from waiting_steps(planned, state, taken, epoch=epoch, clock=clock)
+        slots = tuple(entry.slot for entry in side.waiting)
+        yield from waiting_steps(planned, state, slots, epoch=epoch, clock=clock)

@@ -122,49 +122,51 @@ class Migration:
             When the migration is impossible, or needs other options.
 
         """
-        found = differences(self.catalog, self.last)
-        reslotted = any(each.kind == "time" for each in found)
+        changes = differences(self.catalog, self.last)
+        reslotted = any(change.kind == "time" for change in changes)
         if reslotted:
             self._require_common_time(table, request)
             require_no_load_order(self.catalog.root, self.last)
-        streams = self._streams(table, request, found, everything=reslotted)
+        streams = self._streams(table, request, changes, everything=reslotted)
         for stream in streams:
             stopped = self._state(stream).stopped
             if stopped is not None:
                 raise MigrationError(stream.name, f"it stands still: {stopped.reason}")
         self._require_no_files_left()
         if request.side_by_side:
-            return self._side_by_side(streams, request, found, dry_run=dry_run)
-        targets = [target for stream in streams if (target := self._target(stream, request, found, reslotted=reslotted))]
-        return self._rebuild(targets, found, reslotted=reslotted, dry_run=dry_run)
+            return self._side_by_side(streams, request, changes, dry_run=dry_run)
+        targets = [target for stream in streams if (target := self._target(stream, request, changes, reslotted=reslotted))]
+        return self._rebuild(targets, changes, reslotted=reslotted, dry_run=dry_run)
 
     # --- the request ---
 
     def _streams(
-        self, table: str | None, request: MigrationRequest, found: Sequence[DeclarationDifference], *, everything: bool
+        self, table: str | None, request: MigrationRequest, changes: Sequence[DeclarationDifference], *, everything: bool
     ) -> list[Stream]:
         catalog, last = self.catalog, self.last
         if table is None:
             if request.layout != LayoutSpec() or request.renamed:
                 raise UsageError("name the TABLE that is to get another layout or other columns")
-            named = {each.table for each in found}
-            return [each for each in catalog.sources if last.table(each.name) and (everything or each.name in named)]
+            changed = {change.table for change in changes}
+            return [source for source in catalog.sources if last.table(source.name) and (everything or source.name in changed)]
         stream = catalog.source(table)
         if catalog.view(table) is not None:
             raise MigrationError(
                 table, f"it is a view: change [views.{table}.layout] in warehouse.toml, and the next update rebuilds it"
             )
         if stream is None or last.table(table) is None:
-            raise UnknownNameError("stream or relation", table, [each.name for each in catalog.sources if last.table(each.name)])
+            raise UnknownNameError(
+                "stream or relation", table, [source.name for source in catalog.sources if last.table(source.name)]
+            )
         if stream.changes is not None:
             raise MigrationError(
                 table,
                 "it is a relation, which is cut by its key and has no layout; after a change of its columns or key "
                 f"`stream-wh restate {table} --since first` loads it again",
             )
-        for key, wanted in asdict(request.layout).items():
+        for key, requested in asdict(request.layout).items():
             declared = getattr(stream.layout, key)
-            if wanted is not None and declared is not None and wanted != declared:
+            if requested is not None and declared is not None and requested != declared:
                 option = "--" + key.replace("_", "-")
                 raise UsageError(
                     f"warehouse.toml says {key} = {as_written(declared)} for {table}; change it there, or leave {option} out"
@@ -178,13 +180,13 @@ class Migration:
                 "anchor or update_interval changed, so the slots of all tables are counted again: `stream-wh migrate --rebuild`"
             )
         catalog, last = self.catalog, self.last
-        known = {each.name for tables in (catalog.sources, catalog.views, catalog.coalesced) for each in tables}
-        known |= {each.name for each in catalog.aggregates}
+        declared = {declaration.name for tables in (catalog.sources, catalog.views, catalog.coalesced) for declaration in tables}
+        declared |= {declaration.name for declaration in catalog.aggregates}
         archive = next((state.name for state in last.tables if state.kind == "archive"), None)
         if archive is not None:
             reason = f'"{archive}" has the slots of rows that are dead, which are not counted again'
             raise MigrationError(None, f'{reason}: set on_expiry = "drop" and `stream-wh drop {archive}` first')
-        frozen = sorted({state.owner for state in last.tables} - known)
+        frozen = sorted({state.owner for state in last.tables} - declared)
         if frozen:
             reason = f'"{frozen[0]}" is no longer declared, so its slots cannot be counted again'
             raise MigrationError(None, f"{reason}: `stream-wh drop {frozen[0]}` first")
@@ -195,33 +197,33 @@ class Migration:
     def _no_common_time(self) -> str:
         catalog, last = self.catalog, self.last
         times = (last.window_time + steps * last.update_interval for steps in range(1, _GRID_POINTS))
-        common = next((each for each in times if not (each - catalog.anchor) % catalog.update_interval), None)
+        common = next((time for time in times if not (time - catalog.anchor) % catalog.update_interval), None)
         fault = f"the window time {format_instant(last.window_time)} does not end a slot of the new grid"
-        before = f'anchor = "{format_instant(last.anchor)}", update_interval = "{format_duration(last.update_interval)}"'
+        old_keys = f'anchor = "{format_instant(last.anchor)}", update_interval = "{format_duration(last.update_interval)}"'
         if common is None:
-            return f"{fault}, nor does any later one: choose an anchor such that slots of both end together; it was {before}"
+            return f"{fault}, nor does any later one: choose an anchor such that slots of both end together; it was {old_keys}"
         return (
-            f"{fault}; the next time that ends one of both is {format_instant(common)}: restore {before}, "
+            f"{fault}; the next time that ends one of both is {format_instant(common)}: restore {old_keys}, "
             f"`stream-wh update --at {format_instant(common)}`, then change it and migrate"
         )
 
     def _require_no_files_left(self) -> None:
-        left = next((entry.stream for entry in self.last.files if entry.more), None)
-        if left is not None:
-            raise MigrationError(left, "the last update left files of it for another epoch; run `stream-wh update` first")
+        stream = next((entry.stream for entry in self.last.files if entry.more), None)
+        if stream is not None:
+            raise MigrationError(stream, "the last update left files of it for another epoch; run `stream-wh update` first")
 
     def _target(
-        self, stream: Stream, request: MigrationRequest, found: Sequence[DeclarationDifference], *, reslotted: bool
+        self, stream: Stream, request: MigrationRequest, changes: Sequence[DeclarationDifference], *, reslotted: bool
     ) -> Target | None:
-        """The target of a table that is written again; None if the table fits its declaration."""
+        """Return the target of a table that is written again; None if the table fits its declaration."""
         state = self._state(stream)
         stream = with_added(stream, state.declaration)
-        own = [each for each in found if each.table == stream.name]
-        if any(each.kind == "archive" for each in own):
+        own_changes = [change for change in changes if change.table == stream.name]
+        if any(change.kind == "archive" for change in own_changes):
             raise ChangedDeclarationError(self._problems())
-        reshaped = self._reshaped(stream, state, own, request)
+        reshaped = self._reshaped(stream, state, own_changes, request)
         if stream.changes is not None:
-            if own:
+            if own_changes:
                 raise ChangedDeclarationError(self._problems())
             if reslotted and state.deferred is not None and state.deferred.rows:
                 raise MigrationError(
@@ -231,24 +233,24 @@ class Migration:
                 )
             return Target(state, stream, state.layout) if reslotted else None
         layout = self._layout(stream, state, request)
-        keyed = any(each.kind == "search_key" for each in own)
+        keyed = any(change.kind == "search_key" for change in own_changes)
         if not (reslotted or reshaped or keyed or state.former or not same_cells(layout, state.layout)):
             return None
-        left = {old for old, _ in request.renamed}  # may be one that files brought
-        columns = tuple(column for column in stream.columns if column.name not in left)
-        stream = replace(stream, columns=columns, added=tuple(name for name in stream.added if name not in left))
+        renamed = {old for old, _ in request.renamed}  # a renamed column may have come with files
+        columns = tuple(column for column in stream.columns if column.name not in renamed)
+        stream = replace(stream, columns=columns, added=tuple(name for name in stream.added if name not in renamed))
         return Target(state, stream, layout, request.renamed, reshaped)
 
     def _layout(self, stream: Stream, state: TableState, request: MigrationRequest) -> Layout:
-        given = {
-            key: value if (wanted := getattr(request.layout, key)) is None else wanted
+        spec = {
+            key: value if (requested := getattr(request.layout, key)) is None else requested
             for key, value in asdict(stream.layout).items()
         }
         periods = stream.periods(self.catalog.update_interval)
-        return migrated(state.layout, given, periods=periods, label=stream.label, widest=stream.widest_block)
+        return migrated(state.layout, spec, periods=periods, label=stream.label, widest=stream.widest_block)
 
     def _reshaped(
-        self, stream: Stream, state: TableState, own: Sequence[DeclarationDifference], request: MigrationRequest
+        self, stream: Stream, state: TableState, own_changes: Sequence[DeclarationDifference], request: MigrationRequest
     ) -> bool:
         """Return whether columns get other names or types; refuse changes that would lose values."""
         declared = {column.name: column.type for column in stream.columns}
@@ -261,11 +263,15 @@ class Migration:
             if old in declared or new in recorded:
                 raise UsageError(f"--rename {old}={new}: {old} must not be declared any more, and {new} no column so far")
         renamed = {old for old, _ in request.renamed}
-        lost = [each for each in own if each.kind == "removed" and each.key.removeprefix("columns.") not in renamed]
-        changed = [each for each in own if each.kind == "retyped"]
-        if lost or any(not each.fits for each in changed):
+        removed = [
+            change
+            for change in own_changes
+            if change.kind == "removed" and change.key.removeprefix("columns.") not in renamed
+        ]
+        retyped = [change for change in own_changes if change.kind == "retyped"]
+        if removed or any(not change.fits for change in retyped):
             raise ChangedDeclarationError(self._problems())
-        return bool(changed or renamed)
+        return bool(retyped or renamed)
 
     def _problems(self) -> tuple[Problem, ...]:
         return compare(self.catalog, self.last).problems
@@ -273,69 +279,71 @@ class Migration:
     def _state(self, stream: Stream) -> TableState:
         state = self.last.table(stream.name)
         if state is None:
-            raise UnknownNameError("stream or relation", stream.name, [each.name for each in self.last.tables])
+            raise UnknownNameError("stream or relation", stream.name, [table.name for table in self.last.tables])
         return state
 
-    def _followed(self, found: Sequence[DeclarationDifference], done: Sequence[str]) -> Catalog:
-        """The file that the new epoch fits: today's, unless other tables have still to follow it."""
-        rest = [each for each in found if each.kind != "time" and each.table not in done]
-        if not rest:
+    def _followed(self, changes: Sequence[DeclarationDifference], done_tables: Sequence[str]) -> Catalog:
+        """Return the declarations that the new epoch fits: the present ones, unless other tables must still follow them."""
+        pending = [change for change in changes if change.kind != "time" and change.table not in done_tables]
+        if not pending:
             return self.catalog
         return replace(self.catalog, digest=self.last.catalog_digest, keys=self.last.declared)
 
     # --- the work ---
 
     def _rebuild(
-        self, targets: Sequence[Target], found: Sequence[DeclarationDifference], *, reslotted: bool, dry_run: bool
+        self, targets: Sequence[Target], changes: Sequence[DeclarationDifference], *, reslotted: bool, dry_run: bool
     ) -> MigrationWork:
         if not targets and not reslotted:
             return MigrationWork(MigrationReport(None))
         nodes = self._nodes_to_build(targets, everything=reslotted)
-        views = tuple(dict.fromkeys(given.view for given in nodes))
+        views = tuple(dict.fromkeys(node_input.view for node_input in nodes))
         tables = tuple(
-            MigratedTable(each.stream.name, each.state.layout, each.layout, sum(part.rows for part in each.state.partitions))
-            for each in targets
+            MigratedTable(
+                target.stream.name, target.state.layout, target.layout, sum(part.rows for part in target.state.partitions)
+            )
+            for target in targets
         )
         if dry_run:
             return MigrationWork(MigrationReport(None, tables, views=views))
         grids = Regridding(self.catalog, self.last) if reslotted else None
-        base = migration_base(self.catalog, self.last, [given.node.table for given in nodes], grids)
-        known = with_columns(self.nodes, self.catalog, base, base.slot, self.spark) if nodes else []
-        chosen = {given.node.table for given in nodes}
+        base = migration_base(self.catalog, self.last, [node_input.node.table for node_input in nodes], grids)
+        built_nodes = with_columns(self.nodes, self.catalog, base, base.slot, self.spark) if nodes else []
+        chosen = {node_input.node.table for node_input in nodes}
         plan = migration_plan(
-            self._followed(found, [each.stream.name for each in targets]),
+            self._followed(changes, [target.stream.name for target in targets]),
             base,
             targets,
-            [given for given in known if given.node.table in chosen],
+            [node_input for node_input in built_nodes if node_input.node.table in chosen],
             grids=grids,
             clock=self.clock,
         )
         return MigrationWork(MigrationReport(None, tables, views=views), plan)
 
     def _nodes_to_build(self, targets: Sequence[Target], *, everything: bool) -> list[NodeInput]:
-        """The nodes of views for which the table differs afterwards; another layout makes no difference to views."""
+        """Return the nodes of views whose inputs change; another layout changes no input."""
         if everything:
             return list(self.nodes)
-        names = {each.stream.name for each in targets if each.reshaped}
-        found: dict[str, NodeInput] = {}
+        names = {target.stream.name for target in targets if target.reshaped}
+        rebuilt: dict[str, NodeInput] = {}
         for name in names:
-            found.update({given.node.table: given for given in nodes_above(name, self.nodes, unbuilt(self.nodes, self.last))})
-        return [given for given in self.nodes if given.node.table in found]
+            rebuilt.update({above.node.table: above for above in nodes_above(name, self.nodes, unbuilt(self.nodes, self.last))})
+        return [node_input for node_input in self.nodes if node_input.node.table in rebuilt]
 
     def _side_by_side(
-        self, streams: Sequence[Stream], request: MigrationRequest, found: Sequence[DeclarationDifference], *, dry_run: bool
+        self, streams: Sequence[Stream], request: MigrationRequest, changes: Sequence[DeclarationDifference], *, dry_run: bool
     ) -> MigrationWork:
         chosen = {stream.name for stream in streams}
-        other = next((each for each in found if each.table in chosen and each.kind != "layout"), None)
-        if other is not None:
-            said = f"{other.dotted_key} changed too, which old rows cannot follow where they are"
-            raise UsageError(f"{said}: migrate with --rebuild")
+        unfit = next((change for change in changes if change.table in chosen and change.kind != "layout"), None)
+        if unfit is not None:
+            reason = f"{unfit.dotted_key} changed too, which old rows cannot follow where they are"
+            raise UsageError(f"{reason}: migrate with --rebuild")
         moved, tables = [], []
         for stream in streams:
             state = self._state(stream)
             layout = self._layout(stream, state, request)
             after = state if same_cells(layout, state.layout) else self._giving_way(state, layout)
-            former = tuple(replace(each, move_below=request.move_below) for each in after.former)
+            former = tuple(replace(former_layout, move_below=request.move_below) for former_layout in after.former)
             after = replace(after, former=former)
             if after != state:
                 moved.append(after)
@@ -344,14 +352,14 @@ class Migration:
         if dry_run or not moved:
             return MigrationWork(report)
         states = {state.name: state for state in moved}
-        every = tuple(states.get(state.name, state) for state in self.last.tables)
-        return MigrationWork(report, tables=every, followed=self._followed(found, [stream.name for stream in streams]))
+        all_tables = tuple(states.get(state.name, state) for state in self.last.tables)
+        return MigrationWork(report, tables=all_tables, followed=self._followed(changes, [stream.name for stream in streams]))
 
     def _giving_way(self, state: TableState, layout: Layout) -> TableState:
-        held = [part for part in state.partitions if not any(each.holds(part.sub_index) for each in state.former)]
-        if not held:
+        filled = [part for part in state.partitions if not any(former.holds(part.sub_index) for former in state.former)]
+        if not filled:
             return replace(state, layout=layout)
-        cells = {(part.sub_index, part.exp_block) for part in held}
+        cells = {(part.sub_index, part.exp_block) for part in filled}
         rows = _live_rows(self.catalog.root, state, self.last, cells)
         return replace(state, layout=layout, former=(*state.former, FormerLayout(state.layout, self.last.slot, rows)))
 

@@ -66,8 +66,8 @@ def catch_up_slots(
     if last is None:
         return []
     declared = declared_tables(catalog)
-    moving = [given for given in inputs if given.stream.name not in still.tables]
-    missing = any(last.table(given.stream.name) is None or columns_declared(given, last) for given in moving)
+    moving = [stream_input for stream_input in inputs if stream_input.stream.name not in still.tables]
+    missing = any(last.table(stream_input.stream.name) is None or columns_declared(stream_input, last) for stream_input in moving)
     missing = missing or bool(unbuilt(still.moving(views[0]), last))
     missing = missing or any(name not in still.tables for name in without_points(catalog, last))
     missing = missing or any(name in declared and name not in still.tables for name in stopped_of(last))
@@ -107,7 +107,8 @@ def next_epoch(
     inputs
         The waiting files after ``current.last``; None: the landing directories are listed.
     switched
-        The declarations of a migration that has decided which coalesced tables are lazy; None: the update decides about new ones.
+        The declarations of a migration that has decided which coalesced tables are lazy; None: the update decides about new
+        tables.
 
     """
     last = current.last
@@ -121,7 +122,7 @@ def next_epoch(
     plan = make_plan(
         catalog,
         last,
-        [given for given in inputs if given.stream.name not in still.tables],
+        [stream_input for stream_input in inputs if stream_input.stream.name not in still.tables],
         slot=slot,
         clock=context.clock(),
         nodes=nodes,
@@ -160,23 +161,23 @@ def chosen(context: WriteContext, last: Epoch | None) -> tuple[Catalog, tuple[Ch
         return catalog, ()
     with Reader(context.root, last) as reader:
         choices = first_choices(reader, catalog, tables)
-    return catalog.with_lazy({each.table for each in choices if each.how == "lazy"}), choices
+    return catalog.with_lazy({choice.table for choice in choices if choice.how == "lazy"}), choices
 
 
 def epoch_of_files_left(
     context: WriteContext, current: CurrentState, views: SoundViews, excluded: Excluded
 ) -> CurrentState:
-    """Make the epoch that loads files left over by the last one; make none if outsiders changed the table just now."""
+    """Make the epoch that loads files left over by the last epoch; make no epoch if outsiders have just changed the table."""
     if current.last is None:
         raise TypeError("before the first epoch no files are left over")
-    made = next_epoch(context, current, views, current.last.slot, excluded)
-    if made.last is current.last and not made.stopped:
+    following = next_epoch(context, current, views, current.last.slot, excluded)
+    if following.last is current.last and not following.stopped:
         raise TypeError("an epoch that left files has something to do")
-    return made
+    return following
 
 
 def load_files_left(context: WriteContext, current: CurrentState, made: Epoch) -> list[Epoch]:
-    """Make the epochs that load the files that an epoch of another verb than an update left over.
+    """Make the epochs that load the files left over by an epoch of a verb other than an update.
 
     Raises
     ------

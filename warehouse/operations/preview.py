@@ -46,10 +46,10 @@ def plan(context: WriteContext, options: UpdateOptions) -> tuple[Plan | None, tu
     require_live_rows(context, options, inputs, last, slots[0], excluded, context.reading_spark)
     inputs, waiting = context.inputs(last, excluded)
     nodes, refused = views
-    made = make_plan(
+    update_plan = make_plan(
         catalog,
         last,
-        [given for given in inputs if given.stream.name not in still.tables],
+        [stream_input for stream_input in inputs if stream_input.stream.name not in still.tables],
         slot=slots[0],
         clock=context.clock(),
         nodes=still.moving(nodes),
@@ -57,7 +57,7 @@ def plan(context: WriteContext, options: UpdateOptions) -> tuple[Plan | None, tu
         stopped=still.tables,
         changed=current.stopped.keys(),
     )
-    return made, waiting
+    return update_plan, waiting
 
 
 def sample(context: WriteContext, options: UpdateOptions, most: int) -> tuple[Sample, ...]:

@@ -89,15 +89,15 @@ def _rebuild_plan(
         remedy = f"only views are rebuilt; `stream-wh restate {view}` reads its landing files once more"
         raise UsageError(f'"{view}" is declared as a source: {remedy}')
     if catalog.view(view) is None:
-        raise UnknownNameError("view", view, [each.name for each in catalog.views])
+        raise UnknownNameError("view", view, [declared.name for declared in catalog.views])
     restoring = Restoring()
     tables = tuple(
         restoring.rebuilt(state) if state.view is not None and state.view.view == view else state for state in last.tables
     )
     base = replace(last, tables=tables, files=(), counts=(), seconds=(), removed=(), warnings=())
-    found = with_columns(nodes, catalog, base, last.slot, spark, refused)
+    built_nodes = with_columns(nodes, catalog, base, last.slot, spark, refused)
     if view in refused:
         problem = Problem(str(catalog.file), f"views.{view}.sql", refused[view], "a query that can be maintained")
         raise ConfigurationError([problem])
-    plan = make_plan(catalog, base, [], slot=last.slot, clock=clock, nodes=found, refused=refused)
+    plan = make_plan(catalog, base, [], slot=last.slot, clock=clock, nodes=built_nodes, refused=refused)
     return msgspec.structs.replace(plan, base=base, cause="rebuild")

@@ -48,60 +48,60 @@ def restore_project(directory: Path, backup: Path, *, now: int, replace: bool = 
         When a file cannot be written.
 
     """
-    made = verify(backup)
+    record = verify(backup)
     configuration = directory / FILE_NAME
-    given = None if configuration.exists() else backup / FILE_NAME
-    root = load_catalog(directory, given, facts_of_views=readable_views).root
+    saved_configuration = None if configuration.exists() else backup / FILE_NAME
+    root = load_catalog(directory, saved_configuration, facts_of_views=readable_views).root
     if not store_of(root).local_paths:
         raise BackupError(f"{root} is in an object store; restore to a local root: name one in warehouse.toml")
     root = root.resolve()  # a link stays, and its target is replaced
     if root.is_mount():
         raise BackupError(f"{root} is where a file system is mounted, which cannot be renamed; name a directory in it as root")
-    there = root.exists() and any(root.iterdir())
-    if there and not replace:
+    exists = root.exists() and any(root.iterdir())
+    if exists and not replace:
         raise BackupError(f"{root} is not empty; restore into another project, or give --replace to set it aside")
     staging = root.with_name(f".{root.name}.restoring")
     try:
-        _copy(made, backup, staging)
+        _copy(record, backup, staging)
         with ExitStack() as undo:
-            if given is not None:
-                store_of(configuration).write_exclusive(configuration, given.read_bytes())
+            if saved_configuration is not None:
+                store_of(configuration).write_exclusive(configuration, saved_configuration.read_bytes())
                 undo.callback(configuration.unlink)
-            _rename_into_place(staging, root, now, there=there)
+            _rename_into_place(staging, root, now, there=exists)
             undo.pop_all()
         store_of(root.parent).sync_directory(root.parent)
     except OSError as error:
         raise StorageFailedError(f"{error.filename or root}: {error.strerror or error}") from error
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-    replace_database_if_needed(root, read_epoch(root, made.epoch))
-    return made
+    replace_database_if_needed(root, read_epoch(root, record.epoch))
+    return record
 
 
-def _copy(made: Backup, backup: Path, target: Path) -> None:
+def _copy(record: Backup, backup: Path, target: Path) -> None:
     """Copy the files of a root, and force them to the disk."""
     shutil.rmtree(target, ignore_errors=True)
-    for file in made.files:
+    for file in record.files:
         inside = Path(file.path)
         if inside.parts[0] == "root":
-            place = target.joinpath(*inside.parts[1:])
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(backup / file.path, place)
-            store_of(place).sync_file(place)
-    for path in (target, *(each for each in target.rglob("*") if each.is_dir())):
+            target_path = target.joinpath(*inside.parts[1:])
+            target_path.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(backup / file.path, target_path)
+            store_of(target_path).sync_file(target_path)
+    for path in (target, *(path for path in target.rglob("*") if path.is_dir())):
         store_of(path).sync_directory(path)
 
 
-def _rename_into_place(made: Path, root: Path, now: int, *, there: bool) -> None:
+def _rename_into_place(restored: Path, root: Path, now: int, *, there: bool) -> None:
     """Rename the restored root into place; an existing root gets another name."""
     if there:
         with writer_lock(root, now):  # no update is at work in it
             aside = root.rename(root.with_name(f"{root.name}.before-{now}"))
             with ExitStack() as undo:
                 undo.callback(aside.rename, root)
-                made.rename(root)
+                restored.rename(root)
                 undo.pop_all()
     else:
         if root.exists():
             root.rmdir()
-        made.rename(root)
+        restored.rename(root)

@@ -21,7 +21,7 @@ __all__ = ["reload"]
 def reload(context: WriteContext, path: str) -> Epoch:
     """Mark a loaded landing file for the next update that moves the window, in an epoch at the same window time.
 
-    ``path`` is absolute (of an object its URI), or relative to the working directory, the project or a landing.
+    ``path`` is absolute (for an object: its URI), or relative to the working directory, the project or a landing.
 
     Raises
     ------
@@ -33,11 +33,15 @@ def reload(context: WriteContext, path: str) -> Epoch:
         last = finish(context).last
         if last is None:
             raise UsageError("nothing has been loaded yet; run `stream-wh update`, which loads every landing file")
-        places = _landing_paths(context.catalog, path)
-        known = known_files(context.root, last)
-        loaded = [(stream, relative) for stream, relative in places if _is_known(known_of(known, stream.name), relative)]
+        landing_paths = _landing_paths(context.catalog, path)
+        known_by_stream = known_files(context.root, last)
+        loaded = [
+            (stream, relative)
+            for stream, relative in landing_paths
+            if _is_known(known_of(known_by_stream, stream.name), relative)
+        ]
         if not loaded:
-            stream, relative = places[0]
+            stream, relative = landing_paths[0]
             raise UsageError(
                 f'"{relative}" was not loaded by stream "{stream.name}"; run `stream-wh update`, which loads new files, or '
                 "correct the path"
@@ -54,10 +58,12 @@ def _is_known(known: KnownFiles, relative: str) -> bool:
 
 def _landing_paths(catalog: Catalog, path: str) -> list[tuple[Stream, str]]:
     """Return the streams that may have a file, each with the file's path in its landing directory."""
-    found = [(stream, inner) for stream in catalog.sources if (inner := _within(stream, catalog.file.parent, path)) is not None]
-    if not found:
+    landing_paths = [
+        (stream, inner) for stream in catalog.sources if (inner := _within(stream, catalog.file.parent, path)) is not None
+    ]
+    if not landing_paths:
         raise UsageError(f'"{path}" is in no landing directory; give a path relative to the project or to a landing')
-    return found
+    return landing_paths
 
 
 def _within(stream: Stream, project: Path, path: str) -> str | None:

@@ -137,10 +137,10 @@ def _repair_summaries(root: Path) -> Iterator[str]:
             continue
         versions = sorted({state.version for _, state, _ in table.epochs})
         table.states.update({reached.version: reached for reached in replayed(root / table.path, versions)})
-        _, whole = files_findings(root, named_files(table))
-        for found in summary_findings(root, whole):
-            (root / found.subject).unlink(missing_ok=True)
-            yield f"removed {found.subject}, which is not of its file's rows"
+        _, intact_files = files_findings(root, named_files(table))
+        for finding in summary_findings(root, intact_files):
+            (root / finding.subject).unlink(missing_ok=True)
+            yield f"removed {finding.subject}, which is not of its file's rows"
 
 
 def _repair_schema_files(root: Path, epoch: Epoch) -> Iterator[str]:
@@ -153,9 +153,9 @@ def _repair_schema_files(root: Path, epoch: Epoch) -> Iterator[str]:
         columns = state.stored_columns
         file = root / state.schema_file
         try:
-            whole = pq.read_schema(parquet_source(file)).names == [field["name"] for field in rows_schema(columns)["fields"]]
-        except Exception:  # noqa: BLE001 - whatever a damaged file makes its reader raise: it is written again
-            whole = False
-        if not whole:
+            is_intact = pq.read_schema(parquet_source(file)).names == [field["name"] for field in rows_schema(columns)["fields"]]
+        except Exception:  # noqa: BLE001 - reading a damaged file may raise any error: it is written again
+            is_intact = False
+        if not is_intact:
             write_schema_file(file, columns)
             yield f"wrote {state.schema_file} again"

@@ -106,22 +106,22 @@ def _restate(
     declared = declared_nodes(catalog)
     stream, state = _restatable(catalog, last, table)
     changed, warnings = _changed(catalog, last, stream, since)
-    found = _reread(catalog, last, stream, state, since, rejected=rejected, allow_lost=allow_lost)
-    if rejected and not found.files:
-        return RestateReport((), None, (), found.lost, finished=current.finished, warnings=warnings)
+    reread = _reread(catalog, last, stream, state, since, rejected=rejected, allow_lost=allow_lost)
+    if rejected and not reread.files:
+        return RestateReport((), None, (), reread.lost, finished=current.finished, warnings=warnings)
     moving = behind(last, declared).moving(declared)
     nodes = nodes_above(table, moving, unbuilt(moving, last), coalesced_of(last, table))
-    base = restate_base(last, table, found, nodes, changed)
-    names = {given.node.table for given in nodes}
-    known = with_columns(moving, catalog, base.epoch, last.slot, context.writing_spark)
-    columns = [given for given in known if given.node.table in names]
-    first = begin(context, current, restate_plan(catalog, stream, found, base, columns, clock=context.clock()))
+    base = restate_base(last, table, reread, nodes, changed)
+    names = {node_input.node.table for node_input in nodes}
+    built_nodes = with_columns(moving, catalog, base.epoch, last.slot, context.writing_spark)
+    rebuilt_nodes = [node_input for node_input in built_nodes if node_input.node.table in names]
+    first = begin(context, current, restate_plan(catalog, stream, reread, base, rebuilt_nodes, clock=context.clock()))
     return RestateReport(
         (first, *load_files_left(context, current, first)),
-        found.since,
-        tuple(file.path for file in found.files),
-        found.lost,
-        tuple(found.back),
+        reread.since,
+        tuple(file.path for file in reread.files),
+        reread.lost,
+        tuple(reread.back),
         finished=current.finished,
         warnings=warnings,
     )
@@ -139,15 +139,15 @@ def _restatable(catalog: Catalog, last: Epoch, table: str) -> tuple[Stream, Tabl
 def _changed(
     catalog: Catalog, last: Epoch, stream: Stream, since: int | Literal["first"] | None
 ) -> tuple[ChangedDeclaration | None, tuple[str, ...]]:
-    """Return the changes that the table on disk cannot follow; they require restating all of it."""
+    """Return the changes that the table on disk cannot follow; they require a restatement of the whole table."""
     drift = compare(catalog, last)
     section = "streams" if stream.changes is None else "relations"
-    own = [problem for problem in drift.problems if problem.key.startswith(f"{section}.{stream.name}.")]
-    archived = any(problem.key.endswith(".on_expiry") for problem in own)
-    if len(own) < len(drift.problems) or archived or (own and since != "first"):
+    own_problems = [problem for problem in drift.problems if problem.key.startswith(f"{section}.{stream.name}.")]
+    archived = any(problem.key.endswith(".on_expiry") for problem in own_problems)
+    if len(own_problems) < len(drift.problems) or archived or (own_problems and since != "first"):
         raise ChangedDeclarationError(drift.problems)
     warnings = (*catalog.warnings, *drift.warnings)
-    if not own:
+    if not own_problems:
         return None, warnings
     layout = effective_layout(stream, None, catalog.update_interval)
     return ChangedDeclaration(declaration_of(stream, catalog.root), layout), warnings
@@ -164,17 +164,17 @@ def _reread(
     allow_lost: bool,
 ) -> Reread:
     root = catalog.root
-    known = known_of(known_files(root, last), stream.name)
-    there = list(list_landing(stream.landing_path, stream.files))
+    table_files = known_of(known_files(root, last), stream.name)
+    landing_files = list(list_landing(stream.landing_path, stream.files))
     archived = ArchivedFiles(stream, frozenset(list_landing(stream.landing_path, "*")))
     if rejected:
-        return rejected_before(root, stream.name, state.rejected, known, there, archived)
-    found = loaded_since(root, last, stream.name, known, there, since, archived)
-    if found.lost and not allow_lost:
-        names = ", ".join(found.lost[:3])
+        return rejected_before(root, stream.name, state.rejected, table_files, landing_files, archived)
+    reread = loaded_since(root, last, stream.name, table_files, landing_files, since, archived)
+    if reread.lost and not allow_lost:
+        names = ", ".join(reread.lost[:3])
         raise RestateError(
             stream.name,
-            f"{len(found.lost)} file(s) that gave rows are missing or changed ({names}); restore them, or give "
+            f"{len(reread.lost)} file(s) that gave rows are missing or changed ({names}); restore them, or give "
             "--allow-lost to do without their rows",
         )
-    return found
+    return reread

@@ -77,9 +77,9 @@ def loaded_since(
 
     """
     if since == "first":
-        every, missing = _present(known.loaded, there, archived)
-        left, _ = _present(_left_out(known), there)
-        return Reread((*every, *archived.others(), *left), missing, back=archived.back)
+        unchanged, missing = _present(known.loaded, there, archived)
+        left_out, _ = _present(_left_out(known), there)
+        return Reread((*unchanged, *archived.others(), *left_out), missing, back=archived.back)
     lineage, begins = _lineage(root, newest, table)
     base = None if begins else lineage[-1]
     if since is not None:
@@ -88,13 +88,13 @@ def loaded_since(
             oldest = format_instant(lineage[-1].window_time)
             reason = f"epochs before {oldest} are not readable any more, or of another layout"
             raise RestateError(table, f"{reason}; give --since {oldest} or leave it out")
-    wanted: dict[str, LandingFile] = {}
+    loaded: dict[str, LandingFile] = {}
     for epoch in reversed(lineage):
         if epoch.cause != "rollback" and (base is None or epoch.number > base.number):
-            wanted.update({file.path: file for entry in epoch.files if entry.stream == table for file in entry.loaded})
-    found, lost = _present(wanted, there, archived)
-    unread, _ = _present({path: file for path, file in _left_out(known).items() if path not in wanted}, there)
-    return Reread((*found, *unread), lost, since=base, back=archived.back)
+            loaded.update({file.path: file for entry in epoch.files if entry.stream == table for file in entry.loaded})
+    present, lost = _present(loaded, there, archived)
+    unread, _ = _present({path: file for path, file in _left_out(known).items() if path not in loaded}, there)
+    return Reread((*present, *unread), lost, since=base, back=archived.back)
 
 
 def rejected_before(
@@ -106,10 +106,10 @@ def rejected_before(
     """
     paths = _rejected_files(root, rejected)
     files = {**_loaded_once(root, table), **known.loaded}
-    found, lost = _present({path: files[path] for path in paths if path in files}, there, archived, renamed=False)
+    present, lost = _present({path: files[path] for path in paths if path in files}, there, archived, renamed=False)
     unread, _ = _present(_left_out(known), there)
     lost = tuple(sorted((*lost, *(path for path in paths if path not in files))))
-    return Reread((*found, *unread), lost, retried=tuple(file.path for file in found), back=archived.back)
+    return Reread((*present, *unread), lost, retried=tuple(file.path for file in present), back=archived.back)
 
 
 def _left_out(known: KnownFiles) -> dict[str, LandingFile]:
@@ -118,27 +118,27 @@ def _left_out(known: KnownFiles) -> dict[str, LandingFile]:
 
 def _present(
     wanted: Mapping[str, LandingFile],
-    there: Sequence[LandingFile],
+    landing_files: Sequence[LandingFile],
     archived: ArchivedFiles | None = None,
     *,
     renamed: bool = True,
 ) -> tuple[tuple[LandingFile, ...], tuple[str, ...]]:
-    """Return the wanted files that are unchanged or archived, and the paths of the others."""
-    present = {file.path: file for file in there}
-    found, lost = [], []
+    """Return the wanted files that are unchanged or archived, and the paths of the other wanted files."""
+    by_path = {file.path: file for file in landing_files}
+    unchanged, lost = [], []
     for path, file in wanted.items():
-        here = file if present.get(path) == file else None
-        if here is None and archived is not None:
-            here = archived.wanted(path, file, renamed=renamed)
-        if here is None:
+        match = file if by_path.get(path) == file else None
+        if match is None and archived is not None:
+            match = archived.wanted(path, file, renamed=renamed)
+        if match is None:
             lost.append(path)
         else:
-            found.append(here)
-    return tuple(found), tuple(sorted(lost))
+            unchanged.append(match)
+    return tuple(unchanged), tuple(sorted(lost))
 
 
 def _loaded_once(root: Path, table: str) -> dict[str, LandingFile]:
-    """The files that readable epochs loaded, by path, where a path meant one file only."""
+    """Return the files that readable epochs loaded, by path; a path that meant several files is left out."""
     seen: dict[str, set[LandingFile]] = {}
     for number in numbers(root, "epoch"):
         for entry in read_epoch(root, number).files:
@@ -153,14 +153,14 @@ def _rejected_files(root: Path, side: SideTable | None) -> tuple[str, ...]:
         return ()
     import pyarrow.parquet as pq  # noqa: PLC0415 - only this verb reads rows here
 
-    found: set[str] = set()
+    names: set[str] = set()
     for path in replay(root / side.path, side.version).files:
         with naming_damage(file := root / side.path / path):
             rejected = pq.ParquetFile(parquet_source(file), page_checksum_verification=True)
             batches = list(rejected.iter_batches(columns=["file"]))
         for batch in batches:
-            found.update(name for name in batch.column("file").unique().to_pylist() if name)
-    return tuple(sorted(found))
+            names.update(name for name in batch.column("file").unique().to_pylist() if name)
+    return tuple(sorted(names))
 
 
 def _lineage(root: Path, newest: Epoch, table: str) -> tuple[list[Epoch], bool]:
@@ -190,8 +190,12 @@ def _lineage(root: Path, newest: Epoch, table: str) -> tuple[list[Epoch], bool]:
 
 
 def _migrated(table: str, before: Epoch, newest: Epoch) -> bool:
-    """Whether a table was migrated since an epoch: its files of then lie where today's layout does not look for them."""
-    then, now = before.table(table), newest.table(table)
-    if then is None or now is None or (before.anchor, before.update_interval) != (newest.anchor, newest.update_interval):
+    """Whether a table was migrated since an epoch: the present layout does not find the files of that epoch."""
+    old_state, new_state = before.table(table), newest.table(table)
+    if (
+        old_state is None
+        or new_state is None
+        or (before.anchor, before.update_interval) != (newest.anchor, newest.update_interval)
+    ):
         return True
-    return then.layout.base != now.layout.base or not same_cells(then.layout, now.layout)
+    return old_state.layout.base != new_state.layout.base or not same_cells(old_state.layout, new_state.layout)

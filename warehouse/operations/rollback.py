@@ -95,16 +95,16 @@ def rollback(context: WriteContext, to_epoch: int) -> RollbackReport:
 
 def _require_declared_as(catalog: Catalog, target: Epoch) -> None:
     """Raise RollbackError if the file declares other columns, keys, layouts or times than an epoch's tables have."""
-    unlike = differences(catalog, target)
-    if not unlike:
+    changes = differences(catalog, target)
+    if not changes:
         return
     remedy = (
         "slots are numbered otherwise since then; go back to an epoch after the migration"
-        if any(each.kind == "time" for each in unlike)
+        if any(change.kind == "time" for change in changes)
         else "write in the file what it was then (the keys of a layout can also be left out) and go back again"
     )
-    places = "; ".join(f"{each.dotted_key} is {each.new} in {catalog.file.name}, and was {each.old}" for each in unlike)
-    raise RollbackError(target.number, f"its tables have other columns, keys or layouts than are declared: {places}; {remedy}")
+    listed = "; ".join(f"{change.dotted_key} is {change.new} in {catalog.file.name}, and was {change.old}" for change in changes)
+    raise RollbackError(target.number, f"its tables have other columns, keys or layouts than are declared: {listed}; {remedy}")
 
 
 def _target_epoch(root: Path, newest: Epoch, number: int) -> Epoch:
@@ -146,24 +146,24 @@ def _base_of(
 ) -> tuple[Epoch, tuple[RestoreTable | ReplaceTable, ...], tuple[str, ...]]:
     """Return the base of a rollback, the steps that lead to it, and a note on each table that cannot go back.
 
-    A view whose declaration is not that of the target epoch is rebuilt over its inputs.
+    A view whose declaration differs from the target epoch's is rebuilt over its inputs.
     """
     restoring, states, notes = Restoring(), [], []
-    again = unbuilt(nodes, target)
+    rebuilt = unbuilt(nodes, target)
     for state in newest.tables:
         old = target.table(state.name)
-        known = old is not None and old.table_id == state.table_id
+        is_same = old is not None and old.table_id == state.table_id
         owner = state.view.spare_of or state.name if state.view else state.name
-        if owner in again:
+        if owner in rebuilt:
             states.append(restoring.rebuilt(state))
-        elif known and old is not None:
+        elif is_same and old is not None:
             states.append(restoring.restored(state, old))
         else:
             notes.append(f'table "{state.name}" did not exist in epoch {target.number}; it is empty now')
             states.append(restoring.emptied(state))
     names = {state.name for state in newest.tables}
-    gone = [old.name for old in target.tables if old.name not in names and old.kind != "state"]
-    notes += [f'table "{name}" of epoch {target.number} was dropped since; it stays so' for name in gone]
+    dropped = [old.name for old in target.tables if old.name not in names and old.kind != "state"]
+    notes += [f'table "{name}" of epoch {target.number} was dropped since; it stays so' for name in dropped]
     base = replace(
         newest,
         tables=tuple(states),
@@ -180,7 +180,7 @@ def _base_of(
 
 
 def _forgotten_files(root: Path, newest: Epoch, target: Epoch) -> tuple[Loaded, ...]:
-    """Return the changes from the currently known landing files back to those known then, as an epoch records them.
+    """Return the changes from the landing files known now to the files known at the target epoch, as an epoch records them.
 
     Raises
     ------
@@ -189,12 +189,13 @@ def _forgotten_files(root: Path, newest: Epoch, target: Epoch) -> tuple[Loaded, 
 
     """
     try:
-        then = known_files(root, target)
+        known_then = known_files(root, target)
     except MissingPartError as error:
         raise RollbackError(target.number, f"what was loaded up to it is not recorded one by one any more ({error})") from error
-    now = known_files(root, newest)
+    known_now = known_files(root, newest)
     return tuple(
-        _difference(stream, now.get(stream, _NOTHING), then.get(stream, _NOTHING)) for stream in dict.fromkeys((*now, *then))
+        _difference(stream, known_now.get(stream, _NOTHING), known_then.get(stream, _NOTHING))
+        for stream in dict.fromkeys((*known_now, *known_then))
     )
 
 
@@ -203,11 +204,11 @@ def _difference(stream: str, now: KnownFiles, then: KnownFiles) -> Loaded:
     marked = now.left_out.keys() | (now.reload - then.reload)
     loaded_now, loaded_then = differing_files(now.loaded, then.loaded, sorted(marked | then.left_out.keys()))
     gone = (loaded_now.keys() - loaded_then.keys()) | (marked - loaded_then.keys() - then.left_out.keys())
-    again = gone | marked
+    repeated = gone | marked
     return Loaded(
         stream,
-        loaded=tuple(file for path, file in loaded_then.items() if loaded_now.get(path) != file or path in again),
-        left_out=tuple(entry for path, entry in then.left_out.items() if now.left_out.get(path) != entry or path in again),
+        loaded=tuple(file for path, file in loaded_then.items() if loaded_now.get(path) != file or path in repeated),
+        left_out=tuple(entry for path, entry in then.left_out.items() if now.left_out.get(path) != entry or path in repeated),
         reload=tuple(sorted(then.reload)),
         gone=tuple(sorted(gone)),
     )
@@ -241,10 +242,10 @@ def _rollback_plan(
     )
 
 
-def _loadable(forgotten: Sequence[Loaded], there: Mapping[str, frozenset[str]]) -> tuple[Forgotten, ...]:
+def _loadable(forgotten: Sequence[Loaded], landing_files: Mapping[str, frozenset[str]]) -> tuple[Forgotten, ...]:
     """Return the landing files that a rollback forgets; ``there`` are the paths in each stream's landing directory."""
     return tuple(
-        Forgotten(entry.stream, path, path in there.get(entry.stream, frozenset()))
+        Forgotten(entry.stream, path, path in landing_files.get(entry.stream, frozenset()))
         for entry in forgotten
         for path in entry.gone
     )

@@ -33,8 +33,8 @@ class StandingStill:
     views: Mapping[str, str] = field(default_factory=dict)
 
     def moving(self, nodes: Sequence[NodeInput]) -> list[NodeInput]:
-        """Return the nodes of the views that go on."""
-        return [given for given in nodes if given.view not in self.views]
+        """Return the nodes of the views that do not stand still."""
+        return [node_input for node_input in nodes if node_input.view not in self.views]
 
 
 @dataclass(frozen=True)
@@ -46,22 +46,22 @@ class ForeignNote:
 
 
 def stopping(root: Path, epoch: Epoch) -> dict[str, StoppedTable]:
-    """Return the directories that stop since outsiders changed them after an epoch, as an update finds them.
+    """Return the directories that an update would stop because outsiders changed them after an epoch.
 
-    Nothing is written. A layout that is said to keep the rows is proven.
+    Nothing is written. If a commit claims to keep the rows, this is verified.
     """
-    found = {}
+    stopped_tables = {}
     for named in named_directories(epoch):
         change = change_above(root, named)
         if change is None or change.kind == "none":
             continue
-        but = ""
+        objection = ""
         if change.kind == "layout":
-            same, but, _ = prove(root, named, change)
+            same, objection, _ = prove(root, named, change)
             if same:
                 continue
-        found[named.path] = stopped_by(named.path, change, but)
-    return found
+        stopped_tables[named.path] = stopped_by(named.path, change, objection)
+    return stopped_tables
 
 
 def stopped_of(epoch: Epoch) -> dict[str, str]:
@@ -81,9 +81,9 @@ def _notes(epoch: Epoch, changes: Mapping[str, Change]) -> Iterator[ForeignNote]
     for state in epoch.tables:
         if state.stopped is None:
             continue
-        names = {state.archive_of, *(other.name for other in epoch.tables if other.archive_of == state.name)}
-        with_it = [other for other in epoch.tables if other.name in names] + [state]
-        paths = [path for each in with_it for path in each.paths]
+        names = {state.archive_of, *(table.name for table in epoch.tables if table.archive_of == state.name)}
+        joined_tables = [table for table in epoch.tables if table.name in names] + [state]
+        paths = [path for table in joined_tables for path in table.paths]
         reported.update(paths)
         if any(changes[path].kind != "none" for path in paths if path in changes):
             yield ForeignNote(f'table "{state.name}" stands still: {state.stopped.reason}', stops=True)
@@ -128,36 +128,36 @@ def standing_still(
         return StandingStill()
     tables: dict[str, str] = {}
     views: dict[str, str] = {}
-    known = {*declared, *(given.view for given in nodes)}
+    declared_names = {*declared, *(node_input.view for node_input in nodes)}
     for state in epoch.tables:
-        found = next((changed[path] for path in state.paths if path in changed), None)
-        if found is not None and state.owner in known:
-            of_view = state.view is not None or any(given.view == state.owner for given in nodes)
-            (views if of_view else tables).setdefault(state.owner, found.message)
-    for state in epoch.tables:  # the points that a coalesced table misses would be nowhere else
+        stopped_table = next((changed[path] for path in state.paths if path in changed), None)
+        if stopped_table is not None and state.owner in declared_names:
+            of_view = state.view is not None or any(node_input.view == state.owner for node_input in nodes)
+            (views if of_view else tables).setdefault(state.owner, stopped_table.message)
+    for state in epoch.tables:  # points that a coalesced table misses would be lost
         source = state.followed
-        if state.coalesced is not None and state.name in tables and source in known:
+        if state.coalesced is not None and state.name in tables and source in declared_names:
             tables.setdefault(source, f'"{state.name}", which goes with it, stands still: {tables[state.name]}')
     for state in epoch.tables:
-        if state.archive_of is None or not {state.name, state.archive_of} <= known:
+        if state.archive_of is None or not {state.name, state.archive_of} <= declared_names:
             continue
-        for one, other in ((state.name, state.archive_of), (state.archive_of, state.name)):
-            if one in tables:
-                tables.setdefault(other, f'"{one}", which goes with it, stands still: {tables[one]}')
+        for name, joined_name in ((state.name, state.archive_of), (state.archive_of, state.name)):
+            if name in tables:
+                tables.setdefault(joined_name, f'"{name}", which goes with it, stands still: {tables[name]}')
     return _with_views(tables, views, nodes)
 
 
 def _with_views(tables: Mapping[str, str], views: Mapping[str, str], nodes: Sequence[NodeInput]) -> StandingStill:
     """Add the declared views that read a table that stands still, directly or not."""
-    found = dict(views)
-    still = dict(tables)
+    stopped_views = dict(views)
+    stopped_tables = dict(tables)
     before = -1
-    while len(still) + len(found) != before:
-        before = len(still) + len(found)
-        for given in nodes:
-            below = next((table for table in tables_read(given.node.operator) if table in still), None)
-            if given.view not in found and below is not None:
-                found[given.view] = f"it reads {below}, which stands still: {still[below]}"
-            if given.view in found:
-                still.setdefault(given.node.table, found[given.view])
-    return StandingStill(tables, found)
+    while len(stopped_tables) + len(stopped_views) != before:
+        before = len(stopped_tables) + len(stopped_views)
+        for node_input in nodes:
+            below = next((table for table in tables_read(node_input.node.operator) if table in stopped_tables), None)
+            if node_input.view not in stopped_views and below is not None:
+                stopped_views[node_input.view] = f"it reads {below}, which stands still: {stopped_tables[below]}"
+            if node_input.view in stopped_views:
+                stopped_tables.setdefault(node_input.node.table, stopped_views[node_input.view])
+    return StandingStill(tables, stopped_views)

@@ -35,12 +35,12 @@ __all__ = ["switch", "switched_table"]
 
 
 def switched_table(context: WriteContext, table: str | None, last: Epoch | None) -> Coalesced | None:
-    """Return the declared coalesced table of that name, where it is there and a migration can only switch it."""
+    """Return the declared coalesced table of that name, if the epoch has it: a migration can only switch it."""
     if table is None or last is None:
         return None
     declared = context.catalog.coalesced_table(table)
-    known = last.table(table) is not None or last.lazy_table(table) is not None
-    return declared if known else None
+    exists = last.table(table) is not None or last.lazy_table(table) is not None
+    return declared if exists else None
 
 
 def switch(context: WriteContext, table: Coalesced, request: MigrationRequest, *, dry_run: bool = False) -> MigrationReport:
@@ -71,29 +71,29 @@ def switch(context: WriteContext, table: Coalesced, request: MigrationRequest, *
         if last is None or _fits(last, name, how):
             return MigrationReport(None, finished=current.finished)
         stopped = stopped_of(last)
-        for each in (name, table.definition.source):
-            if each in stopped:
-                raise MigrationError(each, f"it stands still: {stopped[each]}")
+        for table_name in (name, table.definition.source):
+            if table_name in stopped:
+                raise MigrationError(table_name, f"it stands still: {stopped[table_name]}")
         if any(entry.more for entry in last.files):
             raise MigrationError(name, "the last update left files for another epoch; run `stream-wh update` first")
         _require_possible(context, last, table, how)
         if how == "eager":
-            others = context.declared.with_lazy({each.name for each in catalog.lazy} - {name})
-            made = next_epoch(context, current, sound_nodes(others), last.slot, {}, switched=others).last
+            without_table = context.declared.with_lazy({lazy_entry.name for lazy_entry in catalog.lazy} - {name})
+            epoch = next_epoch(context, current, sound_nodes(without_table), last.slot, {}, switched=without_table).last
         else:
-            made = _forgotten(context, catalog.with_lazy({name}), last, table)
-        return MigrationReport(made, switched=((name, how),), finished=current.finished)
+            epoch = _forgotten(context, catalog.with_lazy({name}), last, table)
+        return MigrationReport(epoch, switched=((name, how),), finished=current.finished)
 
 
 def _wanted(context: WriteContext, table: Coalesced) -> str:
     """Return ``eager`` or ``lazy``: as declared or, if the declaration leaves it open, the way that costs less by a tenth."""
     catalog = context.catalog
-    now = "lazy" if table in catalog.lazy else "eager"
+    declared = "lazy" if table in catalog.lazy else "eager"
     if table.how != "auto":
-        return now
+        return declared
     with Reader.open(context.root) as reader:
-        found = next((each for each in current_choices(reader, catalog) if each.table == table.name), None)
-    return found.better or found.how if found is not None else now
+        choice = next((choice for choice in current_choices(reader, catalog) if choice.table == table.name), None)
+    return choice.better or choice.how if choice is not None else declared
 
 
 def _fits(last: Epoch | None, name: str, how: str) -> bool:
@@ -145,19 +145,23 @@ def _forgotten(context: WriteContext, catalog: Catalog, last: Epoch, table: Coal
     name, state = table.name, last.table(table.name)
     if state is None:
         raise TypeError(f"{name} is not stored")
-    views = [each.owner for each in last.tables if each.view is not None and name in tables_read(each.view.node.operator)]
+    views = [
+        view_state.owner
+        for view_state in last.tables
+        if view_state.view is not None and name in tables_read(view_state.view.node.operator)
+    ]
     if views:
         raise MigrationError(name, f'the view "{views[0]}" reads it, and a view follows what changes in files')
     lazy = lazy_tables(catalog, last, last.window_time, forgotten=name)
-    if not _is_alike(last, table):  # it was not counted whether all points are stored
-        lazy = tuple(replace(each, full_from=last.window_time) if each.name == name else each for each in lazy)
-    waiting = (each for each in last.lazy if each.name not in {other.name for other in lazy})
+    if not _is_alike(last, table):  # it is unknown whether all points are stored
+        lazy = tuple(replace(entry, full_from=last.window_time) if entry.name == name else entry for entry in lazy)
+    waiting = (entry for entry in last.lazy if entry.name not in {lazy_entry.name for lazy_entry in lazy})
     return write_epoch(
         context,
         last,
         (),
         cause="migrate",
-        tables=tuple(each for each in last.tables if each is not state),
+        tables=tuple(stored for stored in last.tables if stored is not state),
         lazy=(*lazy, *waiting),
         removed=tuple(Removed(path, (), whole=True) for path in state.paths),
         previous_slot=last.slot,

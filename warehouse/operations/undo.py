@@ -91,14 +91,14 @@ def _directories(epoch: Epoch | None, plan: Plan | None) -> Iterator[_Directory]
     steps: dict[str, set[int]] = {}
     for number, step in enumerate(plan.steps if plan else ()):
         steps.setdefault(step.path, set()).add(number)
-    known = set()
+    paths = set()
     for named in named_directories(epoch) if epoch else ():
-        known.add(named.path)
+        paths.add(named.path)
         names = (named.state.name, named.state.owner)
         yield _Directory(named.path, named.version, names, frozenset(steps.get(named.path, ())), named)
     views = {node.name: node.view for node in plan.nodes} if plan else {}
     for step in plan.steps if plan else ():
-        if isinstance(step, CreateTable) and step.path not in known:
+        if isinstance(step, CreateTable) and step.path not in paths:
             yield _Directory(step.path, -1, (step.stream, views.get(step.stream, step.stream)), frozenset(steps[step.path]))
 
 
@@ -142,69 +142,75 @@ def _undo(
     root: Path, epoch: Epoch | None, plan: Plan | None, table: str | None, *, at: int, dry_run: bool
 ) -> tuple[Undone, ...]:
     directories = list(_directories(epoch, plan))
-    names = sorted({name for each in directories for name in each.names})
+    names = sorted({name for directory in directories for name in directory.names})
     if table is not None and table not in names:
         raise UnknownNameError("table", table, names)
     number = plan.epoch if plan else epoch.number if epoch else 0
-    done: list[Undone] = []
+    undone: list[Undone] = []
     for directory in directories:
         if table is not None and table not in directory.names:
             continue
         try:
-            done += _undone(root, directory, number, at=at, dry_run=dry_run)
+            undone += _undone(root, directory, number, at=at, dry_run=dry_run)
         except MissingPartError as error:
             if table is not None:
                 raise
-            done.append(Undone(directory.path, "not possible", directory.version, str(error)))
-    return tuple(done)
+            undone.append(Undone(directory.path, "not possible", directory.version, str(error)))
+    return tuple(undone)
 
 
-def _undone(root: Path, place: _Directory, epoch: int, *, at: int, dry_run: bool) -> Iterator[Undone]:
-    table = root / place.path
-    if place.named is not None and place.named.is_replaced(root):
+def _undone(root: Path, directory: _Directory, epoch: int, *, at: int, dry_run: bool) -> Iterator[Undone]:
+    table = root / directory.path
+    if directory.named is not None and directory.named.is_replaced(root):
         raise MissingPartError(
             f"{table}: its log is not the one that the warehouse wrote: the table was replaced by another one or an older copy, "
             f"or is not there, so it is unknown which changes to take back. {RESTORE_TABLE}"
         )
-    commits = list(commits_after(table, place.version))
-    top = place.version + len(commits)
-    left = left_above(table, top)
-    if left:
+    commits = list(commits_after(table, directory.version))
+    top = directory.version + len(commits)
+    leftovers = left_above(table, top)
+    if leftovers:
         if not dry_run:
             drop_above(table, top)
-        yield Undone(place.path, "left over", top, ", ".join(left[:_SHOWN]))
-    to_version = _before_outsiders(commits, place, epoch)
+        yield Undone(directory.path, "left over", top, ", ".join(leftovers[:_SHOWN]))
+    to_version = _before_outsiders(commits, directory, epoch)
     beyond = [] if store_of(root).late_commits else commits_beyond(table, top)
     if to_version == top and not beyond:
         return
     if beyond:
-        yield Undone(place.path, "removed", to_version, f"commit {beyond[-1]}, above a gap in the log,")
+        yield Undone(directory.path, "removed", to_version, f"commit {beyond[-1]}, above a gap in the log,")
         if not dry_run:
             remove_commits(table, to_version)
         return
-    if place.steps and not dry_run and not store_of(root).late_commits:
-        drop_above(table, place.version)  # as :mod:`warehouse.storage.own_commits` does
-    _, base = replayed(table, (place.version, to_version)) if to_version > place.version else (None, replay(table, to_version))
+    if directory.steps and not dry_run and not store_of(root).late_commits:
+        drop_above(table, directory.version)  # as :mod:`warehouse.storage.own_commits` does
+    _, base = (
+        replayed(table, (directory.version, to_version))
+        if to_version > directory.version
+        else (None, replay(table, to_version))
+    )
     change = judged(base, raw_commits(table, to_version))
-    harmless = change.kind == "none" or (change.kind == "layout" and _proven(root, place, change))
-    if harmless and not place.steps:
-        yield Undone(place.path, "kept", top, change.message + ";" if change.kind == "none" else f"{change.message}, rightly;")
+    harmless = change.kind == "none" or (change.kind == "layout" and _proven(root, directory, change))
+    if harmless and not directory.steps:
+        yield Undone(
+            directory.path, "kept", top, change.message + ";" if change.kind == "none" else f"{change.message}, rightly;"
+        )
         return
     _require_files(table, base.files, change)
     if to_version < 0 or change.kind == "unreadable" or not _same_protocol(table, to_version, change.last):
-        yield Undone(place.path, "removed", to_version, change.message + ";")
+        yield Undone(directory.path, "removed", to_version, change.message + ";")
         if not dry_run:
             remove_commits(table, to_version)
         return
-    yield Undone(place.path, "followed", to_version, change.message + ";")
+    yield Undone(directory.path, "followed", to_version, change.message + ";")
     if not dry_run:
         newest = entry_at(table, change.last)
         reverse(table, to_version, newest, metadata={"epoch": epoch}, at=at, data_change=not harmless)
 
 
-def _proven(root: Path, place: _Directory, change: Change) -> bool:
-    """Whether the rows are the same; of a table that the plan creates nothing says how its files are read."""
-    return place.named is not None and prove(root, place.named, change)[0]
+def _proven(root: Path, directory: _Directory, change: Change) -> bool:
+    """Whether the rows are proven to be the same; False for a table that the plan creates, since its files have no record."""
+    return directory.named is not None and prove(root, directory.named, change)[0]
 
 
 def _same_protocol(table: Path, to_version: int, last: int) -> bool:
@@ -212,19 +218,19 @@ def _same_protocol(table: Path, to_version: int, last: int) -> bool:
     return base.protocol == now.protocol
 
 
-def _before_outsiders(commits: list[Commit], place: _Directory, epoch: int) -> int:
+def _before_outsiders(commits: list[Commit], directory: _Directory, epoch: int) -> int:
     """Return the version before the first commit that is not a step of the plan and is not undone already."""
     for commit in counting(commits):
-        if commit.metadata.get("epoch") != epoch or commit.metadata.get("step") not in place.steps:
+        if commit.metadata.get("epoch") != epoch or commit.metadata.get("step") not in directory.steps:
             return commit.version - 1
-    return commits[-1].version if commits else place.version
+    return commits[-1].version if commits else directory.version
 
 
 def _require_files(table: Path, files: Mapping[str, Mapping[str, object]], change: Change) -> None:
-    gone = absent_files(table, files)
-    if gone:
-        shown = ", ".join(gone[:_SHOWN]) + (", ..." if len(gone) > _SHOWN else "")
+    lost = absent_files(table, files)
+    if lost:
+        shown = ", ".join(lost[:_SHOWN]) + (", ..." if len(lost) > _SHOWN else "")
         raise MissingPartError(
-            f"{table}: {len(gone)} file(s) that {change.message.split(' (')[0]} left behind are not there as they were, a VACUUM "
+            f"{table}: {len(lost)} file(s) that {change.message.split(' (')[0]} left behind are not there as they were, a VACUUM "
             f"from outside must have deleted them: {shown}. Nothing was written. Restore them from a copy, then run it again"
         )

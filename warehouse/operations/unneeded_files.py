@@ -55,20 +55,20 @@ def retire(
 ) -> VacuumReport:
     """Retire the epochs whose successor was committed ``retain`` or longer ago; all in microseconds.
 
-    A successor that was committed while the clock was ahead counts as committed with the next one that was not.
+    A successor that was committed while the clock was ahead counts as committed with the next successor that was not.
     The caller holds the writer lock and has finished any open plan. ``retired`` is called when no reader can pin them any
     more and before their files go.
     """
     recorded = epoch_numbers(root)
-    out = recorded[: superseded((read_epoch(root, number).committed_at for number in recorded[1:]), retain, now)]
-    if not out:
+    retired_numbers = recorded[: superseded((read_epoch(root, number).committed_at for number in recorded[1:]), retain, now)]
+    if not retired_numbers:
         return VacuumReport()
-    oldest = recorded[len(out)]
-    doomed = [path for number in range(out[0] + 1, oldest + 1) for path in _removed_by(root, number)]
-    report = VacuumReport(*_weigh(doomed), len(out))
+    oldest = recorded[len(retired_numbers)]
+    doomed = [path for number in range(retired_numbers[0] + 1, oldest + 1) for path in _removed_by(root, number)]
+    report = VacuumReport(*_weigh(doomed), len(retired_numbers))
     if dry_run:
         return report
-    for number in out:
+    for number in retired_numbers:
         record_path(root, number, "epoch").rename(record_path(root, number, "past"))
         record_path(root, number, "plan").unlink(missing_ok=True)
     store_of(root / "epochs").sync_directory(root / "epochs")
@@ -206,9 +206,9 @@ def trim_logs(root: Path, bounded: Container[str], *, dry_run: bool = False) -> 
                 continue
             before = _log_sizes(table)
             cut = state.owner in bounded and not dry_run and any(name < f"{version:020d}" for name in before)
-            gone = cut_log(table, version) if cut else trim_log(table, version, dry_run=dry_run)
-            files += len(gone)
-            size += sum(before.get(name, 0) for name in gone)
+            removed = cut_log(table, version) if cut else trim_log(table, version, dry_run=dry_run)
+            files += len(removed)
+            size += sum(before.get(name, 0) for name in removed)
     return VacuumReport(files, size)
 
 
@@ -226,8 +226,8 @@ def tidy_records(root: Path, *, now: int, grace: int = GRACE, dry_run: bool = Fa
         return VacuumReport()
     directory = root / "epochs"
     doomed = [record_path(root, number, "plan") for number in numbers(root, "plan") if number < readable[0]]
-    left = (path for place in (directory, root / DIRECTORY) for path in place.glob(".*.tmp") if path.is_file())
-    doomed += [path for path in left if (now - path.stat().st_mtime_ns // 1000) > grace]
+    leftovers = (path for folder in (directory, root / DIRECTORY) for path in folder.glob(".*.tmp") if path.is_file())
+    doomed += [path for path in leftovers if (now - path.stat().st_mtime_ns // 1000) > grace]
     past = [record_path(root, number, "past") for number in numbers(root, "past")]
     report = VacuumReport(*_weigh((*doomed, *past)))
     if not dry_run:

@@ -58,11 +58,13 @@ class UpdateReport:
     @property
     def landing_now(self) -> tuple[LandingFacts, ...]:
         """The landing directories after the update, as far as it saw them: files that it left out are unreadable."""
-        found = []
+        landing_facts = []
         for facts in self.landing:
-            left = [*facts.unreadable, *(problem for stream, problem in self.left_out if stream == facts.stream)]
-            found.append(replace(facts, unreadable=tuple({each.file.path: each for each in left}.values())))
-        return tuple(found)
+            unreadable = [*facts.unreadable, *(problem for stream, problem in self.left_out if stream == facts.stream)]
+            landing_facts.append(
+                replace(facts, unreadable=tuple({problem.file.path: problem for problem in unreadable}.values()))
+            )
+        return tuple(landing_facts)
 
     @property
     def failed_views(self) -> tuple[tuple[str, str], ...]:
@@ -101,23 +103,23 @@ def _update(context: WriteContext, options: UpdateOptions, target: int) -> Updat
     slots = slots or catch_up_slots(catalog, last, inputs, views, tables_standing_still(catalog, current, views))
     if slots:
         require_live_rows(context, options, inputs, last, slots[0], excluded, spark)
-    made: list[Epoch] = []
+    epochs_made: list[Epoch] = []
     for slot in slots:
-        known = inputs if not made and not any(excluded.values()) else None
-        before, current = current.last, next_epoch(context, current, views, slot, excluded, known)
+        listed_inputs = inputs if not epochs_made and not any(excluded.values()) else None
+        before, current = current.last, next_epoch(context, current, views, slot, excluded, listed_inputs)
         while current.last is not None and current.last is not before:
-            made.append(current.last)
+            epochs_made.append(current.last)
             if not files_left(current.last, tables_standing_still(catalog, current, views)):
                 break
             before, current = current.last, epoch_of_files_left(context, current, views, excluded)
-    epochs = (*finished, *made)
+    epochs = (*finished, *epochs_made)
     _tidy_up(context, current, epochs)
     freed = _free_space(context, current, epochs)
-    if made:
-        warnings = (*warnings, *_view_differences(context, made[-1]))
+    if epochs_made:
+        warnings = (*warnings, *_view_differences(context, epochs_made[-1]))
     still = tables_standing_still(catalog, current, views)
     return UpdateReport(
-        epochs=tuple(made),
+        epochs=tuple(epochs_made),
         finished=finished,
         left_out=tuple((entry.stream, file) for epoch in epochs for entry in epoch.files for file in entry.left_out),
         landing=landing,

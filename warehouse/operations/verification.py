@@ -47,7 +47,7 @@ class ViewVerdict:
 def checked_views(
     root: Path, spark: Callable[[int], SparkSession], *, epoch: int | None, now: int
 ) -> tuple[ViewVerdict, ...]:
-    """Return the verdict of each view at an epoch (None: the newest), and record the verdicts of the newest one.
+    """Return the verdict of each view at an epoch (None: the newest), and record the verdicts of the newest epoch.
 
     It does not take the lock: an epoch's files stay as long as it is readable. If the epoch is retired during the comparison, the
     newest epoch is compared instead.
@@ -60,13 +60,13 @@ def checked_views(
     """
     for _ in range(_ATTEMPTS):
         pinned = _pinned(root, epoch)
-        stored = sum(part.bytes for state in pinned.tables for part in state.partitions)
+        stored_bytes = sum(part.bytes for state in pinned.tables for part in state.partitions)
         try:
-            verdicts = tuple(verdicts_of(root, pinned, spark(stored)))
+            verdicts = tuple(verdicts_of(root, pinned, spark(stored_bytes)))
         except Exception:
             if pinned.number in epoch_numbers(root):
                 raise
-            continue  # its files went with it
+            continue  # its files were deleted too
         if pinned.number in epoch_numbers(root):
             newest = newest_epoch(root)
             if newest is not None and newest.number == pinned.number:
@@ -88,10 +88,10 @@ def _pinned(root: Path, number: int | None) -> Epoch:
 
 def verdicts_of(root: Path, epoch: Epoch, spark: SparkSession) -> Iterator[ViewVerdict]:
     """Yield the verdict of each view of an epoch, in the order of their names."""
-    stored = sum(part.rows for state in epoch.tables for part in state.partitions)
-    session = table_session(spark, INTERPRETED if stored < _SMALL else {})
+    stored_rows = sum(part.rows for state in epoch.tables for part in state.partitions)
+    session = table_session(spark, INTERPRETED if stored_rows < _SMALL else {})
     tables = _Tables(root, epoch, session)
-    for state in sorted(epoch.tables, key=lambda each: each.name):
+    for state in sorted(epoch.tables, key=lambda table: table.name):
         if state.kind == "view" and state.declared:
             yield _verdict(state, tables)
 
@@ -130,24 +130,24 @@ def _verdict(state: TableState, tables: _Tables) -> ViewVerdict:
         raise TypeError(f"{state.name} is no view's")
     if view.failed is not None:
         return ViewVerdict(state.name, epoch.number, "stands still", view.failed)
-    nodes = [each.view.node for each in epoch.tables if each.view is not None and each.view.view == state.name]
+    nodes = [table.view.node for table in epoch.tables if table.view is not None and table.view.view == state.name]
     try:
         query = verifying_query(view.sql, [node.operator for node in nodes])
-    except Exception as error:  # noqa: BLE001 - one recorded view that cannot be read never takes the others down
+    except Exception as error:  # noqa: BLE001 - a view that cannot be read must not stop the others
         reason = f"its query cannot be read by this version: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
         return ViewVerdict(state.name, epoch.number, "not comparable", reason)
     if isinstance(query, Unverifiable):
         return ViewVerdict(state.name, epoch.number, "not verifiable", query.reason)
-    names = {each.name.lower(): each.name for each in epoch.tables}
+    names = {table.name.lower(): table.name for table in epoch.tables}
     try:
-        found = judged(tables.session, query, nodes, tables.live, epoch.window_time, names)
+        result = judged(tables.session, query, nodes, tables.live, epoch.window_time, names)
     except SPARK_FAILURES as error:
         passing = passing_failure(error)
         if passing is not None:
             raise passing from error
         return ViewVerdict(state.name, epoch.number, "not comparable", f"its query fails: {str(error).splitlines()[0]}")
-    if found is None or misses_only(found, view.ledger):
-        return ViewVerdict(state.name, epoch.number, "same", "" if found is None else "as far as it is made; the rest is owed")
-    if isinstance(found, Doubt):
-        return ViewVerdict(state.name, epoch.number, "not comparable", found.reason)
-    return ViewVerdict(state.name, epoch.number, "differs", found.summary, tuple(found.messages()))
+    if result is None or misses_only(result, view.ledger):
+        return ViewVerdict(state.name, epoch.number, "same", "" if result is None else "as far as it is made; the rest is owed")
+    if isinstance(result, Doubt):
+        return ViewVerdict(state.name, epoch.number, "not comparable", result.reason)
+    return ViewVerdict(state.name, epoch.number, "differs", result.summary, tuple(result.messages()))

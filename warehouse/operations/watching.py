@@ -26,9 +26,9 @@ def in_words(step: Callable[[str], None]) -> Observer:
     """Return an observer that gives ``step`` a text at the moments at which a person waits."""
 
     def observe(moment: Moment) -> None:
-        said = moment.text if moment.point is Point.STEP_STARTED else _WORDS.get(moment.point)
-        if said:
-            step(f"epoch {moment.epoch}: {said}" if moment.epoch >= 0 else said)
+        text = moment.text if moment.point is Point.STEP_STARTED else _WORDS.get(moment.point)
+        if text:
+            step(f"epoch {moment.epoch}: {text}" if moment.epoch >= 0 else text)
 
     return observe
 

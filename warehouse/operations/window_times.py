@@ -91,7 +91,7 @@ def _earliest_arrival(
     from warehouse.planning.first_run import earliest_arrival  # noqa: PLC0415 - only a first run needs Spark to plan
 
     inputs, _ = context.inputs(None, excluded)
-    if not any(group.files for given in inputs for group in given.groups):
+    if not any(group.files for stream_input in inputs for group in stream_input.groups):
         return None
     return earliest_arrival(
         spark(), context.catalog, inputs, slot=target, clock=context.clock(), excluded=excluded
@@ -115,8 +115,8 @@ def require_live_rows(
         When every waiting row would be dead.
 
     """
-    created = [given for given in inputs if last is None or last.table(given.stream.name) is None]
-    if options.allow_dead or not any(group.files for given in created for group in given.groups):
+    created = [stream_input for stream_input in inputs if last is None or last.table(stream_input.stream.name) is None]
+    if options.allow_dead or not any(group.files for stream_input in created for group in stream_input.groups):
         return
     from warehouse.planning.first_run import refuse_empty  # noqa: PLC0415 - only a first run needs Spark to plan
 

@@ -122,9 +122,9 @@ def _tables(root: Path, plan: Plan, newest: Epoch) -> Iterator[TableReceipt]:
     rows = {entry.path: entry.rows for entry in newest.erased.rows} if newest.erased else {}
     for step in plan.steps:
         if isinstance(step, CutLog) and step.path in versions:
-            gone = cut_log(root / step.path, versions[step.path])
+            removed_entries = cut_log(root / step.path, versions[step.path])
             yield TableReceipt(
-                step.path, rows.get(step.path, 0), removed.get(step.path, ()), len(gone), versions[step.path]
+                step.path, rows.get(step.path, 0), removed.get(step.path, ()), len(removed_entries), versions[step.path]
             )
 
 
@@ -141,21 +141,21 @@ def _proof(catalog: Catalog, plan: Plan, newest: Epoch, keys: ErasedKeys | None)
     if keys is not None and plan.erasure is not None:
         named = files_of_epoch(root, newest)
         table = plan.erasure.table or ""
-        own = frozenset((table, *(other.name for other in related_tables(newest, table))))
+        erased_tables = frozenset((table, *(related.name for related in related_tables(newest, table))))
         passed_over = plan_path(root, newest.number)
-        proof = prove(root, own, keys, named, passed_over=passed_over)
+        proof = prove(root, erased_tables, keys, named, passed_over=passed_over)
         doubtful = [root / trace.path for trace in proof.traces if _is_summary(trace.path)]
         for path in doubtful:
             store_of(path).remove_file(path)
-        return prove(root, own, keys, named, passed_over=passed_over) if doubtful else proof
-    left = Proof()
+        return prove(root, erased_tables, keys, named, passed_over=passed_over) if doubtful else proof
+    remaining = Proof()
     for step in plan.steps:
         state = newest.table(step.stream)
         dead_by = dead_instant(catalog, newest, state) if state is not None else None
         if isinstance(step, CutLog) and state is not None and step.path == state.path and dead_by is not None:
-            found = dead_rows(root, state, dead_by, newest.slot)
-            left += Proof(sum(part.files for part in state.partitions), sum(part.bytes for part in state.partitions))
-            if found.rows:
-                left += Proof(traces=(Trace(state.path, f"{found.rows} expired rows"),))
+            dead = dead_rows(root, state, dead_by, newest.slot)
+            remaining += Proof(sum(part.files for part in state.partitions), sum(part.bytes for part in state.partitions))
+            if dead.rows:
+                remaining += Proof(traces=(Trace(state.path, f"{dead.rows} expired rows"),))
     unnamed = sweep(root, now=_END_OF_TIME, grace=0, dry_run=True).files
-    return left + Proof(traces=(Trace("", f"{unnamed} files that no epoch names"),)) if unnamed else left
+    return remaining + Proof(traces=(Trace("", f"{unnamed} files that no epoch names"),)) if unnamed else remaining

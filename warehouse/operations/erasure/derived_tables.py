@@ -22,8 +22,8 @@ def related_tables(epoch: Epoch, table: str) -> tuple[TableState, ...]:
     """Return further tables from which a stream's keys are erased: its archive, and tables that follow it by its key."""
     state = epoch.table(table)
     key = () if state is None else state.declaration.search_key
-    following = (each for each in answers_of(epoch, table) if held_in(each, key) is not None)
-    return (*(each for each in epoch.tables if each.archive_of == table), *following)
+    following = (answers for answers in answers_of(epoch, table) if held_in(answers, key) is not None)
+    return (*(state for state in epoch.tables if state.archive_of == table), *following)
 
 
 def answers_of(epoch: Epoch, table: str) -> tuple[TableState, ...]:
@@ -40,20 +40,20 @@ def tables_above(epoch: Epoch, table: str) -> tuple[TableState, ...]:
     followed = (*related_tables(epoch, table), *(state for state in answers_of(epoch, table) if state.coalesced is not None))
     below = {table, *(state.name for state in followed if state.answers is not None or state.coalesced is not None)}
     while True:
-        found = {
+        names = {
             state.name
             for state in epoch.tables
             if state.view is not None and not {*below, *above}.isdisjoint(read_by(state.view.node.operator))
         }
-        if found == above:
+        if names == above:
             return tuple(state for state in epoch.tables if state.name in above)
-        above = found
+        above = names
 
 
 def answers_over_views(epoch: Epoch, above: Sequence[TableState]) -> list[TableState]:
     """Return the answers of aggregates over the views among the tables ``above`` a table."""
-    names = {each.name for each in above}
-    return [each for each in epoch.tables if each.answers is not None and each.followed in names]
+    names = {state.name for state in above}
+    return [state for state in epoch.tables if state.answers is not None and state.followed in names]
 
 
 def remaining_parts(catalog: Catalog, epoch: Epoch, erasure: Erasure) -> Iterator[str]:
@@ -66,33 +66,33 @@ def remaining_parts(catalog: Catalog, epoch: Epoch, erasure: Erasure) -> Iterato
 def _parts_in_answers(epoch: Epoch, erasure: Erasure) -> Iterator[str]:
     """Yield texts about aggregates that are not grouped by the key: they still count erased rows, since their part is unknown."""
     table = erasure.table or ""
-    for each in answers_over_views(epoch, tables_above(epoch, table)):
+    for state in answers_over_views(epoch, tables_above(epoch, table)):
         yield (
-            f'the aggregate "{each.name}" over the view "{each.followed}" still has these rows\' part in its counts and sums, '
+            f'the aggregate "{state.name}" over the view "{state.followed}" still has these rows\' part in its counts and sums, '
             f"until its windows and `keep` have passed; to be rid of it, take it out of warehouse.toml, `stream-wh update` and "
-            f"`stream-wh drop {each.name}`"
+            f"`stream-wh drop {state.name}`"
         )
-    for each in answers_of(epoch, table):
-        if each.answers is not None and each not in related_tables(epoch, table):
+    for state in answers_of(epoch, table):
+        if state.answers is not None and state not in related_tables(epoch, table):
             yield (
-                f'the aggregate "{each.name}" is not grouped by the key, so its groups, counts, sums and extremes still have '
+                f'the aggregate "{state.name}" is not grouped by the key, so its groups, counts, sums and extremes still have '
                 f"these rows' part, until its windows and `keep` have passed; to be rid of it, take it out of warehouse.toml, "
-                f"`stream-wh update` and `stream-wh drop {each.name}`"
+                f"`stream-wh update` and `stream-wh drop {state.name}`"
             )
-        if each.coalesced is not None and each not in related_tables(epoch, table):
+        if state.coalesced is not None and state not in related_tables(epoch, table):
             yield (
-                f'the coalesced table "{each.name}" is not grouped by the key, so it still has stamps and values of these rows, '
+                f'the coalesced table "{state.name}" is not grouped by the key, so it still has stamps and values of these rows, '
                 f"until its window has passed; to be rid of it, take it out of warehouse.toml, `stream-wh update` and "
-                f"`stream-wh drop {each.name}`"
+                f"`stream-wh drop {state.name}`"
             )
 
 
 def _parts_of_dropped(catalog: Catalog, epoch: Epoch, table: str) -> Iterator[str]:
     """Yield texts about synopses that are not grouped by a stream's key and belong to aggregates that are no longer declared."""
-    related = {each.name for each in related_tables(epoch, table)}
-    for name, left in unneeded_synopses(catalog, epoch, table):
-        if left and name not in related:
+    related = {state.name for state in related_tables(epoch, table)}
+    for name, traces in unneeded_synopses(catalog, epoch, table):
+        if traces and name not in related:
             yield (
-                f'{", ".join(left)} of rows of "{table}" are left of an aggregate that is not declared any more, and still have '
-                f"these rows' part, until the next `stream-wh update` takes them out and older epochs have gone (`retain`)"
+                f'{", ".join(traces)} of rows of "{table}" are left of an aggregate that is not declared any more, and still '
+                f"have these rows' part, until the next `stream-wh update` takes them out and older epochs have gone (`retain`)"
             )

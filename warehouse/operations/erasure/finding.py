@@ -54,8 +54,8 @@ class RowsToErase:
 def rows_of_keys(root: Path, state: TableState, keys: ErasedKeys) -> Iterator[RowsToErase]:
     """Yield the places of the rows of keys: a table, its deferred rows, and its rejected rows that show a key."""
     names = tuple(column.name for column in keys.columns)
-    held = read_snapshot(root, state.path, state.version, names).files
-    candidates = [file for file in held if may_hold(file, names, keys.selection)]
+    files = read_snapshot(root, state.path, state.version, names).files
+    candidates = [file for file in files if may_hold(file, names, keys.selection)]
     connection = connect(Resources())
     try:
         counts = _counted(root, connection, candidates, keys.condition)
@@ -75,9 +75,9 @@ def rows_of_keys(root: Path, state: TableState, keys: ErasedKeys) -> Iterator[Ro
 
 
 def dead_rows(root: Path, state: TableState, dead_by: int, slot: int) -> RowsToErase:
-    """Return where rows of a table are that expired by an instant; ``slot`` is the last that had ended by then."""
-    held = read_snapshot(root, state.path, state.version, ("_exp_slot",)).files
-    candidates = [file for file in held if file.min_exp_slot is None or file.min_exp_slot <= slot + 1]
+    """Return the places of a table's rows that expired by an instant; ``slot`` is the last slot that had ended by then."""
+    files = read_snapshot(root, state.path, state.version, ("_exp_slot",)).files
+    candidates = [file for file in files if file.min_exp_slot is None or file.min_exp_slot <= slot + 1]
     connection = connect(Resources())
     try:
         counts = _counted(root, connection, candidates, Statement(f"_exp <= {instant(dead_by)}"))
@@ -111,16 +111,16 @@ def rejected_texts(root: Path, side: SideTable, connection: duckdb.DuckDBPyConne
 def _counted(
     root: Path, connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile], condition: Statement
 ) -> dict[str, int]:
-    """Return how many rows of each file satisfy a condition, without files in which none does."""
+    """Return the number of rows in each file that satisfy a condition; files without such rows are left out."""
     counts: dict[str, int] = {}
     at_once = _FILES_AT_ONCE if store_of(root).local_paths else FILES_COPIED
     for begin in range(0, len(files), at_once):
-        with copied_again(root, [file.path for file in files[begin : begin + at_once]]) as places:
-            found = connection.execute(
-                f"SELECT {PLACE}, count(*) FROM {_scan(places)} WHERE {condition.sql} GROUP BY {PLACE}",
+        with copied_again(root, [file.path for file in files[begin : begin + at_once]]) as paths:
+            counted = connection.execute(
+                f"SELECT {PLACE}, count(*) FROM {_scan(paths)} WHERE {condition.sql} GROUP BY {PLACE}",
                 list(condition.parameters),
             )
-            counts.update({places[path]: rows for path, rows in found.fetchall()})
+            counts.update({paths[path]: rows for path, rows in counted.fetchall()})
     return counts
 
 

@@ -29,13 +29,13 @@ def text_matcher(keys: ErasedKeys) -> Callable[[str], bool]:
     (True, True, False, True)
     """
     words = {key[0] for key in keys.keys if _is_word(key)}
-    others = replace(keys, keys=tuple(key for key in keys.keys if not _is_word(key)))
-    compiled = [[re.compile(pattern) for pattern in patterns] for patterns in others.patterns()]
+    searched = replace(keys, keys=tuple(key for key in keys.keys if not _is_word(key)))
+    compiled = [[re.compile(pattern) for pattern in patterns] for patterns in searched.patterns()]
 
     def test(text: str) -> bool:
         if words and not words.isdisjoint(_WORD.findall(text)):
             return True
-        return any(all(each.search(text) for each in patterns) for patterns in compiled)
+        return any(all(pattern.search(text) for pattern in patterns) for patterns in compiled)
 
     return test
 

@@ -92,23 +92,25 @@ def files_with_keys(stream: Stream, directories: tuple[Path, ...], keys: ErasedK
             if not (matches(file.path, stream.files) or matches(name_without_number(file.path), stream.files)):
                 continue
             try:
-                with _local_landing(stream, directory, file) as near:
-                    held = near is None or (file.size and (_is_beyond(near, file) or _holds(near, file, keys)))
+                with _local_landing(stream, directory, file) as local_stream:
+                    has_key = local_stream is None or (
+                        file.size and (_is_beyond(local_stream, file) or _holds(local_stream, file, keys))
+                    )
             except (OSError, EOFError, zlib.error, csv.Error, duckdb.Error, ValueError, LookupError):
-                held = True
-            if held:
+                has_key = True
+            if has_key:
                 yield directory / file.path
 
 
 @contextmanager
 def _local_landing(stream: Stream, directory: Path, file: LandingFile) -> Iterator[Stream | None]:
-    """Return the stream with a local directory as its landing; for a store, one that has a copy of the file. None: no copy."""
+    """Yield the stream with a local directory as its landing; for a store, with a copy of the file in it. None: no copy."""
     if store_of(directory).local_paths:
         yield replace(stream, landing=directory)
         return
-    with TemporaryDirectory(prefix="stream-wh-") as place:
-        near = replace(stream, landing=Path(place))
-        yield None if copy_objects(near, [file]) else near
+    with TemporaryDirectory(prefix="stream-wh-") as temporary_directory:
+        local_stream = replace(stream, landing=Path(temporary_directory))
+        yield None if copy_objects(local_stream, [file]) else local_stream
 
 
 def _is_beyond(stream: Stream, file: LandingFile) -> bool:
@@ -121,21 +123,21 @@ def _is_beyond(stream: Stream, file: LandingFile) -> bool:
 def _holds(stream: Stream, file: LandingFile, keys: ErasedKeys) -> bool:
     path = stream.landing / file.path
     columns = {column.name.lower(): column for column in stream.columns}
-    of_key = [columns[each.name.lower()] for each in keys.columns if each.name.lower() in columns]
-    if any(column.expr is not None or column.formats or column.timezone is not None for column in of_key):
-        return True  # the text of its source, or another spelling, need not show it
+    key_columns = [columns[key_column.name.lower()] for key_column in keys.columns if key_column.name.lower() in columns]
+    if any(column.expr is not None or column.formats or column.timezone is not None for column in key_columns):
+        return True  # the file may spell the key in another way
     comma = any(key.lower() == "decimal" and value == "," for key, value in stream.options)
-    if comma and any(column.type not in _NO_NUMBERS for column in of_key):
-        return True  # 1.234,5 need not show 1234.5
-    folders = _folders(stream, file.path, {column.name for column in of_key})
+    if comma and any(column.type not in _NO_NUMBERS for column in key_columns):
+        return True  # the text 1.234,5 does not contain 1234.5
+    folders = _folders(stream, file.path, {column.name for column in key_columns})
     if folders is None:
-        return True  # a part of the key should be on its path, and is not
-    sources = {column.name.lower(): column.source_name for column in of_key}
-    moved = any(column.source_name != column.name for column in of_key)  # an older file may have the key under another name
-    if stream.format in ("orc", "avro") and any(column.type == "timestamp" for column in of_key):
+        return True  # the path lacks a part of the key
+    sources = {column.name.lower(): column.source_name for column in key_columns}
+    moved = any(column.source_name != column.name for column in key_columns)  # an older file may have the key under another name
+    if stream.format in ("orc", "avro") and any(column.type == "timestamp" for column in key_columns):
         return True  # this reader does not know all forms of times
-    if stream.format == "syslog" and any(column.source_name.lower() == "moment" for column in of_key):
-        return True  # its year is not in it
+    if stream.format == "syslog" and any(column.source_name.lower() == "moment" for column in key_columns):
+        return True  # its text has no year
     if stream.format in COLUMNAR:
         return _columnar_holds(stream, path, keys, sources, folders, moved=moved)
     test = text_matcher(keys)
@@ -165,26 +167,26 @@ def _key(values: dict[str, Any], keys: ErasedKeys, timezone: str, sources: dict[
     """Return the search key of a record; None if a part of it does not have its column's type, as far as this reader knows."""
     parts = []
     for column in keys.columns:
-        given = _value(values, sources.get(column.name.lower(), column.name))
-        text = given if isinstance(given, str) else json.dumps(given)
+        value = _value(values, sources.get(column.name.lower(), column.name))
+        text = value if isinstance(value, str) else json.dumps(value)
         if column.type.startswith("TIMESTAMP"):
             text = _with_offset(text, timezone)
         try:
-            parts.append(None if given is None else parse_key(text, column.type))
+            parts.append(None if value is None else parse_key(text, column.type))
         except UsageError:
             return None
     return keys_of([tuple(parts)], keys.columns).keys[0]
 
 
 def _value(values: dict[str, Any], source: str) -> Any:  # noqa: ANN401 - a value of a record
-    """The value that a source is, ignoring case: by its whole name, else by its path."""
+    """Return the value of a source, ignoring case: by its whole name, else by its path."""
     if values.get(source.lower()) is not None:
         return values[source.lower()]
-    found: Any = values
+    value_of_step: Any = values
     for step in path_of(source) or ():
-        lower = {str(name).lower(): value for name, value in found.items()} if isinstance(found, dict) else {}
-        found = lower.get(step.lower())
-    return None if found is values else found
+        lower = {str(name).lower(): value for name, value in value_of_step.items()} if isinstance(value_of_step, dict) else {}
+        value_of_step = lower.get(step.lower())
+    return None if value_of_step is values else value_of_step
 
 
 def _with_offset(text: str, timezone: str) -> str:
@@ -200,9 +202,9 @@ def _csv_records(stream: Stream, path: Path) -> Iterator[tuple[dict[str, str | N
     if (read := line_reader(stream.format, stream.options)) is not None:
         with _opened(path, "utf-8-sig") as lines:
             for line in lines:
-                found = read(line.rstrip("\r\n"))
-                lower = {name.lower(): value for name, value in (found or {}).items()}
-                yield (lower if found and len(lower) == len(found) else None), line
+                fields_of_line = read(line.rstrip("\r\n"))
+                lower = {name.lower(): value for name, value in (fields_of_line or {}).items()}
+                yield (lower if fields_of_line and len(lower) == len(fields_of_line) else None), line
         return
     options = {name.lower(): value for name, value in reader_options(stream).items()}
     names = zeek_header(path) if stream.format == "zeek" else csv_header(path, dict(stream.options))
@@ -227,8 +229,8 @@ def _csv_records(stream: Stream, path: Path) -> Iterator[tuple[dict[str, str | N
             if fields is None or len(fields) != len(header) or len(set(header)) < len(header):
                 yield None, text
             else:
-                given = (None if field == null else field for field in fields)
-                yield dict(zip(header, given, strict=True)), text
+                values = (None if field == null else field for field in fields)
+                yield dict(zip(header, values, strict=True)), text
 
 
 def _records_over_lines(
@@ -251,8 +253,8 @@ def _records_over_lines(
             if len(fields) != len(header) or len(set(header)) < len(header):
                 yield None, text
             else:
-                given = (None if field == null else field for field in fields)
-                yield dict(zip(header, given, strict=True)), text
+                values = (None if field == null else field for field in fields)
+                yield dict(zip(header, values, strict=True)), text
 
 
 def _fields(line: str, delimiter: str, quote: str | None, escape: str | None) -> list[str] | None:
@@ -277,7 +279,7 @@ def _fields(line: str, delimiter: str, quote: str | None, escape: str | None) ->
 
 def _json_records(path: Path, *, whole: bool) -> Iterator[tuple[dict[str, Any] | None, str]]:
     with _opened(path, "utf-8-sig") as file:
-        lines = (each.decode(errors="replace") for each in object_texts(path)) if whole else iter(file)
+        lines = (document.decode(errors="replace") for document in object_texts(path)) if whole else iter(file)
         for line in lines:
             try:
                 record = json.loads(line)
@@ -306,25 +308,25 @@ def _columnar_holds(
             landed = "landed"
             connection.register(landed, pa.RecordBatchReader.from_batches(avro_schema(path), avro_batches(path)))
         described = connection.execute(f"DESCRIBE FROM {landed}").fetchall()
-        there = {str(row[0]).lower() for row in described}
-        own = [column for column in keys.columns if column.name.lower() not in folders]
-        names = {column.name: sources.get(column.name.lower(), column.name) for column in own}
-        ways = {name: (source,) if source.lower() in there else path_of(source) or (source,) for name, source in names.items()}
-        if {way[0].lower() for way in ways.values()} - there:
+        stored = {str(row[0]).lower() for row in described}
+        file_columns = [column for column in keys.columns if column.name.lower() not in folders]
+        names = {column.name: sources.get(column.name.lower(), column.name) for column in file_columns}
+        paths = {name: (source,) if source.lower() in stored else path_of(source) or (source,) for name, source in names.items()}
+        if {parts[0].lower() for parts in paths.values()} - stored:
             return moved
-        if stream.format == "avro" and any(has_union(avro_schema(path).field(way[0]).type) for way in ways.values()):
+        if stream.format == "avro" and any(has_union(avro_schema(path).field(parts[0]).type) for parts in paths.values()):
             return True  # a value of several types is not examined
-        places = {name: ".".join(map(quoted, way)) for name, way in ways.items()}
-        given = ((column.name, folders[column.name.lower()]) for column in keys.columns if column.name.lower() in folders)
-        places |= {name: "NULL" if value is None else literal(value) for name, value in given}
+        expressions = {name: ".".join(map(quoted, parts)) for name, parts in paths.items()}
+        constants = ((column.name, folders[column.name.lower()]) for column in keys.columns if column.name.lower() in folders)
+        expressions |= {name: "NULL" if value is None else literal(value) for name, value in constants}
         cast = ", ".join(
-            f"TRY_CAST({places[column.name]} AS {column.type}) AS {quoted(column.name)}" for column in keys.columns
+            f"TRY_CAST({expressions[column.name]} AS {column.type}) AS {quoted(column.name)}" for column in keys.columns
         )
         condition = keys.condition
-        found = connection.execute(
+        match = connection.execute(
             f"SELECT 1 FROM (SELECT {cast} FROM {landed}) WHERE {condition.sql} LIMIT 1",
             list(condition.parameters),
         ).fetchone()
     finally:
         connection.close()
-    return found is not None
+    return match is not None

@@ -68,7 +68,7 @@ def outlook(
     last
         The newest epoch.
     table
-        Its name; None: every table (of expired rows).
+        The table's name; None: every table, for expired rows.
     keys
         Keys as values, tuples of values, or prefixes of these; None: expired rows.
     now
@@ -85,7 +85,7 @@ def outlook(
     if keys is None:
         return _of_expired(catalog, last, table, now)
     state = last.table(table or "")
-    names = [each.name for each in last.tables if each.kind != "state"]
+    names = [state_of_table.name for state_of_table in last.tables if state_of_table.kind != "state"]
     if state is None:
         raise UnknownNameError("table", table or "", names)
     if state.view is not None:
@@ -114,7 +114,7 @@ def outlook(
         table=state.name,
         key=tuple(types[name.lower()] for name in state.declaration.search_key),
         keys=erased.texts(),
-        views=tuple(dict.fromkeys(each.owner for each in above)),
+        views=tuple(dict.fromkeys(state_above.owner for state_above in above)),
         asked_at=now,
         salt=secrets.token_hex(16),
         ended=tuple(_ended(last, above)),
@@ -122,13 +122,17 @@ def outlook(
     dead_by = last.window_time if state.kind == "stream" else None
     archives = related_tables(last, state.name)
     tables = [FoundRows(state, tuple(rows_of_keys(catalog.root, state, erased)), dead_by)]
-    tables += [FoundRows(each, tuple(rows_of_keys(catalog.root, each, erased.within(each))), None) for each in archives]
+    tables += [
+        FoundRows(archive, tuple(rows_of_keys(catalog.root, archive, erased.within(archive))), None) for archive in archives
+    ]
     built = nodes_to_build(nodes, above)
     plan = erasure_plan(last, erasure, tables, above, built, clock=now, target_file_size=catalog.target_file_size)
-    some = any(found.rows for each in tables for found in each.found)
-    own = frozenset((state.name, *(archive.name for archive in archives)))
-    before = Proof() if some and not everywhere else prove(catalog.root, own, erased, files_of_epoch(catalog.root, last))
-    return Outlook(plan, before, landing_files(catalog, state, erased), nothing=not some and not before.traces)
+    has_rows = any(entry.rows for found_rows in tables for entry in found_rows.found)
+    erased_tables = frozenset((state.name, *(archive.name for archive in archives)))
+    before = (
+        Proof() if has_rows and not everywhere else prove(catalog.root, erased_tables, erased, files_of_epoch(catalog.root, last))
+    )
+    return Outlook(plan, before, landing_files(catalog, state, erased), nothing=not has_rows and not before.traces)
 
 
 def _require_no_values(epoch: Epoch, table: str, above: Sequence[TableState]) -> None:
@@ -137,21 +141,21 @@ def _require_no_values(epoch: Epoch, table: str, above: Sequence[TableState]) ->
     Raises
     ------
     UsageError
-        With the way on.
+        The message says what to do.
 
     """
-    for each in answers_over_views(epoch, above):
-        if each.answers is not None and each.answers.definition.shows_values:
+    for state in answers_over_views(epoch, above):
+        if state.answers is not None and state.answers.definition.shows_values:
             raise UsageError(
-                f'the aggregate "{each.name}" over the view "{each.followed}" shows groups or values of rows of "{table}", and '
+                f'the aggregate "{state.name}" over the view "{state.followed}" shows groups or values of rows of "{table}", and '
                 f"it is not recorded which of them come from the keys; take it out of warehouse.toml, `stream-wh update`, "
-                f"`stream-wh drop {each.name}`, then erase"
+                f"`stream-wh drop {state.name}`, then erase"
             )
-    names = {each.name for each in above}
-    for each in epoch.tables:
-        if each.synopsis is not None and each.followed in names and each.synopsis.synopsis.shows_values:
+    names = {state.name for state in above}
+    for state in epoch.tables:
+        if state.synopsis is not None and state.followed in names and state.synopsis.synopsis.shows_values:
             raise UsageError(
-                f'groups or values of rows of "{table}" are left of an aggregate over the view "{each.followed}" that was '
+                f'groups or values of rows of "{table}" are left of an aggregate over the view "{state.followed}" that was '
                 f"dropped, and it is not recorded which of them come from the keys; `stream-wh update` removes them, then erase"
             )
 
@@ -170,13 +174,13 @@ def _sources(epoch: Epoch, view: TableState) -> list[str]:
 def _of_expired(catalog: Catalog, last: Epoch, table: str | None, now: int) -> Outlook:
     states = [state for state in last.tables if table in (None, state.owner)]
     if not states:
-        raise UnknownNameError("table", table or "", [each.name for each in last.tables if each.kind != "state"])
+        raise UnknownNameError("table", table or "", [state.name for state in last.tables if state.kind != "state"])
     tables = []
     for state in states:
         dead_by = dead_instant(catalog, last, state)
-        found = () if dead_by is None else (dead_rows(catalog.root, state, dead_by, last.slot),)
-        tables.append(FoundRows(state, found, dead_by))
+        rows_to_erase = () if dead_by is None else (dead_rows(catalog.root, state, dead_by, last.slot),)
+        tables.append(FoundRows(state, rows_to_erase, dead_by))
     erasure = Erasure(table=table, key=(), keys=(), views=(), asked_at=now, salt="")
     plan = erasure_plan(last, erasure, tables, (), (), clock=now, target_file_size=catalog.target_file_size)
-    rows = any(found.rows for each in tables for found in each.found)
-    return Outlook(plan, Proof(), (), nothing=not rows and len(epoch_numbers(catalog.root)) == 1)
+    has_rows = any(entry.rows for found_rows in tables for entry in found_rows.found)
+    return Outlook(plan, Proof(), (), nothing=not has_rows and len(epoch_numbers(catalog.root)) == 1)

@@ -62,14 +62,14 @@ def dead_since(root: Path, now: int | None = None) -> dict[str, int]:
         return {}
     oldest = read_epoch(root, readable[0])
     last = newest.slot if now is None else grid_slot(now, newest.anchor, newest.update_interval)
-    found = {}
+    since = {}
     for state in newest.tables:
         slots: list[int] = []
         with suppress(MissingPartError, EpochVacuumedError):
             slots = [] if state.kind == "relation" else [slot for slot in _ends(root, oldest, state) if slot <= last]
         if slots:
-            found[state.name] = at_slot(min(slots) - 1, newest.anchor, newest.update_interval)
-    return found
+            since[state.name] = at_slot(min(slots) - 1, newest.anchor, newest.update_interval)
+    return since
 
 
 def overdue(root: Path, bounds: Mapping[str, int], now: int) -> tuple[DeadRow, ...]:
@@ -90,8 +90,8 @@ def overdue(root: Path, bounds: Mapping[str, int], now: int) -> tuple[DeadRow, .
         return ()
     owners = {state.name: state.owner for state in newest.tables}
     dead = dead_since(root, now) if bounds else {}
-    own = newest.window_time
-    rows = [DeadRow(name, since, bounds[owners[name]], own) for name, since in dead.items() if owners[name] in bounds]
+    window_time = newest.window_time
+    rows = [DeadRow(name, since, bounds[owners[name]], window_time) for name, since in dead.items() if owners[name] in bounds]
     return tuple(row for row in rows if now - row.since > row.bound)
 
 

@@ -48,8 +48,8 @@ def nodes_to_build(nodes: Sequence[NodeInput], above: Sequence[TableState]) -> l
 
     """
     states = {state.name: state for state in above}
-    chosen = [given for given in nodes if given.node.table in states]
-    declared = {given.view for given in chosen}
+    chosen = [node_input for node_input in nodes if node_input.node.table in states]
+    declared = {node_input.view for node_input in chosen}
     for state in above:
         view = state.owner
         if view not in declared:
@@ -58,12 +58,14 @@ def nodes_to_build(nodes: Sequence[NodeInput], above: Sequence[TableState]) -> l
                 f"`stream-wh drop {view}` first"
             )
     result = []
-    for given in chosen:
-        state = states[given.node.table]
+    for node_input in chosen:
+        state = states[node_input.node.table]
         record = state.view
-        if record is None or not same_plan(record.node, given.node) or layout_of(given, state) != state.layout:
-            raise UsageError(f'view "{given.view}" was changed in warehouse.toml; run `stream-wh update` first, which builds it')
-        result.append(replace(given, columns=state.declaration.columns, state=record.state))
+        if record is None or not same_plan(record.node, node_input.node) or layout_of(node_input, state) != state.layout:
+            raise UsageError(
+                f'view "{node_input.view}" was changed in warehouse.toml; run `stream-wh update` first, which builds it'
+            )
+        result.append(replace(node_input, columns=state.declaration.columns, state=record.state))
     return result
 
 
@@ -99,10 +101,10 @@ def erasure_plan(
     """
     epoch = last.number + 1
     steps: list[Step] = []
-    for each in tables:
-        steps.extend(_erased(each, keyed=bool(erasure.keys)))
-    built = {given.node.table for given in nodes}
-    inputs = [name for given in nodes for name in scanned(given.node.operator) if name not in built]
+    for found_rows in tables:
+        steps.extend(_erased(found_rows, keyed=bool(erasure.keys)))
+    built = {node_input.node.table for node_input in nodes}
+    inputs = [name for node_input in nodes for name in scanned(node_input.node.operator) if name not in built]
     whole = not any(entry.more for entry in last.files)
     planned = plan_nodes(nodes, last, inputs, slot=last.slot, moves=False, epoch=epoch, whole=whole)
     for node in planned:
@@ -113,7 +115,7 @@ def erasure_plan(
         for state in above
         if state.restored is not None and state.restored.rows
     )  # fmt: skip
-    touched = {state.name: state for state in (*(each.state for each in tables), *above)}
+    touched = {state.name: state for state in (*(found_rows.state for found_rows in tables), *above)}
     steps.extend(cut for state in touched.values() for cut in _cuts(state))
     return Plan(
         epoch=epoch,
@@ -136,15 +138,15 @@ def erasure_plan(
 def _erased(table: FoundRows, *, keyed: bool) -> Iterator[EraseRows]:
     state = table.state
     side_tables = {"deferred": state.deferred, "rejected": state.rejected}
-    for found in table.found:
-        if not found.rows:
+    for entry in table.found:
+        if not entry.rows:
             continue
-        if found.role == "rows":
+        if entry.role == "rows":
             yield EraseRows(
-                state.name, "rows", state.path, state.table_id, state.version, found.cells, found.rows, keyed, table.dead_by
+                state.name, "rows", state.path, state.table_id, state.version, entry.cells, entry.rows, keyed, table.dead_by
             )
-        elif (side := side_tables[found.role]) is not None:
-            yield EraseRows(state.name, found.role, side.path, side.table_id, side.version, found.cells, found.rows, keyed)
+        elif (side := side_tables[entry.role]) is not None:
+            yield EraseRows(state.name, entry.role, side.path, side.table_id, side.version, entry.cells, entry.rows, keyed)
 
 
 def _rebuilt(node: NodePlan, last: Epoch, *, epoch: int, clock: int) -> Iterator[Step]:

@@ -113,18 +113,18 @@ def prove(
         result += Proof(1, path.stat().st_size)
         if _is_sum(path):
             continue
-        place = path.relative_to(root).parts
-        if place == (DATABASE,):
+        parts = path.relative_to(root).parts
+        if parts == (DATABASE,):
             result += _of_database(root)
             continue
-        is_log = "_delta_log" in place
-        if path.suffix == ".parquet" and not is_log and place[0] in (*FOLDERS, LIVE_FOLDER):
-            data.setdefault("/".join(place[:2]), []).append(path)
+        is_log = "_delta_log" in parts
+        if path.suffix == ".parquet" and not is_log and parts[0] in (*FOLDERS, LIVE_FOLDER):
+            data.setdefault("/".join(parts[:2]), []).append(path)
         elif is_log or path.suffix == ".json":
             result += _of_record(root, path, tables, keys, test)
-        elif path.name.endswith(SUMMARY) and place[0] in (*FOLDERS, LIVE_FOLDER):
+        elif path.name.endswith(SUMMARY) and parts[0] in (*FOLDERS, LIVE_FOLDER):
             result += _of_summary(root, path, tables, keys, named, search_keys)
-        elif place[0] == LEDGER:
+        elif parts[0] == LEDGER:
             result += _of_shard(root, path, test)
         elif test(path.read_bytes().decode(errors="replace")):
             result += Proof(traces=(Trace(path.relative_to(root).as_posix(), "bytes"),))
@@ -142,7 +142,7 @@ def _of_shard(root: Path, path: Path, test: Callable[[str], bool]) -> Proof:
     content = path.read_bytes()
     name = path.relative_to(root).as_posix()
     try:
-        shown = any(test(each) for each in paths_in(content))
+        shown = any(test(name_in_shard) for name_in_shard in paths_in(content))
     except ValueError:
         return Proof(traces=(Trace(name, "bytes that cannot be read"),))
     return Proof(elsewhere=(Trace(name, "a file's name"),)) if shown else Proof()
@@ -156,7 +156,7 @@ def _of_summary(
     named: Mapping[str, set[str]],
     search_keys: Mapping[str, tuple[str, ...]],
 ) -> Proof:
-    """Search the keys of a summary. In another table they are the keys of its data file, which reports them.
+    """Search the keys of a summary. In another table these are keys of the data file, and the search of that file reports them.
 
     A summary without a data file is a trace also if only its filter may have a key, since no row can show more. If the file
     exists, its rows are read too, and the filter must have no bits except those that the file's keys set.
@@ -167,13 +167,13 @@ def _of_summary(
     named_data = data is not None and data.relative_to(directory).as_posix() in named.get(directory, set())
     if table not in tables and named_data:
         return Proof()
-    content, own = path.read_bytes(), search_keys.get(directory)
+    content, search_key = path.read_bytes(), search_keys.get(directory)
     stored = [tuple(stored_part(part) for part in key) for key in keys.keys]
     names = [column.name.lower() for column in keys.columns]
-    comparable = own is None or table not in tables or [name.lower() for name in own] == names
+    comparable = search_key is None or table not in tables or [name.lower() for name in search_key] == names
     shown = key_shown(content, stored, len(names) if comparable else len(names) + 1)
     file = root / data if data is not None and (root / data).is_file() else None
-    if shown == FILTER_SHOWS and file is not None and own and not filter_exceeds(content, file, own):
+    if shown == FILTER_SHOWS and file is not None and search_key and not filter_exceeds(content, file, search_key):
         return Proof()
     return Proof(traces=(Trace(relative.as_posix(), shown),)) if shown else Proof()
 
@@ -181,8 +181,12 @@ def _of_summary(
 def _of_database(root: Path) -> Proof:
     """Compare ``warehouse.duckdb`` with the newest epoch: it has no rows, so if it is equal, it has no trace."""
     newest = newest_epoch(root)
-    found = database_difference(root, newest) if newest is not None else None
-    return Proof() if found is None or found.kind in ("missing", "moved") else Proof(traces=(Trace(DATABASE, found.message),))
+    problem = database_difference(root, newest) if newest is not None else None
+    return (
+        Proof()
+        if problem is None or problem.kind in ("missing", "moved")
+        else Proof(traces=(Trace(DATABASE, problem.message),))
+    )
 
 
 def _is_sum(path: Path) -> bool:
@@ -208,22 +212,22 @@ def _of_rows(
 ) -> Proof:
     kind, name = directory.split("/")
 
-    def look(some: list[str]) -> dict[str, str]:
-        with copied_again(root, some) as places:
+    def look(chunk: list[str]) -> dict[str, str]:
+        with copied_again(root, chunk) as originals:
             if kind == "rejected":
-                found = _texts(connection, places, test)
+                traces = _texts(connection, originals, test)
             else:
-                found = _rows(connection, places, keys, own=kind != "restored" and name in tables)
-            return {places[place]: told for place, told in found.items()}
+                traces = _rows(connection, originals, keys, own=kind != "restored" and name in tables)
+            return {originals[copy]: trace for copy, trace in traces.items()}
 
     result, at_once = Proof(), _FILES_AT_ONCE if store_of(root).local_paths else FILES_COPIED
     for begin in range(0, len(files), at_once):
-        some = [str(path) for path in files[begin : begin + at_once]]
-        for path, found in sorted(_traces_in(some, look).items()):
+        chunk = [str(path) for path in files[begin : begin + at_once]]
+        for path, description in sorted(_traces_in(chunk, look).items()):
             relative = path.removeprefix(f"{root}/")
-            trace = Trace(relative, found)
-            mine = name in tables or relative.removeprefix(f"{directory}/") not in named
-            result += Proof(traces=(trace,)) if mine else Proof(elsewhere=(trace,))
+            trace = Trace(relative, description)
+            is_own = name in tables or relative.removeprefix(f"{directory}/") not in named
+            result += Proof(traces=(trace,)) if is_own else Proof(elsewhere=(trace,))
     return result
 
 
@@ -234,7 +238,7 @@ def _traces_in(files: list[str], look: Callable[[list[str]], dict[str, str]]) ->
     except duckdb.Error:
         if len(files) == 1:
             return {files[0]: "cannot be read"}
-        return {path: found for file in files for path, found in _traces_in([file], look).items()}
+        return {path: trace for file in files for path, trace in _traces_in([file], look).items()}
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, files: Iterable[str], keys: ErasedKeys, *, own: bool) -> dict[str, str]:
@@ -270,8 +274,8 @@ def _texts(connection: duckdb.DuckDBPyConnection, files: Iterable[str], test: Ca
     for path in files:
         answer = connection.execute(f"SELECT concat_ws('\n', raw, message) FROM read_parquet({literal(path)})")
         while rows := answer.fetchmany(_ROWS_AT_ONCE):
-            if found := sum(test(row[0]) for row in rows):
-                counts[path] = counts.get(path, 0) + found
+            if matches := sum(test(row[0]) for row in rows):
+                counts[path] = counts.get(path, 0) + matches
     return {path: f"{rows} rows" for path, rows in counts.items()}
 
 
@@ -282,9 +286,9 @@ def _of_record(root: Path, path: Path, tables: Collection[str], keys: ErasedKeys
     relative = path.relative_to(root)
     of_table = relative.parts[1] if relative.parts[0] in (*FOLDERS, LIVE_FOLDER) else None
     result = Proof()
-    for found in dict.fromkeys(_traces_of_documents(_documents(path), keys, test)):
-        trace = Trace(relative.as_posix(), found)
-        if (of_table is None or of_table in tables) and found != "a file's name":
+    for description in dict.fromkeys(_traces_of_documents(_documents(path), keys, test)):
+        trace = Trace(relative.as_posix(), description)
+        if (of_table is None or of_table in tables) and description != "a file's name":
             result += Proof(traces=(trace,))
         else:
             result += Proof(elsewhere=(trace,))
@@ -311,12 +315,12 @@ def _documents(path: Path) -> Iterator[Any]:
 
 def _traces_of_documents(documents: Iterator[Any], keys: ErasedKeys, test: Callable[[str], bool]) -> Iterator[str]:
     single = [(key[0], texts[0]) for key, texts in zip(keys.keys, keys.texts(), strict=True) if len(key) == 1 and texts[0]]
-    parts, texts, own = {part for part, _ in single}, {text for _, text in single}, keys.columns[0]
+    parts, texts, key_column = {part for part, _ in single}, {text for _, text in single}, keys.columns[0]
     for document in documents:
         for names, value in _leaves(document, ()):
-            bounded = next((names[place + 1 :] for place, name in enumerate(names) if name in _BOUNDS), None)
+            bounded = next((names[position + 1 :] for position, name in enumerate(names) if name in _BOUNDS), None)
             if bounded:
-                of_key = own.type == "VARCHAR" or own.name.lower() == bounded[-1].lower()
+                of_key = key_column.type == "VARCHAR" or key_column.name.lower() == bounded[-1].lower()
                 if of_key and (value in parts or str(value) in texts):
                     yield f"a bound of {bounded[-1]}"
             elif isinstance(value, str) and any(name in _TOLD for name in names) and test(value):
@@ -326,13 +330,13 @@ def _traces_of_documents(documents: Iterator[Any], keys: ErasedKeys, test: Calla
 
 
 def _leaves(value: Any, names: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:  # noqa: ANN401 - JSON
-    """Yield the plain values of a document with the names above them; a text that is itself JSON is looked into."""
+    """Yield the plain values of a document with the names above them; a text that is JSON is parsed too."""
     if isinstance(value, dict):
-        for name, each in value.items():
-            yield from _leaves(each, (*names, str(name)))
+        for name, child in value.items():
+            yield from _leaves(child, (*names, str(name)))
     elif isinstance(value, list):
-        for each in value:
-            yield from _leaves(each, names)
+        for child in value:
+            yield from _leaves(child, names)
     elif isinstance(value, str) and value[:1] in ("{", "["):
         try:
             inner = json.loads(value)
