@@ -189,16 +189,16 @@ def advise_load(
         notes = (*notes, f"{sampled}, so files are right within a tenth, costs within a twentieth")
     layouts = candidates(load.periods, widest=widest, seed=current.seed if current else 0)
     evaluations = [evaluate(layout, load, pricing) for layout in layouts]
-    own = None
+    current_evaluation = None
     if current is not None:
-        own = evaluate(without_history(current), load, pricing)
-        evaluations.append(own)
+        current_evaluation = evaluate(without_history(current), load, pricing)
+        evaluations.append(current_evaluation)
     choice = choose(evaluations)
     best = choice.best
-    if own is not None and own.interval <= best.interval * WORTH_IT:
-        best = own  # a migration would cost more than it saves
+    if current_evaluation is not None and current_evaluation.interval <= best.interval * WORTH_IT:
+        best = current_evaluation  # a migration would cost more than it saves
     live = load.live * load.row_bytes
-    reference = own or best
+    reference = current_evaluation or best
     answer = decision(
         periods=load.periods,
         live_bytes=live,
@@ -207,20 +207,24 @@ def advise_load(
         update_cost=reference.update.value,
     )
     decided = evaluate(answer.layout, load, pricing)
-    front = tuple(each for each in choice.front if each is not own)
-    if all(each is not best for each in (*front, own)):
+    front = tuple(evaluation for evaluation in choice.front if evaluation is not current_evaluation)
+    if all(evaluation is not best for evaluation in (*front, current_evaluation)):
         front = (*front, best)
     return Advice(
         table=table,
         load=load,
         pricing=pricing,
         best=best,
-        current=own,
-        front=tuple(sorted((*front, *([own] if own else [])), key=lambda each: each.update.value)),
+        current=current_evaluation,
+        front=tuple(
+            sorted(
+                (*front, *([current_evaluation] if current_evaluation else [])), key=lambda evaluation: evaluation.update.value
+            )
+        ),
         decision=answer,
         decided=decided,
         compared=len(evaluations),
-        reason=reason_for(best, own, choice.front, load),
+        reason=reason_for(best, current_evaluation, choice.front, load),
         notes=tuple(notes),
     )
 
@@ -231,8 +235,8 @@ def without_history(layout: Layout) -> Layout:
 
 
 def _driver_memory(spark: Mapping[str, str]) -> float:
-    found = re.fullmatch(r"(\d+)([kmgt])b?", spark.get("spark.driver.memory", "").lower())
-    return int(found[1]) * 1024.0 ** ("kmgt".index(found[2]) + 1) if found else float(_DEFAULT_MEMORY)
+    match = re.fullmatch(r"(\d+)([kmgt])b?", spark.get("spark.driver.memory", "").lower())
+    return int(match[1]) * 1024.0 ** ("kmgt".index(match[2]) + 1) if match else float(_DEFAULT_MEMORY)
 
 
 def join_notes(reader: Reader, state: TableState) -> Iterator[str]:

@@ -66,8 +66,8 @@ def first_choices(reader: Reader, catalog: Catalog, tables: Sequence[Coalesced])
             stream, tau = pin.state(table.definition.source), pin.epoch.window_time
             source = replace(pin.live_source(stream, tau), lazy=lazy_table(catalog, table), points_at=tau)
             require((source.schema_file, *source.files))
-            found = _count_points(reader, select(source, ["members", "open"]), stream.name)
-            counted += [(table.name, found)] if found.members else []
+            counts = _count_points(reader, select(source, ["members", "open"]), stream.name)
+            counted += [(table.name, counts)] if counts.members else []
         return choose(counted)
 
     return reader.retrying(build)
@@ -83,9 +83,9 @@ def current_choices(reader: Reader, catalog: Catalog) -> tuple[Choice, ...]:
             if state is not None and can_be_lazy(catalog, table):
                 source = pin.live_source(state, pin.epoch.window_time)
                 require((source.schema_file, *source.files))
-                found = _count_points(reader, select(source, ["members", "open"]), table.definition.source)
-                counted += [(table.name, found)] if found.members else []
-        return tuple(replace(each, how=_current_how(pin, each.table)) for each in choose(counted))
+                counts = _count_points(reader, select(source, ["members", "open"]), table.definition.source)
+                counted += [(table.name, counts)] if counts.members else []
+        return tuple(replace(choice, how=_current_how(pin, choice.table)) for choice in choose(counted))
 
     return reader.retrying(build)
 
@@ -99,21 +99,21 @@ def advise_coalesced(reader: Reader, catalog: Catalog, table: str) -> Choice:
         When it cannot be lazy, or has no point.
 
     """
-    found = next((each for each in current_choices(reader, catalog) if each.table == table), None)
-    if found is None:
+    choice = next((choice for choice in current_choices(reader, catalog) if choice.table == table), None)
+    if choice is None:
         reason = "it is new, has no point, sheds, is read by a view, or its stream does not store every point for the window"
         raise UsageError(f'"{table}" is stored in any case: {reason}')
-    return found
+    return choice
 
 
 def switch_signs(reader: Reader, catalog: Catalog) -> tuple[tuple[str, str], ...]:
     """Return each table with ``how = "auto"`` that would cost a tenth less the other way, switch included, and the remedy."""
-    found = [each for each in current_choices(reader, catalog) if each.better is not None]
+    choices = [choice for choice in current_choices(reader, catalog) if choice.better is not None]
     autos = {table.name for table in (*catalog.coalesced, *catalog.lazy) if table.how == "auto"}
     return tuple(
-        (each.table, f"would cost less {_WAYS[each.better]}: `stream-wh migrate {each.table}`")
-        for each in found
-        if each.table in autos and each.better is not None
+        (choice.table, f"would cost less {_WAYS[choice.better]}: `stream-wh migrate {choice.table}`")
+        for choice in choices
+        if choice.table in autos and choice.better is not None
     )
 
 
@@ -138,11 +138,11 @@ def _count_points(reader: Reader, rows: str, stream: str) -> PointCounts:
 def _late_share(reader: Reader, stream: str) -> float:
     """Return the share of a stream's points that came late, in the readable updates of one slot each."""
     counts = [
-        each
+        entry
         for epoch in retained(reader)
         if epoch.cause == "update" and epoch.slot - epoch.previous_slot == 1
-        for each in epoch.counts
-        if each.stream == stream
+        for entry in epoch.counts
+        if entry.stream == stream
     ]
-    inserted = sum(each.inserted for each in counts)
-    return sum(each.late for each in counts) / inserted if inserted else 0.0
+    inserted = sum(entry.inserted for entry in counts)
+    return sum(entry.late for entry in counts) / inserted if inserted else 0.0

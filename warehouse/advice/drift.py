@@ -63,7 +63,7 @@ def drift_signs(
         return ()
     epochs = (recent or RecentEpochs(reader.root, reader.epoch)).all()
     workers = workers_of(spark)
-    found: list[tuple[str, str]] = []
+    signs_of_tables: list[tuple[str, str]] = []
     for state in states:
         history = update_history(epochs, state.name, workers, target_file_size)
         signs = [*_too_long_lived(state, history), *_periodic(state, history)]
@@ -73,8 +73,8 @@ def drift_signs(
                     reader, state, epochs, workers=workers, retain=retain, now=now, keys=False, target_file_size=target_file_size
                 )
                 signs += [*_uneven(state, measured), *_too_expensive(state, measured)]
-        found += [(state.name, f"its layout no longer fits: {sign}") for sign in signs]
-    return tuple(found)
+        signs_of_tables += [(state.name, f"its layout no longer fits: {sign}") for sign in signs]
+    return tuple(signs_of_tables)
 
 
 def _too_long_lived(state: TableState, history: UpdateHistory) -> Iterator[str]:
@@ -136,10 +136,10 @@ def rate_period(arrivals: Sequence[int]) -> int | None:
     return next((lag for lag, value in repeating.items() if value >= 0.9 * best), None)
 
 
-def _correlation(one: Sequence[float], other: Sequence[float]) -> float:
-    first, second = fmean(one), fmean(other)
-    product = sum((a - first) * (b - second) for a, b in zip(one, other, strict=True))
-    scale = sum((a - first) ** 2 for a in one) * sum((b - second) ** 2 for b in other)
+def _correlation(first_values: Sequence[float], second_values: Sequence[float]) -> float:
+    first, second = fmean(first_values), fmean(second_values)
+    product = sum((a - first) * (b - second) for a, b in zip(first_values, second_values, strict=True))
+    scale = sum((a - first) ** 2 for a in first_values) * sum((b - second) ** 2 for b in second_values)
     return product / scale**0.5 if scale > 0 else 0.0
 
 
@@ -170,7 +170,9 @@ def _too_expensive(state: TableState, measured: Measurements) -> Iterator[str]:
     if cost is None or cost <= _MAX_COST_FACTOR * _least_cost(measured):
         return
     layouts = candidates(state.layout.periods, few=True)
-    best = min((evaluate(layout, measured.load, measured.pricing) for layout in layouts), key=lambda each: each.interval)
+    best = min(
+        (evaluate(layout, measured.load, measured.pricing) for layout in layouts), key=lambda evaluation: evaluation.interval
+    )
     if cost > _MAX_COST_FACTOR * best.interval:
         yield (
             f"an update interval costs {cost:.3g} s of updating and probing, where {best.interval:.3g} s are predicted for the "

@@ -65,8 +65,8 @@ def fit_prices(known: LayoutPrices, work: Sequence[Sequence[float]], seconds: Se
     scale = np.asarray(known.values) * problem.scale(factor)
     return LayoutPrices(
         names=known.names,
-        values=tuple(float(each) for each in shares * scale),
-        covariance=tuple(tuple(float(each) for each in line) for line in covariance * np.outer(scale, scale)),
+        values=tuple(float(value) for value in shares * scale),
+        covariance=tuple(tuple(float(value) for value in row) for row in covariance * np.outer(scale, scale)),
         samples=len(problem.measured),
     )
 
@@ -103,13 +103,13 @@ class _Problem:
 
     def best(self, weights: Array, noise: float) -> tuple[float, Array]:
         """Return the speed and the shares that explain the measurements with the least deviation from the known prices."""
-        found = []
+        solutions = []
         for factor in _FACTORS:
             shares = _non_negative_solution(*self.equations(factor, weights, noise))
             residuals = self.measured - self.units(factor) @ shares
             deviation = float(weights @ residuals**2) / noise**2 + float(self.prior_precision() @ (shares - 1) ** 2)
-            found.append((deviation + (np.log(factor) / _SPEED) ** 2, factor, shares))
-        _, factor, shares = min(found, key=lambda each: each[0])
+            solutions.append((deviation + (np.log(factor) / _SPEED) ** 2, factor, shares))
+        _, factor, shares = min(solutions, key=lambda solution: solution[0])
         return factor, shares
 
 
@@ -125,11 +125,11 @@ def _non_negative_solution(matrix: Array, target: Array) -> Array:
         positive = np.flatnonzero(choice)
         if not len(positive):
             continue
-        found = np.linalg.solve(matrix[np.ix_(positive, positive)], target[positive])
-        objective = -float(target[positive] @ found)  # twice the objective, without its constant part
-        if (found >= 0).all() and objective < least:
+        solution = np.linalg.solve(matrix[np.ix_(positive, positive)], target[positive])
+        objective = -float(target[positive] @ solution)  # twice the objective, without its constant part
+        if (solution >= 0).all() and objective < least:
             best, least = np.zeros(size), objective
-            best[positive] = found
-        if len(positive) == size and (found >= 0).all():
+            best[positive] = solution
+        if len(positive) == size and (solution >= 0).all():
             break
     return best

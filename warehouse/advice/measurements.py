@@ -132,10 +132,10 @@ def measure_table(
     )
 
 
-def _fitted(known: LayoutPrices, work: list[tuple[float, ...]], seconds: list[float]) -> LayoutPrices:
+def _fitted(prices: LayoutPrices, work: list[tuple[float, ...]], seconds: list[float]) -> LayoutPrices:
     from warehouse.advice.fitting import fit_prices  # noqa: PLC0415 - numpy is slow to import, and few commands fit
 
-    return fit_prices(known, work, seconds)
+    return fit_prices(prices, work, seconds)
 
 
 def _update_works(history: UpdateHistory) -> tuple[list[tuple[float, ...]], list[float]]:
@@ -178,8 +178,8 @@ def _robust_mean(values: Sequence[float]) -> float | None:
         return None
     logs = sorted(log(value) for value in values)
     middle = logs[len(logs) // 2]
-    kept = [value for value in values if abs(log(value) - middle) <= log(_OUTLIER_FACTOR)]
-    return sum(kept) / len(kept) if kept else exp(middle)
+    near = [value for value in values if abs(log(value) - middle) <= log(_OUTLIER_FACTOR)]
+    return sum(near) / len(near) if near else exp(middle)
 
 
 _OUTLIER_FACTOR = 5.0
@@ -187,5 +187,5 @@ _OUTLIER_FACTOR = 5.0
 
 def workers_of(spark: Mapping[str, str]) -> int:
     """Return how many tasks of an update run at the same time, by `spark.master` and this machine's processors."""
-    found = re.fullmatch(r"local\[(\d+)(?:,\d+)?\]", spark.get("spark.master", "local[*]"))
-    return max(1, int(found[1])) if found else max(1, len(os.sched_getaffinity(0)))
+    match = re.fullmatch(r"local\[(\d+)(?:,\d+)?\]", spark.get("spark.master", "local[*]"))
+    return max(1, int(match[1])) if match else max(1, len(os.sched_getaffinity(0)))

@@ -24,26 +24,29 @@ def reason_for(best: Evaluation, current: Evaluation | None, front: Sequence[Eva
         saved = 1 - best.interval / current.interval
         where = _main_difference(best, current, load)
         return f"it {does}, and costs {saved:.0%} less for each update interval than the layout that the table has, {where}"
-    others = [each for each in front if each is not best]
-    if not others:
+    alternatives = [evaluation for evaluation in front if evaluation is not best]
+    if not alternatives:
         return f"it {does}, and no other layout is better in update time, probe time or space"
-    other = min(others, key=lambda each: each.interval)
-    more = other.interval / best.interval - 1
-    if more < _SAME:
+    alternative = min(alternatives, key=lambda evaluation: evaluation.interval)
+    excess = alternative.interval / best.interval - 1
+    if excess < _SAME:
         return f"it {does}; others cost as much for each update interval, and take more space or are for experiments"
-    return f"it {does}; the next one shown costs {more:.0%} more for each update interval, {_main_difference(best, other, load)}"
+    return (
+        f"it {does}; the next one shown costs {excess:.0%} more for each update interval, "
+        f"{_main_difference(best, alternative, load)}"
+    )
 
 
-def _description(each: Evaluation, load: Workload) -> str:
-    found = each.footprint
-    times = found.written / load.rate if load.rate else 0.0
-    files = f"about {found.files:.0f} files, of which {found.key_files:.1f} hold the key of a probe"
+def _description(evaluation: Evaluation, load: Workload) -> str:
+    footprint = evaluation.footprint
+    times = footprint.written / load.rate if load.rate else 0.0
+    files = f"about {footprint.files:.0f} files, of which {footprint.key_files:.1f} hold the key of a probe"
     return f"writes each row {times:.1f} times and keeps {files}"
 
 
-def _main_difference(best: Evaluation, other: Evaluation, load: Workload) -> str:
-    update = other.update.value - best.update.value
-    probes = load.probes * (other.probe.value - best.probe.value)
+def _main_difference(best: Evaluation, compared: Evaluation, load: Workload) -> str:
+    update = compared.update.value - best.update.value
+    probes = load.probes * (compared.probe.value - best.probe.value)
     if abs(update) >= abs(probes):
         return "mostly by its updates" if update >= 0 else "though its updates take longer"
     return "mostly by its probes" if probes >= 0 else "though its probes take longer"

@@ -44,23 +44,23 @@ class UpdateHistory:
 
     def per_slot(self, name: str) -> float:
         """Return a count of rows or files for each slot, by its name in `Counts`."""
-        slots = sum(each.slots for each in self.updates)
-        return sum(int(getattr(each.counts, name)) for each in self.updates) / slots if slots else 0.0
+        slots = sum(update.slots for update in self.updates)
+        return sum(int(getattr(update.counts, name)) for update in self.updates) / slots if slots else 0.0
 
     @property
     def over_lifetime(self) -> float:
         """The share of inserted rows that live for longer than `max_lifetime`."""
-        inserted = sum(each.counts.inserted for each in self.updates)
-        return sum(each.counts.over_lifetime for each in self.updates) / inserted if inserted else 0.0
+        inserted = sum(update.counts.inserted for update in self.updates)
+        return sum(update.counts.over_lifetime for update in self.updates) / inserted if inserted else 0.0
 
     @property
     def arrivals(self) -> tuple[int, ...]:
         """The rows that each update inserted, in the newest unbroken sequence of updates of one slot each."""
         rows: list[int] = []
-        for before, each in pairwise((None, *reversed(self.updates))):
-            if each is None or each.slots != 1 or (before is not None and before.epoch != each.epoch + 1):
+        for later, update in pairwise((None, *reversed(self.updates))):
+            if update is None or update.slots != 1 or (later is not None and later.epoch != update.epoch + 1):
                 break
-            rows.append(each.counts.inserted)
+            rows.append(update.counts.inserted)
         return tuple(reversed(rows))
 
 
@@ -93,12 +93,12 @@ class RecentEpochs:
 
     def since(self, instant: int) -> tuple[Epoch, ...]:
         """Return the epochs committed after an instant (microseconds) and the epoch before them, oldest first."""
-        found: list[Epoch] = []
+        epochs: list[Epoch] = []
         for epoch in self:
-            found.append(epoch)
+            epochs.append(epoch)
             if epoch.committed_at <= instant:
                 break
-        return tuple(reversed(found))
+        return tuple(reversed(epochs))
 
     def all(self) -> tuple[Epoch, ...]:
         """Return all of them, oldest first."""
@@ -134,9 +134,9 @@ def _updates(epochs: Sequence[Epoch], table: str, workers: int, target_file_size
         is_one_update = epoch.cause == "update" and epoch.number == before.number + 1 and epoch.slot > epoch.previous_slot
         if not is_one_update or old is None or new is None or newest is None or (old.layout, new.layout) != (newest.layout,) * 2:
             continue
-        counts = next((each for each in epoch.counts if each.stream == table), None)
+        counts = next((entry for entry in epoch.counts if entry.stream == table), None)
         names = {f"{new.path}: {step}" for step in _MAIN_STEPS}
-        seconds = sum(each.seconds for each in epoch.seconds if each.step in names)
+        seconds = sum(entry.seconds for entry in epoch.seconds if entry.step in names)
         if counts is None or seconds <= 0:
             continue
         runs, cells = _written_runs(old.partitions, new.partitions)

@@ -75,23 +75,23 @@ def parse_what_if(text: str) -> WhatIf:
     >>> found.kind, found.lifetime, found.rate
     ('uniform', 86400000000, 5000.0)
     """
-    found: dict[str, object] = {}
-    for part in filter(None, (each.strip() for each in text.split(","))):
-        key, equals, value = (each.strip() for each in part.partition("="))
+    assumptions: dict[str, object] = {}
+    for part in filter(None, (term.strip() for term in text.split(","))):
+        key, equals, value = (side.strip() for side in part.partition("="))
         if key not in KEYS or not equals:
             hint = nearest(key, KEYS)
             suggestion = f' (did you mean "{hint}"?)' if hint else ""
-            raise UsageError(f"--what-if: {part!r} is none of {', '.join(f'{each}=' for each in KEYS)}{suggestion}")
+            raise UsageError(f"--what-if: {part!r} is none of {', '.join(f'{name}=' for name in KEYS)}{suggestion}")
         try:
             parsed = KEYS[key](value)
         except ValueError as error:
             raise UsageError(f"--what-if: {part}: {error}; {_ALLOWED[key]}") from error
-        if parsed.keys() & found.keys():
+        if parsed.keys() & assumptions.keys():
             raise UsageError(f"--what-if: {key} is given twice; give it once")
-        found |= parsed
-    if not found:
-        raise UsageError(f"--what-if supposes nothing; give some of {', '.join(f'{each}=' for each in KEYS)}")
-    return WhatIf(**found)  # type: ignore[arg-type]
+        assumptions |= parsed
+    if not assumptions:
+        raise UsageError(f"--what-if supposes nothing; give some of {', '.join(f'{name}=' for name in KEYS)}")
+    return WhatIf(**assumptions)  # type: ignore[arg-type]
 
 
 def workload_of(
@@ -132,7 +132,7 @@ def workload_of(
             f"up to {MAX_PERIODS} are compared, so give a longer interval="
         )
     share = shares(lifetimes, periods)
-    mean = sum(distance * each for distance, each in enumerate(share, start=1))
+    mean = sum(distance * fraction for distance, fraction in enumerate(share, start=1))
     rate = assumed.rate if assumed.rate is not None else cast("float", assumed.rows) / mean
     live = rate * mean
     if assumed.rows is not None and not live / _CONTRADICTION_FACTOR <= assumed.rows <= live * _CONTRADICTION_FACTOR:
@@ -171,7 +171,7 @@ def with_assumptions(load: Workload, assumed: WhatIf, interval: int, target_file
     share = load.shares
     if assumed.kind is not None and assumed.lifetime is not None:
         share = shares(Lifetimes(assumed.kind, assumed.lifetime / interval), load.periods)
-    mean = sum(distance * each for distance, each in enumerate(share, start=1))
+    mean = sum(distance * fraction for distance, fraction in enumerate(share, start=1))
     if assumed.rate is not None and assumed.rows is not None:
         raise UsageError("--what-if: of a table that exists, suppose rate= or rows=, not both: one follows from the other")
     rate = load.rate

@@ -36,8 +36,8 @@ def rounds(waiting: Mapping[str, Sequence[Due]], groups: Mapping[str, str]) -> I
     >>> from warehouse.aggregates.definition import Due
     >>> hourly = [Due("1h", 1, 7, late=1), Due("1h", 1, 8)]
     >>> waiting = {"a": [Due("1d", 24, 8)], "b": hourly, "c": [Due("2h", 2, 8)]}
-    >>> for each in rounds(waiting, {"a": "s", "b": "t", "c": "t"}):
-    ...     print([(name, due.text, due.end) for name, dues in each for due in dues])
+    >>> for answers in rounds(waiting, {"a": "s", "b": "t", "c": "t"}):
+    ...     print([(name, due.text, due.end) for name, dues in answers for due in dues])
     [('b', '1h', 8), ('c', '2h', 8)]
     [('a', '1d', 8)]
     [('b', '1h', 7)]
@@ -54,10 +54,10 @@ def rounds(waiting: Mapping[str, Sequence[Due]], groups: Mapping[str, str]) -> I
     for name in sorted(newest):
         if newest[name]:
             members.setdefault(groups[name], []).append(name)
-    for group in sorted(members, key=lambda each: (-_latest(waiting, members[each]), each)):
+    for group in sorted(members, key=lambda group_name: (-_latest(waiting, members[group_name]), group_name)):
         yield tuple((name, newest[name]) for name in members[group])
-    for place in sorted(older, key=lambda each: (-each[0], each[1])):
-        yield tuple((name, tuple(dues)) for name, dues in sorted(older[place].items()))
+    for key in sorted(older, key=lambda older_key: (-older_key[0], older_key[1])):
+        yield tuple((name, tuple(dues)) for name, dues in sorted(older[key].items()))
 
 
 def _latest(waiting: Mapping[str, Sequence[Due]], names: Sequence[str]) -> int:

@@ -43,13 +43,13 @@ def atoms_of(condition: str, kinds: Mapping[str, Kind]) -> Predicate | None:
     True
     """
     try:
-        found = list(_atoms(parse_one(condition, dialect="spark")))
+        candidates = list(_atoms(parse_one(condition, dialect="spark")))
     except SqlglotError:
         return None
-    if any(each is None for each in found):
+    if any(atom is None for atom in candidates):
         return None
-    atoms = frozenset(each for each in found if each is not None)
-    sound = (kinds.get(each.attribute) == ("text" if isinstance(each.constant, str) else "number") for each in atoms)
+    atoms = frozenset(atom for atom in candidates if atom is not None)
+    sound = (kinds.get(atom.attribute) == ("text" if isinstance(atom.constant, str) else "number") for atom in atoms)
     return atoms if all(sound) else None
 
 
@@ -61,8 +61,8 @@ def _atoms(tree: exp.Expr) -> Iterator[Atom | None]:
             yield from _atoms(tree.left)
             yield from _atoms(tree.right)
         case exp.In() if tree.expressions and not tree.args.get("query"):
-            for each in tree.expressions:
-                yield _atom(tree.this, "=", each)
+            for constant in tree.expressions:
+                yield _atom(tree.this, "=", constant)
         case exp.EQ() | exp.NEQ() | exp.LT() | exp.GT():
             operator = _OPERATORS[type(tree)]
             yield _atom(tree.left, operator, tree.right) or _atom(tree.right, _MIRRORED[operator], tree.left)

@@ -140,8 +140,8 @@ class AggregateDefinition:
     @property
     def shows_values(self) -> bool:
         """Whether its answers, or the synopses that they come from, show values of single rows: groups, extremes, items."""
-        kept = ("rows", "count", "sum", "avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop")
-        return bool(self.group_by) or self.frequent is not None or any(value.function not in kept for value in self.values)
+        sums = ("rows", "count", "sum", "avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop")
+        return bool(self.group_by) or self.frequent is not None or any(value.function not in sums for value in self.values)
 
     @property
     def longest(self) -> int:

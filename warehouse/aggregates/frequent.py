@@ -129,12 +129,12 @@ def bounds(summaries: Iterable[Summary]) -> ItemBounds:
     least: defaultdict[Item, int] = defaultdict(int)
     listed: defaultdict[Item, int] = defaultdict(int)
     delta = rows = 0
-    for each in summaries:
-        delta += each.delta
-        rows += each.rows
-        for item, count in each.listed:
+    for summary in summaries:
+        delta += summary.delta
+        rows += summary.rows
+        for item, count in summary.listed:
             least[item] += count
-            listed[item] += each.delta
+            listed[item] += summary.delta
     return ItemBounds({item: (count, count + delta - listed[item]) for item, count in least.items()}, delta, rows)
 
 
@@ -179,12 +179,12 @@ def above(window: ItemBounds, share: Fraction | float) -> Frequent:
 certain=False)), False)
     """
     threshold = Fraction(share) * window.rows
-    found = [
+    items = [
         FrequentItem(item, least, most, certain=least > threshold)
         for item, (least, most) in window.items.items()
         if most > threshold
     ]
-    return Frequent(_ranked(found), complete=threshold >= window.delta)
+    return Frequent(_ranked(items), complete=threshold >= window.delta)
 
 
 def top(window: ItemBounds, n: int) -> Frequent:
@@ -194,16 +194,16 @@ def top(window: ItemBounds, n: int) -> Frequent:
     ``delta``, and there may be any number of these. An item is left out if ``n`` others surely occur more often. The answer is
     complete if an unlisted item cannot belong to the ``n``.
     """
-    least = sorted((each for each, _ in window.items.values()), reverse=True)
+    least = sorted((low for low, _ in window.items.values()), reverse=True)
     needed = least[n - 1] if len(least) >= n else 0
-    most = sorted((each for _, each in window.items.values()), reverse=True)
-    found = []
+    most = sorted((high for _, high in window.items.values()), reverse=True)
+    items = []
     for item, (low, high) in window.items.items():
         if high >= needed:
             rivals = _at_least(most, low) - 1
             unlisted = window.delta >= low and window.delta > 0
-            found.append(FrequentItem(item, low, high, certain=rivals < n and not unlisted))
-    return Frequent(_ranked(found), complete=window.delta < needed or window.delta == 0)
+            items.append(FrequentItem(item, low, high, certain=rivals < n and not unlisted))
+    return Frequent(_ranked(items), complete=window.delta < needed or window.delta == 0)
 
 
 def _at_least(descending: list[int], value: int) -> int:
@@ -218,4 +218,4 @@ def _at_least(descending: list[int], value: int) -> int:
 
 
 def _ranked(items: Iterable[FrequentItem]) -> tuple[FrequentItem, ...]:
-    return tuple(sorted(items, key=lambda each: _rank((each.item, each.at_least))))
+    return tuple(sorted(items, key=lambda item: _rank((item.item, item.at_least))))

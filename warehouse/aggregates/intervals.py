@@ -119,12 +119,12 @@ def changed(
     late: dict[Piece, None] = {}
     for level in range(1, levels + 1):
         length, oldest = 1 << level, through - slots
-        known = oldest if before is None else before
-        start = max(known, oldest + length - 1)
+        complete = oldest if before is None else before
+        start = max(complete, oldest + length - 1)
         new += (Piece(level, last) for last in range(_multiple(start + 1, length), through + 1, length))
         for slot in sorted(arrived):
             piece = Piece(level, _multiple(slot, length))
-            if piece.last <= known and before is not None and piece.first > oldest:
+            if piece.last <= complete and before is not None and piece.first > oldest:
                 late[piece] = None
     return tuple(new), tuple(late)
 
@@ -137,10 +137,10 @@ def _multiple(slot: int, length: int) -> int:
 def longest_levels(synopsis: Synopsis, windows: Mapping[int, int], groups: float = 1) -> int:
     """Return the level of the longest intervals for a synopsis, by its states and the windows that it answers.
 
-    ``groups`` is about how many rows a slot has, as far as it is known.
+    ``groups`` is the approximate number of rows of a slot.
 
     Some synopses have basic intervals only, since an interval of them has as many rows as its slots together, or since their rows
-    do not merge. Those are synopses whose rows are separated by the slot in which they end, or by the slots of a join's parts: if
+    do not merge. These are synopses whose rows are separated by the slot in which they end, or by the slots of a join's parts: if
     all rows live equally long, each arrival slot has another end slot. Counts of values differ from slot to slot as the values
     do. Lists of items do not merge to a list.
     """
@@ -150,8 +150,8 @@ def longest_levels(synopsis: Synopsis, windows: Mapping[int, int], groups: float
         return 0
     size = _COUNTS
     for state in synopsis.states:
-        known = state.size or 0
-        size += {"hll": 1 << known, "kll": _QUANTILES * known}.get(state.function, _NUMBER)
+        parameter = state.size or 0
+        size += {"hll": 1 << parameter, "kll": _QUANTILES * parameter}.get(state.function, _NUMBER)
     enough = 1 / _STILL if synopsis.levels else 1
     return levels_of(windows) if size >= LARGE or groups * size >= MANY * enough else 0
 
@@ -174,22 +174,22 @@ def levels_of(windows: Mapping[int, int]) -> int:
     if not windows or basic_is_enough(max(windows), len(windows)):
         return 0
     levels = max(windows).bit_length() - 1
-    more = upkeep(levels) * _WRITTEN + merged_upkeep(levels)
+    extra = upkeep(levels) * _WRITTEN + merged_upkeep(levels)
     saved = merged_basic(windows) - merged_interval(windows, levels)
-    return levels if saved > more else 0
+    return levels if saved > extra else 0
 
 
 def merged_basic(windows: Mapping[int, int]) -> float:
     """Return how many states of a group an update merges from slots alone, on average."""
-    return sum(length / every for length, every in windows.items())
+    return sum(length / period for length, period in windows.items())
 
 
 def merged_interval(windows: Mapping[int, int], levels: int) -> float:
     """Return how many states of a group an update merges for its windows where there are intervals, on average."""
     total = 0.0
-    for length, every in windows.items():
-        ends = range(every, (1 << levels) * every + 1, every)[:_PHASES]
-        total += sum(_pieces(end - length + 1, end, levels) for end in ends) / len(ends) / every
+    for length, period in windows.items():
+        ends = range(period, (1 << levels) * period + 1, period)[:_PHASES]
+        total += sum(_pieces(end - length + 1, end, levels) for end in ends) / len(ends) / period
     return total
 
 

@@ -60,13 +60,13 @@ def kinds_of(columns: Iterable[tuple[str, str]]) -> dict[str, Kind]:
     >>> kinds_of([("Port", "int"), ("host", "string"), ("day", "date"), ("share", "float")])
     {'port': 'number', 'host': 'text', 'share': 'number'}
     """
-    found: dict[str, Kind] = {}
+    kinds: dict[str, Kind] = {}
     for name, kind in columns:
         if kind == "string":
-            found[name.lower()] = "text"
+            kinds[name.lower()] = "text"
         elif kind in _NUMBERS or _is_exact(kind):
-            found[name.lower()] = "number"
-    return found
+            kinds[name.lower()] = "number"
+    return kinds
 
 
 def _is_exact(kind: str) -> bool:
@@ -99,7 +99,7 @@ def _differ(left: str | Decimal, right: str | Decimal) -> bool:
 
 
 def _less(left: str | Decimal, right: str | Decimal) -> bool:
-    """Order of numbers, and of strings by their UTF-8 bytes as Spark compares them."""
+    """Whether a number is less than another, or a string by its UTF-8 bytes, as Spark compares them."""
     return left.encode() < right.encode() if isinstance(left, str) and isinstance(right, str) else left < right  # type: ignore[operator]
 
 
@@ -132,15 +132,15 @@ def cover(wanted: Predicate, stored: Mapping[str, Predicate], algebra: Algebra) 
     ('q1', 'q2')
     """
     search = _Search(dict(sorted(stored.items())), algebra)
-    found = (merged for terms in range(1, _TERMS + 1) for merged in search.covers(wanted, terms))
-    return next(found, None)
+    covers = (merged for terms in range(1, _TERMS + 1) for merged in search.covers(wanted, terms))
+    return next(covers, None)
 
 
 def difference(wanted: Predicate, stored: Mapping[str, Predicate]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """Return synopses to add and synopses to subtract for the rows of a predicate; None if there are none, or there is a cover.
+    """Return synopses to add and synopses to subtract for the rows of a predicate; None without such synopses, or with a cover.
 
-    The first ones are a disjoint supercover: no two of their atoms hold for one row, and they have all atoms of the predicate.
-    The others are a disjoint cover of the superfluous atoms. The number of synopses is the least possible.
+    The added synopses are a disjoint supercover: no two of their atoms hold for one row, and they have all atoms of the
+    predicate. The subtracted synopses are a disjoint cover of the superfluous atoms. The number of synopses is the least possible.
 
     Examples
     --------
@@ -155,13 +155,13 @@ def difference(wanted: Predicate, stored: Mapping[str, Predicate]) -> tuple[tupl
         if best is not None and terms + 1 >= len(best[0]) + len(best[1]):
             break
         for wider in search.covers(wanted, terms):
-            rest = frozenset[Atom]().union(*(sound[name] for name in wider)) - wanted
-            others = {name: atoms for name, atoms in sound.items() if name not in wider}
-            less = cover(rest, others, "additive") if rest else None
-            if less is None or terms + len(less) > _TERMS:
+            superfluous = frozenset[Atom]().union(*(sound[name] for name in wider)) - wanted
+            remaining = {name: atoms for name, atoms in sound.items() if name not in wider}
+            subtracted = cover(superfluous, remaining, "additive") if superfluous else None
+            if subtracted is None or terms + len(subtracted) > _TERMS:
                 continue
-            if best is None or terms + len(less) < len(best[0]) + len(best[1]):
-                best = wider, less
+            if best is None or terms + len(subtracted) < len(best[0]) + len(best[1]):
+                best = wider, subtracted
     return best
 
 
@@ -187,7 +187,7 @@ class _Search:
             return
         if not terms or self.tried > _TRIED:
             return
-        atom = min(missing, key=lambda each: (each.attribute, each.operator, str(each.constant)))
+        atom = min(missing, key=lambda candidate: (candidate.attribute, candidate.operator, str(candidate.constant)))
         for name, atoms in self.stored.items():
             if atom in atoms and (self.wider or atoms <= wanted) and self._joins(atoms, covered):
                 yield from self._further(wanted, covered | atoms, (*names, name), terms - 1)

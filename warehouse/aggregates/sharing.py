@@ -59,25 +59,25 @@ def assigned(
     >>> [(served.number, [state.name for state in served.states], served.rows) for served in assigned(need, there)]
     [(0, ['_count_x'], True), (1, ['_min_x'], False)]
     """
-    found = _alike(need.synopsis, there)
-    if kinds is not None and known is not None and found:
+    serving = _alike(need.synopsis, there)
+    if kinds is not None and known is not None and serving:
         older = _cover_of(need, need.synopsis.states, there, kinds, rows=True)
-        if older and _begins(older, known) < _begins(found, known) and _keeps(older, known) >= need.slots:
+        if older and _begins(older, known) < _begins(serving, known) and _keeps(older, known) >= need.slots:
             return tuple(older)
-    held = {state for served in found for state in served.states}
-    left = tuple(state for state in need.synopsis.states if state not in held)
-    if kinds is not None and (left or not found):
-        found += _covering(need, left, there, kinds, rows=not found)
-    return tuple(found)
+    served_states = {state for served in serving for state in served.states}
+    unserved = tuple(state for state in need.synopsis.states if state not in served_states)
+    if kinds is not None and (unserved or not serving):
+        serving += _covering(need, unserved, there, kinds, rows=not serving)
+    return tuple(serving)
 
 
-def _begins(served: Sequence[Served], known: Sequence[tuple[int, int]]) -> int:
+def _begins(served: Sequence[Served], histories: Sequence[tuple[int, int]]) -> int:
     """Return the first slot from which all these synopses have every row."""
-    return max(known[number][0] for each in served for number in each.numbers)
+    return max(histories[number][0] for serving in served for number in serving.numbers)
 
 
-def _keeps(served: Sequence[Served], known: Sequence[tuple[int, int]]) -> int:
-    return min(known[number][1] for each in served for number in each.numbers)
+def _keeps(served: Sequence[Served], histories: Sequence[tuple[int, int]]) -> int:
+    return min(histories[number][1] for serving in served for number in serving.numbers)
 
 
 _MERGED_WITH_COUNTS = ("count", "sum", "mean", "m2")
@@ -97,66 +97,70 @@ def _bundles(states: Sequence[ColumnState]) -> list[tuple[ColumnState, ...]]:
     return [*bundles.values()]
 
 
-def _alike(wanted: Synopsis, there: Sequence[Synopsis]) -> list[Served]:
+def _alike(needed: Synopsis, stored: Sequence[Synopsis]) -> list[Served]:
     """Return the synopses of the same rows and groups that have wanted states; the first also gives the number of rows."""
-    found: list[Served] = []
-    left = _bundles(wanted.states)
-    for number, known in enumerate(there):
-        if not known.alike(wanted):
+    serving: list[Served] = []
+    unserved = _bundles(needed.states)
+    for number, synopsis in enumerate(stored):
+        if not synopsis.alike(needed):
             continue
-        taken = [bundle for bundle in left if set(bundle) <= set(known.states)]
-        if taken or not found:
-            found.append(Served(number, tuple(state for bundle in taken for state in bundle), rows=not found))
-        left = [bundle for bundle in left if bundle not in taken]
-    return [served for served in found if served.states or served.rows]
+        provided = [bundle for bundle in unserved if set(bundle) <= set(synopsis.states)]
+        if provided or not serving:
+            serving.append(Served(number, tuple(state for bundle in provided for state in bundle), rows=not serving))
+        unserved = [bundle for bundle in unserved if bundle not in provided]
+    return [served for served in serving if served.states or served.rows]
 
 
 def _covering(
-    need: Need, left: tuple[ColumnState, ...], there: Sequence[Synopsis], kinds: Mapping[str, Kind], *, rows: bool
+    need: Need, unserved: tuple[ColumnState, ...], stored: Sequence[Synopsis], kinds: Mapping[str, Kind], *, rows: bool
 ) -> list[Served]:
-    """Return synopses of other conditions that cover the states: one cover for all states, or else one for each bundle."""
-    whole = _cover_of(need, left, there, kinds, rows=rows)
-    bundles = _bundles(left)
+    """Return synopses of other conditions that cover the states: one cover for all states, or else one cover for each bundle."""
+    whole = _cover_of(need, unserved, stored, kinds, rows=rows)
+    bundles = _bundles(unserved)
     if whole or len(bundles) < 2:  # noqa: PLR2004 - one was tried
         return whole
     parts: list[Served] = []
     for bundle in bundles:
-        parts += _cover_of(need, bundle, there, kinds, rows=rows and not parts)
+        parts += _cover_of(need, bundle, stored, kinds, rows=rows and not parts)
     return parts
 
 
 def _cover_of(
-    need: Need, states: tuple[ColumnState, ...], there: Sequence[Synopsis], kinds: Mapping[str, Kind], *, rows: bool
+    need: Need, states: tuple[ColumnState, ...], stored_synopses: Sequence[Synopsis], kinds: Mapping[str, Kind], *, rows: bool
 ) -> list[Served]:
-    own = need.synopsis
-    wanted = None if own.where is None else _atoms(own.where, kinds)
-    if wanted is None:
+    needed = need.synopsis
+    needed_atoms = None if needed.where is None else _atoms(needed.where, kinds)
+    if needed_atoms is None:
         return []
     stored, serving = {}, {}
-    for where in dict.fromkeys(each.where for each in there if each.where not in (None, own.where)):
-        found = _alike(replace(own, where=where, states=states), there)
+    for where in dict.fromkeys(synopsis.where for synopsis in stored_synopses if synopsis.where not in (None, needed.where)):
+        alike = _alike(replace(needed, where=where, states=states), stored_synopses)
         atoms = _atoms(where or "", kinds)
-        if atoms is not None and found and set(states) == {state for served in found for state in served.states}:
-            stored[where or ""], serving[where or ""] = atoms, found
-    repeats = own.counted is None and not (rows and need.rows) and all(state.function in _REPEATING for state in states)
-    chosen = cover(wanted, stored, "duplicate-insensitive" if repeats else "additive") or ()
-    if chosen or own.listed is not None or not set(states) <= set(need.subtractable):
+        if atoms is not None and alike and set(states) == {state for served in alike for state in served.states}:
+            stored[where or ""], serving[where or ""] = atoms, alike
+    repeats = needed.counted is None and not (rows and need.rows) and all(state.function in _REPEATING for state in states)
+    chosen = cover(needed_atoms, stored, "duplicate-insensitive" if repeats else "additive") or ()
+    if chosen or needed.listed is not None or not set(states) <= set(need.subtractable):
         return [replace(served, rows=served.rows and rows) for where in chosen for served in serving[where]]
-    whole = {where: number for where in stored if (number := _having(own, where, states, there)) is not None}
-    taken = difference(wanted, {where: stored[where] for where in whole})
-    if taken is None:
+    whole = {where: number for where in stored if (number := _having(needed, where, states, stored_synopses)) is not None}
+    terms = difference(needed_atoms, {where: stored[where] for where in whole})
+    if terms is None:
         return []
-    first, *plus = (whole[where] for where in taken[0])
-    return [Served(first, states, rows, tuple(plus), tuple(whole[where] for where in taken[1]))]
+    first, *plus = (whole[where] for where in terms[0])
+    return [Served(first, states, rows, tuple(plus), tuple(whole[where] for where in terms[1]))]
 
 
-def _having(own: Synopsis, where: str, states: tuple[ColumnState, ...], there: Sequence[Synopsis]) -> int | None:
+def _having(needed: Synopsis, where: str, states: tuple[ColumnState, ...], stored: Sequence[Synopsis]) -> int | None:
     """Return the number of the first synopsis of a condition that has all these states with the same types."""
-    wanted = replace(own, where=where)
+    expected = replace(needed, where=where)
     exact = {(state, state.type) for state in states}
-    every = enumerate(there)
-    typed = ((number, {(state, state.type) for state in each.states}) for number, each in every if each.alike(wanted))
-    return next((number for number, found in typed if exact <= found), None)
+    numbered = enumerate(stored)
+    typed = (
+        (number, {(state, state.type) for state in synopsis.states})
+        for number, synopsis in numbered
+        if synopsis.alike(expected)
+    )
+    return next((number for number, typed_states in typed if exact <= typed_states), None)
 
 
 def missing(
@@ -164,23 +168,23 @@ def missing(
 ) -> tuple[Synopsis, ...]:
     """Return the synopses to create so that each need is served: one for all needs of the same rows and groups.
 
-    A new state gets a new synopsis, so that existing ones keep their history. Conditions with few atoms come first: with
+    A new state gets a new synopsis, so that existing synopses keep their history. Conditions with few atoms come first: with
     ``kinds`` they may cover others.
     """
-    made: list[Synopsis] = []
+    created: list[Synopsis] = []
     for need in sorted(wanted, key=lambda need: (need.synopsis.parts is None, _atom_count(need, kinds))):
-        served = assigned(need, [*there, *made], kinds)
-        known = {state for each in served for state in each.states}
-        left = tuple(state for state in need.synopsis.states if state not in known)
-        if served and not left:
+        served = assigned(need, [*there, *created], kinds)
+        served_states = {state for serving in served for state in serving.states}
+        unserved = tuple(state for state in need.synopsis.states if state not in served_states)
+        if served and not unserved:
             continue
-        place = next((place for place, each in enumerate(made) if each.alike(need.synopsis)), None)
-        if place is None:
-            made.append(replace(need.synopsis, states=left))
+        position = next((position for position, synopsis in enumerate(created) if synopsis.alike(need.synopsis)), None)
+        if position is None:
+            created.append(replace(need.synopsis, states=unserved))
         else:
-            made[place] = replace(made[place], states=tuple(dict.fromkeys((*made[place].states, *left))))
-            made[place] = lengthened(made[place], need.synopsis.listed)
-    return tuple(made)
+            created[position] = replace(created[position], states=tuple(dict.fromkeys((*created[position].states, *unserved))))
+            created[position] = lengthened(created[position], need.synopsis.listed)
+    return tuple(created)
 
 
 def _atom_count(need: Need, kinds: Mapping[str, Kind] | None) -> int:

@@ -96,11 +96,11 @@ class ColumnState:
 
     @property
     def _identity(self) -> tuple[str, str, str, int | None]:
-        older = self.function == "sum" and self.type == WIDE
-        return self.function, self.column, "bigint" if older else self.type, self.size
+        is_wide = self.function == "sum" and self.type == WIDE
+        return self.function, self.column, "bigint" if is_wide else self.type, self.size
 
     def __eq__(self, other: object) -> bool:
-        """Whether another state has the same of the same column."""
+        """Whether another state is the same state of the same column."""
         return isinstance(other, ColumnState) and self._identity == other._identity
 
     def __hash__(self) -> int:
@@ -140,10 +140,10 @@ class Synopsis:
         value = () if self.counted is None else ((VALUE, self.counted[1]),)
         states = ((state.name, state.type) for state in self.states)
         failed = ((FAILED, "bigint"),) if self.counted is None or self.listed else ()
-        place = ((BATCH, "bigint"), (RANK, "bigint")) if self.listed else ()
+        ranks = ((BATCH, "bigint"), (RANK, "bigint")) if self.listed else ()
         ends = ((DELTA, "bigint"), (AFTER, "bigint")) if self.listed else ()
         slots = ((name, "bigint") for name in (*self.slots, *((LEVEL,) if self.levels else ())))
-        return (*slots, *self.group_by, *place, *value, (ROWS, "bigint"), *failed, *states, *ends)
+        return (*slots, *self.group_by, *ranks, *value, (ROWS, "bigint"), *failed, *states, *ends)
 
     @property
     def shows_values(self) -> bool:
@@ -152,14 +152,22 @@ class Synopsis:
         return bool(self.group_by) or self.counted is not None or shown
 
     def alike(self, other: Synopsis) -> bool:
-        """Whether it has the rows and groups of another, needed synopsis (SS3: this one may separate rows by parts)."""
+        """Whether it has the rows and groups of another, needed synopsis (SS3: this synopsis may separate rows by parts)."""
         if other.parts != self.parts and (other.parts is not None or self.listed is not None):
             return False
-        mine, theirs = (
-            (each.source, each.where, each.group_by, each.computed, each.counted, each.listed is None, each.live)
-            for each in (self, other)
+        own_rows, other_rows = (
+            (
+                synopsis.source,
+                synopsis.where,
+                synopsis.group_by,
+                synopsis.computed,
+                synopsis.counted,
+                synopsis.listed is None,
+                synopsis.live,
+            )
+            for synopsis in (self, other)
         )
-        return mine == theirs
+        return own_rows == other_rows
 
 
 @dataclass(frozen=True)
@@ -190,13 +198,13 @@ def needs(definition: AggregateDefinition) -> tuple[Need, ...]:
         (value.column, value.column_type) for value in definition.values if counts_values(value) and value.column
     )
     common = (definition.source, definition.where, definition.group_by)
-    every = (
+    synopses = (
         Synopsis(*common, None, tuple(states), live=live, computed=computed, parts=parts),
         *(Synopsis(*common, column, (), live=live, computed=computed, parts=parts) for column in counted),
     )
     rows = any(value.function == "rows" for value in definition.values)
     exact = tuple(dict.fromkeys(state for value in definition.values for state in _states(value) if _subtractable(state, value)))
-    return tuple(Need(synopsis, definition.longest, rows, exact) for synopsis in every)
+    return tuple(Need(synopsis, definition.longest, rows, exact) for synopsis in synopses)
 
 
 def _subtractable(state: ColumnState, value: Value) -> bool:

@@ -86,8 +86,8 @@ def _check_once(root: Path, *, rows: bool, resources: Resources, published: Coll
         findings += database_findings(root) if records.open_plan is None else []  # completing the plan replaces it
         if records.open_plan is None:
             findings += live_findings(root, published, rows=rows, resources=resources)
-        if rows and records.open_plan is None and not any(each.severity == "fault" for each in findings):
-            findings += shed_findings(root, resources)  # else rows that cannot be read are already reported
+        if rows and records.open_plan is None and not any(finding.severity == "fault" for finding in findings):
+            findings += shed_findings(root, resources)  # otherwise rows that cannot be read are already reported
         findings += leftover_findings(root, all_files, tables)
     findings.sort(key=lambda finding: finding.severity != "fault")
     return CheckReport(tuple(findings), len(records.epochs), len(tables), len(all_files), rows_check.rows)

@@ -56,8 +56,8 @@ class NamedFile:
     @property
     def rows(self) -> int | None:
         """The number of rows that its commit recorded."""
-        found = json.loads(self.add.get("stats") or "{}").get("numRecords")
-        return None if found is None else int(found)
+        rows = json.loads(self.add.get("stats") or "{}").get("numRecords")
+        return None if rows is None else int(rows)
 
     @property
     def cell(self) -> tuple[int, int]:
@@ -67,13 +67,13 @@ class NamedFile:
 
 def named_files(table: NamedTable) -> list[NamedFile]:
     """Return each file of a table that a readable epoch names, once."""
-    found: dict[str, NamedFile] = {}
+    files: dict[str, NamedFile] = {}
     for epoch, state, side in table.epochs:
         log_state = table.states.get(side.version if side else state.version)
         for path, add in (log_state.files if log_state else {}).items():
-            if path not in found:
-                found[path] = NamedFile(table, path, add, epoch, state)
-    return list(found.values())
+            if path not in files:
+                files[path] = NamedFile(table, path, add, epoch, state)
+    return list(files.values())
 
 
 def files_findings(
@@ -136,7 +136,7 @@ def schema_findings(root: Path, epochs: Sequence[Epoch]) -> Iterator[Finding]:
         if state.schema_file in seen:
             continue
         seen.add(state.schema_file)
-        expected = [each["name"] for each in rows_schema(state.stored_columns)["fields"]]
+        expected = [column["name"] for column in rows_schema(state.stored_columns)["fields"]]
         try:
             names = pq.read_schema(parquet_source(root / state.schema_file)).names
             message = "" if names == expected else "its columns are not the table's"

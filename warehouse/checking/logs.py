@@ -73,14 +73,14 @@ class NamedTable:
 
 def named_tables(epochs: Sequence[Epoch]) -> list[NamedTable]:
     """Return the directories that epochs name, in the order of their first epoch."""
-    found: dict[str, NamedTable] = {}
+    tables: dict[str, NamedTable] = {}
     for epoch in epochs:
         for state in epoch.tables:
-            found.setdefault(state.path, NamedTable(state.path, "rows", state.name)).epochs.append((epoch, state, None))
+            tables.setdefault(state.path, NamedTable(state.path, "rows", state.name)).epochs.append((epoch, state, None))
             for role, side in (("deferred", state.deferred), ("rejected", state.rejected), ("restored", state.restored)):
                 if side is not None:
-                    found.setdefault(side.path, NamedTable(side.path, role, state.name)).epochs.append((epoch, state, side))
-    return list(found.values())
+                    tables.setdefault(side.path, NamedTable(side.path, role, state.name)).epochs.append((epoch, state, side))
+    return list(tables.values())
 
 
 def logs_findings(root: Path, records: ReadableRecords, table: NamedTable) -> Iterator[Finding]:
@@ -187,10 +187,10 @@ def _partition_differences(state: TableState, log_state: LogState) -> Iterator[s
         if part is None or not adds:
             yield f"{where}: {len(adds)} files, {part.files if part else 0} are recorded"
             continue
-        found = (len(adds), sum(map(_rows, adds)), sum(add["size"] for add in adds))
-        if found != (part.files, part.rows, part.bytes):
+        counts = (len(adds), sum(map(_rows, adds)), sum(add["size"] for add in adds))
+        if counts != (part.files, part.rows, part.bytes):
             expected = f"{part.files} files, {part.rows} rows, {part.bytes} bytes"
-            yield f"{where}: {found[0]} files, {found[1]} rows, {found[2]} bytes; recorded are {expected}"
+            yield f"{where}: {counts[0]} files, {counts[1]} rows, {counts[2]} bytes; recorded are {expected}"
         adopted = (log_state.files[name] for name in state.adopted if name in log_state.files)
         has_adopted = any(cell_of(add["partitionValues"]) == cell for add in adopted)
         if not 1 <= part.runs <= part.files + has_adopted:
@@ -201,8 +201,8 @@ def _partition_differences(state: TableState, log_state: LogState) -> Iterator[s
 
 
 def _statistics(add: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = json.loads(add.get("stats") or "{}")
-    return found if isinstance(found, dict) else {}
+    statistics = json.loads(add.get("stats") or "{}")
+    return statistics if isinstance(statistics, dict) else {}
 
 
 def _rows(add: Mapping[str, Any]) -> int:
@@ -231,34 +231,34 @@ def _wrong_definition(table: NamedTable, epoch: Epoch, state: TableState, log_st
         yield note("properties", table.path, message, "the next update sets them", table=table.name, repair="update")
         return
     configuration = log_state.metadata.get("configuration") or {}
-    for name, wanted in table_properties(key, epoch.log_retain).items():
-        found = configuration.get(name)
-        if found != wanted and not _is_longer(found, wanted):
-            message = f"property {name} is {found!r}, not {wanted!r}"
+    for name, expected in table_properties(key, epoch.log_retain).items():
+        value = configuration.get(name)
+        if value != expected and not _is_longer(value, expected):
+            message = f"property {name} is {value!r}, not {expected!r}"
             remedy = f"set it back with ALTER TABLE outside of updates, or {_RESTORE}"
             yield fault("property", table.path, message, remedy, table=table.name)
 
 
-def _missing_columns(table: NamedTable, state: TableState, log_state: LogState, wanted: Mapping[str, Any]) -> Iterator[Finding]:
+def _missing_columns(table: NamedTable, state: TableState, log_state: LogState, expected: Mapping[str, Any]) -> Iterator[Finding]:
     """Yield the fault of missing or other columns; a table of short-lived results may also have former columns of its view."""
     schema = json.loads(log_state.metadata.get("schemaString") or "{}")
     if table.role != "restored":
-        if _column_types(schema) != _column_types(wanted):
+        if _column_types(schema) != _column_types(expected):
             yield fault("columns", table.path, "its columns are not those recorded", _RESTORE, table=table.name)
         return
     is_rebuilt = not log_state.files or (state.view is not None and state.view.failed is not None)  # the next update adds them
-    if lacks_columns(schema, wanted) and not is_rebuilt:
+    if lacks_columns(schema, expected) and not is_rebuilt:
         remedy = f"`stream-wh rebuild {state.owner}` brings them, and the rows that are there stay"
         yield fault("columns", table.path, "it lacks columns of its view", remedy, table=table.name)
 
 
 def _column_types(schema: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return sorted((each["name"], json.dumps(each["type"], sort_keys=True)) for each in schema.get("fields", ()))
+    return sorted((column["name"], json.dumps(column["type"], sort_keys=True)) for column in schema.get("fields", ()))
 
 
-def _is_longer(found: str | None, wanted: str) -> bool:
+def _is_longer(value: str | None, expected: str) -> bool:
     """Return whether a retention is at least as long as wanted; both are ``interval N seconds``."""
-    parts = [(text or "").split() for text in (found, wanted)]
+    parts = [(text or "").split() for text in (value, expected)]
     if not all(len(part) == 3 and part[0] == "interval" and part[2] == "seconds" for part in parts):  # noqa: PLR2004
         return False
     return int(parts[0][1]) >= int(parts[1][1])
@@ -302,10 +302,10 @@ def _foreign_finding(root: Path, table: NamedTable, version: int, stopped: Stopp
 def _entries_beyond(root: Path, table: NamedTable, top: int) -> Iterator[Finding]:
     """Yield entries above the log's newest commit: checkpoints of commits that were removed, and commits above a gap."""
     log = root / table.path / "_delta_log"
-    left = left_above(root / table.path, top)
-    if left and not went_on(root / table.path, top):
-        subject = (log / left[0]).relative_to(root).as_posix()
-        message = f"{len(left)} file(s) sum up commits that are not there; a reader would take them for those that follow"
+    leftovers = left_above(root / table.path, top)
+    if leftovers and not went_on(root / table.path, top):
+        subject = (log / leftovers[0]).relative_to(root).as_posix()
+        message = f"{len(leftovers)} file(s) sum up commits that are not there; a reader would take them for those that follow"
         yield fault("checkpoint_above", subject, message, "the next update removes them", table=table.name, repair="update")
     beyond = commits_beyond(root / table.path, top)
     if beyond:

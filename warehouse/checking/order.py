@@ -75,10 +75,10 @@ def first_row_out_of_order(path: Path, columns: Sequence[str]) -> int | None:
     return None
 
 
-def _concatenated(one: Any, other: Any) -> Any:  # noqa: ANN401 - tables of pyarrow
+def _concatenated(first: Any, second: Any) -> Any:  # noqa: ANN401 - tables of pyarrow
     import pyarrow as pa  # noqa: PLC0415 - as above
 
-    return pa.concat_tables([one, other]).combine_chunks()
+    return pa.concat_tables([first, second]).combine_chunks()
 
 
 def _first_out_of_order(rows: Any) -> int | None:  # noqa: ANN401 - a table of pyarrow
@@ -94,9 +94,9 @@ def _first_out_of_order(rows: Any) -> int | None:  # noqa: ANN401 - a table of p
         column = values.cast("int8") if pa.types.is_boolean(values.type) else values
         above, current = column.slice(0, rows.num_rows - 1), column.slice(1)
         nulls = (pc.is_null(above), pc.is_null(current))
-        less = pc.or_(pc.fill_null(pc.less(current, above), False), pc.and_(nulls[1], pc.invert(nulls[0])))  # noqa: FBT003 - a value
-        same = pc.or_(pc.fill_null(pc.equal(current, above), False), pc.and_(*nulls))  # noqa: FBT003 - a value
-        below = pc.or_(below, pc.and_(equal, less))
-        equal = pc.and_(equal, same)
-    found = pc.index(below, True).as_py()
-    return None if found < 0 else found + 1
+        is_less = pc.or_(pc.fill_null(pc.less(current, above), False), pc.and_(nulls[1], pc.invert(nulls[0])))  # noqa: FBT003 - a value
+        is_equal = pc.or_(pc.fill_null(pc.equal(current, above), False), pc.and_(*nulls))  # noqa: FBT003 - a value
+        below = pc.or_(below, pc.and_(equal, is_less))
+        equal = pc.and_(equal, is_equal)
+    index = pc.index(below, True).as_py()
+    return None if index < 0 else index + 1

@@ -34,19 +34,19 @@ _ATTEMPTS, _PAUSE_SECONDS = 10, 0.2
 
 def live_findings(root: Path, names: Collection[str], *, rows: bool, resources: Resources) -> list[Finding]:
     """Return the faults of the live tables of published tables, after waiting up to two seconds for a running update."""
-    found: dict[str, LiveDifference] = {}
+    differences: dict[str, LiveDifference] = {}
     for attempt in range(_ATTEMPTS if names else 0):
         if attempt:
             time.sleep(_PAUSE_SECONDS)
         try:
-            found = _live_differences(root, names, rows=rows, resources=resources)
+            differences = _live_differences(root, names, rows=rows, resources=resources)
         except MissingPartError:
             continue  # an epoch was retired meanwhile
-        if all(each.kind != "stale" for each in found.values()):
+        if all(difference.kind != "stale" for difference in differences.values()):
             break
     return [
-        fault(f"live_{each.kind}", f"{LIVE}/{name}", each.message, each.remedy, table=name, repair="repair")
-        for name, each in found.items()
+        fault(f"live_{difference.kind}", f"{LIVE}/{name}", difference.message, difference.remedy, table=name, repair="repair")
+        for name, difference in differences.items()
     ]
 
 
@@ -57,17 +57,17 @@ def _live_differences(root: Path, names: Collection[str], *, rows: bool, resourc
     pin, connection = Pin(root, newest), connect(resources) if rows else None
     try:
         states = [state for state in published_states(newest, names) if state.view is None or state.view.failed is None]
-        found = {state.name: live_difference(pin, state, connection) for state in states}
+        differences = {state.name: live_difference(pin, state, connection) for state in states}
     finally:
         if connection is not None:
             connection.close()
         pin.close()
-    return {name: each for name, each in found.items() if each is not None}
+    return {name: difference for name, difference in differences.items() if difference is not None}
 
 
 def database_findings(root: Path) -> list[Finding]:
     """Return the faults of ``warehouse.duckdb``, after waiting up to two seconds for a running update to replace it."""
-    found: DatabaseDifference | None = None
+    difference: DatabaseDifference | None = None
     for attempt in range(_ATTEMPTS):
         if attempt:
             time.sleep(_PAUSE_SECONDS)
@@ -75,17 +75,17 @@ def database_findings(root: Path) -> list[Finding]:
         if newest is None:
             return []
         try:
-            found = database_difference(root, newest)
+            difference = database_difference(root, newest)
         except MissingPartError:
             continue  # an epoch was retired meanwhile
-        if found is None or found.kind != "stale":
+        if difference is None or difference.kind != "stale":
             break
-    if found is None:
+    if difference is None:
         return []
-    if found.kind == "moved":
+    if difference.kind == "moved":
         remedy = (
             "the next update that moves the window or `stream-wh check --repair` makes it again; or `SET VARIABLE stream_wh_root`"
         )
-        return [note("database_moved", DATABASE, found.message, remedy, repair="repair")]
+        return [note("database_moved", DATABASE, difference.message, remedy, repair="repair")]
     remedy = "the next update or `stream-wh check --repair` makes it again"
-    return [fault(f"database_{found.kind}", DATABASE, found.message, remedy, repair="repair")]
+    return [fault(f"database_{difference.kind}", DATABASE, difference.message, remedy, repair="repair")]

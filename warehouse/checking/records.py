@@ -56,20 +56,20 @@ class ReadableRecords:
 def read_records(root: Path) -> ReadableRecords:
     """Read every record; damaged records are listed, and raise no error."""
     damaged: list[tuple[Kind, int, str]] = []
-    found: dict[str, dict[int, object]] = {kind: {} for kind in _BODIES}
+    bodies: dict[str, dict[int, object]] = {kind: {} for kind in _BODIES}
     kinds: tuple[Kind, ...] = ("epoch", "past", "plan", "ledger")
     for kind in kinds:
         for number in numbers(root, kind):
             try:
-                found[kind][number] = read_record(record_path(root, number, kind), _BODIES[kind])
+                bodies[kind][number] = read_record(record_path(root, number, kind), _BODIES[kind])
             except FileNotFoundError:
                 continue  # it was retired or removed meanwhile
             except (RecordDamagedError, OSError) as error:
                 reason = error.reason if isinstance(error, RecordDamagedError) else str(error)
                 damaged.append((kind, number, reason))
-    epochs = tuple(body for _, body in sorted(found["epoch"].items()) if isinstance(body, Epoch))
+    epochs = tuple(body for _, body in sorted(bodies["epoch"].items()) if isinstance(body, Epoch))
     above = numbers(root, "epoch")[-1] + 1 if numbers(root, "epoch") else 0
-    plan = found["plan"].get(above)
+    plan = bodies["plan"].get(above)
     return ReadableRecords(epochs, plan if isinstance(plan, Plan) else None, tuple(damaged))
 
 
@@ -114,7 +114,7 @@ def _roll_back_before(number: int) -> str:
 def _can_be_recreated(root: Path, records: ReadableRecords, number: int) -> bool:
     """Return whether the newest epoch can be made again: its plan and the epoch before are readable."""
     readable = {epoch.number for epoch in records.epochs}
-    damaged_plan = any(kind == "plan" and each == number for kind, each, _ in records.damaged)
+    damaged_plan = any(kind == "plan" and damaged_number == number for kind, damaged_number, _ in records.damaged)
     return number in numbers(root, "plan") and not damaged_plan and (number == 0 or number - 1 in readable)
 
 
@@ -174,8 +174,8 @@ def _loading_findings(root: Path, records: ReadableRecords) -> Iterator[Finding]
     if newest is None:
         return
     try:
-        for known in known_files(root, newest).values():
-            for _ in known.loaded:  # reading a shard compares it with its name
+        for table_files in known_files(root, newest).values():
+            for _ in table_files.loaded:  # reading a shard compares it with its name
                 pass
     except NewerFormatError:
         raise

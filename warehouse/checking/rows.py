@@ -174,15 +174,15 @@ class RowsCheck:
 
     def _statistics(self, file: NamedFile) -> dict[str, DataFile]:
         """Return the statistics of a table's files, by path, as readers see them."""
-        found: dict[str, DataFile] = {}
+        statistics: dict[str, DataFile] = {}
         for epoch, state, _ in file.table.epochs:
-            if state.version in file.table.states and not (found and epoch.number != file.table.newest[0].number):
+            if state.version in file.table.states and not (statistics and epoch.number != file.table.newest[0].number):
                 try:
                     snapshot = read_snapshot(self.root, state.path, state.version, (*state.declaration.search_key, "_exp_slot"))
                 except WarehouseError:
                     continue  # the check of logs reports the reason
-                found.update({each.path: each for each in snapshot.files})
-        return found
+                statistics.update({data_file.path: data_file for data_file in snapshot.files})
+        return statistics
 
     def _statistics_of(self, bounds: Mapping[str, DataFile], file: NamedFile) -> DataFile | None:
         return bounds.get(str(self.root / file.subject))
@@ -262,21 +262,21 @@ def _comparable(name: str, kind: str) -> str:
 
 
 def _statistics_findings(
-    file: NamedFile, known: DataFile | None, slots: tuple[int, int], key_values: Sequence[Any], ordered: Sequence[str]
+    file: NamedFile, statistics: DataFile | None, slots: tuple[int, int], key_values: Sequence[Any], ordered: Sequence[str]
 ) -> Iterator[Finding]:
     """Yield the statistics by which readers would skip the file, though it has the smallest or largest value of a column."""
-    if known is None:
+    if statistics is None:
         return
     key = file.state.declaration.search_key
-    if not any_live(known, slots[1] - 1) or (known.min_exp_slot is not None and known.min_exp_slot > slots[0]):
+    if not any_live(statistics, slots[1] - 1) or (statistics.min_exp_slot is not None and statistics.min_exp_slot > slots[0]):
         yield _fault(file, "statistics", f"its rows expire in slots {slots[0]} to {slots[1]}, its statistics bound others")
     nulls, extremes = key_values[: len(key)], key_values[len(key) :]
     for name, count in zip(key, nulls, strict=True):
-        if count and not may_hold(known, (name,), NullKey()):
+        if count and not may_hold(statistics, (name,), NullKey()):
             yield _fault(file, "statistics", f"{count} rows have no {name}, its statistics say none")
     for position, name in enumerate(ordered):
         for value in extremes[2 * position : 2 * position + 2]:
-            if value is not None and not may_hold(known, (name,), Keys(((value,),))):
+            if value is not None and not may_hold(statistics, (name,), Keys(((value,),))):
                 yield _fault(file, "statistics", f"a value of {name} is outside the bounds that its statistics give")
 
 

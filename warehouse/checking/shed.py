@@ -47,8 +47,8 @@ def shed_findings(root: Path, resources: Resources) -> Iterator[Finding]:
         for state in states:
             wrong = [*_run_faults(pin, connection, state), *_record_faults(state, shed_figures(pin, connection, state))]
             if wrong:
-                first, more = wrong[0], f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-                yield fault("ledger", state.path, f"{first}{more}", _REMEDY, table=state.name)
+                first, note = wrong[0], f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+                yield fault("ledger", state.path, f"{first}{note}", _REMEDY, table=state.name)
     finally:
         connection.close()
         pin.close()
@@ -80,11 +80,11 @@ def entry_fault(entry: dict[str, Any], rows: list[_Row]) -> str:
     """Return the fault of a ledger's entry in words, given the rows of its group; an empty text if there is none."""
     stamps, shed, until = entry["stamps"], set(entry["shed"]), entry["until"]
     fragments = [(stamps_of_row, end) for stamps_of_row, end in rows if stamps[0] <= stamps_of_row[0] <= stamps[-1]]
-    kept = sorted(stamp for stamps_of_row, _ in fragments for stamp in stamps_of_row)
+    kept_stamps = sorted(stamp for stamps_of_row, _ in fragments for stamp in stamps_of_row)
     if stamps != sorted(set(stamps)) or not shed <= set(stamps) or not shed:
         return "its members are not in order, or none of them was shed"
-    if kept != [stamp for stamp in stamps if stamp not in shed]:
-        return f"{len(stamps)} members are not {len(kept)} kept and {len(shed)} shed ones"
+    if kept_stamps != [stamp for stamp in stamps if stamp not in shed]:
+        return f"{len(stamps)} members are not {len(kept_stamps)} kept and {len(shed)} shed ones"
     next_stamp = dict(zip(stamps, [*stamps[1:], until], strict=True))
     exact_length, shed_length = until - stamps[0], sum(next_stamp[stamp] - stamp for stamp in shed)
     kept_length = sum(end - stamps_of_row[0] for stamps_of_row, end in fragments)
@@ -93,12 +93,12 @@ def entry_fault(entry: dict[str, Any], rows: list[_Row]) -> str:
     return f"{shed_length} microseconds were shed of {exact_length}, and {kept_length} are kept"
 
 
-def _record_faults(state: TableState, found: ShedFigures) -> Iterator[str]:
+def _record_faults(state: TableState, figures: ShedFigures) -> Iterator[str]:
     """Yield the differences between the epoch's record and the counted members."""
     record = None if state.coalesced is None else state.coalesced.shed
     if record is None:
         return
-    if (record.kept, record.shed) != (found.kept, found.shed):
-        yield f"its record says {record.kept} members kept and {record.shed} shed, there are {found.kept} and {found.shed}"
-    if abs(record.accuracy - found.accuracy) > _TOLERANCE:
-        yield f"its record says an accuracy of {record.accuracy}, it is {found.accuracy}"
+    if (record.kept, record.shed) != (figures.kept, figures.shed):
+        yield f"its record says {record.kept} members kept and {record.shed} shed, there are {figures.kept} and {figures.shed}"
+    if abs(record.accuracy - figures.accuracy) > _TOLERANCE:
+        yield f"its record says an accuracy of {record.accuracy}, it is {figures.accuracy}"

@@ -54,7 +54,7 @@ class Accuracy:
 
 
 def accuracy(runs: Iterable[Run], at_least: int = 0) -> Accuracy:
-    """Return the accuracy of the fragments that are left of exact rows.
+    """Return the accuracy of the fragments that remain of exact rows.
 
     Parameters
     ----------
@@ -68,10 +68,10 @@ def accuracy(runs: Iterable[Run], at_least: int = 0) -> Accuracy:
     for run in runs:
         if run.length < max(1, at_least):
             continue
-        left = [each.length for each in run.fragments if each.length >= max(1, at_least)]
-        shares.append(pqi(run.length, left))
-        counts.append(len(left))
-        lost_length += run.length - sum(left)
+        lengths = [fragment.length for fragment in run.fragments if fragment.length >= max(1, at_least)]
+        shares.append(pqi(run.length, lengths))
+        counts.append(len(lengths))
+        lost_length += run.length - sum(lengths)
     return Accuracy(
         share=fsum(shares) / sum(max(1, count) for count in counts) if counts else 1.0,
         values=jaccard(counts),
@@ -90,8 +90,8 @@ class Tally:
         self._least = max(1, at_least)
         self._left = []
         for run in runs:
-            left = [each.length for each in run.fragments if each.length >= self._least]
-            self._left.append((len(left), sum(left)))
+            lengths = [fragment.length for fragment in run.fragments if fragment.length >= self._least]
+            self._left.append((len(lengths), sum(lengths)))
         self._lengths = [run.length for run in runs]
         counted = [number for number, length in enumerate(self._lengths) if length >= self._least]
         self._numerator = fsum(self._left[number][1] / self._lengths[number] for number in counted)
@@ -103,19 +103,19 @@ class Tally:
         return self._numerator / self._denominator if self._denominator else 1.0
 
     def after(self, run: int, before: int, pieces: Sequence[int]) -> float:
-        """Return Eq. 6 as it would be if a fragment of a run, of that length, were split into these."""
+        """Return Eq. 6 for the case that a fragment of a run, of length ``before``, is split into ``pieces``."""
         numerator, denominator, _ = self._changed(run, before, pieces)
         return numerator / denominator if denominator else 1.0
 
     def split(self, run: int, before: int, pieces: Sequence[int]) -> None:
-        """Split a fragment of a run into these."""
+        """Split a fragment of a run, of length ``before``, into ``pieces``."""
         self._numerator, self._denominator, self._left[run] = self._changed(run, before, pieces)
 
     def _changed(self, run: int, before: int, pieces: Sequence[int]) -> tuple[float, int, tuple[int, int]]:
         count, total = self._left[run]
-        left = [length for length in pieces if length >= self._least]
-        was = before >= self._least
-        changed = (count - was + len(left), total - before * was + sum(left))
+        lengths = [length for length in pieces if length >= self._least]
+        counted = before >= self._least
+        changed = (count - counted + len(lengths), total - before * counted + sum(lengths))
         if self._lengths[run] < self._least:
             return self._numerator, self._denominator, changed
         numerator = self._numerator + (changed[1] - total) / self._lengths[run]

@@ -60,15 +60,15 @@ class RowArrays:
 
     @property
     def first(self) -> Numbers:
-        """The first stamp of each."""
-        found: Numbers = self.stamps[self.begin]
-        return found
+        """The first stamp of each row."""
+        stamps: Numbers = self.stamps[self.begin]
+        return stamps
 
     @property
     def last(self) -> Numbers:
-        """The last stamp of each."""
-        found: Numbers = self.stamps[self.begin + self.size - 1]
-        return found
+        """The last stamp of each row."""
+        stamps: Numbers = self.stamps[self.begin + self.size - 1]
+        return stamps
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,8 @@ def moved(stored: StoredArrays, points: Points, edge: int) -> Moved:
     hit = _hit(stored.group, stored.stamps[stored.starts[:-1]], points.group[order], points.at[order])
     members, repeated = _members(stored, points, order, np.flatnonzero(hit), edge)
     runs = _runs(*members)
-    rest = _rest(stored, np.flatnonzero(~hit), edge)
-    rows, whole = _ordered(rest, runs)
+    untouched = _rest(stored, np.flatnonzero(~hit), edge)
+    rows, whole = _ordered(untouched, runs)
     return _compared(stored, rows, _ends(stored, rows, whole, np.flatnonzero(hit)), late, len(numbers) - len(order) + repeated)
 
 
@@ -137,18 +137,18 @@ def _in_order(group: Numbers, at: Numbers) -> Numbers:
 
 
 def places(begin: Numbers, size: Numbers) -> Numbers:
-    """Return the places of all elements of pieces that begin somewhere and are so long."""
+    """Return the positions of all elements of slices, which are given by their begins and sizes."""
     ends = np.cumsum(size)
     total = int(ends[-1]) if len(ends) else 0
-    found: Numbers = np.arange(total) + np.repeat(begin - (ends - size), size)
-    return found
+    positions: Numbers = np.arange(total) + np.repeat(begin - (ends - size), size)
+    return positions
 
 
 def _hit(group: Numbers, first: Numbers, groups: Numbers, at: Numbers) -> Truths:
-    """Which rows are taken apart; the points are in order of their groups and stamps, each once."""
-    found = np.zeros(len(group), dtype=bool)
-    if not len(groups) or not len(found):
-        return found
+    """Return which rows are taken apart; the points are in order of their groups and stamps, without repetitions."""
+    is_hit = np.zeros(len(group), dtype=bool)
+    if not len(groups) or not len(is_hit):
+        return is_hit
     order = _in_order(group, first)
     group, first = group[order], first[order]
     heads = np.flatnonzero(_begins(groups))
@@ -159,16 +159,19 @@ def _hit(group: Numbers, first: Numbers, groups: Numbers, at: Numbers) -> Truths
     begins = _begins(group)
     before = np.where(begins, _EARLIEST, np.append(_EARLIEST, first[:-1]))
     after = np.where(np.append(begins[1:], True), _LATEST, np.append(first[1:], _LATEST))
-    got = low[group] < _LATEST
+    has_points = low[group] < _LATEST
     reached = (first <= high[group]) | (before <= high[group])
-    found[order] = got & reached & (after > low[group])
-    return found
+    is_hit[order] = has_points & reached & (after > low[group])
+    return is_hit
 
 
 def _members(
     stored: StoredArrays, points: Points, order: Numbers, hit: Numbers, edge: int
 ) -> tuple[tuple[Numbers, Numbers, Numbers, Numbers], int]:
-    """The members of rows that are taken apart, and points, in order: groups, values, stamps, sources; and repeated points."""
+    """Return the members of rows that are taken apart, and the points, in order; and the number of repeated points.
+
+    The members are four arrays: groups, values, stamps, and sources.
+    """
     begin, size = stored.starts[hit], stored.starts[hit + 1] - stored.starts[hit]
     at, row = stored.stamps[places(begin, size)], np.repeat(hit, size)
     inside = at >= edge
@@ -178,8 +181,8 @@ def _members(
     source = np.concatenate((row, order + len(stored.group)))
     at = np.concatenate((at, points.at[order]))
     placed = _in_order(group, at)  # it is stable: a stored member comes before a point
-    kept = placed[_begins(group[placed], at[placed])]
-    return (group[kept], value[kept], at[kept], source[kept]), len(placed) - len(kept)
+    first = placed[_begins(group[placed], at[placed])]
+    return (group[first], value[first], at[first], source[first]), len(placed) - len(first)
 
 
 def _runs(group: Numbers, value: Numbers, at: Numbers, source: Numbers) -> RowArrays:
@@ -189,45 +192,45 @@ def _runs(group: Numbers, value: Numbers, at: Numbers, source: Numbers) -> RowAr
 
 
 def _rest(stored: StoredArrays, rows: Numbers, edge: int) -> RowArrays:
-    """The rows that stay, without the stamps that have left the window."""
+    """Return the rows that stay, without the stamps that have left the window."""
     begin, end = stored.starts[rows], stored.starts[rows + 1]
     cut = np.flatnonzero(stored.stamps[begin] < edge)
     size = (end - begin)[cut]
-    gone = np.add.reduceat(stored.stamps[places(begin[cut], size)] < edge, np.cumsum(size) - size) if len(cut) else 0
-    begin[cut] += gone
-    left = begin < end
-    rows, begin = rows[left], begin[left]
-    return RowArrays(stored.group[rows], rows, begin, end[left] - begin, stored.stamps)
+    expired = np.add.reduceat(stored.stamps[places(begin[cut], size)] < edge, np.cumsum(size) - size) if len(cut) else 0
+    begin[cut] += expired
+    remains = begin < end
+    rows, begin = rows[remains], begin[remains]
+    return RowArrays(stored.group[rows], rows, begin, end[remains] - begin, stored.stamps)
 
 
-def _ordered(rest: RowArrays, runs: RowArrays) -> tuple[RowArrays, Truths]:
-    """All rows in order of their groups and starts, and which of them are of the rest."""
-    group = np.concatenate((rest.group, runs.group))
-    order = _in_order(group, np.concatenate((rest.first, runs.first)))
-    stamps = np.concatenate((rest.stamps, runs.stamps))
-    begin = np.concatenate((rest.begin, runs.begin + len(rest.stamps)))[order]
-    size = np.concatenate((rest.size, runs.size))[order]
-    source = np.concatenate((rest.source, runs.source))[order]
-    return RowArrays(group[order], source, begin, size, stamps), order < len(rest.group)
+def _ordered(untouched: RowArrays, runs: RowArrays) -> tuple[RowArrays, Truths]:
+    """Return all rows in order of their groups and starts, and which of them were not taken apart."""
+    group = np.concatenate((untouched.group, runs.group))
+    order = _in_order(group, np.concatenate((untouched.first, runs.first)))
+    stamps = np.concatenate((untouched.stamps, runs.stamps))
+    begin = np.concatenate((untouched.begin, runs.begin + len(untouched.stamps)))[order]
+    size = np.concatenate((untouched.size, runs.size))[order]
+    source = np.concatenate((untouched.source, runs.source))[order]
+    return RowArrays(group[order], source, begin, size, stamps), order < len(untouched.group)
 
 
 def _ends(stored: StoredArrays, rows: RowArrays, whole: Truths, hit: Numbers) -> tuple[Numbers, Truths]:
-    """When rows end, and which are open.
+    """Return when rows end, and which rows are open.
 
-    A row of the rest (``whole``) ends where it did. The last row that a group's hit rows made ends where the last of these did;
-    it is open where that was, or where the group is new.
+    A row that was not taken apart (``whole``) keeps its end. The last new row of a group ends where the last row that was taken
+    apart did; it is open if that row was open, or if the group is new.
     """
     ends, is_open = rows.last, np.ones(len(rows.group), dtype=bool)
     if not len(ends):
         return ends, is_open
     ends[whole], is_open[whole] = stored.ends[rows.source[whole]], stored.open[rows.source[whole]]
-    made = ~whole
-    next_made = made & np.append(made[1:] & ~_begins(rows.group)[1:], False)
+    is_new = ~whole
+    next_made = is_new & np.append(is_new[1:] & ~_begins(rows.group)[1:], False)
     ends[next_made], is_open[next_made] = rows.first[np.flatnonzero(next_made) + 1], False
     order = hit[_in_order(stored.group[hit], stored.stamps[stored.starts[hit]])]
     last = np.full(int(max(rows.group[-1], stored.group.max(initial=0))) + 1, -1)
-    last[stored.group[order]] = order  # of several the last counts
-    final = np.flatnonzero(made & ~next_made)
+    last[stored.group[order]] = order  # the last of several rows counts
+    final = np.flatnonzero(is_new & ~next_made)
     before = last[rows.group[final]]
     final, before = final[before >= 0], before[before >= 0]
     closed = ~stored.open[before]
@@ -240,11 +243,11 @@ def _compared(stored: StoredArrays, rows: RowArrays, ends: tuple[Numbers, Truths
     first, last = rows.first, rows.last
     until, is_open = ends
     same = np.zeros(len(first), dtype=bool)
-    held = np.flatnonzero(rows.source < len(stored.group))
-    was = rows.source[held]
-    begin, end = stored.starts[was], stored.starts[was + 1]
-    same[held] = (
-        (stored.stamps[begin] == first[held]) & (stored.stamps[end - 1] == last[held]) & (end - begin == rows.size[held])
-        & (stored.ends[was] == until[held]) & (stored.open[was] == is_open[held])
+    old = np.flatnonzero(rows.source < len(stored.group))
+    source = rows.source[old]
+    begin, end = stored.starts[source], stored.starts[source + 1]
+    same[old] = (
+        (stored.stamps[begin] == first[old]) & (stored.stamps[end - 1] == last[old]) & (end - begin == rows.size[old])
+        & (stored.ends[source] == until[old]) & (stored.open[source] == is_open[old])
     )  # fmt: skip
     return Moved(rows, same, until, is_open, late, repeated)

@@ -37,28 +37,28 @@ class CoalescedBudget:
     accuracy: float | None = None
 
     def __post_init__(self) -> None:
-        given = [each for each in (self.rows, self.bytes, self.keep) if each is not None]
-        if len(given) > 1 or (not given and self.accuracy is None):
+        bounds = [bound for bound in (self.rows, self.bytes, self.keep) if bound is not None]
+        if len(bounds) > 1 or (not bounds and self.accuracy is None):
             raise ValueError("a budget is one of rows, bytes and keep, or accuracy, which can stand beside one of them")
-        if any(each is not None and each < 1 for each in (self.rows, self.bytes)):
+        if any(bound is not None and bound < 1 for bound in (self.rows, self.bytes)):
             raise ValueError("rows and bytes of a budget are at least 1")
-        if any(each is not None and not 0 < each <= 1 for each in (self.keep, self.accuracy)):
+        if any(share is not None and not 0 < share <= 1 for share in (self.keep, self.accuracy)):
             raise ValueError("keep and accuracy of a budget are shares above 0 and up to 1")
 
     @property
     def bounds(self) -> bool:
-        """Whether it bounds how much is kept, not the accuracy alone."""
-        return any(each is not None for each in (self.rows, self.bytes, self.keep))
+        """Whether it bounds the kept members or bytes, not only the accuracy."""
+        return any(bound is not None for bound in (self.rows, self.bytes, self.keep))
 
     def excess(self, kept: int, arrived: int, size: float) -> int:
-        """Return how many members are over the budget, before the accuracy is looked at.
+        """Return the number of members over the budget, before the accuracy is considered.
 
         Parameters
         ----------
         kept
-            Members that are there.
+            Members that are stored.
         arrived
-            Members of the window, shed ones included.
+            Members of the window, including shed members.
         size
             Bytes that a member takes.
 

@@ -98,12 +98,12 @@ class Cells:
     @classmethod
     def of(cls, runs: Iterable[tuple[Cell, int]], window: int, edge: int, *, apart: bool, again: bool) -> Cells:
         """Return the cells of an update, given the number of runs of each; ``again``: all cells are rewritten."""
-        own = {cell: count for cell, count in runs if cell[1]}
+        counts = {cell: count for cell, count in runs if cell[1]}
         due = {
-            cell for cell, count in own.items()
+            cell for cell, count in counts.items()
             if again or not apart or count >= _RUNS or begin_of(cell[1], window) < edge
         }  # fmt: skip
-        return cls(window, edge, apart, frozenset(own), frozenset(due))
+        return cls(window, edge, apart, frozenset(counts), frozenset(due))
 
     def span(self, until: int) -> list[int]:
         """Return the blocks of rows that the window's edge has not reached and that begin by an instant."""
@@ -145,11 +145,15 @@ def assigned(own: Numbers, stored: Numbers, changed: Collection[int]) -> Assigne
 
     """
     block = own.copy()
-    comes = (own != 0) & (stored != own)
+    arriving = (own != 0) & (stored != own)
     enough = max(1, int((own == 0).sum()) // _SHARE)
-    found, counts = np.unique(own[comes], return_counts=True)
-    few = [each for each, count in zip(found.tolist(), counts.tolist(), strict=True) if count < enough and each not in changed]
-    block[comes & np.isin(own, few)] = 0
+    blocks, counts = np.unique(own[arriving], return_counts=True)
+    few = [
+        number
+        for number, count in zip(blocks.tolist(), counts.tolist(), strict=True)
+        if count < enough and number not in changed
+    ]
+    block[arriving & np.isin(own, few)] = 0
     leaving = {*changed, *np.unique(stored[(stored != block) & (stored != NOWHERE)]).tolist()}
     if bool(((block == 0) & (stored != 0)).any()):
         leaving.add(0)  # it stays one run

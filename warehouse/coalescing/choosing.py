@@ -77,21 +77,21 @@ class Choice:
 def choose(tables: Sequence[tuple[str, PointCounts]]) -> tuple[Choice, ...]:
     """Return the choice that costs least for tables over points that are stored.
 
-    >>> [each.how for each in choose([("a", PointCounts(1000, 900, 10)), ("b", PointCounts(1000, 200, 10))])]
+    >>> [choice.how for choice in choose([("a", PointCounts(1000, 900, 10)), ("b", PointCounts(1000, 200, 10))])]
     ['lazy', 'eager']
     """
     priced = [(name, counted, *_priced(counted)) for name, counted in tables]
-    found = select([eager for _, _, eager, _, _ in priced], [lazy for _, _, _, lazy, _ in priced], 0.0)
-    stored = found.eager if found is not None else ()
+    selection = select([eager for _, _, eager, _, _ in priced], [lazy for _, _, _, lazy, _ in priced], 0.0)
+    stored = selection.eager if selection is not None else ()
     return tuple(
-        Choice(name, "eager" if each else "lazy", counted.members, counted.coalescing, counted.late, eager, lazy, build)
-        for (name, counted, eager, lazy, build), each in zip(priced, stored, strict=True)
+        Choice(name, "eager" if is_eager else "lazy", counted.members, counted.coalescing, counted.late, eager, lazy, build)
+        for (name, counted, eager, lazy, build), is_eager in zip(priced, stored, strict=True)
     )
 
 
 def _priced(counted: PointCounts) -> tuple[float, float, float]:
     likely = [0.0, *[counted.coalescing] * (_ARRIVALS - 1)]
-    found = costs(likely, [counted.late] * _ARRIVALS, _WINDOW, SIZES, ATOMIC)
-    price = prices(found, WEIGHTS)
+    estimated = costs(likely, [counted.late] * _ARRIVALS, _WINDOW, SIZES, ATOMIC)
+    price = prices(estimated, WEIGHTS)
     # To build it, all members of the window go through an update once more.
-    return price.eager, price.scan, WEIGHTS.update * found.update_eager / found.update_max / _WINDOWS
+    return price.eager, price.scan, WEIGHTS.update * estimated.update_eager / estimated.update_max / _WINDOWS

@@ -93,16 +93,16 @@ def costs(coalesces: Sequence[float], late: Sequence[float], window: int, sizes:
     )
     # Of the i-th member in the sheet, numbered from 1, the one that leaves uses c with the number i - w + 1.
     departures = sum(c * atomic.detach + (1 - c) * atomic.delete for c in coalesces[1 : k - window + 1])
-    gone = max(0, k - window)
+    departed = max(0, k - window)
     return Costs(
         memory_eager=memory,
         memory_lazy=n * sizes.lazy,
         update_eager=arrivals + departures,
-        update_lazy=k * atomic.insert + gone * atomic.delete,
+        update_lazy=k * atomic.insert + departed * atomic.delete,
         scan_eager=atomic.read * memory / sizes.eager,
         scan_lazy=n * atomic.read + atomic.coalesce * sum(inside),
         memory_max=n * sizes.lazy,
-        update_max=k * atomic.merge + gone * atomic.detach,
+        update_max=k * atomic.merge + departed * atomic.detach,
         scan_max=n * (atomic.read + atomic.coalesce),
     )
 

@@ -93,8 +93,8 @@ class CoalescedDefinition:
     @property
     def columns(self) -> tuple[tuple[str, str], ...]:
         """The columns of its rows with their types."""
-        own = zip(OWN_COLUMNS, ("timestamp", "timestamp", "bigint", "boolean"), strict=True)
-        return (*self.group_by, *self.shown, *own)
+        own_columns = zip(OWN_COLUMNS, ("timestamp", "timestamp", "bigint", "boolean"), strict=True)
+        return (*self.group_by, *self.shown, *own_columns)
 
     @property
     def state(self) -> tuple[tuple[str, str], ...]:
@@ -106,5 +106,5 @@ class CoalescedDefinition:
     @property
     def _entry(self) -> str:
         kinds: Sequence[str] = [kind if self.same is None else f"array<{kind}>" for _, kind in self.values]
-        own = "".join(f",v{place}:{kind}" for place, kind in enumerate(kinds))
-        return f"struct<stamps:array<bigint>,shed:array<bigint>,until:bigint{own}>"
+        values = "".join(f",v{position}:{kind}" for position, kind in enumerate(kinds))
+        return f"struct<stamps:array<bigint>,shed:array<bigint>,until:bigint{values}>"

@@ -60,7 +60,7 @@ def _duck_quoted(name: str) -> str:
 def _spark_members(lists: Sequence[tuple[str, str]]) -> str:
     if len(lists) == 1:
         return f"explode({lists[0][0]}) AS {lists[0][1]}"
-    return f"inline(arrays_zip({', '.join(each for each, _ in lists)})) AS ({', '.join(name for _, name in lists)})"
+    return f"inline(arrays_zip({', '.join(column for column, _ in lists)})) AS ({', '.join(name for _, name in lists)})"
 
 
 def _spark_packed(names: Sequence[str]) -> str:
@@ -97,7 +97,7 @@ DUCKDB = Dialect(
     filtered="list_filter({}, lambda _s : {})",
     listed="list({} ORDER BY _at)",
     earliest="list_extract(list({} ORDER BY _at), 1)",  # its min_by makes 0.0 of a float's -0.0
-    members=lambda lists: ", ".join(f"unnest({each}) AS {name}" for each, name in lists),
+    members=lambda lists: ", ".join(f"unnest({column}) AS {name}" for column, name in lists),
     packed=_duck_packed,
 )
 
@@ -157,13 +157,13 @@ class Query:
 
         It gives the columns, the state, ``_ts`` (the first stamp) and ``_exp`` (when the last stamp has left the window).
         """
-        d, own = self.dialect, self.definition
-        groups, values, lists = _names(own, d)
+        d, definition = self.dialect, self.definition
+        groups, values, lists = _names(definition, d)
         by = _partition(groups)
         first, last = d.at.format(STAMPS, 1), d.at.format(STAMPS, -1)
-        if own.same is None:
+        if definition.same is None:
             begins = " OR ".join(["row_number() OVER w = 1", *(f"{name} IS DISTINCT FROM lag({name}) OVER w" for name in values)])
-            kinds = zip(values, (kind for _, kind in own.values), strict=True)
+            kinds = zip(values, (kind for _, kind in definition.values), strict=True)
             earliest = [(name, d.earliest if kind == "float" else _EARLIEST) for name, kind in kinds]
             whole = [*(f"{text.format(name)} AS {name}" for name, text in earliest), f"{d.listed.format(AT)} AS {STAMPS}"]
             shown = values
@@ -173,13 +173,13 @@ class Query:
             whole = [f"{d.listed.format(value)} AS {name}" for value, name in pairs]
             shown = [
                 f"{text} AS {d.quoted(f'{end}_{name}')}"
-                for name, column in zip(own.compared, lists, strict=True)
+                for name, column in zip(definition.compared, lists, strict=True)
                 for end, text in (
                     ("first", d.at.format(column, 1)), ("last", d.at.format(column, -1)),
                     ("min", d.lowest.format(column)), ("max", d.highest.format(column)),
                 )
             ]  # fmt: skip
-        ends = f"{NEVER}" if own.window is None else f"least(_last + {own.window} + 1, {NEVER})"
+        ends = f"{NEVER}" if definition.window is None else f"least(_last + {definition.window} + 1, {NEVER})"
         return f"""
 WITH _broken AS (SELECT *, CASE WHEN {begins} THEN 1 ELSE 0 END AS _begins FROM {near} WINDOW w AS ({by}ORDER BY {AT})),
 _numbered AS (
@@ -217,27 +217,27 @@ def coalesced(definition: CoalescedDefinition, dialect: Dialect, edge: Edge, *, 
     d = dialect
     groups, values, lists = _names(definition, d)
     by, plain = _partition(groups), definition.same is None
-    own = values if plain else []
+    value_columns = values if plain else []
     first = d.at.format(STAMPS, 1)
-    kept = d.size.format(d.filtered.format(STAMPS, within(edge, "_s", groups)))
+    kept_members = d.size.format(d.filtered.format(STAMPS, within(edge, "_s", groups)))
     equal = " AND ".join(f"p.{name} IS NOT DISTINCT FROM b.{name}" for name in groups) or "true"
     bounds = _listed(*groups, f"min({AT}) AS _lo, max({AT}) AS _hi")
     grouped = f" GROUP BY {', '.join(groups)}" if groups else ""
     judged = f"""
 WITH _bounds AS (SELECT {bounds} FROM {arrived}{grouped}),
 _placed AS (
-  SELECT {_listed(*groups, *own, STAMPS, *lists)}, {kept} AS _kept, {first} AS _first,
+  SELECT {_listed(*groups, *value_columns, STAMPS, *lists)}, {kept_members} AS _kept, {first} AS _first,
     lead({first}) OVER w AS _next, lag({first}) OVER w AS _before
   FROM {stored} WINDOW w AS ({by}ORDER BY {first})),
 _judged AS (
   SELECT p.*, _lo IS NOT NULL AND (_next IS NULL OR _next > _lo) AND (_first <= _hi OR _before IS NULL OR _before <= _hi) AS _hit
   FROM _placed p LEFT JOIN _bounds b ON {equal})"""
-    left = [f"{d.last.format(name, '_kept')} AS {name}" for name in (STAMPS, *lists)]
+    remaining = [f"{d.last.format(name, '_kept')} AS {name}" for name in (STAMPS, *lists)]
     unnested = d.members([(STAMPS, AT), *zip(lists, values, strict=False)])
     order = _listed("_side", *(f"{name} NULLS FIRST" for name in values))
     before = "" if plain else f"lag({d.packed(definition.compared)}) OVER ({by}ORDER BY {AT}) AS {PREVIOUS}"
     near = f"""{judged},
-_apart AS (SELECT {_listed(*groups, *own, unnested)} FROM _judged WHERE _hit),
+_apart AS (SELECT {_listed(*groups, *value_columns, unnested)} FROM _judged WHERE _hit),
 _members AS (
   SELECT {_listed(*groups, *values, AT)}, 0 AS _side FROM _apart
   UNION ALL SELECT {_listed(*groups, *values, AT)}, 1 AS _side FROM {arrived}),
@@ -245,7 +245,7 @@ _ranked AS (
   SELECT *, row_number() OVER (PARTITION BY {_listed(*groups, AT)} ORDER BY {order}) AS _nth
   FROM _members WHERE {within(edge, AT, groups)})
 SELECT {_listed(*groups, *values, AT, before)} FROM _ranked WHERE _nth = 1"""
-    rest = f"{judged}\nSELECT {_listed(*groups, *own, *left)} FROM _judged WHERE NOT _hit AND _kept > 0"
+    rest = f"{judged}\nSELECT {_listed(*groups, *value_columns, *remaining)} FROM _judged WHERE NOT _hit AND _kept > 0"
     return Query(definition, dialect, near, rest)
 
 

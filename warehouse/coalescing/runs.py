@@ -96,21 +96,21 @@ class Run:
 
     @property
     def fragments(self) -> tuple[Fragment, ...]:
-        """The fragments that are left of it, in order; an open member without neighbours is a fragment of length 0."""
-        found, first = [], None
+        """The fragments that remain of the run, in order; an open member without neighbours is a fragment of length 0."""
+        fragments, first = [], None
         for number in range(len(self.stamps) + 1):
-            kept = number < len(self.stamps) and number not in self.shed
-            if kept and first is None:
+            is_kept = number < len(self.stamps) and number not in self.shed
+            if is_kept and first is None:
                 first = number
-            elif not kept and first is not None:
-                found.append(Fragment(first, number - 1, self.stamps[first], self.end_of(number - 1)))
+            elif not is_kept and first is not None:
+                fragments.append(Fragment(first, number - 1, self.stamps[first], self.end_of(number - 1)))
                 first = None
-        return tuple(found)
+        return tuple(fragments)
 
     def within(self, edge: int) -> Run | None:
         """Return the run without the members (kept or shed) before the edge of the window, or None if no member is left."""
-        gone = sum(stamp < edge for stamp in self.stamps)
-        if gone == len(self.stamps):
+        departed = sum(stamp < edge for stamp in self.stamps)
+        if departed == len(self.stamps):
             return None
-        shed = frozenset(number - gone for number in self.shed if number >= gone)
-        return replace(self, stamps=self.stamps[gone:], shed=shed)
+        shed = frozenset(number - departed for number in self.shed if number >= departed)
+        return replace(self, stamps=self.stamps[departed:], shed=shed)

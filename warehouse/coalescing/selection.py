@@ -43,8 +43,8 @@ def cost_of(eager: Sequence[bool], costs: Sequence[float], scans: Sequence[float
     >>> cost_of([True, False], [1.0, 1.1], [1.2, 1.5], 0.5)
     3.0
     """
-    own = sum(cost if x else scan for x, cost, scan in zip(eager, costs, scans, strict=True))
-    return own + (0.0 if all(eager) else shared)
+    table_costs = sum(cost if x else scan for x, cost, scan in zip(eager, costs, scans, strict=True))
+    return table_costs + (0.0 if all(eager) else shared)
 
 
 def select(costs: Sequence[float], scans: Sequence[float], shared: float, storage: Storage | None = None) -> Selection | None:
@@ -64,9 +64,9 @@ def select(costs: Sequence[float], scans: Sequence[float], shared: float, storag
     """
     if storage is not None:
         return _within(costs, scans, shared, storage)
-    every = tuple(True for _ in costs)
+    all_eager = tuple(True for _ in costs)
     mixed = tuple(cost < scan for cost, scan in zip(costs, scans, strict=True))
-    return min((Selection(each, cost_of(each, costs, scans, shared)) for each in (every, mixed)), key=_rank, default=None)
+    return min((Selection(eager, cost_of(eager, costs, scans, shared)) for eager in (all_eager, mixed)), key=_rank, default=None)
 
 
 def _rank(choice: Selection) -> tuple[float, int, int]:
@@ -77,21 +77,21 @@ def _rank(choice: Selection) -> tuple[float, int, int]:
 def _within(costs: Sequence[float], scans: Sequence[float], shared: float, storage: Storage) -> Selection | None:
     if len(costs) <= LARGEST:
         choices = (
-            Selection(each, cost_of(each, costs, scans, shared))
-            for each in product((False, True), repeat=len(costs))
-            if _stored(each, storage) <= storage.limit
+            Selection(eager, cost_of(eager, costs, scans, shared))
+            for eager in product((False, True), repeat=len(costs))
+            if _stored(eager, storage) <= storage.limit
         )
         return min(choices, key=_rank, default=None)
-    found = [_bounded(costs, scans, storage.eager, storage.limit - storage.shared, shared)]
+    selections = [_bounded(costs, scans, storage.eager, storage.limit - storage.shared, shared)]
     if sum(storage.eager) <= storage.limit:
-        every = tuple(True for _ in costs)
-        found.append(Selection(every, cost_of(every, costs, scans, shared)))
-    return min((each for each in found if each is not None), key=_rank, default=None)
+        all_eager = tuple(True for _ in costs)
+        selections.append(Selection(all_eager, cost_of(all_eager, costs, scans, shared)))
+    return min((selection for selection in selections if selection is not None), key=_rank, default=None)
 
 
 def _stored(eager: Sequence[bool], storage: Storage) -> float:
-    own = sum(size for x, size in zip(eager, storage.eager, strict=True) if x)
-    return own + (0.0 if all(eager) else storage.shared)
+    table_bytes = sum(size for x, size in zip(eager, storage.eager, strict=True) if x)
+    return table_bytes + (0.0 if all(eager) else storage.shared)
 
 
 def _bounded(
@@ -108,15 +108,15 @@ def _bounded(
     best, chosen = 0.0, frozenset[int]()
     pending: list[tuple[int, float, float, frozenset[int]]] = [(0, 0.0, room, frozenset())]
     while pending:
-        place, gain, left, taken = pending.pop()
+        position, gain, room_left, selected = pending.pop()
         if gain > best:
-            best, chosen = gain, taken
-        if place == len(order) or gain + _at_most(order[place:], gains, sizes, left) <= best:
+            best, chosen = gain, selected
+        if position == len(order) or gain + _at_most(order[position:], gains, sizes, room_left) <= best:
             continue
-        table = order[place]
-        pending.append((place + 1, gain, left, taken))
-        if sizes[table] <= left:
-            pending.append((place + 1, gain + gains[table], left - sizes[table], taken | {table}))
+        table = order[position]
+        pending.append((position + 1, gain, room_left, selected))
+        if sizes[table] <= room_left:
+            pending.append((position + 1, gain + gains[table], room_left - sizes[table], selected | {table}))
     eager = tuple(number in chosen for number in range(len(costs)))
     return Selection(eager, cost_of(eager, costs, scans, shared))
 

@@ -36,7 +36,7 @@ def exact_members(definition: CoalescedDefinition, stored: str) -> str:
 
     """
     groups, members = _quoted(definition.groups), _members(definition)
-    of_run = [f"_entry.v{place} AS {name}" for place, name in enumerate(members)]
+    of_run = [f"_entry.v{position} AS {name}" for position, name in enumerate(members)]
     alike = " AND ".join([*(f"o.{name} IS NOT DISTINCT FROM m.{name}" for name in groups), f"o.{STAMPS}[1] = m._at"])
     shown = ", ".join([*groups, *members, STAMPS])
     return f"""
@@ -66,19 +66,19 @@ def fragments(definition: CoalescedDefinition, exact: str, pieces: str, lost: st
     if definition.same is None:
         shown, lists = [f"x.{d.quoted(name)}" for name, _ in definition.shown], []
     else:
-        kept = {name: cut.format(d.quoted(values_column(name))) for name in definition.compared}
-        lists = [f"{piece} AS {d.quoted(values_column(name))}" for name, piece in kept.items()]
+        slices = {name: cut.format(d.quoted(values_column(name))) for name in definition.compared}
+        lists = [f"{slice_sql} AS {d.quoted(values_column(name))}" for name, slice_sql in slices.items()]
         shown = [
             f"{text} AS {d.quoted(f'{end}_{name}')}"
-            for name, piece in kept.items()
+            for name, slice_sql in slices.items()
             for end, text in (
-                ("first", d.at.format(piece, 1)), ("last", d.at.format(piece, -1)),
-                ("min", d.lowest.format(piece)), ("max", d.highest.format(piece)),
+                ("first", d.at.format(slice_sql, 1)), ("last", d.at.format(slice_sql, -1)),
+                ("min", d.lowest.format(slice_sql)), ("max", d.highest.format(slice_sql)),
             )
         ]  # fmt: skip
-    values = [f"v{place} := x.{name}" for place, name in enumerate(_members(definition))]
+    values = [f"v{position} := x.{name}" for position, name in enumerate(_members(definition))]
     entry = _listed(f"stamps := x.{STAMPS}", "shed := l.shed", "until := epoch_us(x.valid_to)", *values).removesuffix(", ")
-    by, one = (f" GROUP BY {', '.join(f'x.{name}' for name in groups)}", "") if groups else ("", " HAVING count(*) > 0")
+    by, non_empty = (f" GROUP BY {', '.join(f'x.{name}' for name in groups)}", "") if groups else ("", " HAVING count(*) > 0")
     of_group = " AND ".join(f"f.{name} IS NOT DISTINCT FROM g.{name}" for name in groups) or "true"
     start, last = f"x.{STAMPS}[p.lo]", f"x.{STAMPS}[p.hi]"
     ends = f"{NEVER}" if definition.window is None else f"least({last} + {definition.window} + 1, {NEVER})"
@@ -93,7 +93,7 @@ WITH _left AS (
   FROM {exact} AS x JOIN {pieces} AS p USING ({RUN})),
 _ledgers AS (
   SELECT {_listed(*(f"x.{name}" for name in groups))}list(struct_pack({entry}) ORDER BY x.{STAMPS}[1]) AS {LEDGER}
-  FROM {exact} AS x JOIN {lost} AS l USING ({RUN}){by}{one})
+  FROM {exact} AS x JOIN {lost} AS l USING ({RUN}){by}{non_empty})
 SELECT f.*, g.{LEDGER} FROM _left AS f LEFT JOIN _ledgers AS g ON f.open AND {of_group}"""
 
 

@@ -62,16 +62,16 @@ def shed(
 
     """
     tally = Tally(runs, at_least)
-    gone: list[list[int]] = [[] for _ in runs]
+    shed_members: list[list[int]] = [[] for _ in runs]
     members: list[tuple[int, int]] = []
     for run, number, before, pieces in islice(order_of(runs, method), max(0, count)):
         if floor is not None and tally.after(run, before, pieces) < floor:
             break
         tally.split(run, before, pieces)
-        gone[run].append(number)
+        shed_members[run].append(number)
         members.append((run, number))
-    left = tuple(run.without(numbers) if numbers else run for run, numbers in zip(runs, gone, strict=True))
-    return Shed(left, tuple(members), tally.share)
+    remaining = tuple(run.without(numbers) if numbers else run for run, numbers in zip(runs, shed_members, strict=True))
+    return Shed(remaining, tuple(members), tally.share)
 
 
 def order_of(runs: Sequence[Run], method: Method) -> Iterator[tuple[int, int, int, tuple[int, ...]]]:
@@ -87,8 +87,8 @@ def order_of(runs: Sequence[Run], method: Method) -> Iterator[tuple[int, int, in
             heapq.heappush(queue, (best, first, last))
 
     for number, run in enumerate(runs):
-        for each in run.fragments:
-            push(number, each.first, each.last)
+        for fragment in run.fragments:
+            push(number, fragment.first, fragment.last)
     while queue:
         (_, _, _, run_number, number), first, last = heapq.heappop(queue)
         run = runs[run_number]
@@ -103,37 +103,37 @@ def candidates(runs: Sequence[Run], method: Method, number: int, first: int, las
     """Yield the ranks of the members of a fragment that may be shed next; never the open member."""
     run = runs[number]
     inside = range(first, last + 1) if not method.ends_only else (first,) if first == last else (first, last)
-    for each in inside:
-        if each in run.closed:
-            yield method.score(run, first, last, each), run.stamps[each], repr(run.group), number, each
+    for member in inside:
+        if member in run.closed:
+            yield method.score(run, first, last, member), run.stamps[member], repr(run.group), number, member
 
 
 def _cut(run: Run, first: int, last: int, number: int) -> tuple[int, tuple[int, ...]]:
-    """The length of a fragment, and the lengths of the fragments that are left without one member."""
+    """Return the length of a fragment, and the lengths of the fragments that remain without one of its members."""
     before = run.end_of(last) - run.stamps[first]
-    pieces = []
+    lengths = []
     if number > first:
-        pieces.append(run.stamps[number] - run.stamps[first])
+        lengths.append(run.stamps[number] - run.stamps[first])
     if number < last:
-        pieces.append(run.end_of(last) - run.stamps[number + 1])
-    return before, tuple(pieces)
+        lengths.append(run.end_of(last) - run.stamps[number + 1])
+    return before, tuple(lengths)
 
 
 def _static(runs: Sequence[Run], method: Method) -> Iterator[tuple[int, int, int, tuple[int, ...]]]:
-    """The order of all members at once, for methods whose scores never change."""
+    """Yield all members in an order that is computed at once, for methods whose scores never change."""
     ranks = sorted(
-        (method.score(run, 0, len(run.stamps) - 1, each), run.stamps[each], repr(run.group), number, each)
+        (method.score(run, 0, len(run.stamps) - 1, member), run.stamps[member], repr(run.group), number, member)
         for number, run in enumerate(runs)
-        for each in run.closed
-        if each not in run.shed
+        for member in run.closed
+        if member not in run.shed
     )
     shed_of = [set(run.shed) for run in runs]
-    for _, _, _, number, each in ranks:
-        run, gone = runs[number], shed_of[number]
-        first, last = each, each
-        while first > 0 and first - 1 not in gone:
+    for _, _, _, number, member in ranks:
+        run, shed_members = runs[number], shed_of[number]
+        first, last = member, member
+        while first > 0 and first - 1 not in shed_members:
             first -= 1
-        while last + 1 < len(run.stamps) and last + 1 not in gone:
+        while last + 1 < len(run.stamps) and last + 1 not in shed_members:
             last += 1
-        gone.add(each)
-        yield number, each, *_cut(run, first, last, each)
+        shed_members.add(member)
+        yield number, member, *_cut(run, first, last, member)

@@ -51,7 +51,7 @@ class Base:
 
 
 def restate_base(
-    newest: Epoch, table: str, reread: Reread, nodes: Sequence[NodeInput], changed: ChangedDeclaration | None = None
+    newest: Epoch, table: str, found: Reread, nodes: Sequence[NodeInput], changed: ChangedDeclaration | None = None
 ) -> Base:
     """Return the newest epoch with one table as it was, and the views that read it marked for a rebuild.
 
@@ -63,17 +63,17 @@ def restate_base(
     above = {node_input.node.table for node_input in nodes}
     states, rejected = [], None
     for state in newest.tables:
-        if state.name == table and reread.retried is not None:
+        if state.name == table and found.retried is not None:
             rejected = state.rejected
             emptied = None if rejected is None else restoring.emptied_side(table, rejected)
             states.append(replace(state, rejected=emptied))
         elif state.name == table and changed is not None:
             states.append(restoring.replaced(state, changed.declaration, changed.layout, newest.number + 1))
         elif state.name == table:
-            states.append(replace(_restored(restoring, state, reread.since), stopped=None))
-        elif (state.synopsis or state.coalesced) is not None and state.followed in {table, *above} and reread.retried is None:
-            states.append(_restored(restoring, state, reread.since))
-        elif state.view is not None and (state.view.spare_of or state.name) in above and _is_rebuilt(state.view, reread):
+            states.append(replace(_restored(restoring, state, found.since), stopped=None))
+        elif (state.synopsis or state.coalesced) is not None and state.followed in {table, *above} and found.retried is None:
+            states.append(_restored(restoring, state, found.since))
+        elif state.view is not None and (state.view.spare_of or state.name) in above and _is_rebuilt(state.view, found):
             states.append(restoring.rebuilt(state))
         else:
             states.append(state)
@@ -92,7 +92,7 @@ def _restored(restoring: Restoring, state: TableState, since: Epoch | None) -> T
 
 
 def restate_plan(
-    catalog: Catalog, stream: Stream, reread: Reread, base: Base, nodes: Sequence[NodeInput], *, clock: int
+    catalog: Catalog, stream: Stream, found: Reread, base: Base, nodes: Sequence[NodeInput], *, clock: int
 ) -> Plan:
     """Return the plan that loads files again, at the window time of the base.
 
@@ -102,40 +102,40 @@ def restate_plan(
     epoch = base.epoch
     state = epoch.table(stream.name)
     layout = effective_layout(stream, state.layout if state else None, catalog.update_interval)
-    if reread.retried is not None:
+    if found.retried is not None:
         continues = (epoch.slot - 1, False)
-    elif reread.since is not None:
-        old_state = reread.since.table(stream.name)
-        continues = (old_state.stopped.slot if old_state and old_state.stopped else reread.since.slot, False)
+    elif found.since is not None:
+        old_state = found.since.table(stream.name)
+        continues = (old_state.stopped.slot if old_state and old_state.stopped else found.since.slot, False)
     else:
         continues = (epoch.slot - layout.periods, True)
     most = limits().files_per_plan
-    chosen, later = reread.files[:most], reread.files[most:]
+    chosen, later = found.files[:most], found.files[most:]
     stream = with_added(stream, state.declaration if state else None)
-    stream, groups, problems = grouped_with(stream, chosen, reread.back)
+    stream, groups, problems = grouped_with(stream, chosen, found.back)
     unread = {entry.file.path for entry in problems}
-    if reread.retried is not None:
-        reread = replace(reread, retried=tuple(path for path in reread.retried if path not in unread))
+    if found.retried is not None:
+        found = replace(found, retried=tuple(path for path in found.retried if path not in unread))
         if not groups:
             reasons = "; ".join(f"{entry.file.path}: {entry.message}" for entry in problems[:3])
             raise RestateError(stream.name, f"none of its files can be read as it is declared ({reasons})")
     stream_input = StreamInput(stream, layout, groups, tuple(problems), more=len(later), continues=continues)
-    landed = landed_before(catalog, reread.since, without_points(catalog, epoch) if reread.since else [])
+    landed = landed_before(catalog, found.since, without_points(catalog, epoch) if found.since else [])
     plan = make_plan(catalog, epoch, [stream_input], slot=epoch.slot, clock=clock, nodes=nodes, landed=landed)
-    back = restored_files(stream, reread.back)
-    steps: list[Step] = [*base.steps, *(_keeping_rejected(step, reread, base) for step in plan.steps)]
+    back = restored_files(stream, found.back)
+    steps: list[Step] = [*base.steps, *(_keeping_rejected(step, found, base) for step in plan.steps)]
     return msgspec.structs.replace(
         plan,
         steps=tuple(steps),
         streams=tuple(
-            msgspec.structs.replace(stream_plan, retried=reread.retried or (), restored_files=back)
+            msgspec.structs.replace(stream_plan, retried=found.retried or (), restored_files=back)
             if stream_plan.lands
             else stream_plan
             for stream_plan in plan.streams
         ),
         base=epoch,
         cause="restate",
-        starts_from=reread.since.number if reread.since else None,
+        starts_from=found.since.number if found.since else None,
         known=(Loaded(stream.name, gone=tuple(file.path for file in later)),) if later else (),
     )
 

@@ -60,20 +60,20 @@ class Bin:
 def stacked_columns(axis: Axis, series: Sequence[Series], scale: Scale, titles: Sequence[str]) -> str:
     """Return a chart of stacked columns, one for each label, with the first series at the bottom."""
     count = len(axis.labels)
-    totals = [sum(each.values[place] for each in series) for place in range(count)]
+    totals = [sum(values_of.values[position] for values_of in series) for position in range(count)]
     frame, top = _frame(max(totals, default=0.0), scale, axis.name)
     step = _step(count)
     width = min(step * _COLUMN_SHARE, _MAX_COLUMN_SHARE * _WIDTH)
     shape = "bar" if width >= _MIN_SEPARATED_WIDTH else "column"
     parts = [*frame, *_axis_labels(axis.labels, step, middle=True)]
-    for place in range(count):
+    for position in range(count):
         base = 0.0
-        parts.append(f"<g><title>{escape(titles[place])}</title>")
-        for number, each in enumerate(series):
-            value = each.values[place]
+        parts.append(f"<g><title>{escape(titles[position])}</title>")
+        for number, drawn in enumerate(series):
+            value = drawn.values[position]
             if value > 0:
                 y = _y(base + value, top)
-                x = _LEFT + (place + 0.5) * step - width / 2
+                x = _LEFT + (position + 0.5) * step - width / 2
                 parts.append(rectangle(f"{shape} c{min(number, COLOURS - 1)}", x, y, width, _y(base, top) - y))
                 base += value
         parts.append("</g>")
@@ -82,28 +82,28 @@ def stacked_columns(axis: Axis, series: Sequence[Series], scale: Scale, titles: 
 
 def line_chart(axis: Axis, series: Sequence[Series], scale: Scale, vertical: str = "") -> str:
     """Return a line for each series, with a dot at each place; ``vertical`` names the vertical axis if the unit does not."""
-    frame, top = _frame(max((value for each in series for value in each.values), default=0.0), scale, axis.name, vertical)
+    frame, top = _frame(max((value for drawn in series for value in drawn.values), default=0.0), scale, axis.name, vertical)
     step = _step(len(axis.labels))
     parts = [*frame, *_axis_labels(axis.labels, step, middle=True)]
-    for number, each in enumerate(series):
-        points = [(_LEFT + (place + 0.5) * step, _y(value, top)) for place, value in enumerate(each.values)]
+    for number, drawn in enumerate(series):
+        points = [(_LEFT + (position + 0.5) * step, _y(value, top)) for position, value in enumerate(drawn.values)]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         colour = f"c{min(number, COLOURS - 1)}"
         parts.append(f'<polyline class="line {colour}" points="{path}"/>')
-        for (x, y), value, label in zip(points, each.values, axis.labels, strict=True):
-            title = escape(f"{each.name}, {label}: {scale.text(value)}")
+        for (x, y), value, label in zip(points, drawn.values, axis.labels, strict=True):
+            title = escape(f"{drawn.name}, {label}: {scale.text(value)}")
             parts.append(f'<circle class="{colour}" cx="{x:.1f}" cy="{y:.1f}" r="2.5"><title>{title}</title></circle>')
     return picture(_WIDTH, _HEIGHT, parts)
 
 
 def histogram(bins: Sequence[Bin], horizontal: str, counted: str) -> str:
     """Return a column for each bin, without gaps; ``counted`` names the things that are counted."""
-    frame, top = _frame(max((each.count for each in bins), default=0), COUNT, horizontal, counted)
+    frame, top = _frame(max((column.count for column in bins), default=0), COUNT, horizontal, counted)
     step = _step(len(bins))
-    parts = [*frame, *_axis_labels([each.begins for each in bins], step, middle=False)]
-    for place, each in enumerate(bins):
-        y, x = _y(each.count, top), _LEFT + place * step
-        parts.append(f"<g><title>{escape(each.title)}</title>{rectangle(f'bar {each.kind}', x, y, step, _y(0, top) - y)}</g>")
+    parts = [*frame, *_axis_labels([column.begins for column in bins], step, middle=False)]
+    for position, column in enumerate(bins):
+        y, x = _y(column.count, top), _LEFT + position * step
+        parts.append(f"<g><title>{escape(column.title)}</title>{rectangle(f'bar {column.kind}', x, y, step, _y(0, top) - y)}</g>")
     return picture(_WIDTH, _HEIGHT, parts)
 
 
@@ -145,9 +145,9 @@ def _frame(largest: float, scale: Scale, horizontal: str, vertical: str = "") ->
 
 def _axis_labels(labels: Sequence[str], step: float, *, middle: bool) -> list[str]:
     """Return as many labels as fit, below the middle or the left end of their places."""
-    labelled = [(place, label) for place, label in enumerate(labels) if label]
+    labelled = [(position, label) for position, label in enumerate(labels) if label]
     longest = max((len(label) for _, label in labelled), default=0)
     fitting = max(1, (_WIDTH - _LEFT - _RIGHT) // (_LETTER_WIDTH * (longest + 3)))
-    every = max(1, ceil(len(labelled) / fitting))
+    stride = max(1, ceil(len(labelled) / fitting))
     y = _HEIGHT - _BOTTOM + 16
-    return [text(_LEFT + (place + middle * 0.5) * step, y, label, "axis", "middle") for place, label in labelled[::every]]
+    return [text(_LEFT + (position + middle * 0.5) * step, y, label, "axis", "middle") for position, label in labelled[::stride]]

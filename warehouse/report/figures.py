@@ -250,7 +250,7 @@ def _lifetimes(reader: Reader, pin: Pin, state: TableState) -> LifetimeBins:
     bins = f"CASE WHEN _exp IS NULL THEN -1 ELSE least({bin_of_row}, {_BINS}) END"
     query = f"SELECT {bins} AS bin, count(*) FROM ({times}) GROUP BY bin"
     counts: dict[int, int] = dict(reader.connection.execute(query).fetchall())
-    return LifetimeBins(width, tuple(counts.get(place, 0) for place in range(_BINS)), counts.get(_BINS, 0), counts.get(-1, 0))
+    return LifetimeBins(width, tuple(counts.get(number, 0) for number in range(_BINS)), counts.get(_BINS, 0), counts.get(-1, 0))
 
 
 # --- epochs ---
@@ -259,11 +259,11 @@ def _lifetimes(reader: Reader, pin: Pin, state: TableState) -> LifetimeBins:
 def _epoch_figures(epoch: Epoch) -> EpochFigures:
     steps = [StepFigures(step.step, step.seconds) for step in epoch.seconds if step.seconds]
     if epoch.planned_at:
-        rest = (epoch.committed_at - epoch.planned_at) / SECOND - sum(step.seconds for step in steps)
-        steps.append(StepFigures("", max(rest, 0.0)))
+        other_seconds = (epoch.committed_at - epoch.planned_at) / SECOND - sum(step.seconds for step in steps)
+        steps.append(StepFigures("", max(other_seconds, 0.0)))
     sizes = tuple(
         (state.name, sum(part.files for part in state.partitions), sum(part.bytes for part in state.partitions))
         for state in visible(epoch)
     )
-    owed = tuple((state.name, found.most) for state in visible(epoch) if (found := owed_of(state)) is not None)
+    owed = tuple((state.name, owed_of_table.most) for state in visible(epoch) if (owed_of_table := owed_of(state)) is not None)
     return EpochFigures(epoch.number, epoch.window_time, epoch.committed_at, epoch.cause, tuple(steps), sizes, owed)

@@ -92,7 +92,7 @@ def _depths(reads: dict[str, list[str]]) -> dict[str, int]:
 
     def depth_of(name: str) -> int:
         if name not in depths:
-            depths[name] = 1 + max((depth_of(each) for each in reads[name]), default=-1)
+            depths[name] = 1 + max((depth_of(input_name) for input_name in reads[name]), default=-1)
         return depths[name]
 
     return {name: depth_of(name) for name in reads}
@@ -105,13 +105,13 @@ def _rows(nodes: Sequence[_Stop], paths: Sequence[_Path]) -> dict[_Stop, int]:
     """
     predecessors: dict[_Stop, list[_Stop]] = {node: [] for node in nodes}
     for path in paths:
-        for one, next_ in pairwise(path.stops):
-            predecessors.setdefault(next_, []).append(one)
+        for source_stop, target_stop in pairwise(path.stops):
+            predecessors.setdefault(target_stop, []).append(source_stop)
     rows: dict[_Stop, int] = {}
     for depth in range(1 + max((depth for _, depth in nodes), default=0)):
         stops = [stop for stop in predecessors if stop[1] == depth]
         if depth:
-            means = {stop: sum(rows[each] for each in predecessors[stop]) / len(predecessors[stop]) for stop in stops}
+            means = {stop: sum(rows[source] for source in predecessors[stop]) / len(predecessors[stop]) for stop in stops}
             stops.sort(key=means.__getitem__)
         rows.update({stop: row for row, stop in enumerate(stops)})
     return rows

@@ -59,7 +59,7 @@ def heat_map(cells: Sequence[HeatCell], *, horizontal: str, vertical: str) -> st
 def _cell(cell: HeatCell, x: float, y: float, width: float, height: float, *, texts: bool) -> str:
     size = f'width="{width - _GAP}" height="{height - _GAP}"'
     bar = (width - _GAP) * cell.dead
-    lines = "".join(text(x + 6, y + 16 + 15 * line, each, "celltext") for line, each in enumerate(cell.texts)) if texts else ""
+    lines = "".join(text(x + 6, y + 16 + 15 * row, line, "celltext") for row, line in enumerate(cell.texts)) if texts else ""
     return (
         f"<g><title>{escape(cell.title)}</title>"
         f'<rect class="cell" x="{x}" y="{y}" {size}/>'

@@ -36,8 +36,8 @@ def rows_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int
 
     On a phone each row of a table of more than two columns becomes a block of lines, each with the heading of its column.
     """
-    titles = [escape(each) for each in head]
-    classes = [' class="text"' if place < texts else "" for place in range(len(head))]
+    titles = [escape(heading) for heading in head]
+    classes = [' class="text"' if position < texts else "" for position in range(len(head))]
 
     def cells(row: Sequence[str]) -> str:
         parts = zip(row, classes, titles, strict=True)

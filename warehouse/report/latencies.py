@@ -52,19 +52,19 @@ class Latencies:
         ((0.2, 0), (0.5, 1), (1.0, 0), (2.0, 2), (5.0, 0), (10.0, 1), (20.0, 0))
         """
         edges = [round(digit * 10.0**power, 6) for power in range(-3, 8) for digit in (1, 2, 5)]
-        clamped = [min(max(each, edges[0]), edges[-2]) for each in self.milliseconds]
-        counts = [(low, sum(low <= each < high for each in clamped)) for low, high in pairwise(edges)]
-        filled = [place for place, (_, count) in enumerate(counts) if count]
+        clamped = [min(max(latency, edges[0]), edges[-2]) for latency in self.milliseconds]
+        counts = [(low, sum(low <= latency < high for latency in clamped)) for low, high in pairwise(edges)]
+        filled = [position for position, (_, count) in enumerate(counts) if count]
         return tuple(counts[max(filled[0] - 1, 0) : filled[-1] + 2]) if filled else ()
 
 
 def logged_probes(root: Path) -> dict[str, Latencies]:
     """Return the latencies of logged probes of one key in this user's read log of a root, by table."""
-    found: dict[str, list[float]] = {}
+    latencies: dict[str, list[float]] = {}
     for read in reads_of(root):
         if read.kind == "probe" and read.keys == 1:
-            found.setdefault(read.table, []).append(read.seconds * 1000)
-    return {table: Latencies(tuple(sorted(milliseconds))) for table, milliseconds in found.items()}
+            latencies.setdefault(read.table, []).append(read.seconds * 1000)
+    return {table: Latencies(tuple(sorted(milliseconds))) for table, milliseconds in latencies.items()}
 
 
 def measured_probes(reader: Reader, pin: Pin, state: TableState) -> Latencies | None:

@@ -86,17 +86,19 @@ def html_page(figures: Figures, name: str, health: Health) -> str:
     )
 
 
-def _verdict(health: Health, known: Collection[str]) -> str:
+def _verdict(health: Health, linked: Collection[str]) -> str:
     """Return the verdict, each concern with the command that helps, and notes about running work."""
-    concerns = "".join(f'<li class="{each.level}"><b>{each.level}</b> {_concern(each, known)}</li>' for each in health.concerns)
+    concerns = "".join(
+        f'<li class="{concern.level}"><b>{concern.level}</b> {_concern(concern, linked)}</li>' for concern in health.concerns
+    )
     notes = "".join(f"<p>{escape(note)}</p>" for note in health.notes)
     listed = f"<ul>{concerns}</ul>" if concerns else ""
     return f'<div class="verdict {health.level}" role="status"><p><b>{escape(health.headline)}</b></p>{listed}{notes}</div>\n'
 
 
-def _concern(concern: Concern, known: Collection[str]) -> str:
+def _concern(concern: Concern, linked: Collection[str]) -> str:
     table = f"{escape(concern.table)}: " if concern.table else ""
-    if concern.table in known:
+    if concern.table in linked:
         table = f'<a href="#{anchor(concern.table or "")}">{escape(concern.table or "")}</a>: '
     command = f"; <code>{escape(concern.command)}</code>" if concern.command else ""
     return f"{table}{escape(concern.text)}{command}"
@@ -159,24 +161,28 @@ def _summary(tables: Sequence[TableFigures]) -> str:
 
 def _endings(endings: Sequence[ExpiringRows]) -> Iterator[str]:
     """Yield a chart and a table of the rows and bytes that leave with the next update, within six hours and within a day."""
-    horizons = tuple(dict.fromkeys(each.within for each in endings))
-    labels = tuple("next update" if place == 0 else f"within {format_duration(each)}" for place, each in enumerate(horizons))
-    found = {(each.table, each.within): each for each in endings}
-    tables = sorted({each.table for each in endings}, key=lambda name: (-found[name, horizons[-1]].rows, name))
-    ending = [name for name in tables if found[name, horizons[-1]].rows]
+    horizons = tuple(dict.fromkeys(ending.within for ending in endings))
+    labels = tuple(
+        "next update" if number == 0 else f"within {format_duration(horizon)}" for number, horizon in enumerate(horizons)
+    )
+    by_key = {(ending.table, ending.within): ending for ending in endings}
+    tables = sorted({ending.table for ending in endings}, key=lambda name: (-by_key[name, horizons[-1]].rows, name))
+    ending = [name for name in tables if by_key[name, horizons[-1]].rows]
     if not ending:
         yield '<p class="note">No live row ends within a day.</p>'
         return
     drawn_tables, others = ending[: COLOURS - 1], ending[COLOURS - 1 :]
-    series = [Series(name, tuple(float(found[name, each].rows) for each in horizons)) for name in drawn_tables]
+    series = [Series(name, tuple(float(by_key[name, horizon].rows) for horizon in horizons)) for name in drawn_tables]
     if others:
-        series.append(Series("other tables", tuple(float(sum(found[name, each].rows for name in others)) for each in horizons)))
-    totals = [sum(found[name, each].rows for name in ending) for each in horizons]
+        series.append(
+            Series("other tables", tuple(float(sum(by_key[name, horizon].rows for name in others)) for horizon in horizons))
+        )
+    totals = [sum(by_key[name, horizon].rows for name in ending) for horizon in horizons]
     titles = [f"{label}: {total:,} rows" for label, total in zip(labels, totals, strict=True)]
-    colours = legend([(f"c{min(number, COLOURS - 1)}", each.name) for number, each in enumerate(series)])
+    colours = legend([(f"c{min(number, COLOURS - 1)}", drawn_series.name) for number, drawn_series in enumerate(series)])
     drawn = stacked_columns(Axis(labels, "after the window time"), series, COUNT, titles) + colours
     rows = [
-        (escape(name), *(f"{found[name, each].rows:,} ({size_text(found[name, each].bytes)})" for each in horizons))
+        (escape(name), *(f"{by_key[name, horizon].rows:,} ({size_text(by_key[name, horizon].bytes)})" for horizon in horizons))
         for name in ending
     ]
     yield '<div class="figures">'
@@ -221,7 +227,7 @@ def _updates(epochs: Sequence[EpochFigures]) -> Iterator[str]:
         for epoch in epochs
     ]
     scale = seconds_scale(max((epoch.seconds for epoch in epochs), default=0.0))
-    colours = legend([(f"c{min(number, COLOURS - 1)}", each.name) for number, each in enumerate(series)])
+    colours = legend([(f"c{min(number, COLOURS - 1)}", drawn_series.name) for number, drawn_series in enumerate(series)])
     durations = figure("How long each update took, by step", stacked_columns(axis, series, scale, titles) + colours,
                    f"From its plan to its commit; the {len(drawn)} steps that took most in all, from the foot up.")  # fmt: skip
     if not series:
@@ -242,6 +248,6 @@ def _longest_steps(epoch: EpochFigures) -> str:
         return ""
     steps = sorted(epoch.steps, key=lambda step: -step.seconds)
     rows = [(escape(step_text(step.step or _OUTSIDE_STEPS)), f"{step.seconds:.2f} s") for step in steps[:_MAX_STEPS]]
-    left = f"; {len(steps) - _MAX_STEPS} more took less" if len(steps) > _MAX_STEPS else ""
-    caption = f"Epoch {epoch.number} ({epoch.cause}) took {epoch.seconds:.2f} s{left}."
+    note = f"; {len(steps) - _MAX_STEPS} more took less" if len(steps) > _MAX_STEPS else ""
+    caption = f"Epoch {epoch.number} ({epoch.cause}) took {epoch.seconds:.2f} s{note}."
     return figure("The newest update's steps", rows_table(("step", "time"), rows, texts=1), caption)

@@ -87,7 +87,7 @@ def ticks(largest: float, scale: Scale) -> tuple[float, ...]:
 def _round_up(value: float) -> float:
     """Return the next of 1, 2, 2.5, 5 times a power of ten."""
     power = 10.0 ** ceil(log10(value) - 1)
-    return next((each * power for each in (1, 2, 2.5, 5, 10) if each * power >= value), 10 * power)
+    return next((factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= value), 10 * power)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ _DARK = """--paper: #14181b; --ink: #e9eef1; --faint: #a3b0b9; --line: #38424a; 
   --live: #2f8fd0; --dead: #e8762a; --c0: #3b96d6; --c1: #e9a91e; --c2: #1fae85; --c3: #d58fb5; --c4: #7cc8f2; --c5: #e8762a;
   --c6: #9a86d6; --c7: #7c8891;"""
 _COLOURS = "\n".join(
-    f".c{each} {{ fill: var(--c{each}); }} .line.c{each} {{ stroke: var(--c{each}); }}" for each in range(COLOURS)
+    f".c{number} {{ fill: var(--c{number}); }} .line.c{number} {{ stroke: var(--c{number}); }}" for number in range(COLOURS)
 )
 STYLE = f"""
 :root {{ color-scheme: light dark; {_LIGHT} }}

@@ -81,8 +81,8 @@ def _sizes(name: str, epochs: Sequence[EpochFigures]) -> Iterator[str]:
     sizes = [(epoch.window_time, files, size) for epoch in epochs for table, files, size in epoch.sizes if table == name]
     time_labels = labels_of_times([window_time for window_time, _, _ in sizes], "window time")
     axis = Axis(time_labels.labels, time_labels.axis)
-    size = Series("bytes", tuple(float(each) for _, _, each in sizes))
-    files = Series("files", tuple(float(each) for _, each, _ in sizes))
+    size = Series("bytes", tuple(float(size_at) for _, _, size_at in sizes))
+    files = Series("files", tuple(float(files_at) for _, files_at, _ in sizes))
     scale = bytes_scale(max(size.values, default=0.0))
     yield figure("Bytes over time", line_chart(axis, [size], scale), "Of live and expired rows.")
     yield figure("Files over time", line_chart(axis, [files], COUNT, "files"), "A look-up opens those that may hold its key.")
@@ -110,7 +110,7 @@ def _lifetimes(lifetimes: LifetimeBins, live: int) -> str:
     ending = live - lifetimes.never
     if ending <= 0:
         return figure(title, "", f"All {live:,} live rows never expire." if live else "There is no live row.")
-    ends = [format_duration(_rounded(lifetimes.width * place)) for place in range(len(lifetimes.bins) + 1)]
+    ends = [format_duration(_rounded(lifetimes.width * position)) for position in range(len(lifetimes.bins) + 1)]
     bins = [
         Bin(ends[place] if place % 6 == 0 else "", count, f"{ends[place]} to {ends[place + 1]}: {count:,} rows")
         for place, count in enumerate(lifetimes.bins)
