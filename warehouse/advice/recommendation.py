@@ -17,22 +17,24 @@ _SAME = 0.02
 
 def reason_for(best: Evaluation, current: Evaluation | None, front: Sequence[Evaluation], load: Workload) -> str:
     """Return a sentence about the recommended layout and its savings, compared with the current layout or the next best."""
-    does = _description(best, load)
+    description = _description(best, load)
     if current is not None and current is best:
-        return f"the layout that the table has costs least, or within a twentieth of it: it {does}"
+        return f"the layout that the table has costs least, or within a twentieth of it: it {description}"
     if current is not None:
         saved = 1 - best.interval / current.interval
         where = _main_difference(best, current, load)
-        return f"it {does}, and costs {saved:.0%} less for each update interval than the layout that the table has, {where}"
+        return (
+            f"it {description}, and costs {saved:.0%} less for each update interval than the layout that the table has, {where}"
+        )
     alternatives = [evaluation for evaluation in front if evaluation is not best]
     if not alternatives:
-        return f"it {does}, and no other layout is better in update time, probe time or space"
+        return f"it {description}, and no other layout is better in update time, probe time or space"
     alternative = min(alternatives, key=lambda evaluation: evaluation.interval)
     excess = alternative.interval / best.interval - 1
     if excess < _SAME:
-        return f"it {does}; others cost as much for each update interval, and take more space or are for experiments"
+        return f"it {description}; others cost as much for each update interval, and take more space or are for experiments"
     return (
-        f"it {does}; the next one shown costs {excess:.0%} more for each update interval, "
+        f"it {description}; the next one shown costs {excess:.0%} more for each update interval, "
         f"{_main_difference(best, alternative, load)}"
     )
 

@@ -85,7 +85,7 @@ def _constant(tree: exp.Expr) -> str | Decimal | None:
         return None
     if tree.is_string:
         return str(tree.this)
-    whole, _, fraction = str(tree.this).partition(".")
-    if not f"{whole}{fraction}".isdecimal() or max(len(whole), len(fraction)) > SCALE:
+    integer, _, fraction = str(tree.this).partition(".")
+    if not f"{integer}{fraction}".isdecimal() or max(len(integer), len(fraction)) > SCALE:
         return None  # with an exponent it is a double, and whole numbers are compared with it as doubles
     return Decimal(tree.this)

@@ -145,8 +145,8 @@ def longest_levels(synopsis: Synopsis, windows: Mapping[int, int], groups: float
     do. Lists of items do not merge to a list.
     """
     counts = {state.column for state in synopsis.states if state.function == "count"}
-    whole = all(state.column in counts for state in synopsis.states if state.function in ("sum", "mean", "m2"))
-    if synopsis.live or synopsis.parts is not None or synopsis.counted is not None or not whole:
+    counts_known = all(state.column in counts for state in synopsis.states if state.function in ("sum", "mean", "m2"))
+    if synopsis.live or synopsis.parts is not None or synopsis.counted is not None or not counts_known:
         return 0
     size = _COUNTS
     for state in synopsis.states:

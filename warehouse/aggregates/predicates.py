@@ -140,7 +140,7 @@ def difference(wanted: Predicate, stored: Mapping[str, Predicate]) -> tuple[tupl
     """Return synopses to add and synopses to subtract for the rows of a predicate; None without such synopses, or with a cover.
 
     The added synopses are a disjoint supercover: no two of their atoms hold for one row, and they have all atoms of the
-    predicate. The subtracted synopses are a disjoint cover of the superfluous atoms. The number of synopses is the least possible.
+    predicate. The subtracted synopses are a disjoint cover of the superfluous atoms. As few synopses as possible are used.
 
     Examples
     --------

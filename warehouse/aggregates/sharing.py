@@ -115,10 +115,10 @@ def _covering(
     need: Need, unserved: tuple[ColumnState, ...], stored: Sequence[Synopsis], kinds: Mapping[str, Kind], *, rows: bool
 ) -> list[Served]:
     """Return synopses of other conditions that cover the states: one cover for all states, or else one cover for each bundle."""
-    whole = _cover_of(need, unserved, stored, kinds, rows=rows)
+    one_cover = _cover_of(need, unserved, stored, kinds, rows=rows)
     bundles = _bundles(unserved)
-    if whole or len(bundles) < 2:  # noqa: PLR2004 - one was tried
-        return whole
+    if one_cover or len(bundles) < 2:  # noqa: PLR2004 - one was tried
+        return one_cover
     parts: list[Served] = []
     for bundle in bundles:
         parts += _cover_of(need, bundle, stored, kinds, rows=rows and not parts)
@@ -142,12 +142,12 @@ def _cover_of(
     chosen = cover(needed_atoms, stored, "duplicate-insensitive" if repeats else "additive") or ()
     if chosen or needed.listed is not None or not set(states) <= set(need.subtractable):
         return [replace(served, rows=served.rows and rows) for where in chosen for served in serving[where]]
-    whole = {where: number for where in stored if (number := _having(needed, where, states, stored_synopses)) is not None}
-    terms = difference(needed_atoms, {where: stored[where] for where in whole})
+    synopsis_of = {where: number for where in stored if (number := _having(needed, where, states, stored_synopses)) is not None}
+    terms = difference(needed_atoms, {where: stored[where] for where in synopsis_of})
     if terms is None:
         return []
-    first, *plus = (whole[where] for where in terms[0])
-    return [Served(first, states, rows, tuple(plus), tuple(whole[where] for where in terms[1]))]
+    first, *plus = (synopsis_of[where] for where in terms[0])
+    return [Served(first, states, rows, tuple(plus), tuple(synopsis_of[where] for where in terms[1]))]
 
 
 def _having(needed: Synopsis, where: str, states: tuple[ColumnState, ...], stored: Sequence[Synopsis]) -> int | None:

@@ -49,14 +49,14 @@ def check(
 
     """
     for _ in range(_ATTEMPTS):
-        before = set(numbers(root, "epoch"))
-        if not before and not numbers(root, "plan"):
+        numbers_before = set(numbers(root, "epoch"))
+        if not numbers_before and not numbers(root, "plan"):
             raise nothing_loaded(root)
         try:
             report = _check_once(root, rows=rows, resources=resources or Resources(), published=published)
         except FileNotFoundError:
             continue  # a directory was removed while it was listed
-        if not report.faults or before <= set(numbers(root, "epoch")):
+        if not report.faults or numbers_before <= set(numbers(root, "epoch")):
             return report
         # epochs were retired during the check, and their files with them
     raise EpochVacuumedError("epochs are retired faster than they can be checked; raise `retain`, or check between updates")

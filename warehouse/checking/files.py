@@ -154,30 +154,30 @@ def leftover_findings(root: Path, files: Sequence[NamedFile], tables: Sequence[N
     committed = numbers(root, "epoch")
     if record_path(root, committed[-1] + 1 if committed else 0, "plan").exists():
         return
-    named: dict[str, set[str]] = {table.path: set(table.transient_files) for table in tables}
+    named_paths: dict[str, set[str]] = {table.path: set(table.transient_files) for table in tables}
     for file in files:
-        named[file.table.path].add(file.path)
+        named_paths[file.table.path].add(file.path)
     for kind in FOLDERS:
         for directory in directories_in(root / kind):
             table_path = f"{kind}/{directory.name}"
-            leftovers = [path for path in directory.rglob("*") if _is_leftover(path, directory, named.get(table_path))]
+            leftovers = [path for path in directory.rglob("*") if _is_leftover(path, directory, named_paths.get(table_path))]
             if leftovers:
                 size = sum(path.stat().st_size for path in leftovers if path.exists())
                 message = f"{len(leftovers)} files, {size} bytes, are named by no readable epoch"
                 remedy = "`stream-wh check --repair` or `stream-wh vacuum` removes what is older than ten minutes"
-                table = directory.name if table_path in named else None
+                table = directory.name if table_path in named_paths else None
                 yield note("left_over", table_path, message, remedy, table=table, repair="repair")
 
 
-def _is_leftover(path: Path, directory: Path, named: set[str] | None) -> bool:
+def _is_leftover(path: Path, directory: Path, named_paths: set[str] | None) -> bool:
     relative = path.relative_to(directory)
     if not path.is_file():
         return False
-    if named is None:
+    if named_paths is None:
         return True
     if relative.parts[0] in ("_delta_log", "_schema"):
         return path.name.endswith(".tmp")
-    return (data_file_of(relative) or relative).as_posix() not in named
+    return (data_file_of(relative) or relative).as_posix() not in named_paths
 
 
 def _first_line(error: BaseException) -> str:

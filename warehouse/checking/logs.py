@@ -157,21 +157,21 @@ def _other_table(table: NamedTable, entry: tuple[Epoch, TableState, SideTable | 
 def _wrong_counts(table: NamedTable, entry: tuple[Epoch, TableState, SideTable | None], log_state: LogState) -> Iterator[Finding]:
     epoch, state, side = entry
     if side is None:
-        wrong = list(_partition_differences(state, log_state))
+        problems = list(_partition_differences(state, log_state))
     else:
         rows = sum(_rows(add) for add in log_state.files.values())
-        wrong = [] if rows == side.rows else [f"{rows} rows, {side.rows} are recorded"]
+        problems = [] if rows == side.rows else [f"{rows} rows, {side.rows} are recorded"]
         if table.role == "deferred":
             slots: dict[int, int] = {}
             for add in log_state.files.values():
                 slot = _waiting_slot(add)
                 slots[slot] = slots.get(slot, 0) + _rows(add)
             if slots != {waiting.slot: waiting.rows for waiting in side.waiting}:
-                wrong.append("the rows that wait for each slot are not those recorded")
+                problems.append("the rows that wait for each slot are not those recorded")
             last_slot = state.stopped.slot if state.stopped else epoch.slot
             if any(slot <= last_slot for slot in slots):
-                wrong.append(f"rows wait for a slot at or before {last_slot}, which has passed")
-    for message in wrong:
+                problems.append(f"rows wait for a slot at or before {last_slot}, which has passed")
+    for message in problems:
         subject = f"{table.path} version {log_state.version}"
         yield fault("counts", subject, f"epoch {epoch.number}: {message}", _RESTORE_OR_ROLL_BACK, table=table.name)
 

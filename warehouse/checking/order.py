@@ -67,9 +67,9 @@ def first_row_out_of_order(path: Path, columns: Sequence[str]) -> int | None:
                 continue
             if last is not None and _first_out_of_order(_concatenated(last, rows.slice(0, 1))) is not None:
                 return position
-            below = _first_out_of_order(rows)
-            if below is not None:
-                return position + below
+            row = _first_out_of_order(rows)
+            if row is not None:
+                return position + row
             last = rows.slice(rows.num_rows - 1)
             position += rows.num_rows
     return None

@@ -190,7 +190,7 @@ class RowsCheck:
     def _grid_findings(self, source: str, files: dict[str, NamedFile]) -> Iterator[Finding]:
         """Yield the rows of a grid that are not in the cell of their slots."""
         query = f"SELECT _in, _load_slot, _exp_slot, epoch_us(_exp) = {NEVER}, count(*) FROM {source} GROUP BY ALL"
-        wrong: dict[str, int] = defaultdict(int)
+        misplaced: dict[str, int] = defaultdict(int)
         expected: dict[str, tuple[int, int]] = {}
         for path, load, end, never, count in self._connection.execute(query).fetchall():
             if load is None or end is None:
@@ -198,9 +198,9 @@ class RowsCheck:
             layout = files[path].state.layout_at(files[path].cell[0])
             cell = (sub_index(layout, load, end, never=never), exp_block(layout, load, end, never=never))
             if cell != files[path].cell:
-                wrong[path] += count
+                misplaced[path] += count
                 expected[path] = cell
-        for path, count in wrong.items():
+        for path, count in misplaced.items():
             yield _misplaced(files[path], count, expected[path])
 
     def _bucket_findings(self, source: str, files: dict[str, NamedFile]) -> Iterator[Finding]:
@@ -210,7 +210,7 @@ class RowsCheck:
         column_types = {column.name.lower(): parse_type(column.type) for column in state.declaration.columns}
         types = [column_types[name.lower()] for name in names]
         key_columns = ", ".join(quoted(name) for name in names)
-        wrong: dict[str, int] = defaultdict(int)
+        misplaced: dict[str, int] = defaultdict(int)
         expected: dict[str, tuple[int, int]] = {}
         answer = self._connection.execute(f"SELECT _in, count(*), {key_columns} FROM {source} GROUP BY ALL")
         while rows := answer.fetchmany(_ROWS_AT_ONCE):
@@ -218,9 +218,9 @@ class RowsCheck:
                 block = files[path].cell[1] if _window(files[path].state) is not None else 0
                 cell = (bucket(key, types, files[path].state.layout), block)
                 if cell != files[path].cell:
-                    wrong[path] += count
+                    misplaced[path] += count
                     expected[path] = cell
-        for path, count in wrong.items():
+        for path, count in misplaced.items():
             yield _misplaced(files[path], count, expected[path])
         if any(file.cell[1] for file in files.values()) and _window(state) is not None:
             yield from self._closed_cell_findings(source, files)

@@ -45,9 +45,9 @@ def shed_findings(root: Path, resources: Resources) -> Iterator[Finding]:
     pin, connection = Pin(root, newest), connect(resources)
     try:
         for state in states:
-            wrong = [*_run_faults(pin, connection, state), *_record_faults(state, shed_figures(pin, connection, state))]
-            if wrong:
-                first, note = wrong[0], f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+            faults = [*_run_faults(pin, connection, state), *_record_faults(state, shed_figures(pin, connection, state))]
+            if faults:
+                first, note = faults[0], f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
                 yield fault("ledger", state.path, f"{first}{note}", _REMEDY, table=state.name)
     finally:
         connection.close()

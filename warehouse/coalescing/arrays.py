@@ -157,11 +157,11 @@ def _hit(group: Numbers, first: Numbers, groups: Numbers, at: Numbers) -> Truths
     low[groups[heads]] = at[heads]
     high[groups[heads]] = at[np.append(heads[1:], len(at)) - 1]
     begins = _begins(group)
-    before = np.where(begins, _EARLIEST, np.append(_EARLIEST, first[:-1]))
-    after = np.where(np.append(begins[1:], True), _LATEST, np.append(first[1:], _LATEST))
+    previous = np.where(begins, _EARLIEST, np.append(_EARLIEST, first[:-1]))
+    following = np.where(np.append(begins[1:], True), _LATEST, np.append(first[1:], _LATEST))
     has_points = low[group] < _LATEST
-    reached = (first <= high[group]) | (before <= high[group])
-    is_hit[order] = has_points & reached & (after > low[group])
+    reached = (first <= high[group]) | (previous <= high[group])
+    is_hit[order] = has_points & reached & (following > low[group])
     return is_hit
 
 
@@ -174,8 +174,8 @@ def _members(
     """
     begin, size = stored.starts[hit], stored.starts[hit + 1] - stored.starts[hit]
     at, row = stored.stamps[places(begin, size)], np.repeat(hit, size)
-    inside = at >= edge
-    at, row = at[inside], row[inside]
+    in_window = at >= edge
+    at, row = at[in_window], row[in_window]
     group = np.concatenate((stored.group[row], points.group[order]))
     value = np.concatenate((stored.value[row], points.value[order]))
     source = np.concatenate((row, order + len(stored.group)))
@@ -231,10 +231,10 @@ def _ends(stored: StoredArrays, rows: RowArrays, whole: Truths, hit: Numbers) ->
     last = np.full(int(max(rows.group[-1], stored.group.max(initial=0))) + 1, -1)
     last[stored.group[order]] = order  # the last of several rows counts
     final = np.flatnonzero(is_new & ~next_made)
-    before = last[rows.group[final]]
-    final, before = final[before >= 0], before[before >= 0]
-    closed = ~stored.open[before]
-    ends[final[closed]], is_open[final[closed]] = stored.ends[before[closed]], False
+    previous = last[rows.group[final]]
+    final, previous = final[previous >= 0], previous[previous >= 0]
+    closed = ~stored.open[previous]
+    ends[final[closed]], is_open[final[closed]] = stored.ends[previous[closed]], False
     return ends, is_open
 
 
@@ -242,12 +242,12 @@ def _compared(stored: StoredArrays, rows: RowArrays, ends: tuple[Numbers, Truths
     """Compare the rows and their ends with the stored rows."""
     first, last = rows.first, rows.last
     until, is_open = ends
-    same = np.zeros(len(first), dtype=bool)
+    is_same = np.zeros(len(first), dtype=bool)
     old = np.flatnonzero(rows.source < len(stored.group))
     source = rows.source[old]
     begin, end = stored.starts[source], stored.starts[source + 1]
-    same[old] = (
+    is_same[old] = (
         (stored.stamps[begin] == first[old]) & (stored.stamps[end - 1] == last[old]) & (end - begin == rows.size[old])
         & (stored.ends[source] == until[old]) & (stored.open[source] == is_open[old])
     )  # fmt: skip
-    return Moved(rows, same, until, is_open, late, repeated)
+    return Moved(rows, is_same, until, is_open, late, repeated)

@@ -85,8 +85,8 @@ def costs(coalesces: Sequence[float], late: Sequence[float], window: int, sizes:
 
     """
     k, n = len(coalesces), min(len(coalesces), window)
-    inside = coalesces[k - n + 1 :]
-    memory = sizes.eager + sum(c * sizes.stamp + (1 - c) * sizes.eager for c in inside)
+    window_coalesces = coalesces[k - n + 1 :]
+    memory = sizes.eager + sum(c * sizes.stamp + (1 - c) * sizes.eager for c in window_coalesces)
     arrivals = sum(
         (1 - p) * (1 - c) * atomic.insert + c * atomic.merge + p * (1 - c) * (atomic.insert + atomic.split)
         for c, p in zip(coalesces, late, strict=True)
@@ -100,7 +100,7 @@ def costs(coalesces: Sequence[float], late: Sequence[float], window: int, sizes:
         update_eager=arrivals + departures,
         update_lazy=k * atomic.insert + departed * atomic.delete,
         scan_eager=atomic.read * memory / sizes.eager,
-        scan_lazy=n * atomic.read + atomic.coalesce * sum(inside),
+        scan_lazy=n * atomic.read + atomic.coalesce * sum(window_coalesces),
         memory_max=n * sizes.lazy,
         update_max=k * atomic.merge + departed * atomic.detach,
         scan_max=n * (atomic.read + atomic.coalesce),

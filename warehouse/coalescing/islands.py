@@ -159,18 +159,18 @@ class Query:
         """
         d, definition = self.dialect, self.definition
         groups, values, lists = _names(definition, d)
-        by = _partition(groups)
+        partition = _partition(groups)
         first, last = d.at.format(STAMPS, 1), d.at.format(STAMPS, -1)
         if definition.same is None:
             begins = " OR ".join(["row_number() OVER w = 1", *(f"{name} IS DISTINCT FROM lag({name}) OVER w" for name in values)])
             kinds = zip(values, (kind for _, kind in definition.values), strict=True)
             earliest = [(name, d.earliest if kind == "float" else _EARLIEST) for name, kind in kinds]
-            whole = [*(f"{text.format(name)} AS {name}" for name, text in earliest), f"{d.listed.format(AT)} AS {STAMPS}"]
+            columns = [*(f"{text.format(name)} AS {name}" for name, text in earliest), f"{d.listed.format(AT)} AS {STAMPS}"]
             shown = values
         else:
             begins = "row_number() OVER w = 1 OR NOT coalesce(_same, false)"
             pairs = zip((AT, *values), (STAMPS, *lists), strict=True)
-            whole = [f"{d.listed.format(value)} AS {name}" for value, name in pairs]
+            columns = [f"{d.listed.format(value)} AS {name}" for value, name in pairs]
             shown = [
                 f"{text} AS {d.quoted(f'{end}_{name}')}"
                 for name, column in zip(definition.compared, lists, strict=True)
@@ -181,12 +181,12 @@ class Query:
             ]  # fmt: skip
         ends = f"{NEVER}" if definition.window is None else f"least(_last + {definition.window} + 1, {NEVER})"
         return f"""
-WITH _broken AS (SELECT *, CASE WHEN {begins} THEN 1 ELSE 0 END AS _begins FROM {near} WINDOW w AS ({by}ORDER BY {AT})),
+WITH _broken AS (SELECT *, CASE WHEN {begins} THEN 1 ELSE 0 END AS _begins FROM {near} WINDOW w AS ({partition}ORDER BY {AT})),
 _numbered AS (
-  SELECT *, sum(_begins) OVER ({by}ORDER BY {AT} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS _run FROM _broken),
-_runs AS (SELECT {_listed(*groups, *whole)} FROM _numbered GROUP BY {_listed(*groups, "_run")}),
+  SELECT *, sum(_begins) OVER ({partition}ORDER BY {AT} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS _run FROM _broken),
+_runs AS (SELECT {_listed(*groups, *columns)} FROM _numbered GROUP BY {_listed(*groups, "_run")}),
 _every AS (SELECT * FROM _runs UNION ALL SELECT * FROM {rest}),
-_ends AS (SELECT *, {first} AS _first, {last} AS _last, lead({first}) OVER ({by}ORDER BY {first}) AS _next FROM _every)
+_ends AS (SELECT *, {first} AS _first, {last} AS _last, lead({first}) OVER ({partition}ORDER BY {first}) AS _next FROM _every)
 SELECT {_listed(*groups, *shown)}, {d.instant.format("_first")} AS valid_from,
   {d.instant.format("coalesce(_next, _last)")} AS valid_to, {d.size.format(STAMPS)} AS members, _next IS NULL AS open,
   {_listed(STAMPS, *lists)}, {d.instant.format("_first")} AS _ts, {d.instant.format(ends)} AS _exp
@@ -216,7 +216,7 @@ def coalesced(definition: CoalescedDefinition, dialect: Dialect, edge: Edge, *, 
     """
     d = dialect
     groups, values, lists = _names(definition, d)
-    by, plain = _partition(groups), definition.same is None
+    partition, plain = _partition(groups), definition.same is None
     value_columns = values if plain else []
     first = d.at.format(STAMPS, 1)
     kept_members = d.size.format(d.filtered.format(STAMPS, within(edge, "_s", groups)))
@@ -228,14 +228,14 @@ WITH _bounds AS (SELECT {bounds} FROM {arrived}{grouped}),
 _placed AS (
   SELECT {_listed(*groups, *value_columns, STAMPS, *lists)}, {kept_members} AS _kept, {first} AS _first,
     lead({first}) OVER w AS _next, lag({first}) OVER w AS _before
-  FROM {stored} WINDOW w AS ({by}ORDER BY {first})),
+  FROM {stored} WINDOW w AS ({partition}ORDER BY {first})),
 _judged AS (
   SELECT p.*, _lo IS NOT NULL AND (_next IS NULL OR _next > _lo) AND (_first <= _hi OR _before IS NULL OR _before <= _hi) AS _hit
   FROM _placed p LEFT JOIN _bounds b ON {equal})"""
     remaining = [f"{d.last.format(name, '_kept')} AS {name}" for name in (STAMPS, *lists)]
     unnested = d.members([(STAMPS, AT), *zip(lists, values, strict=False)])
     order = _listed("_side", *(f"{name} NULLS FIRST" for name in values))
-    before = "" if plain else f"lag({d.packed(definition.compared)}) OVER ({by}ORDER BY {AT}) AS {PREVIOUS}"
+    previous = "" if plain else f"lag({d.packed(definition.compared)}) OVER ({partition}ORDER BY {AT}) AS {PREVIOUS}"
     near = f"""{judged},
 _apart AS (SELECT {_listed(*groups, *value_columns, unnested)} FROM _judged WHERE _hit),
 _members AS (
@@ -244,7 +244,7 @@ _members AS (
 _ranked AS (
   SELECT *, row_number() OVER (PARTITION BY {_listed(*groups, AT)} ORDER BY {order}) AS _nth
   FROM _members WHERE {within(edge, AT, groups)})
-SELECT {_listed(*groups, *values, AT, before)} FROM _ranked WHERE _nth = 1"""
+SELECT {_listed(*groups, *values, AT, previous)} FROM _ranked WHERE _nth = 1"""
     rest = f"{judged}\nSELECT {_listed(*groups, *value_columns, *remaining)} FROM _judged WHERE NOT _hit AND _kept > 0"
     return Query(definition, dialect, near, rest)
 

@@ -37,12 +37,12 @@ def exact_members(definition: CoalescedDefinition, stored: str) -> str:
     """
     groups, members = _quoted(definition.groups), _members(definition)
     of_run = [f"_entry.v{position} AS {name}" for position, name in enumerate(members)]
-    alike = " AND ".join([*(f"o.{name} IS NOT DISTINCT FROM m.{name}" for name in groups), f"o.{STAMPS}[1] = m._at"])
+    same_row = " AND ".join([*(f"o.{name} IS NOT DISTINCT FROM m.{name}" for name in groups), f"o.{STAMPS}[1] = m._at"])
     shown = ", ".join([*groups, *members, STAMPS])
     return f"""
 WITH _entries AS (SELECT {_listed(*groups)}unnest({LEDGER}) AS _entry FROM {stored} WHERE len({LEDGER}) > 0),
 _of_runs AS (SELECT {_listed(*groups)}unnest(_entry.stamps) AS _at FROM _entries)
-SELECT {shown} FROM {stored} AS o ANTI JOIN _of_runs AS m ON {alike}
+SELECT {shown} FROM {stored} AS o ANTI JOIN _of_runs AS m ON {same_row}
 UNION ALL SELECT {", ".join([*groups, *of_run, f"_entry.stamps AS {STAMPS}"])} FROM _entries"""
 
 
@@ -79,7 +79,7 @@ def fragments(definition: CoalescedDefinition, exact: str, pieces: str, lost: st
     values = [f"v{position} := x.{name}" for position, name in enumerate(_members(definition))]
     entry = _listed(f"stamps := x.{STAMPS}", "shed := l.shed", "until := epoch_us(x.valid_to)", *values).removesuffix(", ")
     by, non_empty = (f" GROUP BY {', '.join(f'x.{name}' for name in groups)}", "") if groups else ("", " HAVING count(*) > 0")
-    of_group = " AND ".join(f"f.{name} IS NOT DISTINCT FROM g.{name}" for name in groups) or "true"
+    same_group = " AND ".join(f"f.{name} IS NOT DISTINCT FROM g.{name}" for name in groups) or "true"
     start, last = f"x.{STAMPS}[p.lo]", f"x.{STAMPS}[p.hi]"
     ends = f"{NEVER}" if definition.window is None else f"least({last} + {definition.window} + 1, {NEVER})"
     return f"""
@@ -94,7 +94,7 @@ WITH _left AS (
 _ledgers AS (
   SELECT {_listed(*(f"x.{name}" for name in groups))}list(struct_pack({entry}) ORDER BY x.{STAMPS}[1]) AS {LEDGER}
   FROM {exact} AS x JOIN {lost} AS l USING ({RUN}){by}{non_empty})
-SELECT f.*, g.{LEDGER} FROM _left AS f LEFT JOIN _ledgers AS g ON f.open AND {of_group}"""
+SELECT f.*, g.{LEDGER} FROM _left AS f LEFT JOIN _ledgers AS g ON f.open AND {same_group}"""
 
 
 def _members(definition: CoalescedDefinition) -> list[str]:

@@ -102,8 +102,8 @@ def order_of(runs: Sequence[Run], method: Method) -> Iterator[tuple[int, int, in
 def candidates(runs: Sequence[Run], method: Method, number: int, first: int, last: int) -> Iterator[Rank]:
     """Yield the ranks of the members of a fragment that may be shed next; never the open member."""
     run = runs[number]
-    inside = range(first, last + 1) if not method.ends_only else (first,) if first == last else (first, last)
-    for member in inside:
+    members = range(first, last + 1) if not method.ends_only else (first,) if first == last else (first, last)
+    for member in members:
         if member in run.closed:
             yield method.score(run, first, last, member), run.stamps[member], repr(run.group), number, member
 

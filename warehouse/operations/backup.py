@@ -286,10 +286,10 @@ def read_backup(directory: Path) -> Backup:
         backup = read_record(directory / _RECORD, Backup)
     except FileNotFoundError:
         if (directory / _BEGUN).exists():
-            why = f"holds a backup that was stopped before it was whole; run `stream-wh backup {quote(str(directory))}` again"
+            reason = f"holds a backup that was stopped before it was whole; run `stream-wh backup {quote(str(directory))}` again"
         else:
-            why = "holds no backup"
-        raise BackupError(f"{directory} {why}") from None
+            reason = "holds no backup"
+        raise BackupError(f"{directory} {reason}") from None
     for file in backup.files:
         if PurePosixPath(file.path).is_absolute() or ".." in PurePosixPath(file.path).parts:
             raise BackupError(
@@ -308,11 +308,11 @@ def verify(directory: Path) -> Backup:
 
     """
     backup = read_backup(directory)
-    wrong = [
+    damaged = [
         file.path
         for file in backup.files
         if not (path := directory / file.path).is_file() or path.stat().st_size != file.size or _digest(path) != file.sha256
     ]
-    if wrong:
-        raise BackupError(f"{directory}: {len(wrong)} file(s) are missing or damaged, first {wrong[0]}; take another backup")
+    if damaged:
+        raise BackupError(f"{directory}: {len(damaged)} file(s) are missing or damaged, first {damaged[0]}; take another backup")
     return backup

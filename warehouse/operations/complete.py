@@ -94,8 +94,8 @@ def complete(context: WriteContext, view: str, *, out_of_time: Callable[[], bool
                 return CompletionReport(view, tuple(epochs), ledger, finished) if ledger else _nothing_known(view)
             epoch = begin(context, current, _plan(context, current.last, view))
         epochs.append(epoch)
-        after = epoch.table(view)
-        if after is None or after.view is None or after.view.failed is not None:
+        new_state = epoch.table(view)
+        if new_state is None or new_state.view is None or new_state.view.failed is not None:
             return CompletionReport(view, tuple(epochs), ledger, finished)
 
 

@@ -135,8 +135,8 @@ def _require_executable(context: WriteContext, plan: Plan) -> None:
         if definition.where is not None:
             check(context.writing_spark(), key=f"aggregates.{aggregate.name}.where", sql=definition.where)
         for name, sql in definition.computed:
-            typed = f"CAST(({sql}) AS {dict(definition.group_by)[name]}) IS NULL"
-            check(context.writing_spark(), key=f"aggregates.{aggregate.name}.group_by", sql=typed)
+            null_check = f"CAST(({sql}) AS {dict(definition.group_by)[name]}) IS NULL"
+            check(context.writing_spark(), key=f"aggregates.{aggregate.name}.group_by", sql=null_check)
 
 
 def _execute(context: WriteContext, plan: Plan, last: Epoch | None) -> Epoch:

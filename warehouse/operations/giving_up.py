@@ -65,7 +65,7 @@ def give_up(root: Path, plan: Plan, last: Epoch | None, *, at: int) -> bool:
         return False
     if plan.cause != "update" or plan.base is not None or plan.erasure is not None:
         return False
-    versions = {named.path: named.version for named in named_directories(last)}
+    versions = {directory.path: directory.version for directory in named_directories(last)}
     moved: dict[str, TableProgress] = {}
     changed: list[str] = []
     for expected in expected_commits(plan, last):

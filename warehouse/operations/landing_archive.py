@@ -87,5 +87,5 @@ def _free_name(into: Path, relative: str, source: Path) -> str:
 
 def _is_copy(source: Path, target: Path) -> bool:
     """Whether a file is the leftover of a stopped move: it has the same time, too, unlike a file that was delivered twice."""
-    apart = abs(source.stat().st_mtime - target.stat().st_mtime)
-    return apart <= _CLOCK_SECONDS and filecmp.cmp(source, target, shallow=False)
+    seconds_apart = abs(source.stat().st_mtime - target.stat().st_mtime)
+    return seconds_apart <= _CLOCK_SECONDS and filecmp.cmp(source, target, shallow=False)

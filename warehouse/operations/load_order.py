@@ -56,9 +56,9 @@ def _depends_on_slots(pin: Pin, reader: Reader, table: LazyTable) -> bool:
     source = pin.live_source(stream, tau)
     require((source.schema_file, *source.files))
     points = select(source, [*points_read(table), "_ts", "_load_slot"])
-    shown = ", ".join(quoted(name) for name, _ in table.definition.columns)
+    columns = ", ".join(quoted(name) for name, _ in table.definition.columns)
     rows, slotless = (
-        f"SELECT {shown} FROM ({lazy_rows(table, text, tau)})"
+        f"SELECT {columns} FROM ({lazy_rows(table, text, tau)})"
         for text in (points, f"SELECT * REPLACE (0 AS _load_slot) FROM ({points})")
     )
     query = f"SELECT count(*) FROM (({rows} EXCEPT ALL {slotless}) UNION ALL ({slotless} EXCEPT ALL {rows}))"

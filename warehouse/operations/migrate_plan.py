@@ -155,7 +155,7 @@ def _steps(planned: StreamPlan, target: Target, *, reslotted: bool, epoch: int, 
     """Yield the steps of the table and of its deferred rows, which are classified again under other columns or slots."""
     state, name, side = target.state, planned.name, target.state.deferred
     reclassified = target.reshaped or reslotted
-    takes = reclassified and side is not None and bool(side.rows)
+    takes_deferred = reclassified and side is not None and bool(side.rows)
     yield MigrateTable(
         name,
         state.path,
@@ -165,10 +165,10 @@ def _steps(planned: StreamPlan, target: Target, *, reslotted: bool, epoch: int, 
         target.renamed,
         sum(part.rows for part in state.partitions),
         reslotted=reslotted,
-        takes=takes,
+        takes=takes_deferred,
     )
     if side is not None and state.declaration.columns != planned.declaration.columns:
         yield AddColumns(name, "deferred", side.path, side.table_id, side.version)
-    if takes and side is not None:
+    if takes_deferred and side is not None:
         slots = tuple(entry.slot for entry in side.waiting)
         yield from waiting_steps(planned, state, slots, epoch=epoch, clock=clock)

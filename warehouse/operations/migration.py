@@ -338,20 +338,22 @@ class Migration:
         if unfit is not None:
             reason = f"{unfit.dotted_key} changed too, which old rows cannot follow where they are"
             raise UsageError(f"{reason}: migrate with --rebuild")
-        moved, tables = [], []
+        moved_states, tables = [], []
         for stream in streams:
             state = self._state(stream)
             layout = self._layout(stream, state, request)
-            after = state if same_cells(layout, state.layout) else self._giving_way(state, layout)
-            former = tuple(replace(former_layout, move_below=request.move_below) for former_layout in after.former)
-            after = replace(after, former=former)
-            if after != state:
-                moved.append(after)
-                tables.append(MigratedTable(state.name, state.layout, after.layout, sum(part.rows for part in state.partitions)))
+            new_state = state if same_cells(layout, state.layout) else self._giving_way(state, layout)
+            former = tuple(replace(former_layout, move_below=request.move_below) for former_layout in new_state.former)
+            new_state = replace(new_state, former=former)
+            if new_state != state:
+                moved_states.append(new_state)
+                tables.append(
+                    MigratedTable(state.name, state.layout, new_state.layout, sum(part.rows for part in state.partitions))
+                )
         report = MigrationReport(None, tuple(tables), side_by_side=True)
-        if dry_run or not moved:
+        if dry_run or not moved_states:
             return MigrationWork(report)
-        states = {state.name: state for state in moved}
+        states = {state.name: state for state in moved_states}
         all_tables = tuple(states.get(state.name, state) for state in self.last.tables)
         return MigrationWork(report, tables=all_tables, followed=self._followed(changes, [stream.name for stream in streams]))
 

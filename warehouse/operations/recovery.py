@@ -82,9 +82,9 @@ def _copy(record: Backup, backup: Path, target: Path) -> None:
     """Copy the files of a root, and force them to the disk."""
     shutil.rmtree(target, ignore_errors=True)
     for file in record.files:
-        inside = Path(file.path)
-        if inside.parts[0] == "root":
-            target_path = target.joinpath(*inside.parts[1:])
+        relative = Path(file.path)
+        if relative.parts[0] == "root":
+            target_path = target.joinpath(*relative.parts[1:])
             target_path.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(backup / file.path, target_path)
             store_of(target_path).sync_file(target_path)

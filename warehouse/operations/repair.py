@@ -111,8 +111,8 @@ def _is_whole(root: Path, number: int) -> bool:
 def _can_be_rebuilt(root: Path, number: int) -> bool:
     """Whether its plan is whole, and the epoch that the plan starts from can be read."""
     plan = record_path(root, number, "plan")
-    before = number == 0 or (record_path(root, number - 1, "epoch").exists() and _is_whole(root, number - 1))
-    return plan.exists() and _readable(plan) and before
+    has_previous = number == 0 or (record_path(root, number - 1, "epoch").exists() and _is_whole(root, number - 1))
+    return plan.exists() and _readable(plan) and has_previous
 
 
 def _repair_checkpoints(root: Path, epoch: Epoch) -> Iterator[str]:
@@ -120,9 +120,9 @@ def _repair_checkpoints(root: Path, epoch: Epoch) -> Iterator[str]:
     from warehouse.steps.foreign import named_directories  # noqa: PLC0415 - same
     from warehouse.storage.leftover import drop_wrong  # noqa: PLC0415 - repairing alone needs it
 
-    for named in named_directories(epoch):
-        for name in drop_wrong(root / named.path, named.version):
-            yield f"removed {named.path}/_delta_log/{name}, which is not what the commits lead to"
+    for directory in named_directories(epoch):
+        for name in drop_wrong(root / directory.path, directory.version):
+            yield f"removed {directory.path}/_delta_log/{name}, which is not what the commits lead to"
 
 
 def _repair_summaries(root: Path) -> Iterator[str]:
@@ -136,7 +136,7 @@ def _repair_summaries(root: Path) -> Iterator[str]:
         if table.role != "rows":
             continue
         versions = sorted({state.version for _, state, _ in table.epochs})
-        table.states.update({reached.version: reached for reached in replayed(root / table.path, versions)})
+        table.states.update({log_state.version: log_state for log_state in replayed(root / table.path, versions)})
         _, intact_files = files_findings(root, named_files(table))
         for finding in summary_findings(root, intact_files):
             (root / finding.subject).unlink(missing_ok=True)

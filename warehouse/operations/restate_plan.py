@@ -109,8 +109,8 @@ def restate_plan(
         continues = (old_state.stopped.slot if old_state and old_state.stopped else found.since.slot, False)
     else:
         continues = (epoch.slot - layout.periods, True)
-    most = limits().files_per_plan
-    chosen, later = found.files[:most], found.files[most:]
+    limit = limits().files_per_plan
+    chosen, later = found.files[:limit], found.files[limit:]
     stream = with_added(stream, state.declaration if state else None)
     stream, groups, problems = grouped_with(stream, chosen, found.back)
     unread = {entry.file.path for entry in problems}
@@ -122,13 +122,13 @@ def restate_plan(
     stream_input = StreamInput(stream, layout, groups, tuple(problems), more=len(later), continues=continues)
     landed = landed_before(catalog, found.since, without_points(catalog, epoch) if found.since else [])
     plan = make_plan(catalog, epoch, [stream_input], slot=epoch.slot, clock=clock, nodes=nodes, landed=landed)
-    back = restored_files(stream, found.back)
+    restored = restored_files(stream, found.back)
     steps: list[Step] = [*base.steps, *(_keeping_rejected(step, found, base) for step in plan.steps)]
     return msgspec.structs.replace(
         plan,
         steps=tuple(steps),
         streams=tuple(
-            msgspec.structs.replace(stream_plan, retried=found.retried or (), restored_files=back)
+            msgspec.structs.replace(stream_plan, retried=found.retried or (), restored_files=restored)
             if stream_plan.lands
             else stream_plan
             for stream_plan in plan.streams

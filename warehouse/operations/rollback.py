@@ -86,11 +86,11 @@ def rollback(context: WriteContext, to_epoch: int) -> RollbackReport:
         _require_declared_as(catalog, target)
         base, steps, notes = _base_of(last, target, declared)
         warnings = require_unchanged_declarations(catalog, base)
-        known = _forgotten_files(catalog.root, last, target)
+        forgotten = _forgotten_files(catalog.root, last, target)
         nodes = with_columns(declared, catalog, base, last.slot, context.writing_spark)
-        plan = _rollback_plan(catalog, last, target, nodes, (base, steps), known, clock=context.clock())
+        plan = _rollback_plan(catalog, last, target, nodes, (base, steps), forgotten, clock=context.clock())
         epoch = begin(context, current, plan)
-    return RollbackReport(epoch, target, _loadable(known, present(catalog)), current.finished, (*warnings, *notes))
+    return RollbackReport(epoch, target, _loadable(forgotten, present(catalog)), current.finished, (*warnings, *notes))
 
 
 def _require_declared_as(catalog: Catalog, target: Epoch) -> None:
@@ -125,11 +125,11 @@ def _target_epoch(root: Path, newest: Epoch, number: int) -> Epoch:
     if number == newest.number:
         raise RollbackError(number, "it is the newest epoch, so its contents are what there is")
     if number not in readable:
-        since = format_instant(read_epoch(root, oldest).window_time)
+        window_time = format_instant(read_epoch(root, oldest).window_time)
         raise RollbackError(
             number,
             f"it fell out of `retain`, and files that only it named are deleted; the oldest epoch to go back to is {oldest}, "
-            f"of window time {since}",
+            f"of window time {window_time}",
         )
     target = read_epoch(root, number)
     lost = missing_files_of(root, target)
@@ -199,17 +199,21 @@ def _forgotten_files(root: Path, newest: Epoch, target: Epoch) -> tuple[Loaded, 
     )
 
 
-def _difference(stream: str, now: KnownFiles, then: KnownFiles) -> Loaded:
+def _difference(stream: str, known_now: KnownFiles, known_then: KnownFiles) -> Loaded:
     """``gone`` forgets a path; the former record of a path is repeated, which also removes a mark for ``reload``."""
-    marked = now.left_out.keys() | (now.reload - then.reload)
-    loaded_now, loaded_then = differing_files(now.loaded, then.loaded, sorted(marked | then.left_out.keys()))
-    gone = (loaded_now.keys() - loaded_then.keys()) | (marked - loaded_then.keys() - then.left_out.keys())
+    marked = known_now.left_out.keys() | (known_now.reload - known_then.reload)
+    loaded_now, loaded_then = differing_files(known_now.loaded, known_then.loaded, sorted(marked | known_then.left_out.keys()))
+    gone = (loaded_now.keys() - loaded_then.keys()) | (marked - loaded_then.keys() - known_then.left_out.keys())
     repeated = gone | marked
     return Loaded(
         stream,
         loaded=tuple(file for path, file in loaded_then.items() if loaded_now.get(path) != file or path in repeated),
-        left_out=tuple(entry for path, entry in then.left_out.items() if now.left_out.get(path) != entry or path in repeated),
-        reload=tuple(sorted(then.reload)),
+        left_out=tuple(
+            entry
+            for path, entry in known_then.left_out.items()
+            if known_now.left_out.get(path) != entry or path in repeated
+        ),
+        reload=tuple(sorted(known_then.reload)),
         gone=tuple(sorted(gone)),
     )
 
@@ -220,7 +224,7 @@ def _rollback_plan(
     target: Epoch,
     nodes: Sequence[NodeInput],
     base: tuple[Epoch, tuple[RestoreTable | ReplaceTable, ...]],
-    known: tuple[Loaded, ...],
+    forgotten: tuple[Loaded, ...],
     *,
     clock: int,
 ) -> Plan:
@@ -238,7 +242,7 @@ def _rollback_plan(
     landed = landed_before(catalog, target, without_points(catalog, start))
     plan = make_plan(catalog, start, inputs, slot=newest.slot, clock=clock, nodes=nodes, landed=landed)
     return msgspec.structs.replace(
-        plan, steps=(*steps, *plan.steps), base=start, cause="rollback", starts_from=target.number, known=known
+        plan, steps=(*steps, *plan.steps), base=start, cause="rollback", starts_from=target.number, known=forgotten
     )
 
 

@@ -130,14 +130,14 @@ def keep_up_to_date(
                 raise
             error = failure
         first = False
-        again, ended = following(began, points, delay), clock.now()
+        next_turn, ended = following(began, points, delay), clock.now()
         if isinstance(error, Transient):
-            again, pause = min(again, ended + pause), min(2 * pause, LONGEST_PAUSE)
+            next_turn, pause = min(next_turn, ended + pause), min(2 * pause, LONGEST_PAUSE)
         else:
             pause = FIRST_PAUSE
         succeeded += report is not None
-        report_turn(Turn(began, ended, again, report, error))
-        if _over(clock, began, again):
+        report_turn(Turn(began, ended, next_turn, report, error))
+        if _over(clock, began, next_turn):
             return succeeded
 
 

@@ -51,16 +51,16 @@ def stopping(root: Path, epoch: Epoch) -> dict[str, StoppedTable]:
     Nothing is written. If a commit claims to keep the rows, this is verified.
     """
     stopped_tables = {}
-    for named in named_directories(epoch):
-        change = change_above(root, named)
+    for directory in named_directories(epoch):
+        change = change_above(root, directory)
         if change is None or change.kind == "none":
             continue
         objection = ""
         if change.kind == "layout":
-            same, objection, _ = prove(root, named, change)
-            if same:
+            same_rows, objection, _ = prove(root, directory, change)
+            if same_rows:
                 continue
-        stopped_tables[named.path] = stopped_by(named.path, change, objection)
+        stopped_tables[directory.path] = stopped_by(directory.path, change, objection)
     return stopped_tables
 
 
@@ -72,7 +72,9 @@ def stopped_of(epoch: Epoch) -> dict[str, str]:
 def foreign_notes(root: Path, epoch: Epoch) -> tuple[ForeignNote, ...]:
     """Return the messages about tables that stand still, and about foreign commits since an epoch, without proofs."""
     if record_path(root, epoch.number + 1, "plan").exists():  # commits above the epoch may belong to a running update
-        return tuple(ForeignNote(f'table "{name}" stands still: {why}', stops=True) for name, why in stopped_of(epoch).items())
+        return tuple(
+            ForeignNote(f'table "{name}" stands still: {reason}', stops=True) for name, reason in stopped_of(epoch).items()
+        )
     return tuple(_notes(epoch, foreign_changes(root, epoch)))
 
 
@@ -151,13 +153,13 @@ def _with_views(tables: Mapping[str, str], views: Mapping[str, str], nodes: Sequ
     """Add the declared views that read a table that stands still, directly or not."""
     stopped_views = dict(views)
     stopped_tables = dict(tables)
-    before = -1
-    while len(stopped_tables) + len(stopped_views) != before:
-        before = len(stopped_tables) + len(stopped_views)
+    count_before = -1
+    while len(stopped_tables) + len(stopped_views) != count_before:
+        count_before = len(stopped_tables) + len(stopped_views)
         for node_input in nodes:
-            below = next((table for table in tables_read(node_input.node.operator) if table in stopped_tables), None)
-            if node_input.view not in stopped_views and below is not None:
-                stopped_views[node_input.view] = f"it reads {below}, which stands still: {stopped_tables[below]}"
+            stopped_input = next((table for table in tables_read(node_input.node.operator) if table in stopped_tables), None)
+            if node_input.view not in stopped_views and stopped_input is not None:
+                stopped_views[node_input.view] = f"it reads {stopped_input}, which stands still: {stopped_tables[stopped_input]}"
             if node_input.view in stopped_views:
                 stopped_tables.setdefault(node_input.node.table, stopped_views[node_input.view])
     return StandingStill(tables, stopped_views)

@@ -110,11 +110,11 @@ def _require_possible(context: WriteContext, last: Epoch, table: Coalesced, how:
         )
     if how == "lazy" and _is_alike(last, table):
         with Reader(context.root, last) as reader:
-            stored, made = reader.retrying(lambda pin: _members(pin, reader, lazy_table(context.catalog, table)))
-        if made < stored:
+            stored, available = reader.retrying(lambda pin: _members(pin, reader, lazy_table(context.catalog, table)))
+        if available < stored:
             raise MigrationError(
                 table.name,
-                f"its stream stores only {made} of the {stored} points in its window, since `expires` was shorter before; "
+                f"its stream stores only {available} of the {stored} points in its window, since `expires` was shorter before; "
                 "migrate it once the window has moved past the others",
             )
 

@@ -214,8 +214,8 @@ def _proven(root: Path, directory: _Directory, change: Change) -> bool:
 
 
 def _same_protocol(table: Path, to_version: int, last: int) -> bool:
-    base, now = replayed(table, (to_version, last))
-    return base.protocol == now.protocol
+    base, current = replayed(table, (to_version, last))
+    return base.protocol == current.protocol
 
 
 def _before_outsiders(commits: list[Commit], directory: _Directory, epoch: int) -> int:

@@ -133,13 +133,13 @@ def sweep(
     epochs = [read_epoch(root, number) for number in epoch_numbers(root)]
     if not epochs:
         return VacuumReport()
-    named = named_files(root, epochs)
+    named_paths = named_files(root, epochs)
     doomed = [
         path
         for kind in FOLDERS
         for table in directories_in(root / kind)
         if table.relative_to(root).as_posix() not in spared
-        for path in _unnamed(table, named.get(table.relative_to(root).as_posix()))
+        for path in _unnamed(table, named_paths.get(table.relative_to(root).as_posix()))
         if (now - path.stat().st_mtime_ns // 1000) > grace
     ]
     report = VacuumReport(*_weigh(doomed))
@@ -148,22 +148,22 @@ def sweep(
             _delete(path)
         for kind in FOLDERS:
             for table in directories_in(root / kind):
-                if table.relative_to(root).as_posix() not in named:
+                if table.relative_to(root).as_posix() not in named_paths:
                     store_of(table).remove_tree(table)
     return report
 
 
-def _unnamed(table: Path, named: set[str] | None) -> Iterator[Path]:
+def _unnamed(table: Path, named_paths: set[str] | None) -> Iterator[Path]:
     for path in table.rglob("*"):
         relative = path.relative_to(table)
         if not path.is_file():
             continue
-        if named is None:
+        if named_paths is None:
             yield path
         elif relative.parts[0] in ("_delta_log", "_schema"):
             if path.name.endswith(".tmp"):
                 yield path
-        elif (data_file_of(relative) or relative).as_posix() not in named:
+        elif (data_file_of(relative) or relative).as_posix() not in named_paths:
             yield path
 
 
@@ -177,15 +177,15 @@ def named_files(root: Path, epochs: Sequence[Epoch]) -> dict[str, set[str]]:
                 *((side.path, side.version) for side in table.sides),
             ):
                 versions.setdefault(path, []).append(version)
-    named = {}
+    files_by_directory = {}
     for path, numbers_ in versions.items():
         oldest, newest = min(numbers_), max(numbers_)
         files = {unquote(file.path) for file in stored_files(root / path, oldest)}
         for commit in commits_after(root / path, oldest):
             if commit.version <= newest:
                 files.update(file.path for file in commit.added)
-        named[path] = files
-    return named
+        files_by_directory[path] = files
+    return files_by_directory
 
 
 def trim_logs(root: Path, bounded: Container[str], *, dry_run: bool = False) -> VacuumReport:

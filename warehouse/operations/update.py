@@ -172,20 +172,20 @@ def _free_space(context: WriteContext, current: CurrentState, epochs: Sequence[E
 
 def _trims_logs(context: WriteContext, epochs: Sequence[Epoch]) -> bool:
     """Whether to trim the tables' logs after these epochs: on a disk always, in an object store seldom: a request a file."""
-    every = limits().past_records
-    return store_of(context.root).cheap_requests or any(epoch.number % every == 0 for epoch in epochs)
+    interval = limits().past_records
+    return store_of(context.root).cheap_requests or any(epoch.number % interval == 0 for epoch in epochs)
 
 
 def _view_differences(context: WriteContext, newest: Epoch) -> Iterator[str]:
     """Compare the views with their queries if this is due, and yield the differences."""
-    every, now = context.catalog.verify_views, context.clock()
-    if every is None or not context.catalog.views:
+    interval, now = context.catalog.verify_views, context.clock()
+    if interval is None or not context.catalog.views:
         return
     from warehouse.epochs.view_findings import last_verified, note_verified  # noqa: PLC0415 - now and then
     from warehouse.operations.verification import kept_verdicts, verdicts_of  # noqa: PLC0415 - same
 
-    before = last_verified(context.root)
-    if before is not None and 0 <= now - before < every:  # a clock that was ahead puts no comparison off
+    last_comparison = last_verified(context.root)
+    if last_comparison is not None and 0 <= now - last_comparison < interval:  # a clock that was ahead puts no comparison off
         return
     verdicts = list(verdicts_of(context.root, newest, context.writing_spark()))
     kept_verdicts(context.root, verdicts, now)

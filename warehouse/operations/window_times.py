@@ -45,18 +45,18 @@ def target_slot(catalog: Catalog, options: UpdateOptions, now: int) -> int:
         When T is too far ahead of the clock or before the anchor, or ``start`` comes without ``each``.
 
     """
-    at = now if options.at is None else options.at
+    instant = now if options.at is None else options.at
     if options.start is not None and not options.each:
         raise UsageError("--from says where --each starts; give --each too")
-    if at > now + catalog.update_interval and not options.future:
+    if instant > now + catalog.update_interval and not options.future:
         raise UpdateTimeError(
-            f"{format_instant(at)} is further ahead of the clock ({format_instant(now)}) than one update interval; "
+            f"{format_instant(instant)} is further ahead of the clock ({format_instant(now)}) than one update interval; "
             "every row that expires before it would be lost. Give --future if you mean it",
         )
-    target = grid_slot(at, catalog.anchor, catalog.update_interval)
+    target = grid_slot(instant, catalog.anchor, catalog.update_interval)
     if target < 0:
         raise UpdateTimeError(
-            f"{format_instant(at)} is before the anchor {format_instant(catalog.anchor)}; "
+            f"{format_instant(instant)} is before the anchor {format_instant(catalog.anchor)}; "
             "choose a later time, or an earlier anchor while the warehouse is empty",
         )
     return target

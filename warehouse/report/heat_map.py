@@ -36,9 +36,9 @@ def heat_map(cells: Sequence[HeatCell], *, horizontal: str, vertical: str) -> st
     """Return the grid with numbered rows and columns and the names of both axes; a grid of one column is drawn horizontally."""
     columns = 1 + max((cell.column for cell in cells), default=0)
     rows = 1 + max((cell.row for cell in cells), default=0)
-    places = {(cell.row, cell.column): cell for cell in cells}
+    cell_at = {(cell.row, cell.column): cell for cell in cells}
     if columns == 1 < rows <= _MAX_COLUMNS:
-        places = {(column, row): cell for (row, column), cell in places.items()}
+        cell_at = {(column, row): cell for (row, column), cell in cell_at.items()}
         columns, rows, horizontal, vertical = rows, columns, vertical, ""
     small = columns > _MAX_COLUMNS or rows > _MAX_ROWS
     cell_width, cell_height = (30, 24) if small else (104, 56)
@@ -50,7 +50,7 @@ def heat_map(cells: Sequence[HeatCell], *, horizontal: str, vertical: str) -> st
                      f'text-anchor="middle">{escape(vertical)}</text>')  # fmt: skip
         parts += [text(_MARGIN_LEFT - 8, _MARGIN_TOP + (row + 0.5) * cell_height, str(row), "axis", "end") for row in range(rows)]
     parts += [text(_MARGIN_LEFT + (column + 0.5) * cell_width, 32, str(column), "axis", "middle") for column in range(columns)]
-    for (row, column), cell in places.items():
+    for (row, column), cell in cell_at.items():
         x, y = _MARGIN_LEFT + column * cell_width, _MARGIN_TOP + row * cell_height
         parts.append(_cell(cell, x, y, cell_width, cell_height, texts=not small))
     return picture(width, height, parts)

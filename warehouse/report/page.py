@@ -171,11 +171,11 @@ def _endings(endings: Sequence[ExpiringRows]) -> Iterator[str]:
     if not ending:
         yield '<p class="note">No live row ends within a day.</p>'
         return
-    drawn_tables, others = ending[: COLOURS - 1], ending[COLOURS - 1 :]
+    drawn_tables, other_tables = ending[: COLOURS - 1], ending[COLOURS - 1 :]
     series = [Series(name, tuple(float(by_key[name, horizon].rows) for horizon in horizons)) for name in drawn_tables]
-    if others:
+    if other_tables:
         series.append(
-            Series("other tables", tuple(float(sum(by_key[name, horizon].rows for name in others)) for horizon in horizons))
+            Series("other tables", tuple(float(sum(by_key[name, horizon].rows for name in other_tables)) for horizon in horizons))
         )
     totals = [sum(by_key[name, horizon].rows for name in ending) for horizon in horizons]
     titles = [f"{label}: {total:,} rows" for label, total in zip(labels, totals, strict=True)]
@@ -218,10 +218,10 @@ def _updates(epochs: Sequence[EpochFigures]) -> Iterator[str]:
         for step in epoch.steps:
             totals[step.step or _OUTSIDE_STEPS] = totals.get(step.step or _OUTSIDE_STEPS, 0.0) + step.seconds
     names = sorted(totals, key=lambda name: -totals[name])
-    drawn, others = names[: COLOURS - 1], set(names[COLOURS - 1 :])
+    drawn, other_steps = names[: COLOURS - 1], set(names[COLOURS - 1 :])
     series = [Series(step_text(name), tuple(_seconds(epoch, {name}) for epoch in epochs)) for name in drawn]
-    if others:
-        series.append(Series(_OTHER_STEPS, tuple(_seconds(epoch, others) for epoch in epochs)))
+    if other_steps:
+        series.append(Series(_OTHER_STEPS, tuple(_seconds(epoch, other_steps) for epoch in epochs)))
     titles = [
         f"epoch {epoch.number} ({epoch.cause}), window time {format_instant(epoch.window_time)}: {epoch.seconds:.2f} s"
         for epoch in epochs

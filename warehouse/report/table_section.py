@@ -112,8 +112,8 @@ def _lifetimes(lifetimes: LifetimeBins, live: int) -> str:
         return figure(title, "", f"All {live:,} live rows never expire." if live else "There is no live row.")
     ends = [format_duration(_rounded(lifetimes.width * position)) for position in range(len(lifetimes.bins) + 1)]
     bins = [
-        Bin(ends[place] if place % 6 == 0 else "", count, f"{ends[place]} to {ends[place + 1]}: {count:,} rows")
-        for place, count in enumerate(lifetimes.bins)
+        Bin(ends[position] if position % 6 == 0 else "", count, f"{ends[position]} to {ends[position + 1]}: {count:,} rows")
+        for position, count in enumerate(lifetimes.bins)
     ]
     bins.append(Bin(f"≥ {ends[-1]}", lifetimes.longer, f"{ends[-1]} or longer: {lifetimes.longer:,} rows", "c5"))
     never = f"; {lifetimes.never:,} more never expire" if lifetimes.never else ""

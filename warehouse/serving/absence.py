@@ -50,8 +50,8 @@ def why_no_key(reader: Reader, table: str, selection: Mapping[str, Any]) -> str:
         last = _last_end(reader, epoch, table, selection)
         if last is not None:
             window = format_instant(epoch.window_time)
-            how = "removed: erased, retracted or replaced" if last == NEVER else f"expired {format_instant(last)}"
-            return f"{how}; last live in epoch {epoch.number}, window time {window}"
+            removal = "removed: erased, retracted or replaced" if last == NEVER else f"expired {format_instant(last)}"
+            return f"{removal}; last live in epoch {epoch.number}, window time {window}"
         looked = epoch.number
     if keys is None:
         return "no readable epoch has a row of these keys"
@@ -89,8 +89,8 @@ def _last_end(reader: Reader, epoch: Epoch, table: str, selection: Mapping[str, 
     if epoch.table(table) is None:
         return None
     try:
-        with Reader(reader.root, epoch) as before:
-            ends = [row[0] for row in before.probe(table, **selection, columns=["_exp"]).all()]
+        with Reader(reader.root, epoch) as earlier:
+            ends = [row[0] for row in earlier.probe(table, **selection, columns=["_exp"]).all()]
     except (EpochVacuumedError, UnknownNameError):
         return None
     return max((NEVER if end is None else to_micros(end) for end in ends), default=None)

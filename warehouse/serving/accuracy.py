@@ -80,8 +80,8 @@ def shed_figures(pin: Pin, connection: duckdb.DuckDBPyConnection, state: TableSt
     tau, window, least = pin.epoch.window_time, state.coalesced.definition.window, max(1, at_least)
     edge = 0 if window is None else tau - window
     source = pin.read_source(connection, state, pin.live_files(state, tau), tau, hot=False)
-    inside = f"list_filter({STAMPS}, lambda s : s >= {edge})"
-    own_stamps = f"SELECT epoch_us(valid_to) AS until, {inside} AS own FROM ({select(source, ['valid_to', STAMPS])})"
+    window_stamps = f"list_filter({STAMPS}, lambda s : s >= {edge})"
+    own_stamps = f"SELECT epoch_us(valid_to) AS until, {window_stamps} AS own FROM ({select(source, ['valid_to', STAMPS])})"
     query = f"SELECT count(*) FILTER (until - own[1] >= {least}), coalesce(sum(len(own)), 0)::BIGINT FROM ({own_stamps})"
     rows, members = connection.execute(query).fetchall()[0]
     ledgers = connection.execute(select(source, [LEDGER], where=f"len({LEDGER}) > 0")).fetchall()

@@ -129,24 +129,27 @@ def explained_aggregate(catalog: Catalog, name: str, epoch: Epoch | None) -> Agg
 
 
 def _read(
-    definition: AggregateDefinition, every: Sequence[Synopsis], kinds: Mapping[str, Kind] | None, begun: Sequence[tuple[int, int]]
+    definition: AggregateDefinition,
+    synopses: Sequence[Synopsis],
+    kinds: Mapping[str, Kind] | None,
+    begun: Sequence[tuple[int, int]],
 ) -> Iterator[tuple[int, tuple[ColumnState, ...], bool]]:
     """Yield the synopses that are read, with their states, and whether they are subtracted from the others."""
     for need in needs(definition):
-        for served in assigned(need, every, kinds, begun):
+        for served in assigned(need, synopses, kinds, begun):
             yield from ((number, served.states, number in served.less) for number in served.numbers)
 
 
 def _readers(
     same_source: Mapping[str, AggregateDefinition],
-    every: Sequence[Synopsis],
+    synopses: Sequence[Synopsis],
     kinds: Mapping[str, Kind] | None,
     begun: Sequence[tuple[int, int]],
 ) -> dict[int, list[str]]:
     """Return the aggregates that read each synopsis."""
     readers: dict[int, list[str]] = {}
     for name, definition in same_source.items():
-        for number in dict.fromkeys(number for number, *_ in _read(definition, every, kinds, begun)):
+        for number in dict.fromkeys(number for number, *_ in _read(definition, synopses, kinds, begun)):
             readers.setdefault(number, []).append(name)
     return readers
 
@@ -160,17 +163,17 @@ def _windows(
     definition: AggregateDefinition,
     epoch: Epoch | None,
     synopses: Sequence[ExplainedSynopsis],
-    others: Mapping[str, AggregateDefinition],
+    aggregates: Mapping[str, AggregateDefinition],
 ) -> Iterator[WindowDue]:
     for window in definition.windows:
         end = None if epoch is None else (epoch.slot // window.every + 1) * window.every
-        together = [name for name, other in others.items() if end is not None and _is_due(other, end)]
+        due_names = [name for name, aggregate in aggregates.items() if end is not None and _is_due(aggregate, end)]
         due = None if end is None else at_slot(end, catalog.anchor, catalog.update_interval)
         row_counts = [_rows_of(window, end, synopsis) for synopsis in synopses if synopsis.rows is not None]
         rows = math.ceil(sum(row_counts)) if row_counts else None
         levels = max((synopsis.levels for synopsis in synopses), default=0)
         pieces = _pieces(window, end, levels) if levels else None
-        yield WindowDue(window.text, window.slots, window.every * catalog.update_interval, due, rows, tuple(together), pieces)
+        yield WindowDue(window.text, window.slots, window.every * catalog.update_interval, due, rows, tuple(due_names), pieces)
 
 
 def _rows_of(window: Window, end: int | None, synopsis: ExplainedSynopsis) -> float:

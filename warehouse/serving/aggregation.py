@@ -163,11 +163,11 @@ class QuerySplitter:
         plain = (
             node["type"] == "SELECT_NODE" and source.get("type") == "BASE_TABLE" and len(source["qualified_name"]["path"]) == 1
         )
-        odd = plain and (
+        needs_rows = plain and (
             node["cte_map"]["map"] or node.get("sample") or node.get("qualify") or source["sample"] or source["at_clause"]
             or source["column_name_alias"]
         )  # fmt: skip
-        if not plain or odd:
+        if not plain or needs_rows:
             raise NeedsRowsError
         return source["table_name"], source["alias"] or source["table_name"]
 

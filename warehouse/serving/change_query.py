@@ -108,11 +108,11 @@ def _plain(schema_file: str, moved: MovedFiles, row: str) -> list[str]:
 def _compared(schema_file: str, moved: MovedFiles, row: str) -> str:
     """Return the query of the rows whose number changed; ``_sum`` is the difference, negative for removed rows."""
     live = f"_exp > {instant(moved.window_time)}"
-    both = " UNION ALL ".join(
+    changed_rows = " UNION ALL ".join(
         _read(schema_file, files, f"{row}, {sign} AS _one", live)
         for sign, files in ((1, moved.compared_added), (-1, moved.compared_removed))
     )
-    return f"SELECT {row}, {moved.epoch} AS _epoch, sum(_one) AS _sum FROM ({both}) GROUP BY {row} HAVING sum(_one) <> 0"
+    return f"SELECT {row}, {moved.epoch} AS _epoch, sum(_one) AS _sum FROM ({changed_rows}) GROUP BY {row} HAVING sum(_one) <> 0"
 
 
 def _change_rows_query(compared: str, row: str, key: Sequence[str] | None) -> str:
@@ -139,6 +139,6 @@ def _step(value: str, bounds: Sequence[tuple[str, str]]) -> str:
     """
     if len(bounds) == 1:
         return bounds[0][1]
-    half = len(bounds) // 2
-    below, above = _step(value, bounds[:half]), _step(value, bounds[half:])
-    return f"CASE WHEN {value} <= {bounds[half - 1][0]} THEN {below} ELSE {above} END"
+    middle = len(bounds) // 2
+    below, above = _step(value, bounds[:middle]), _step(value, bounds[middle:])
+    return f"CASE WHEN {value} <= {bounds[middle - 1][0]} THEN {below} ELSE {above} END"

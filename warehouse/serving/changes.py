@@ -114,27 +114,27 @@ def _table_at_epochs(pin: Pin, epochs: Sequence[Epoch], state: TableState) -> li
     """Return the table at each epoch; before it existed it has no file."""
     columns = {column.name: column.type for column in state.declaration.columns}
     tables: list[TableAtEpoch] = []
-    before: TableState | None = None
+    old_state: TableState | None = None
     for epoch in epochs:
-        now = epoch.table(state.name)
-        if now is not None and any(columns.get(column.name) != column.type for column in now.declaration.columns):
+        new_state = epoch.table(state.name)
+        if new_state is not None and any(columns.get(column.name) != column.type for column in new_state.declaration.columns):
             reason = f"the columns of epoch {epoch.number} are not those of today"
             raise CursorLostError(state.name, epochs[0].number, pin.epoch.number, reason)
         if (epoch.anchor, epoch.update_interval) != (pin.epoch.anchor, pin.epoch.update_interval):
             reason = f"anchor or update_interval of epoch {epoch.number} are not those of today"
             raise CursorLostError(state.name, epochs[0].number, pin.epoch.number, reason)
-        files = () if now is None else Pin(pin.root, epoch, pin.snapshots).snapshot(now).files
-        tables.append(TableAtEpoch(epoch.number, epoch.window_time, epoch.slot, files, _settled(epoch, before, now)))
-        before = now
+        files = () if new_state is None else Pin(pin.root, epoch, pin.snapshots).snapshot(new_state).files
+        tables.append(TableAtEpoch(epoch.number, epoch.window_time, epoch.slot, files, _settled(epoch, old_state, new_state)))
+        old_state = new_state
     return tables
 
 
-def _settled(epoch: Epoch, before: TableState | None, now: TableState | None) -> bool:
+def _settled(epoch: Epoch, old_state: TableState | None, new_state: TableState | None) -> bool:
     """Whether rows are in the partitions of the epoch before: an update that rebuilds tables, or closes rows, moves them."""
-    if before is None or now is None:
+    if old_state is None or new_state is None:
         return True  # all rows are new, or all have left
-    if now.coalesced is not None:
+    if new_state.coalesced is not None:
         return False
-    rebuilt = before.view != now.view or before.schema_file != now.schema_file
-    moved = before.layout != now.layout or before.former != now.former
-    return epoch.cause == "update" and epoch.erased is None and not moved and not rebuilt
+    rebuilt = old_state.view != new_state.view or old_state.schema_file != new_state.schema_file
+    is_moved = old_state.layout != new_state.layout or old_state.former != new_state.former
+    return epoch.cause == "update" and epoch.erased is None and not is_moved and not rebuilt

@@ -85,8 +85,8 @@ class Clock:
         chosen: list[DataFile] = []
         size = 0
         for file in files:
-            alone = not chosen and file.size * self.rate * _MARGIN <= seconds
-            if alone or (chosen and (size + file.size) * self.rate <= seconds * _PART_OF_THE_REST):
+            fits_alone = not chosen and file.size * self.rate * _MARGIN <= seconds
+            if fits_alone or (chosen and (size + file.size) * self.rate <= seconds * _PART_OF_THE_REST):
                 chosen.append(file)
                 size += file.size
         for file in chosen:

@@ -72,9 +72,9 @@ def _of_table(reader: Reader, pin: Pin, state: TableState, horizons: Sequence[in
                 totals[number][0] += file.rows or 0
                 totals[number][1] += file.size
     for file, counts in zip(mixed, _counted(reader, pin, mixed, horizons), strict=True):
-        for number, (rows, of) in enumerate(counts):
+        for number, (rows, all_rows) in enumerate(counts):
             totals[number][0] += rows
-            totals[number][1] += file.size * rows // max(1, of)
+            totals[number][1] += file.size * rows // max(1, all_rows)
     return [ExpiringRows(state.name, horizon, *total) for horizon, total in zip(horizons, totals, strict=True)]
 
 

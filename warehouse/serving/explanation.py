@@ -162,8 +162,8 @@ def _owed(epoch: Epoch, view: str) -> tuple[Owed, ...]:
 
 
 def _shed(reader: Reader, view: str) -> tuple[tuple[str, float], ...]:
-    below = shed_below(reader.epoch, (view,))
-    return tuple((name, share) for name, share in accuracies(reader).items() if name in below) if below else ()
+    shed_tables = shed_below(reader.epoch, (view,))
+    return tuple((name, share) for name, share in accuracies(reader).items() if name in shed_tables) if shed_tables else ()
 
 
 def _predicted(plan: ViewPlan, interval: int) -> Fraction | None:

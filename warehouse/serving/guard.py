@@ -186,15 +186,15 @@ def _scoped(tree: Any) -> Iterator[tuple[dict[str, Any], frozenset[str]]]:  # no
             pending.extend((child, seen) for child in node)
         if not isinstance(node, dict):
             continue
-        below = dict(node)
-        for entry in below.pop("cte_map", {"map": ()})["map"]:
+        children = dict(node)
+        for entry in children.pop("cte_map", {"map": ()})["map"]:
             pending.append((entry["value"], seen))
             seen |= {_folded(entry["key"])}
         if node.get("type") in ("RECURSIVE_CTE_NODE", "CTE_NODE") and "cte_name" in node:  # the type of a constant is an object
-            pending.append((below.pop("query" if node["type"] == "CTE_NODE" else "left"), seen))
+            pending.append((children.pop("query" if node["type"] == "CTE_NODE" else "left"), seen))
             seen |= {_folded(node["cte_name"])}
         yield node, seen
-        pending.extend((child, seen) for child in below.values())
+        pending.extend((child, seen) for child in children.values())
 
 
 def _folded(name: str) -> str:

@@ -154,13 +154,13 @@ class HotTables:
         old_columns, old_rows = self._rows_of.get(table, (columns, {}))
         if old_columns != columns:
             old_rows = {}
-        wanted = {file.path: file for file in files}
-        absent = [path for path in wanted if path not in old_rows]
+        by_path = {file.path: file for file in files}
+        absent = [path for path in by_path if path not in old_rows]
         read = {
-            path: self.read(columns, search_key[0], schema_file, local_path, wanted[path])
+            path: self.read(columns, search_key[0], schema_file, local_path, by_path[path])
             for path, local_path in zip(absent, local(absent), strict=True)
         }
-        self._rows_of[table] = (columns, {path: read[path] if path in read else old_rows[path] for path in wanted})
+        self._rows_of[table] = (columns, {path: read[path] if path in read else old_rows[path] for path in by_path})
 
     def keep_only(self, files: Mapping[str, Collection[str]]) -> None:
         """Free everything but these files of these tables."""
@@ -184,8 +184,8 @@ class HotTables:
         for file in files:
             slices = live if isinstance(selection, All) and all_live(file, slot) else mixed
             slices.extend(rows[file.path].slices(selection))
-        nothing = next(iter(rows.values())).table.slice(0, 0)
-        return Memory(table, pa.concat_tables([nothing, *live]), pa.concat_tables([nothing, *mixed]))
+        no_rows = next(iter(rows.values())).table.slice(0, 0)
+        return Memory(table, pa.concat_tables([no_rows, *live]), pa.concat_tables([no_rows, *mixed]))
 
     @property
     def loaded(self) -> Collection[str]:

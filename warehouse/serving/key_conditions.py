@@ -51,17 +51,17 @@ def _keys(keys: Sequence[tuple[Any, ...]], columns: Sequence[KeyColumn]) -> Stat
 
 
 def _group(present: tuple[bool, ...], keys: Sequence[tuple[Any, ...]], columns: Sequence[KeyColumn]) -> Statement:
-    named = [(index, columns[index]) for index, has_value in enumerate(present) if has_value]
+    present_columns = [(index, columns[index]) for index, has_value in enumerate(present) if has_value]
     terms = [f"{quoted(columns[index].name)} IS NULL" for index, has_value in enumerate(present) if not has_value]
     parameters: list[Any] = []
-    if len(keys) == 1 or not named:
-        terms += [f"{quoted(column.name)} = {_bound(column)}" for _, column in named]
-        parameters = [to_parameter(keys[0][index], column) for index, column in named]
+    if len(keys) == 1 or not present_columns:
+        terms += [f"{quoted(column.name)} = {_bound(column)}" for _, column in present_columns]
+        parameters = [to_parameter(keys[0][index], column) for index, column in present_columns]
     else:
-        left = ", ".join(quoted(column.name) for _, column in named)
-        lists = ", ".join(f"unnest({_bound(column, '[]')})" for _, column in named)
-        terms.append(f"({left}) IN (SELECT {lists})" if len(named) > 1 else f"{left} IN (SELECT {lists})")
-        parameters = [[to_parameter(key[index], column) for key in keys] for index, column in named]
+        names = ", ".join(quoted(column.name) for _, column in present_columns)
+        lists = ", ".join(f"unnest({_bound(column, '[]')})" for _, column in present_columns)
+        terms.append(f"({names}) IN (SELECT {lists})" if len(present_columns) > 1 else f"{names} IN (SELECT {lists})")
+        parameters = [[to_parameter(key[index], column) for key in keys] for index, column in present_columns]
     return Statement("(" + " AND ".join(terms) + ")", tuple(parameters))
 
 

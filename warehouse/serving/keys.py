@@ -189,8 +189,8 @@ def key_range(low: object, high: object, columns: Sequence[KeyColumn]) -> KeyRan
 def _key(key: object, columns: Sequence[KeyColumn]) -> Key:
     parts: Sequence[object]
     if isinstance(key, Mapping):
-        named = {_column(str(name), columns): value for name, value in key.items()}
-        parts = _prefix(named, columns)
+        part_of_column = {_column(str(name), columns): value for name, value in key.items()}
+        parts = _prefix(part_of_column, columns)
     else:
         parts = key if isinstance(key, (tuple, list)) else (key,)
     if not 0 < len(parts) <= len(columns):

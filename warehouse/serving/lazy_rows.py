@@ -88,14 +88,14 @@ def lazy_rows(table: LazyTable, points: str, window_time: int) -> str:
     groups, values = ([quoted(name) for name in names] for names in (definition.groups, definition.compared))
     shown = _listed(*groups, *([] if definition.of is not None else values))
     holds = [] if definition.of is None else [f"{table.condition} AS {quoted(HOLDS)}"]
-    inside = "" if definition.window is None else f" WHERE epoch_us(_ts) >= {window_time - definition.window}"
+    in_window = "" if definition.window is None else f" WHERE epoch_us(_ts) >= {window_time - definition.window}"
     order = _listed("_load_slot", *(f"{name} NULLS FIRST" for name in values))
     newest = "" if definition.rows is None else f" QUALIFY row_number() OVER (ORDER BY {_newest(groups)}) <= {definition.rows}"
-    by = f"PARTITION BY {_listed(*groups)} " if groups else ""
+    partition = f"PARTITION BY {_listed(*groups)} " if groups else ""
     members = f"""
 SELECT {_listed(*groups, *values, AT)} FROM (
   SELECT *, row_number() OVER (PARTITION BY {_listed(*groups, AT)} ORDER BY {order}) AS {_NTH} FROM (
-    SELECT {_listed(shown, *holds)}, epoch_us(_ts) AS {AT}, _load_slot FROM ({points}){inside}))
+    SELECT {_listed(shown, *holds)}, epoch_us(_ts) AS {AT}, _load_slot FROM ({points}){in_window}))
 WHERE {_NTH} = 1{newest}"""
     listed_columns = () if definition.same is None else definition.compared
     lists = [f"[{quoted(name)}] AS {quoted(values_column(name))}" for name in listed_columns]
@@ -107,7 +107,7 @@ WHERE {_NTH} = 1{newest}"""
         neighbours = _listed(*(f"lag({name}) OVER w AS {quoted(neighbour_column(plain))}" for name, plain in pairs))
         with_neighbours = (
             f"SELECT *, {table.condition} AS _same FROM "
-            f"(SELECT *, {neighbours} FROM ({members}) WINDOW w AS ({by}ORDER BY {AT}))"
+            f"(SELECT *, {neighbours} FROM ({members}) WINDOW w AS ({partition}ORDER BY {AT}))"
         )
     return Query(definition, DUCKDB, with_neighbours, no_rows).rows(f"({with_neighbours})", f"({no_rows})")
 

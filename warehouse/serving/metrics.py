@@ -78,8 +78,8 @@ def _epoch(gauges: _Gauges, epoch: Epoch, now: int) -> None:
     gauges.set("committed_time_seconds", "when the newest epoch was committed, since 1970", epoch.committed_at / _SECOND)
     gauges.set("lag_seconds", "wall-clock time minus window time", (now - epoch.window_time) / _SECOND)
     if epoch.planned_at:
-        took = (epoch.committed_at - epoch.planned_at) / _SECOND
-        gauges.set("update_seconds", "from plan to commit of the last update", took)
+        seconds = (epoch.committed_at - epoch.planned_at) / _SECOND
+        gauges.set("update_seconds", "from plan to commit of the last update", seconds)
     for step in epoch.seconds:
         gauges.set("update_step_seconds", "seconds of each step of the last update", step.seconds, step=step.step)
 
@@ -123,13 +123,13 @@ def _counts(gauges: _Gauges, counts: Counts) -> None:
 
 
 def _landing(gauges: _Gauges, facts: LandingFacts) -> None:
-    waits = {
+    counts = {
         "waiting": facts.waiting,
         "settling": facts.settling,
         "changed": len(facts.changed),
         "unreadable": len(facts.unreadable),
     }
-    for state, number in waits.items():
+    for state, number in counts.items():
         text = "landing files that are not loaded, by what they wait for"
         gauges.set("landing_files", text, number, table=facts.stream, state=state)
 

@@ -29,8 +29,8 @@ def missing_part_error(root: Path, epoch: Epoch, error: WarehouseError) -> Wareh
         return error
     text = str(error)
     for state in epoch.tables:
-        named = any(f"{root / path}/" in text or f"{root / path}:" in text for path in state.paths)
-        if named and (replaced := replaced_table(root, epoch, state)):
+        is_named = any(f"{root / path}/" in text or f"{root / path}:" in text for path in state.paths)
+        if is_named and (replaced := replaced_table(root, epoch, state)):
             return replaced
     return EpochVacuumedError(
         f"{text}. If that does not help, `stream-wh check` lists what is missing, and `stream-wh check --repair` repairs what it "

@@ -131,20 +131,24 @@ class Partials:
         state = pin.state(next(iter(query.tables)))
         if pin.is_hot(state) or pin.lazy(state) is not None:
             return None
-        typed = pin.table_columns(connection, state)
-        own = tuple(name for name, _ in typed)
-        halves = _remembered(self._halves, (query.sql, own), lambda: aggregation_of(self._engine, query.sql, own, self._stable))
+        user_columns = pin.table_columns(connection, state)
+        column_names = tuple(name for name, _ in user_columns)
+        halves = _remembered(
+            self._halves,
+            (query.sql, column_names),
+            lambda: aggregation_of(self._engine, query.sql, column_names, self._stable),
+        )
         if halves is None:
             return None
-        identity = (state.table_id, typed, halves.partial(""), pin.epoch.anchor, pin.epoch.update_interval)
+        identity = (state.table_id, user_columns, halves.partial(""), pin.epoch.anchor, pin.epoch.update_interval)
         if self._kept.get(identity, identity) is None:
             return None
         try:
             sandbox = empty_sandbox_of(pin, connection, self._resources, state)
             with Watch(self._resources).over(sandbox):
-                columns = _remembered(self._columns, (query.sql, typed), lambda: _columns(sandbox, query.sql))
+                columns = _remembered(self._columns, (query.sql, user_columns), lambda: _columns(sandbox, query.sql))
                 names = [name for name, _ in columns]
-                text = _remembered(self._texts, (query.sql, typed), lambda: halves.whole(self._engine, _LIVE, names))
+                text = _remembered(self._texts, (query.sql, user_columns), lambda: halves.whole(self._engine, _LIVE, names))
                 return self._of_files(pin, sandbox, state, halves, columns, text, identity, tau, between)
         except duckdb.Error:
             self._drop(identity)
@@ -195,14 +199,14 @@ class Partials:
 
     def _begun(self, sandbox: duckdb.DuckDBPyConnection, halves: Aggregation, schema: str) -> _CachedQuery | None:
         """Make the relation of a query's partial results; None: it has averages that partial results do not give exactly."""
-        nothing = _rows((schema,), 0)
+        no_rows = _rows((schema,), 0)
         cursor = sandbox.cursor()
         try:
             if halves.averaged:
-                averaged = cursor.sql(f"SELECT {', '.join(halves.averaged)} FROM ({nothing}) AS {quoted(halves.alias)}")
+                averaged = cursor.sql(f"SELECT {', '.join(halves.averaged)} FROM ({no_rows}) AS {quoted(halves.alias)}")
                 if not {str(kind) for kind in averaged.types} <= _AVERAGED:
                     return None
-            partial = cursor.sql(halves.partial(nothing))
+            partial = cursor.sql(halves.partial(no_rows))
             types = dict(zip(partial.columns, map(str, partial.types), strict=True))
         finally:
             cursor.close()
@@ -246,8 +250,8 @@ class Partials:
                 f"CREATE OR REPLACE TEMP VIEW {_LIVE} AS SELECT * FROM {cached.relation} WHERE {EXP_SLOT} > {int(last)}"
             )
             relation = cursor.sql(text)
-            same = [str(kind) for kind in relation.types] == [kind for _, kind in columns]
-            return relation.to_arrow_table() if same else None
+            same_types = [str(kind) for kind in relation.types] == [kind for _, kind in columns]
+            return relation.to_arrow_table() if same_types else None
         finally:
             cursor.close()
 

@@ -112,9 +112,9 @@ class Pin:
 
     def check_refused(self, name: str) -> None:
         """Raise ViewFailedError if a name is that of a view that cannot be maintained and has no table."""
-        why = dict(self.epoch.refused).get(name)
-        if why is not None:
-            raise ViewFailedError(name, why, built=False)
+        reason = dict(self.epoch.refused).get(name)
+        if reason is not None:
+            raise ViewFailedError(name, reason, built=False)
 
     def schema_file(self, state: TableState) -> str:
         """Return the absolute path of a table's zero-row file, on this machine."""

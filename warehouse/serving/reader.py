@@ -388,11 +388,11 @@ class Reader(PinnedReader):
         user_columns = pin.table_columns(self.connection, state)
         shown = request.shown(user_columns)
         where = without_temporal_functions(where)
-        named = checked_condition(self.connection, where)
+        condition_columns = checked_condition(self.connection, where)
         query = CheckedQuery("", frozenset({state.name}), frozenset(), lists=False, in_system=False)
         sandbox = sandbox_of(pin, self.connection, self._resources, query, tau)
         columns = [name for name, _ in (*user_columns, *SYSTEM_COLUMNS)]
-        needed = named | {name for name, _ in shown}
+        needed = condition_columns | {name for name, _ in shown}
         read_columns = [name for name in columns if name not in CELL or name in needed]
         condition = Condition(state.name, where)
         with Watch(self._resources).over(sandbox):

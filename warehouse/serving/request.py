@@ -67,13 +67,13 @@ class Request:
             When a name is no column.
 
         """
-        everything = (*own, *system)
+        all_columns = (*own, *system)
         if self.columns is None:
-            return everything if self.system_columns else own
-        by_lower = {name.lower(): (name, kind) for name, kind in everything}
+            return all_columns if self.system_columns else own
+        by_lower = {name.lower(): (name, kind) for name, kind in all_columns}
         for name in self.columns:
             if name.lower() not in by_lower:
-                names = [column for column, _ in everything]
+                names = [column for column, _ in all_columns]
                 raise UnknownNameError("column", name, names, nearest(name, names))
         return tuple(by_lower[name.lower()] for name in self.columns)
 

@@ -96,9 +96,9 @@ def open_sandbox(
                 connection.from_arrow(rows).create_view(relation)
             connection.execute(f"CREATE VIEW {quoted(view.name)} AS {select(view.source, view.columns)}")
             if in_system:
-                everything = (*view.columns, *(name for name, _ in SYSTEM_COLUMNS))
+                all_columns = (*view.columns, *(name for name, _ in SYSTEM_COLUMNS))
                 system = f"{CATALOG}.{SYSTEM_SCHEMA}.{quoted(view.name)}"
-                connection.execute(f"CREATE VIEW {system} AS {select(view.source, everything)}")
+                connection.execute(f"CREATE VIEW {system} AS {select(view.source, all_columns)}")
         if rejected is not None:
             connection.execute(f"CREATE VIEW _rejected AS {rejected_query(rejected)}")
     except BaseException:
@@ -130,9 +130,9 @@ def insert_records(connection: duckdb.DuckDBPyConnection, table: RecordTable) ->
 def rejected_query(rejected: Sequence[Rejected], *, with_table: bool = True) -> str:
     """Return the query of rejected rows; without files it has no rows."""
     names = ", ".join(quoted(name) for name, _ in REJECTED_COLUMNS)
-    typed = ", ".join(f"NULL::{kind} AS {quoted(name)}" for name, kind in REJECTED_COLUMNS)
+    nulls = ", ".join(f"NULL::{kind} AS {quoted(name)}" for name, kind in REJECTED_COLUMNS)
     table = "table_name, " if with_table else ""
-    parts = [f"SELECT NULL::VARCHAR AS table_name, {typed} WHERE false"]
+    parts = [f"SELECT NULL::VARCHAR AS table_name, {nulls} WHERE false"]
     for rejected_of_table in rejected:
         if rejected_of_table.files:
             paths = ", ".join(map(literal, rejected_of_table.files))

@@ -54,9 +54,9 @@ def in_memory_rows(rows: pa.Table, columns: Sequence[tuple[str, str]]) -> Statem
 
     Two columns may have the same name, as in a query.
     """
-    named = rows.rename_columns([f"c{position}" for position in range(len(columns))])
-    shown = ", ".join(f"CAST(c{position} AS {kind}) AS {quoted(name)}" for position, (name, kind) in enumerate(columns))
-    return Statement(f"SELECT {shown} FROM {_IN_MEMORY}", tables={_IN_MEMORY: named})
+    renamed = rows.rename_columns([f"c{position}" for position in range(len(columns))])
+    projection = ", ".join(f"CAST(c{position} AS {kind}) AS {quoted(name)}" for position, (name, kind) in enumerate(columns))
+    return Statement(f"SELECT {projection} FROM {_IN_MEMORY}", tables={_IN_MEMORY: renamed})
 
 
 @dataclass(frozen=True)
@@ -151,19 +151,19 @@ def _file_parts(
     """
     projection = ", ".join(_shown(column, source.open_until) for column in columns)
     has_cell = any(column in CELL for column in columns)
-    named = f", filename = '{_FILE}'" if has_cell else ""
+    filename_column = f", filename = '{_FILE}'" if has_cell else ""
 
     def part(files: Sequence[str], expiry: str) -> str:
         listed_files = paths((source.schema_file, *files))
-        scan = f"read_parquet({listed_files}, union_by_name = true, hive_partitioning = false{named})"
+        scan = f"read_parquet({listed_files}, union_by_name = true, hive_partitioning = false{filename_column})"
         return _part(projection, scan, (expiry, where))
 
-    alive = f"_exp > {tau}"
+    is_live = f"_exp > {tau}"
     if not source.live or not source.mixed:
-        return [part(source.files, alive if source.mixed else "")]
+        return [part(source.files, is_live if source.mixed else "")]
     if at_once:
-        return [part(source.files, alive)]
-    return [part(source.live, ""), part(source.mixed, alive)]
+        return [part(source.files, is_live)]
+    return [part(source.live, ""), part(source.mixed, is_live)]
 
 
 def _memory_parts(source: Source, memory: Memory, columns: Sequence[str], where: str) -> list[str]:
@@ -240,9 +240,9 @@ def restored_query(
 
     """
     columns = (*own, *RESTORED_COLUMNS, *(((OWED_RESULT, "BOOLEAN"),) if owed else ()))
-    typed = ", ".join(f"NULL::{kind} AS {quoted(name)}" for name, kind in columns)
+    nulls = ", ".join(f"NULL::{kind} AS {quoted(name)}" for name, kind in columns)
     names = ", ".join(quoted(name) for name, _ in columns)
-    parts = [f"SELECT {typed} WHERE false"]
+    parts = [f"SELECT {nulls} WHERE false"]
     if files:
         paths = ", ".join(map(literal, files))
         parts.append(f"SELECT * FROM read_parquet([{paths}], union_by_name = true, hive_partitioning = false)")

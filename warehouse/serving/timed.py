@@ -119,8 +119,8 @@ def rows_within(
     stored, read_rows = (sum(file.rows or 0 for file in group) for group in (all_files, read))
     coverage = Coverage(not unread, len(all_files), len(read), stored, read_rows, not unread)
     schema = pin.source(state, (), tau)
-    nothing = connection.sql(select(schema, [*names, *hidden])).to_arrow_table()
-    tables = {_HELD: pa.concat_tables([nothing, *results])}
+    no_rows = connection.sql(select(schema, [*names, *hidden])).to_arrow_table()
+    tables = {_HELD: pa.concat_tables([no_rows, *results])}
     columns = ", ".join(quoted(name) for name in names)
     end = "" if request.limit is None else f" LIMIT {request.limit}"
     statement = Statement(f"SELECT {columns} FROM {_HELD} ORDER BY {order}{end}", tables=tables)

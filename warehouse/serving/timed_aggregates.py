@@ -132,8 +132,8 @@ class TimedAggregates:
         self._seconds_a_value, self._is_rehearsed = _SECONDS_A_VALUE, False
         self._kinds, self._schema = self._types()
         types = {name: kind for name, kind in self._own if _is_plain(kind)}
-        named = {item.argument: self._names[item.column] for item in asked.items if item.argument and item.column}
-        self._keys = {argument: name for argument, name in named.items() if name in types}
+        column_of = {item.argument: self._names[item.column] for item in asked.items if item.argument and item.column}
+        self._keys = {argument: name for argument, name in column_of.items() if name in types}
 
     def answer(self, clock: Clock) -> TimedAnswer:
         """Read until all is known or the time is up."""
@@ -192,12 +192,12 @@ class TimedAggregates:
 
     def _types(self) -> tuple[dict[str, str], pa.Schema]:
         """Return the types of arguments, and the Arrow types of groups."""
-        nothing = select(self._pin.source(self._table, (), self._tau), [name for name, _ in self._own])
+        no_rows = select(self._pin.source(self._table, (), self._tau), [name for name, _ in self._own])
         kinds = {}
         for item in self._asked.items:
             if item.argument is None:
                 continue
-            text = f"SELECT {item.argument} FROM ({nothing}) AS {quoted(self._asked.alias)}"
+            text = f"SELECT {item.argument} FROM ({no_rows}) AS {quoted(self._asked.alias)}"
             kind = kinds[item.argument] = str(self._sandbox.sql(text).types[0])
             if item.kind != "count" and not (kind in (*_WHOLE, *FLOATS) or kind.startswith("DECIMAL")):
                 raise QueryError(
@@ -205,7 +205,7 @@ class TimedAggregates:
                     "leave the time out, or cast it"
                 )
         groups = ", ".join(f"{text} AS _g{position}" for position, text in enumerate(self._asked.groups)) or "0 AS _g"
-        result = self._sandbox.sql(f"SELECT {groups} FROM ({nothing}) AS {quoted(self._asked.alias)}")
+        result = self._sandbox.sql(f"SELECT {groups} FROM ({no_rows}) AS {quoted(self._asked.alias)}")
         for text, kind in zip(self._asked.groups, map(str, result.types), strict=False):
             if not _is_plain(kind):
                 raise QueryError(
@@ -244,7 +244,7 @@ class TimedAggregates:
             return f"sum({argument})"
         return f"CAST(sum({argument}) AS VARCHAR)" if kind in _WHOLE or kind.startswith("DECIMAL") else "NULL"
 
-    def _made(self, every: Sequence[DataFile], read: Sequence[DataFile], unread: Sequence[DataFile]) -> TimedAnswer:
+    def _made(self, live_files: Sequence[DataFile], read: Sequence[DataFile], unread: Sequence[DataFile]) -> TimedAnswer:
         import pyarrow as pa  # noqa: PLC0415 - slow to import, needed only here
 
         if not self._asked.groups:
@@ -275,9 +275,9 @@ class TimedAggregates:
         rows = pa.Table.from_arrays(arrays, names=[f"c{position}" for position in range(len(arrays))])
         coverage = Coverage(
             exact=not unread,
-            files=len(every),
+            files=len(live_files),
             files_read=len(read),
-            rows=sum(file.rows or 0 for file in every),
+            rows=sum(file.rows or 0 for file in live_files),
             rows_read=stored,
             groups_complete=not unread or not self._asked.groups,
         )
@@ -332,8 +332,8 @@ class TimedAggregates:
         groups = [f"_g{position}" for position in range(len(self._asked.groups))]
         cursor = self._sandbox.cursor()
         cursor.register("_values", pa.concat_tables(self._medians[argument]))
-        shown = ", ".join((*groups, "median(_v)", "list(CAST(_v AS DOUBLE))"))
-        rows = cursor.sql(f"SELECT {shown} FROM _values WHERE _v IS NOT NULL GROUP BY ALL HAVING count(*) > 0").to_arrow_table()
+        columns = ", ".join((*groups, "median(_v)", "list(CAST(_v AS DOUBLE))"))
+        rows = cursor.sql(f"SELECT {columns} FROM _values WHERE _v IS NOT NULL GROUP BY ALL HAVING count(*) > 0").to_arrow_table()
         cursor.close()
         *keys, middles, lists = rows.combine_chunks().columns
         values = lists.combine_chunks()

@@ -158,8 +158,8 @@ class _PartsOfQuery(QuerySplitter):
         if not self._is_aggregate(node):
             return QueryColumn("group", int(self.groups[self._folded(node)][2:]))
         arguments = [child["expression"] for child in node["arguments"]]
-        odd = node["distinct"] or node["order_bys"]["orders"] or node["schema"] or node["filter"]
-        if odd or len(arguments) != (node["function_name"] != "count_star"):
+        needs_rows = node["distinct"] or node["order_bys"]["orders"] or node["schema"] or node["filter"]
+        if needs_rows or len(arguments) != (node["function_name"] != "count_star"):
             raise NeedsRowsError
         kind = _KINDS[node["function_name"]]
         if not arguments:

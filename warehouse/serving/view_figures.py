@@ -61,8 +61,8 @@ class ShortLived:
         """The share of all results that no window state showed; 0 if there was no result."""
         if self.short_lived is None:
             return None
-        every = self.inserted + self.short_lived
-        return Fraction(self.short_lived, every) if every else Fraction(0)
+        results = self.inserted + self.short_lived
+        return Fraction(self.short_lived, results) if results else Fraction(0)
 
 
 @dataclass(frozen=True)
@@ -141,8 +141,8 @@ def keys_of_join(reader: Reader, join: Join) -> JoinedKeys | None:
         return None
     columns = []
     for equality in join.equal:
-        named = {equality.left: equality.left_column, equality.right: equality.right_column}
-        columns.append((_stored(join.inputs[0], named[0]), _stored(join.inputs[1], named[1])))
+        column_of_input = {equality.left: equality.left_column, equality.right: equality.right_column}
+        columns.append((_stored(join.inputs[0], column_of_input[0]), _stored(join.inputs[1], column_of_input[1])))
     keys = joined_keys(reader, (read[0][0], read[1][0]), columns)
     reads_all = join.where is None and all(map(_takes_every_row, join.inputs))
     return keys if keys is None or reads_all else replace(keys, every=False)
@@ -198,8 +198,8 @@ def _stored(operator: Operator, column: str) -> str | None:
         case Filter(input=below) | TimeWindow(input=below):
             return _stored(below, column)
         case Project(input=below, columns=columns):
-            named = next((projected.sql for projected in columns if projected.name.lower() == column.lower()), None)
-            plain = None if named is None else column_of(named)
+            sql = next((projected.sql for projected in columns if projected.name.lower() == column.lower()), None)
+            plain = None if sql is None else column_of(sql)
             return None if plain is None else _stored(below, plain)
         case _:
             return None

@@ -49,9 +49,9 @@ def counts_of(epoch: Epoch) -> tuple[Counts, ...]:
 def inputs_of_view(epoch: Epoch, view: str) -> tuple[str, ...]:
     """Return the streams, relations and views that a view reads, each once, in order of their first use."""
     nodes = [state for state in epoch.tables if state.view is not None and state.owner == view]
-    own = {state.name for state in nodes}
-    named = [name for state in nodes if state.view for name in read_by(state.view.node.operator)]
-    return tuple(dict.fromkeys(name for name in named if name not in own))
+    node_names = {state.name for state in nodes}
+    input_names = [name for state in nodes if state.view for name in read_by(state.view.node.operator)]
+    return tuple(dict.fromkeys(name for name in input_names if name not in node_names))
 
 
 def with_tables_below(epoch: Epoch, tables: Iterable[str]) -> set[str]:
@@ -64,8 +64,8 @@ def with_tables_below(epoch: Epoch, tables: Iterable[str]) -> set[str]:
         seen.add(name)
         state = epoch.table(name)
         if state is not None and state.view is not None:
-            of_view = [table.view.node for table in epoch.tables if table.view is not None and table.owner == state.owner]
-            pending += [below for node in of_view for below in read_by(node.operator)]
+            nodes = [table.view.node for table in epoch.tables if table.view is not None and table.owner == state.owner]
+            pending += [table_read for node in nodes for table_read in read_by(node.operator)]
     return seen
 
 

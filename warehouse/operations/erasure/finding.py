@@ -68,8 +68,8 @@ def rows_of_keys(root: Path, state: TableState, keys: ErasedKeys) -> Iterator[Ro
             yield RowsToErase(state.name, "deferred", state.deferred.path, sum(counts.values()), len(counts), cells)
         if state.rejected is not None:
             test = text_matcher(keys)
-            shown = sum(test(text) for text in rejected_texts(root, state.rejected, connection))
-            yield RowsToErase(state.name, "rejected", state.rejected.path, shown, int(shown > 0))
+            matches = sum(test(text) for text in rejected_texts(root, state.rejected, connection))
+            yield RowsToErase(state.name, "rejected", state.rejected.path, matches, int(matches > 0))
     finally:
         connection.close()
 
@@ -102,8 +102,8 @@ def rejected_texts(root: Path, side: SideTable, connection: duckdb.DuckDBPyConne
     files = [file.path for file in read_snapshot(root, side.path, side.version, ()).files]
     if not files:
         return
-    with copied_again(root, files) as places:
-        answer = connection.execute(f"SELECT concat_ws('\n', raw, message) FROM {_scan(places)}")
+    with copied_again(root, files) as paths:
+        answer = connection.execute(f"SELECT concat_ws('\n', raw, message) FROM {_scan(paths)}")
         while rows := answer.fetchmany(_ROWS_AT_ONCE):
             yield from (row[0] for row in rows)
 

@@ -142,9 +142,9 @@ def _holds(stream: Stream, file: LandingFile, keys: ErasedKeys) -> bool:
         return _columnar_holds(stream, path, keys, sources, folders, moved=moved)
     test = text_matcher(keys)
     records = _csv_records(stream, path) if is_delimited(stream) else _json_records(path, whole=is_read_whole(stream, file))
-    on_path = " ".join(filter(None, folders.values()))
+    folder_text = " ".join(filter(None, folders.values()))
     for values, record in records:
-        text = f"{on_path} {record}" if folders else record
+        text = f"{folder_text} {record}" if folders else record
         if values is None or (key := _key(values | folders, keys, stream.timezone, sources)) is None:
             if test(text):
                 return True

@@ -44,9 +44,9 @@ class DeadRow:
 
     def message(self, now: int) -> str:
         """Return a message for people, with the numbers."""
-        since, lain = format_instant(self.since), rough(now - self.since)
+        since, duration = format_instant(self.since), rough(now - self.since)
         return (
-            f'table "{self.table}" holds rows on disk that are dead since {since}, for {lain}; erase_within allows '
+            f'table "{self.table}" holds rows on disk that are dead since {since}, for {duration}; erase_within allows '
             f"{format_duration(self.bound)}; `{self.command}` removes them"
         )
 

@@ -105,8 +105,8 @@ def erasure_plan(
         steps.extend(_erased(found_rows, keyed=bool(erasure.keys)))
     built = {node_input.node.table for node_input in nodes}
     inputs = [name for node_input in nodes for name in scanned(node_input.node.operator) if name not in built]
-    whole = not any(entry.more for entry in last.files)
-    planned = plan_nodes(nodes, last, inputs, slot=last.slot, moves=False, epoch=epoch, whole=whole)
+    is_complete = not any(entry.more for entry in last.files)
+    planned = plan_nodes(nodes, last, inputs, slot=last.slot, moves=False, epoch=epoch, whole=is_complete)
     for node in planned:
         steps.extend(_rebuilt(node, last, epoch=epoch, clock=clock))
     steps.extend(

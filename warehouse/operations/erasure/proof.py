@@ -142,10 +142,10 @@ def _of_shard(root: Path, path: Path, test: Callable[[str], bool]) -> Proof:
     content = path.read_bytes()
     name = path.relative_to(root).as_posix()
     try:
-        shown = any(test(name_in_shard) for name_in_shard in paths_in(content))
+        has_key = any(test(name_in_shard) for name_in_shard in paths_in(content))
     except ValueError:
         return Proof(traces=(Trace(name, "bytes that cannot be read"),))
-    return Proof(elsewhere=(Trace(name, "a file's name"),)) if shown else Proof()
+    return Proof(elsewhere=(Trace(name, "a file's name"),)) if has_key else Proof()
 
 
 def _of_summary(
@@ -171,11 +171,11 @@ def _of_summary(
     stored = [tuple(stored_part(part) for part in key) for key in keys.keys]
     names = [column.name.lower() for column in keys.columns]
     comparable = search_key is None or table not in tables or [name.lower() for name in search_key] == names
-    shown = key_shown(content, stored, len(names) if comparable else len(names) + 1)
+    description = key_shown(content, stored, len(names) if comparable else len(names) + 1)
     file = root / data if data is not None and (root / data).is_file() else None
-    if shown == FILTER_SHOWS and file is not None and search_key and not filter_exceeds(content, file, search_key):
+    if description == FILTER_SHOWS and file is not None and search_key and not filter_exceeds(content, file, search_key):
         return Proof()
-    return Proof(traces=(Trace(relative.as_posix(), shown),)) if shown else Proof()
+    return Proof(traces=(Trace(relative.as_posix(), description),)) if description else Proof()
 
 
 def _of_database(root: Path) -> Proof:
@@ -246,8 +246,8 @@ def _rows(connection: duckdb.DuckDBPyConnection, files: Iterable[str], keys: Era
     scan = f"read_parquet([{paths}], union_by_name = true, hive_partitioning = false, filename = '{PLACE}')"
     types = {str(row[0]).lower(): str(row[1]) for row in connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()}
     del types[PLACE]
-    whole = own and all(column.name.lower() in types for column in keys.columns)  # else they are values that are counted
-    conditions = [keys.condition] if whole else [*_same_value(types, keys)]
+    has_key_columns = own and all(column.name.lower() in types for column in keys.columns)  # otherwise equal values are counted
+    conditions = [keys.condition] if has_key_columns else [*_same_value(types, keys)]
     if not conditions:
         return {}
     text = " OR ".join(condition.sql for condition in conditions)
@@ -258,15 +258,15 @@ def _rows(connection: duckdb.DuckDBPyConnection, files: Iterable[str], keys: Era
 
 def _same_value(types: Mapping[str, str], keys: ErasedKeys) -> Iterator[Any]:
     """Yield conditions on another table: a text in any text column, any other value in the column of that name."""
-    single = Keys(tuple(key for key in keys.keys if len(key) == 1 and key[0] is not None))
+    single_keys = Keys(tuple(key for key in keys.keys if len(key) == 1 and key[0] is not None))
     first = keys.columns[0]
     for name, kind in types.items():
         fits = kind == first.type and (kind == "VARCHAR" or name == first.name.lower())
-        if single.keys and fits:
-            yield where_key(single, (KeyColumn(name, kind),))
-    several = Keys(tuple(key for key in keys.keys if len(key) > 1))
-    if several.keys and all(types.get(column.name.lower()) == column.type for column in keys.columns):
-        yield where_key(several, keys.columns)
+        if single_keys.keys and fits:
+            yield where_key(single_keys, (KeyColumn(name, kind),))
+    composite_keys = Keys(tuple(key for key in keys.keys if len(key) > 1))
+    if composite_keys.keys and all(types.get(column.name.lower()) == column.type for column in keys.columns):
+        yield where_key(composite_keys, keys.columns)
 
 
 def _texts(connection: duckdb.DuckDBPyConnection, files: Iterable[str], test: Callable[[str], bool]) -> dict[str, str]:
@@ -284,11 +284,11 @@ def _texts(connection: duckdb.DuckDBPyConnection, files: Iterable[str], test: Ca
 
 def _of_record(root: Path, path: Path, tables: Collection[str], keys: ErasedKeys, test: Callable[[str], bool]) -> Proof:
     relative = path.relative_to(root)
-    of_table = relative.parts[1] if relative.parts[0] in (*FOLDERS, LIVE_FOLDER) else None
+    table = relative.parts[1] if relative.parts[0] in (*FOLDERS, LIVE_FOLDER) else None
     result = Proof()
     for description in dict.fromkeys(_traces_of_documents(_documents(path), keys, test)):
         trace = Trace(relative.as_posix(), description)
-        if (of_table is None or of_table in tables) and description != "a file's name":
+        if (table is None or table in tables) and description != "a file's name":
             result += Proof(traces=(trace,))
         else:
             result += Proof(elsewhere=(trace,))
@@ -320,8 +320,8 @@ def _traces_of_documents(documents: Iterator[Any], keys: ErasedKeys, test: Calla
         for names, value in _leaves(document, ()):
             bounded = next((names[position + 1 :] for position, name in enumerate(names) if name in _BOUNDS), None)
             if bounded:
-                of_key = key_column.type == "VARCHAR" or key_column.name.lower() == bounded[-1].lower()
-                if of_key and (value in parts or str(value) in texts):
+                may_be_key = key_column.type == "VARCHAR" or key_column.name.lower() == bounded[-1].lower()
+                if may_be_key and (value in parts or str(value) in texts):
                     yield f"a bound of {bounded[-1]}"
             elif isinstance(value, str) and any(name in _TOLD for name in names) and test(value):
                 yield "a message"
