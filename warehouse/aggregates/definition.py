@@ -167,7 +167,7 @@ class AggregateDefinition:
 class Due:
     """An answer to give: a window by its declared length and by its slots, and the slot that it ends with.
 
-    ``late`` is how many updates could have given it and did not.
+    ``late`` is the number of updates that could have given the answer and did not.
     """
 
     text: str

@@ -45,15 +45,15 @@ LARGE = 1024
 MANY = 256 << 10
 """If the states of a slot have at least this many bytes together, they are many, however small each is."""
 _STILL = 4
-"""Which part of these suffices where there are longer intervals: a synopsis is not to be written again to and fro."""
+"""Where longer intervals exist, the bytes divided by this are enough, so that a synopsis is not written again to and fro."""
 WRITTEN_AGAIN = 256 << 20
 """Upper bound of the bytes of a stored synopsis that is written again for other intervals; the driver collects its rows."""
 _COUNTS, _NUMBER = 16, 8
 """Bytes of the numbers of rows of a state, and of another number."""
 _QUANTILES = 22
-"""Bytes of a sketch of percentiles for each of its k, about."""
+"""Approximate bytes of a sketch of percentiles for each of its k."""
 _PHASES = 256
-"""Ends that the number of intervals of a window is averaged over at most."""
+"""The greatest number of ends over which the number of intervals of a window is averaged."""
 _WRITTEN = 4
 """Writing one state takes as long as merging this many: it is encoded, compressed, and synced with the commit."""
 
@@ -203,7 +203,7 @@ def upkeep(levels: int) -> float:
 
 
 def merged_upkeep(levels: int) -> float:
-    """Return how many states are merged for these: a new interval has one of each shorter length, and the newest slot."""
+    """Return how many states are merged for these states: a new interval has one of each shorter length, and the newest slot."""
     return sum((level + 1) / (1 << level) for level in range(1, levels + 1))
 
 

@@ -3,9 +3,9 @@
 A predicate is a set of atoms `attribute op constant`, combined by OR; the operator is =, <>, < or >. A query with a conjunction,
 overlapping ranges or any other condition needs a separate synopsis.
 
-The sheet also subtracts: the rows of one predicate are the rows of wider ones minus the rows of others. That requires synopses
-that know the same rows, so a subtraction takes only the slots that all of them know completely: of other slots a difference could
-be too large or negative.
+The sheet also subtracts: the rows of one predicate are the rows of wider predicates minus the rows of others. That requires
+synopses that know the same rows, so a subtraction takes only the slots that all of them know completely: in other slots a
+difference could be too large or negative.
 """
 
 from __future__ import annotations

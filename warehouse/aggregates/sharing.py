@@ -1,4 +1,4 @@
-"""Which synopses serve an aggregate: the stored ones that have its rows, groups and states, alone or together, and those to add.
+"""Which synopses serve an aggregate: stored synopses that have its rows, groups and states, alone or together, and new synopses.
 
 Source: shared-aggregates sheet, 5 (rules SS1 to SS4).
 """

@@ -8,7 +8,7 @@ basic interval synopsis, with intervals of one slot. If it is cheaper, it also h
 (:mod:`warehouse.aggregates.intervals`); the same holds for all slots of an interval together.
 
 Exact holistic aggregates (COUNT DISTINCT, percentiles) have a separate synopsis that is grouped by the value, too: its states are
-the counts of the values. Estimated ones are states like others: sketches, which merge. Frequent items have lists
+the counts of the values. Estimated aggregates have states like all others: sketches, which merge. Frequent items have lists
 (:mod:`warehouse.aggregates.frequent`): the rows of a slot, group and batch are the list's items by rank, and a row of rank 0 with
 the number of rows of the whole batch.
 
@@ -49,24 +49,24 @@ __all__ = [
 ]
 
 ARRIVED = "_arrived"
-"""The column of a synopsis that says which slot its row is of; of an interval of several slots, the last of these."""
+"""The column of a synopsis with the slot of the row; for an interval of several slots, the last of them."""
 LEVEL = "_level"
-"""Which power of two slots an interval has, in a synopsis with longer ones than a slot."""
+"""The level of an interval, which has ``2^level`` slots, in a synopsis with intervals longer than a slot."""
 ROWS = "_rows"
 FAILED = "_failed"
 """Rows for which ``where`` could not be evaluated: nobody knows whether they belong to the group's answer."""
 VALUE = "_value"
 UNTIL = "_until"
-"""The first slot at whose end a row does not live any more."""
+"""The first slot at whose end a row is no longer live."""
 PARTS = ("_part_1", "_part_2")
 """The slots in which the parts of a join's result arrived."""
 BATCH = "_batch"
-"""The epoch whose rows a list is of: late rows have a list of their own."""
+"""The epoch that loaded the rows of a list: late rows have a list of their own."""
 RANK = "_rank"
 """The place of an item in its list, from 1; 0 in the row that speaks for the whole list."""
 DELTA = "_delta"
 AFTER = "_after"
-"""The counts of the last item of a list, if it is full, and of the first one after it."""
+"""The count of the last item of a list, if the list is full, and the count of the first item after the list."""
 
 StateFunction = Literal["count", "sum", "min", "max", "mean", "m2", "hll", "kll"]
 WIDE = "decimal(29,0)"
@@ -113,9 +113,9 @@ class Synopsis:
     """One synopsis: states of columns, or with ``counted`` (a column with its type) the count of each value.
 
     With ``listed`` it has only the most frequent ``listed`` values of each batch of a slot. A ``live`` synopsis separates rows by
-    their expiration slot, one with ``parts`` (columns of a join) by the arrival slots of the parts. ``computed`` are groups given
-    by an expression, with their names. The longest intervals have ``2^levels`` slots; ``levels`` 0 means intervals of one slot
-    only.
+    their expiration slot, a synopsis with ``parts`` (columns of a join) by the arrival slots of the parts. ``computed`` are
+    groups given by an expression, with their names. The longest intervals have ``2^levels`` slots; ``levels`` 0 means intervals
+    of one slot only.
     """
 
     source: str
@@ -221,7 +221,7 @@ def counts_values(value: Value) -> bool:
 
 
 def sketch_of(value: Value) -> ColumnState | None:
-    """Return the sketch that a value is estimated from; None of an exact one."""
+    """Return the sketch that a value is estimated from; None for an exact value."""
     if value.size is None or value.column is None:
         return None
     return ColumnState("hll" if value.function == "distinct" else "kll", value.column, "binary", value.size)

@@ -19,7 +19,7 @@ RESTORE_FILE = (
 class Finding:
     """A fault of the warehouse, or a left-over.
 
-    A ``fault`` breaks an invariant: some answer is, or may become, wrong or impossible. A ``note`` is a left-over that does no
+    A ``fault`` breaks an invariant: some answer is, or may become, wrong or impossible. A ``note`` is a leftover that does no
     harm. ``code`` is a stable name, ``subject`` the file, table or record, relative to the root. ``repair`` says who repairs it:
     the next ``update``, ``check --repair``, or only a person who follows ``remedy``.
     """
@@ -35,7 +35,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """All findings, faults first, and how much was looked at; ``rows`` is 0 when no rows were read."""
+    """All findings, faults first, and how much was checked; ``rows`` is 0 when no rows were read."""
 
     findings: tuple[Finding, ...]
     epochs: int = 0

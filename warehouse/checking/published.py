@@ -29,7 +29,7 @@ __all__ = ["database_findings", "live_findings"]
 
 
 _ATTEMPTS, _PAUSE_SECONDS = 10, 0.2
-"""How often a file is looked at while a running update may be about to replace it, and the pause in between."""
+"""How often a file is read while a running update may be about to replace it, and the pause in between."""
 
 
 def live_findings(root: Path, names: Collection[str], *, rows: bool, resources: Resources) -> list[Finding]:

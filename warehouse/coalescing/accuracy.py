@@ -40,8 +40,8 @@ def jaccard(counts: Sequence[int]) -> float:
 class Accuracy:
     """The accuracy of an answer over shed rows (section 7).
 
-    ``share`` is Eq. 6, ``values`` Eq. 2, ``mean_kept`` the mean of Eq. 4; ``rows`` exact rows count, of which ``lost`` have no
-    fragment left; ``extraneous`` fragments are more than one a row; ``length_lost`` is in microseconds.
+    ``share`` is Eq. 6, ``values`` Eq. 2, ``mean_kept`` the mean of Eq. 4; ``rows`` exact rows count, and ``lost`` of them have no
+    fragment; ``extraneous`` counts the fragments beyond the first of each row; ``length_lost`` is in microseconds.
     """
 
     share: float

@@ -26,9 +26,9 @@ _EARLIEST = np.iinfo(np.int64).min
 
 @dataclass(frozen=True)
 class StoredArrays:
-    """The rows of a table: of each its group, its value, where it ends, and whether it is its group's last.
+    """The rows of a table: for each row its group, its value, its end, and whether it is open.
 
-    ``stamps`` has the stamps of all members, a row's from ``starts`` of its number to that of the next one.
+    ``stamps`` has the stamps of all members; the stamps of row ``n`` are ``stamps[starts[n]:starts[n + 1]]``.
     """
 
     group: Numbers
@@ -41,7 +41,7 @@ class StoredArrays:
 
 @dataclass(frozen=True)
 class Points:
-    """Points that arrived; of several with one group and stamp the first in this order counts."""
+    """Points that arrived; if several points have the same group and stamp, the first in this order counts."""
 
     group: Numbers
     value: Numbers
@@ -112,13 +112,13 @@ def hit_rows(group: Numbers, first: Numbers, points: Points, edge: int) -> Truth
 
 
 def _once(points: Points, numbers: Numbers) -> Numbers:
-    """Some points in order of their groups and stamps, each of these once."""
+    """Return the numbers of points in order of their groups and stamps, without points of the same group and stamp."""
     order = numbers[_in_order(points.group[numbers], points.at[numbers])]
     return order[_begins(points.group[order], points.at[order])]
 
 
 def _begins(*columns: Numbers) -> Truths:
-    """Whether each element of sorted columns differs from the one before it in one of them."""
+    """Return, for each row of sorted columns, whether it differs from the row before in one of them."""
     begins = np.ones(len(columns[0]), dtype=bool)
     if len(begins):
         begins[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
@@ -126,7 +126,7 @@ def _begins(*columns: Numbers) -> Truths:
 
 
 def _in_order(group: Numbers, at: Numbers) -> Numbers:
-    """The stable order by group and stamp. One sort is quicker than two, above all if the input is nearly sorted."""
+    """Return the stable order by group and stamp. One sort is faster than two, above all if the input is nearly sorted."""
     if not len(at):
         return np.zeros(0, np.int64)
     least = int(at.min())

@@ -64,7 +64,7 @@ def begin_of(block: int, window: int) -> int:
 
 
 def block_sql(first: str, edge: int, window: int) -> str:
-    """Return the SQL of Spark for the block of a closed row with this first stamp: 0 for one that the edge will cut soon."""
+    """Return the SQL of Spark for the block of a closed row with this first stamp: 0 for a row that the edge will cut soon."""
     width = _width(window)
     number = f"((({first}) - pmod({first}, {width}L)) div {width}L)"
     block = f"(CASE WHEN {number} >= 0 THEN {number} + 1L ELSE {number} END)"
@@ -116,7 +116,7 @@ class Cells:
         return frozenset(cell for cell in self.existing if cell[0] in buckets)
 
     def blocks(self, first: Numbers, opened: Truths) -> Numbers:
-        """Return the block of each row; 0 for an open one and for one that the edge will cut soon."""
+        """Return the block of each row; 0 for an open row and for a row that the edge will cut soon."""
         blocks = blocks_of(first, self.window)
         near = first - first % _width(self.window) < self.edge
         return np.zeros(len(first), np.int64) if not self.apart else np.where(opened | near, 0, blocks)
@@ -124,7 +124,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class Assigned:
-    """The block of each row, whether it is written there, and the blocks whose files leave."""
+    """The block of each row, whether the row is written there, and the blocks whose files are removed."""
 
     block: Numbers
     written: Truths

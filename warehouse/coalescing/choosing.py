@@ -41,7 +41,7 @@ class PointCounts:
 
     @property
     def coalescing(self) -> float:
-        """How likely a member coalesces with the one before in its group.
+        """The probability that a member coalesces with the member before in its group.
 
         >>> PointCounts(members=100, rows=28, groups=10).coalescing
         0.8
@@ -68,7 +68,7 @@ class Choice:
 
     @property
     def better(self) -> Literal["eager", "lazy"] | None:
-        """The other way, where it costs at least a tenth less, the switch included."""
+        """The other way, if it costs at least a tenth less, including the switch."""
         if self.how == "eager":
             return "lazy" if self.lazy < self.eager * (1 - MARGIN) else None
         return "eager" if self.eager + self.build < self.lazy * (1 - MARGIN) else None

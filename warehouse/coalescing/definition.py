@@ -1,8 +1,8 @@
 """The definition of a coalesced table, as values. A row of it is a sequence of alike points that follow each other in a stream.
 
 Its members are points ``(group, ts, values)`` with ``tau - window <= ts <= tau`` for the window time ``tau``, or the ``rows``
-largest under ``(ts, group)``. A row is a maximal run of members of one group that are neighbours in time and alike. It is valid
-from its first stamp to the first stamp of the next row of its group; the last row of a group ends at its own last stamp
+largest points by ``(ts, group)``. A row is a maximal run of members of one group that are neighbours in time and alike. It is
+valid from its first stamp to the first stamp of the next row of its group; the last row of a group ends at its own last stamp
 (temporal-coalescing sheet, section 3).
 """
 

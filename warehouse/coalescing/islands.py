@@ -29,8 +29,8 @@ class Dialect:
     """The parts of SQL in which the engines differ, for one engine.
 
     ``instant`` makes a timestamp of microseconds, ``size`` counts a list, ``at`` gives its element by number from 1 (-1: the
-    last), ``last`` its last so many elements, ``lowest`` and ``highest`` its extremes, ``filtered`` those of its elements ``_s``
-    for which a condition holds. ``members`` is the select list that unnests lists of one length as columns; ``listed`` aggregates
+    last), ``last`` a number of its last elements, ``lowest`` and ``highest`` its extremes, ``filtered`` the elements ``_s`` for
+    which a condition holds. ``members`` is the select list that unnests lists of one length as columns; ``listed`` aggregates
     a column to a list in the order of the stamps, ``earliest`` a float to its value at the first stamp; ``packed`` makes a
     struct of columns.
     """
@@ -143,8 +143,8 @@ def within(edge: Edge, stamp: str, groups: Sequence[str]) -> str:
 class Query:
     """The query of a coalesced table in two parts; between them each engine evaluates ``same`` in its own way.
 
-    ``near`` gives the members to coalesce: those of rows that are split, and new points. With ``same`` each has its previous
-    member as ``previous``. ``rest`` gives the rows that stay, without the stamps that have left the window.
+    ``near`` gives the members to coalesce: the members of rows that are split, and new points. With ``same`` each member has its
+    previous member as ``previous``. ``rest`` gives the rows that stay, without the stamps that have left the window.
     """
 
     definition: CoalescedDefinition

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["CALS", "CALS_I", "CALS_V", "METHODS", "RANDOM", "Basis", "Method"]
 
 Basis = Literal["exact", "retained"]
-"""The row against whose length rho is: the exact run in the window, or the fragment that is left."""
+"""The row to whose length rho relates: the exact run in the window, or the fragment that remains."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class Storage:
-    """Bytes of each table if it is eager, of the shared extent, and how many there may be in all."""
+    """The bytes of each table if it is eager, the bytes of the shared extent, and the limit for all bytes."""
 
     eager: Sequence[float]
     shared: float

@@ -2,7 +2,7 @@
 
 A stored row is a fragment of an exact run; its end is frozen, so the hole between two fragments stays. The open row of a group
 lists in ``_ledger`` the exact runs of the group that lost members, with all their stamps. So the exact rows are these runs, and
-the stored rows that are fragments of none of them.
+the stored rows that are no fragments of these runs.
 """
 
 from __future__ import annotations

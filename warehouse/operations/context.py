@@ -71,7 +71,7 @@ class WriteContext:
 
     @property
     def catalog(self) -> Catalog:
-        """The declarations in force, with coalesced tables for which that was decided as lazy ones."""
+        """The declarations in force; coalesced tables for which an epoch decided so are lazy."""
         return decided_catalog(self.declared, self.root)
 
     def observe(self, point: Point, epoch: int = -1, text: str = "") -> None:
@@ -93,7 +93,7 @@ class WriteContext:
         return self.start_spark((self.waiting or 0) + stored_bytes // 4)
 
     def writing_spark(self) -> SparkSession:
-        """Return the same; its JVM holds the warehouse's lock from now on, so that it cannot write after this process ends."""
+        """Return Spark for writing: its JVM holds the warehouse's lock from now on, and cannot write after this process ends."""
         from warehouse.storage.session import hold_lock  # noqa: PLC0415 - only with Spark
 
         if self.root in _roots_of_the_jvm:  # it runs: how much work there is starts it no other way

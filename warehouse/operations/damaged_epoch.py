@@ -1,7 +1,8 @@
 """Sets aside a damaged record of the newest epoch, so that the next update rebuilds the record.
 
 The update executes the epoch's plan again, which the tables' logs show as done, and writes the record. A record is written whole
-or not at all, so only a disk that lost or changed bytes leaves a damaged one. Until the next update readers have the one before.
+or not at all, so only a disk that lost or changed bytes leaves a damaged record. Until the next update, readers read the epoch
+before.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ __all__ = ["set_aside_damaged"]
 
 
 def set_aside_damaged(root: Path) -> Path | None:
-    """Rename the newest epoch's record if it is damaged and can be rebuilt; return its new path, or None if it is whole.
+    """Rename the newest epoch's record if it is damaged and can be rebuilt; return its new path, or None if it is intact.
 
     The caller holds the writer lock and finishes the epoch's plan next.
 

@@ -79,7 +79,7 @@ def begin(context: WriteContext, current: CurrentState, plan: Plan) -> Epoch:
     ForeignChangeError
         When outsiders changed a table that it writes.
     UsageError
-        When it would build on a table that stands still, or create one whose files still exist.
+        When the plan would build on a table that stands still, or create a table whose files still exist.
 
     """
     _require_untouched(plan, current)
@@ -91,7 +91,7 @@ def begin(context: WriteContext, current: CurrentState, plan: Plan) -> Epoch:
 
 
 def _require_untouched(plan: Plan, current: CurrentState) -> None:
-    """Refuse to write to a table that outsiders changed; verbs other than update also do not build on one of an earlier slot."""
+    """Refuse to write to a table that outsiders changed; verbs other than update also refuse a table of an earlier slot."""
     for step in plan.steps:
         changed = current.stopped.get(step.path)
         if changed is not None:

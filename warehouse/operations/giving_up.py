@@ -88,7 +88,7 @@ def give_up(root: Path, plan: Plan, last: Epoch | None, *, at: int) -> bool:
 
 
 def _outsiders(root: Path, plan: Plan, path: str, version: int) -> bool:
-    """Whether others made commits above a version; a plan cannot leave out a table whose base was changed itself."""
+    """Whether outsiders committed above a version; a plan cannot leave out a table whose base was changed itself."""
     steps = {number for number, step in enumerate(plan.steps) if step.path == path}
     for commit in counting(commits_after(root / path, version)):
         if commit.metadata.get("epoch") != plan.epoch or commit.metadata.get("step") not in steps:

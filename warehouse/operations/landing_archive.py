@@ -64,7 +64,7 @@ def _loaded_for_good(
 
 
 def _is_as_loaded(stream: Stream, file: LandingFile) -> bool:
-    """Whether the file is there, no link, and the one that was loaded: another one waits for `reload`."""
+    """Whether the file exists, is no link, and is the file that was loaded: any other file waits for `reload`."""
     facts = facts_beneath(stream.landing, file.path)
     return facts is not None and (facts.st_size, facts.st_mtime_ns) == (file.size, file.mtime_ns)
 

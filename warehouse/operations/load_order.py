@@ -1,8 +1,8 @@
 """Refuses a migration to another grid of times if it would change the rows of coalesced tables without files.
 
-Of points of one group and time the one that was loaded first counts, and load slots show which this is. A new grid of times
-derives load slots from the points' own times: these points then have the same slot, and the smallest values count. A table whose
-rows would change by this must be stored first.
+If points have the same group and time, the point that was loaded first counts, and load slots show which point this is. A new
+grid of times derives load slots from the points' own times: these points then have the same slot, and the smallest values count.
+A table whose rows would change by this must be stored first.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def require_no_load_order(root: Path, last: Epoch) -> None:
     Raises
     ------
     MigrationError
-        When updates loaded several points of one group and time for such a table, and the smallest was not the first.
+        When updates loaded several points of one group and time for such a table, and the first point was not the smallest.
 
     """
     if not last.lazy:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["MigratedTable", "Migration", "MigrationReport", "MigrationRequest", "MigrationWork"]
 
 _GRID_POINTS = 100_000
-"""The number of points of the former grid of times that are searched for one on the new grid."""
+"""The number of points of the former grid of times that are searched for a point of the new grid."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class MigrationRequest:
 
 @dataclass(frozen=True)
 class MigratedTable:
-    """A table with its layout before and after, and how many rows it has in the files of the epoch before."""
+    """A table with its layout before and after, and the number of rows in its files at the epoch before."""
 
     name: str
     before: Layout
@@ -91,7 +91,7 @@ class MigrationReport:
 class MigrationWork:
     """The work of a migration: execute a plan, or write an epoch with changed records of ``tables``.
 
-    Without both there is nothing to do. ``followed`` is the file that the new epoch fits.
+    Without both there is nothing to do. ``followed`` are the declarations that the new epoch fits.
     """
 
     report: MigrationReport

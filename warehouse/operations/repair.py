@@ -1,4 +1,4 @@
-"""Repairs that need no decision: of files that are not needed, or whose content exists in other files.
+"""Repairs that need no decision: they repair files that are not needed, or whose content exists in other files.
 
 * A damaged record of the newest epoch is set aside. Then its plan is unfinished; finishing it finds the commits in the tables'
   logs and writes the record again.

@@ -1,7 +1,7 @@
 """Restates a table: its landing files are loaded again under the current declaration, and replace the rows that they gave.
 
 A table does not record the file of each row, but each epoch records its landing files. So a restatement restores a table to its
-contents at an earlier epoch, or empties it, and loads the files that were loaded since again, all in one new epoch at the same
+contents at an earlier epoch, or empties it, and loads again the files that were loaded since, all in one new epoch at the same
 window time. Views over the table are rebuilt. To retry rejected records, the table does not change, and only rejected records and
 unreadable files are tried again.
 

@@ -31,7 +31,7 @@ class Reread:
 
     ``since`` is the epoch whose contents stay (None: the table is emptied). ``retried`` are the paths of files of which only
     rejected records are wanted; None if the table is restored. ``back`` has archived files that return to the landing directory:
-    it maps the path of each to its place relative to ``move_to``.
+    it maps the path of each file to its path relative to ``move_to``.
     """
 
     files: tuple[LandingFile, ...]
@@ -164,7 +164,7 @@ def _rejected_files(root: Path, side: SideTable | None) -> tuple[str, ...]:
 
 
 def _lineage(root: Path, newest: Epoch, table: str) -> tuple[list[Epoch], bool]:
-    """Return the epochs that the table's contents come from, newest first, and whether these are all.
+    """Return the epochs that the table's contents come from, newest first, and whether these are all such epochs.
 
     Epochs that a rollback undid, or that a restatement of the table replaced, are skipped.
     """

@@ -2,7 +2,8 @@
 
 Window time never goes back. The new epoch has the rows of epoch N that are still live: exactly the rows of streams, relations and
 views that would exist if the updates after N had found no file. Landing files that were loaded since are forgotten, so the next
-update that moves the window loads those that exist then, in their current state. Epochs in between stay readable for ``retain``.
+update that moves the window loads them again, if they still exist, in their current state. Epochs in between stay readable for
+``retain``.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _NOTHING = KnownFiles({}, {})
 
 @dataclass(frozen=True)
 class Forgotten:
-    """A landing file that the next update loads again; one that is not ``there`` any more cannot be."""
+    """A landing file that the next update loads again, if it is still ``there``."""
 
     stream: str
     path: str

@@ -20,7 +20,7 @@ __all__ = ["Grid", "RunClock", "Turn", "WallClock", "following", "keep_up_to_dat
 FIRST_PAUSE = 2 * SECOND
 LONGEST_PAUSE = 60 * SECOND
 _SLICE = 10 * SECOND
-"""How long a wait lasts before the clock is looked at again: it may be set, and a machine may have slept."""
+"""A wait reads the clock again after this time: the clock may be set, and the machine may have slept."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Undoes outsiders' commits to tables: by a following commit, or if that is impossible by removing their log entries.
 
-A following commit restores the content of the version before the first foreign one: it adds the files that outsiders removed and
-removes the files that they added. Entries of the log are removed only if a commit cannot undo them (a torn entry, a gap in the
-log, a changed protocol), with their checkpoints, sums and sidecars, and never at or below a version that an epoch names.
+A following commit restores the content of the version before the first foreign commit: it adds the files that outsiders removed
+and removes the files that they added. Entries of the log are removed only if a commit cannot undo them (a torn entry, a gap in
+the log, a changed protocol), with their checkpoints, sums and sidecars, and never at or below a version that an epoch names.
 
 Commits that change no row stay if the next epoch can adopt them. Among the commits of an unfinished plan they are undone, too,
 also in the tables that the plan creates.
@@ -75,8 +75,8 @@ class Undone:
 class _Directory:
     """A table's directory (relative to the root), at the version that the newest epoch names, and the names of its tables.
 
-    ``named`` is the epoch's entry for it; None if the unfinished plan creates it, so that no version is named. ``steps`` are the
-    numbers of the plan's steps in it.
+    ``named`` is the epoch's entry for the directory; None if the unfinished plan creates it, so that no version is named.
+    ``steps`` are the numbers of the plan's steps in the directory.
     """
 
     path: str
@@ -131,7 +131,7 @@ def undo_foreign(context: WriteContext, table: str | None = None, *, dry_run: bo
 
 
 def _plan_above(root: Path, last: Epoch | None) -> Plan | None:
-    """Return the plan that was begun above an epoch; None: there is an epoch, and nothing above it."""
+    """Return the plan that was begun above an epoch; None: there is an epoch, and no plan above it."""
     plan = recorded_plan(root, last)
     if plan is None and last is None:
         raise NoEpochError("nothing has been loaded yet, so there is nothing to take back; run `stream-wh update` first")

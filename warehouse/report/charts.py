@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["COLOURS", "Axis", "Bin", "Series", "histogram", "legend", "line_chart", "stacked_columns"]
 
 COLOURS = 8
-"""How many classes `c0`, `c1`, ... the style sheet has; the last one is for the rest."""
+"""The number of classes `c0`, `c1`, ... in the style sheet; the last class is for all other series."""
 
 _WIDTH, _HEIGHT = 480, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 14, 22, 40
@@ -144,7 +144,7 @@ def _frame(largest: float, scale: Scale, horizontal: str, vertical: str = "") ->
 
 
 def _axis_labels(labels: Sequence[str], step: float, *, middle: bool) -> list[str]:
-    """Return as many labels as fit, below the middle or the left end of their places."""
+    """Return as many labels as fit, below the middle or the left end of their positions."""
     labelled = [(position, label) for position, label in enumerate(labels) if label]
     longest = max((len(label) for _, label in labelled), default=0)
     fitting = max(1, (_WIDTH - _LEFT - _RIGHT) // (_LETTER_WIDTH * (longest + 3)))

@@ -75,7 +75,7 @@ def why_no_row(reader: Reader, table: str) -> str | None:
 
 
 def _earlier(reader: Reader) -> Iterator[Epoch]:
-    """Yield the epoch that was read, as rows of it may end before a later ``now``, and those before it, newest first."""
+    """Yield the epoch that was read, since its rows may end before a later ``now``, and the epochs before it, newest first."""
     numbers = [number for number in epoch_numbers(reader.root) if number <= reader.epoch.number]
     for number in numbers[: -_MOST_EPOCHS - 1 : -1]:
         try:

@@ -30,10 +30,10 @@ class ExplainedSynopsis:
 
     ``table`` is None until an update has created it. ``counted`` is the column whose values are counted; a slot has the
     ``listed`` most frequent values (None: all). ``states`` are the states that are read. ``shared_with`` are other aggregates
-    that read it. It keeps a row for ``slots`` slots, has ``rows`` rows, and all rows that arrived from ``full_from`` on
-    (microseconds); None if it does not exist. ``where`` is its condition, if it differs from the aggregate's: several synopses
-    together have the rows of the aggregate. With ``less`` its rows are subtracted from the others. Its rows are separated by the
-    slots of ``parts``, columns of a join. Its longest intervals have ``2^levels`` slots.
+    that read the synopsis. It keeps a row for ``slots`` slots, has ``rows`` rows, and all rows that arrived from ``full_from`` on
+    (microseconds); None if the synopsis does not exist. ``where`` is its condition, if it differs from the aggregate's: several
+    synopses together have the rows of the aggregate. With ``less`` its rows are subtracted from the others. Its rows are
+    separated by the slots of ``parts``, columns of a join. Its longest intervals have ``2^levels`` slots.
     """
 
     table: str | None
@@ -54,9 +54,9 @@ class ExplainedSynopsis:
 class WindowDue:
     """A window: its length as declared, how many slots it reads, its period and its next due end, in microseconds.
 
-    ``rows`` is about how many rows of synopses an answer reads; None if there are no rows yet. ``together`` are aggregates with
-    common synopses that are due at the same end: one run merges the synopses for all of them. If synopses have intervals longer
-    than a slot, the window merges so many ``pieces``.
+    ``rows`` is the approximate number of rows of synopses that an answer reads; None if there are no rows yet. ``together`` are
+    aggregates with common synopses that are due at the same end: one run merges the synopses for all of them. If synopses have
+    intervals longer than a slot, ``pieces`` is the number of intervals that the window merges.
     """
 
     length: str

@@ -149,7 +149,7 @@ class QuerySplitter:
         return Aggregation(table, alias, self.states, condition, tuple(self.averaged), self.tree)
 
     def _named(self, node: Node) -> tuple[str, str]:
-        """Return the table and its alias, and note the aliases of items; one that hides another column is refused."""
+        """Return the table and its alias, and record the aliases of items; an alias that hides another column is refused."""
         table, alias = self._table(node)
         self._qualifier = alias.lower()
         self._aliases = {item["alias"].lower(): item for item in node["select_list"] if item["alias"]}

@@ -98,16 +98,16 @@ class Answer:
     committed_at
         When the epoch was committed, in microseconds.
     put
-        For an answer from partial results: the number of its files, and of the files that were read. None: it was computed from
-        the rows.
+        For an answer from partial results: the number of its files, and of the files that were read. None: the answer was
+        computed from the rows.
     shed
-        The shed tables on which it depends.
+        The shed tables on which the answer depends.
     share
         Returns the accuracy of a shed table, for rows of at least a length in microseconds.
     within
         The known part of an answer with a time limit.
     owed
-        The missing results of the views under a budget on which it depends.
+        The missing results of the views under a budget on which the answer depends.
 
     """
 
@@ -198,7 +198,7 @@ class Answer:
     def metadata(self) -> dict[str, str]:
         """The metadata of Arrow schemas: the window state, and the names and the accuracy of shed tables behind the rows.
 
-        Of views under a budget that owe results it has the names, and the least share that one of them has of its results.
+        For views under a budget that owe results, it also has their names and the least share of results that such a view has.
         """
         accuracy = {} if not self.shed else {"stream_wh.accuracy": repr(self.accuracy()), "stream_wh.shed": ", ".join(self.shed)}
         return {

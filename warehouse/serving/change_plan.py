@@ -52,7 +52,7 @@ class Expiring:
 class MovedFiles:
     """Files that only one of two neighbouring epochs has, with rows that outlive the later window time.
 
-    All such rows of ``added`` files were inserted, all of ``removed`` files left; rows of the other files are compared.
+    All such rows of ``added`` files were inserted, and all such rows of ``removed`` files left; rows of other files are compared.
     """
 
     epoch: int

@@ -87,7 +87,7 @@ def changes_of(
 
 
 def _numbers(since: int, to: int | None) -> tuple[int, int]:
-    """Return both ends; one that is left out is the other."""
+    """Return both ends; without ``to``, the end is ``since``."""
     for name, number in (("since", since), ("to", since if to is None else to)):
         if isinstance(number, bool) or not isinstance(number, int) or number < 0:
             raise UsageError(f"{name} is {number!r}; allowed: the number of an epoch (`stream-wh history` lists them)")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Clock", "Coverage", "clock_of"]
 
 _PART_OF_THE_REST = 0.5
-"""Several files at once may take this share of the time that is left: the prediction comes from other files."""
+"""Several files read at once may take this share of the remaining time: the prediction comes from other files."""
 _MARGIN = 1.3
 
 
@@ -53,7 +53,7 @@ class Coverage:
 
 @dataclass
 class Clock:
-    """How much time is left, and how long the next bytes take, predicted from those before."""
+    """The remaining time, and how long the next bytes take, predicted from the bytes before."""
 
     seconds: float
     begun: float
@@ -66,7 +66,7 @@ class Clock:
         return self.begun + self.seconds - self.now()
 
     def measured(self, size: int, seconds: float) -> None:
-        """Note how long some bytes took."""
+        """Record how long some bytes took."""
         self.rate = seconds / max(size, 1)
 
     def suffices(self, files: Sequence[DataFile]) -> bool:

@@ -141,7 +141,7 @@ def refuse_macro(node: dict[str, Any]) -> None:
     Raises
     ------
     QueryError
-        When an object of a syntax tree calls one.
+        When an object of a syntax tree calls such a function.
 
     """
     if node.get("class") == "FUNCTION" and _folded(node["function_name"]) in CATALOG_MACROS:
@@ -215,7 +215,7 @@ class _Found:
         self.lists = False
 
     def look(self, node: dict[str, Any], expressions: Collection[str]) -> None:
-        """Take note of one object, which sees these common table expressions."""
+        """Record the tables and functions of an object, to which these common table expressions are visible."""
         refuse_macro(node)
         kind = node.get("type")
         if isinstance(kind, str) and kind.endswith("_NODE") and kind not in _QUERY_NODES:
@@ -342,7 +342,7 @@ _PERHAPS = re.compile(r"(?:valid|duration|interval_\w+)\s*\(", re.IGNORECASE)
 
 
 def without_temporal_functions(text: str) -> str:
-    """Return a query, or a condition, that DuckDB understands; one without calls as it is.
+    """Return a query, or a condition, that DuckDB understands; text without such calls is returned unchanged.
 
     Raises
     ------

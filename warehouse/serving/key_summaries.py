@@ -1,4 +1,4 @@
-"""Key summaries that a reader caches: they exclude data files without any of some keys, without opening the files.
+"""Key summaries that a reader caches: they exclude data files without the keys of a probe, without opening the files.
 
 Reading the Bloom filters of data files costs as much as a reader's first probe of a table. A summary begins with a filter of few
 bytes, and a probe reads only the filter. Counts are read if numbers of rows are needed and the counts have at most :data:`_SMALL`
@@ -30,7 +30,7 @@ _MOST_FILTER_BYTES = 64 << 20
 
 @dataclass
 class Summaries:
-    """Counts and filters by path of the data file; None: the file has no usable one."""
+    """Counts and filters by path of the data file; None: the file has no usable counts or no usable filter."""
 
     files: dict[str, KeySummary | None] = field(default_factory=dict)
     keys: int = 0

@@ -42,7 +42,7 @@ class Refreshed(Protocol):
 
 
 class MovedError(Exception):
-    """There is a newer epoch than the one that is being read."""
+    """There is a newer epoch than the epoch that is being read."""
 
 
 def unless_moved(reader: Refreshed) -> None:

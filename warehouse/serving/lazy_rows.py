@@ -1,8 +1,8 @@
 """Coalesced tables without files: each read makes the rows from the points that their stream stores.
 
 The rows equal those of an eager table at the epoch: section 3 of the temporal-coalescing sheet, over the points with ``window
-time - window <= ts``, or over the newest so many points. If points have the same group and time, the first loaded one counts;
-between those, the one with the smallest values.
+time - window <= ts``, or over the given number of newest points. If points have the same group and time, the point that was
+loaded first counts; among points loaded together, the point with the smallest values.
 """
 
 from __future__ import annotations

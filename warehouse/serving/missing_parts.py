@@ -22,8 +22,8 @@ __all__ = ["missing_part_error", "replaced_table"]
 def missing_part_error(root: Path, epoch: Epoch, error: WarehouseError) -> WarehouseError:
     """Return the error about a part that the newest epoch names and that could not be read.
 
-    If the table's log is the epoch's, the error stays one that is worth a retry: a disk that several hosts share may show a new
-    epoch later than the deletion of the former one's files.
+    If the table's log is the epoch's, the error stays an error to retry: a disk that several hosts share may show a new epoch
+    later than the deletion of the former epoch's files.
     """
     if not isinstance(error, EpochVacuumedError):
         return error

@@ -22,11 +22,11 @@ class Owed:
     """The missing results of a view under a budget: at least ``least`` and at most ``most`` results of its window time.
 
     ``exact`` counts the results of its query; None: they were not counted, since no row arrived, or a condition decides. The view
-    has between ``share_least`` and ``share_most`` of them. The last epoch ``made`` results. ``units`` are owed; ``lapsed`` units
-    ended before they were made, and ``given_up`` units are not made. ``later`` results come with the next update. ``ended`` rows
-    were set aside, and were given up when the view was rebuilt. Completing joins at most ``rows`` rows, a row once for each unit.
-    The Archive-metric (rows that lack a partner) is between ``incomplete`` and ``rows``; for units that were given up it is
-    unknown.
+    has a share between ``share_least`` and ``share_most`` of these results. The last epoch ``made`` results. ``units`` are owed;
+    ``lapsed`` units ended before they were made, and ``given_up`` units are not made. ``later`` results come with the next
+    update. ``ended`` rows were set aside, and were given up when the view was rebuilt. Completing joins at most ``rows`` rows, a
+    row once for each unit. The Archive-metric (rows that lack a partner) is between ``incomplete`` and ``rows``; for units that
+    were given up it is unknown.
     """
 
     view: str

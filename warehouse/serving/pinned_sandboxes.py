@@ -103,7 +103,7 @@ def _views(
 
 
 def _records(pin: Pin, query: CheckedQuery) -> list[RecordTable]:
-    """Return the tables of epochs and files that a query reads; one that it only lists is empty."""
+    """Return the tables of epochs and files that a query reads; a table that it only lists is empty."""
     tables: list[RecordTable] = []
     if query.lists or "_epochs" in query.meta:
         epochs = pin.epoch_rows() if "_epochs" in query.meta else []

@@ -86,8 +86,8 @@ class Source:
     """The files of a read: the zero-row schema file, files whose rows are all live, and files that may have dead rows.
 
     Rows that are in memory are read from memory; they may be fewer than in the files: only rows that a selection can have. With
-    ``open_until`` (microseconds) the open rows of a coalesced table are valid until then. For a ``lazy`` table the files are
-    those of its stream with points that are live at the window time, ``points_at``; its rows are made from these points.
+    ``open_until`` (microseconds) the open rows of a coalesced table are valid until then. For a ``lazy`` table the files are the
+    files of its stream with points that are live at the window time, ``points_at``; its rows are computed from these points.
     """
 
     schema_file: str

@@ -66,7 +66,7 @@ _SECONDS_A_VALUE = 0.15e-6
 _ENOUGH_VALUES = 50_000
 """Values whose median takes long enough to be measured."""
 _SLOWER = 1.5
-"""How many times as long a value may take where there are more."""
+"""Among more values, a value may take this many times as long."""
 _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT")
 _GROUPS = (*_WHOLE[:4], *FLOATS, "VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE")
 
@@ -172,7 +172,7 @@ class TimedAggregates:
         return sum(table.num_rows for tables in self._medians.values() for table in tables)
 
     def _rehearse(self, clock: Clock) -> None:
-        """Measure the time that the end of the work takes for a value, once there are enough values."""
+        """Measure the time for each value at the end of the work, once there are enough values."""
         if self._is_rehearsed or self._values < _ENOUGH_VALUES:
             return
         begun = clock.now()

@@ -150,7 +150,7 @@ class _PartsOfQuery(QuerySplitter):
         return self._is_aggregate(node) or super()._aggregates(node)
 
     def _plain_column(self, node: Node) -> str | None:
-        """Return the column that an expression is; None if its first name may mean the table, or if it is a field."""
+        """Return the column if an expression is a column; None if its first name may mean the table, or if it is a field."""
         is_column = node["class"] == "COLUMN_REF" and self._column(node) in self.columns
         return self._column(node) if is_column and self._column(node) == node["column_names"][-1].lower() else None
 

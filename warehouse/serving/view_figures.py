@@ -1,7 +1,7 @@
 """Figures of a view from its epochs and tables: its short-lived results, and the sizes of its joins' inputs.
 
-Rates are rows of the retained epochs by the slots that they moved; windows and values come from the live rows at the pinned
-epoch, before the conditions of the query. So these figures help to judge a plan; they do not count its work.
+Rates are the rows of the retained epochs divided by the slots by which the epochs moved. Windows and values come from the live
+rows at the pinned epoch, before the conditions of the query. So these figures help to judge a plan; they do not count its work.
 """
 
 from __future__ import annotations

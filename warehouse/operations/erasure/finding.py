@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["FILES_COPIED", "PLACE", "RowsToErase", "dead_instant", "dead_rows", "rejected_texts", "rows_of_keys"]
 
 PLACE = "_erased_from"
-"""The column that names the file of a row: no table has one of this name."""
+"""The column that names the file of a row: no table has a column of this name."""
 _FILES_AT_ONCE = 500
 FILES_COPIED = 32
 """Files of a store that are copied to be read, at a time."""
@@ -87,7 +87,7 @@ def dead_rows(root: Path, state: TableState, dead_by: int, slot: int) -> RowsToE
 
 
 def dead_instant(catalog: Catalog, last: Epoch, state: TableState) -> int | None:
-    """Return the instant by which rows must have ended to be useless; None: no row is.
+    """Return the instant by which rows must have ended to be useless; None: no row is useless.
 
     Versions of a relation may still be looked up for a while after their end.
     """

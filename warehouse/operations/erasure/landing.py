@@ -154,7 +154,7 @@ def _holds(stream: Stream, file: LandingFile, keys: ErasedKeys) -> bool:
 
 
 def _folders(stream: Stream, relative: str, key: set[str]) -> dict[str, str | None] | None:
-    """The parts of the key that are folders on a file's path, by name in small letters; None if folders are missing."""
+    """Return the parts of the key that are folders on a file's path, by name in lower case; None if folders are missing."""
     if not key.intersection(stream.partitions):
         return {}
     values = folder_values(relative, stream.partitions)
@@ -190,7 +190,7 @@ def _value(values: dict[str, Any], source: str) -> Any:  # noqa: ANN401 - a valu
 
 
 def _with_offset(text: str, timezone: str) -> str:
-    """An instant without an offset is one of the stream's time zone."""
+    """Return an instant with an offset: an instant without an offset is in the stream's time zone."""
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
@@ -258,7 +258,7 @@ def _records_over_lines(
 
 
 def _fields(line: str, delimiter: str, quote: str | None, escape: str | None) -> list[str] | None:
-    """The fields of a line; None if this reader cannot parse them."""
+    """Return the fields of a line; None if this reader cannot parse them."""
     if len(delimiter) != 1 or escape not in (None, "", '"', "\\"):
         return None
     try:

@@ -161,7 +161,7 @@ def _require_no_values(epoch: Epoch, table: str, above: Sequence[TableState]) ->
 
 
 def _ended(epoch: Epoch, above: Sequence[TableState]) -> Iterator[tuple[str, int]]:
-    """Yield how many ended rows are set aside for results that a view owes, of each view with some."""
+    """Yield, for each view with ended rows set aside for results that it owes, the number of these rows."""
     for view in dict.fromkeys(state.owner for state in above):
         if rows := rows_set_aside(epoch, view):
             yield view, rows

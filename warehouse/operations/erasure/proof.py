@@ -57,7 +57,7 @@ _TOLD = ("message", "failed", "warnings", "reason", "left_out")
 
 @dataclass(frozen=True)
 class Trace:
-    """A file, relative to the root, that shows a key, and in what."""
+    """A file, relative to the root, that shows a key, and the part of the file that shows it."""
 
     path: str
     found: str

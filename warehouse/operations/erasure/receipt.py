@@ -38,9 +38,9 @@ class Receipt:
     """The facts of one erasure; instants are ISO 8601 texts.
 
     ``keys`` are hashes, empty if expired rows were erased. ``landing`` are landing files that still have a key: the erasure is
-    complete once there are none, and none arrives later. ``ended_rows_given_up`` counts by view the rows of all keys that had
-    ended while results of theirs were owed: these results will not be reported. ``store`` has the facts of a root in an object
-    store. ``beyond_reach`` describes where the rows may still be, and what to do about it.
+    complete once there are no such files, and no such file arrives later. ``ended_rows_given_up`` counts, by view, the rows of
+    all keys that had ended while their results were owed: these results will not be reported. ``store`` has the facts of a root
+    in an object store. ``beyond_reach`` describes where the rows may still be, and what to do about it.
     """
 
     format: int
@@ -82,7 +82,7 @@ def receipt_path(root: Path, epoch: int) -> Path:
 
 
 def write_receipt(root: Path, receipt: Receipt) -> Path:
-    """Write a receipt durably, in place of one that a killed attempt wrote."""
+    """Write a receipt durably; it replaces the receipt of a killed attempt."""
     path = receipt_path(root, receipt.epoch)
     store_of(path).write_replacing(path, msgspec.json.format(msgspec.json.encode(receipt), indent=2) + b"\n")
     return path
