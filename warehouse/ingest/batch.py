@@ -341,7 +341,7 @@ def _classified_by_cached_plan(source: BatchSource) -> DataFrame:
     key = (reading_rules(stream), layout, move.rules, shapes, deferred is not None)
 
     def with_values(rows: DataFrame) -> DataFrame:
-        return rows.selectExpr(*[quoted(name) for name in rows.columns if name != "_zero"], f"{move.values} AS _zero")
+        return rows.withColumn("_zero", F.expr(move.values))
 
     def made(sources: Sequence[DataFrame]) -> DataFrame:
         parts = [typed_rows(rows, stream, shape) for rows, shape in zip(sources, shapes, strict=False)]

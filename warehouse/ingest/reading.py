@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pyspark.sql import Column as SparkColumn
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
     from warehouse.catalog.model import Stream
     from warehouse.ingest.columns import Input
@@ -212,19 +212,25 @@ def _lines(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) 
     texts = session.read.option("recursiveFileLookup", "true").option("__globPaths__", "false")
     whole_files = [file for file in files if is_read_whole(stream, file)]
     plain = [file for file in files if file not in whole_files] if whole_files else files
-    parts = []
+    parts = [] if not whole_files else _whole_texts(texts, stream, whole_files)
     if plain:  # blank lines are skipped before the rows are numbered
-        parts.append(texts.text(paths_of(stream, plain)).selectExpr("value", "_metadata").where("trim(value) != ''"))
-    exact = [file for file in whole_files if needs_exact_decimals(stream, file)]
+        parts.insert(0, texts.text(paths_of(stream, plain)).where("trim(value) != ''"))
+    return reduce(lambda left, right: left.unionByName(right), [part.selectExpr("value", *RECORD_POSITION) for part in parts])
+
+
+def _whole_texts(texts: DataFrameReader, stream: Stream, files: Sequence[LandingFile]) -> list[DataFrame]:
+    """Return the text of each object of files that are read whole."""
+    exact = [file for file in files if needs_exact_decimals(stream, file)]
     text = F.regexp_replace("value", "^\ufeff", "")
     if is_multiline(stream.options):
         joined = F.concat(F.lit("["), F.regexp_replace(text, OBJECT_BOUNDARY, ELEMENT_BOUNDARY), F.lit("]"))
         text = F.when(text.rlike(r"^\s*\["), text).otherwise(joined)
     elements = F.try_parse_json(text).try_cast("array<variant>")
     parsers = (
-        ([file for file in whole_files if file not in exact], F.from_json(text, "array<string>")),
+        ([file for file in files if file not in exact], F.from_json(text, "array<string>")),
         (exact, F.transform(elements, _as_json)),
     )
+    parts = []
     for members, objects in parsers:
         if not members:
             continue
@@ -232,7 +238,7 @@ def _lines(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) 
         # A file that was an array when it was checked, and that Spark cannot read as one, is a rejected record.
         inner = F.coalesce(objects, F.array("value"))
         parts.append(contents.select(F.explode(inner).alias("value"), "_metadata"))
-    return reduce(lambda left, right: left.unionByName(right), [part.selectExpr("value", *RECORD_POSITION) for part in parts])
+    return parts
 
 
 def _as_json(element: SparkColumn) -> SparkColumn:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -30,12 +31,43 @@ _SOURCE = "org.apache.spark.sql.execution.RDDScanExec"
 
 
 @dataclass(frozen=True)
+class _Node:
+    """A node of a physical plan: an object of the JVM, whether it is a placeholder, and the children with placeholders below.
+
+    ``children`` are all of the node's children, or none if no placeholder is below it.
+    """
+
+    java: _Java
+    children: tuple[_Node, ...] = ()
+    placeholder: _Placeholder | None = None
+
+    @property
+    def varies(self) -> bool:
+        """Whether it is a placeholder, or has one below."""
+        return self.placeholder is not None or bool(self.children)
+
+
+@dataclass(frozen=True)
+class _Placeholder:
+    """What a node that holds the rows of a source is made of, except the rows."""
+
+    output: _Java
+    others: tuple[_Java, ...]
+
+
+@dataclass(frozen=True)
 class _Plan:
-    """A physical plan and the schema of its rows, both objects of the JVM; and the session that it belongs to."""
+    """A physical plan and the schema of its rows, an object of the JVM; and the session that it belongs to.
+
+    The other fields are what a run would have to look up in the JVM, one call for each name: Scala's empty list, and the class of
+    sessions.
+    """
 
     session: SparkSession
-    physical: _Java
+    root: _Node
     schema: _Java
+    empty_list: _Java
+    sessions: _Java
 
 
 _kept: OrderedDict[Hashable, _Plan] = OrderedDict()
@@ -71,35 +103,41 @@ def prepared(key: Hashable, sources: Sequence[DataFrame], made: Callable[[Sequen
         ]
         frame = made(frames)
         physical = frame._jdf.queryExecution().executedPlan()  # noqa: SLF001 - same
-        if sum(1 for _ in _places(physical)) != len(sources):
+        root = _node(physical)
+        if sum(1 for _ in _placeholders(root)) != len(sources):
             return frame
-        plan = _Plan(session, physical, frame._jdf.schema())  # noqa: SLF001 - same
+        plan = _Plan(session, root, frame._jdf.schema(), *_names(session))  # noqa: SLF001 - same
         with _keeping:
             _kept[full_key] = plan
             while len(_kept) > _KEPT:
                 _kept.popitem(last=False)
-    with _active(session):
-        return _frame(session, _over(session, plan.physical, iter(rows)).execute(), plan.schema)
+    with _active(plan):
+        return _frame(session, _over(plan, plan.root, iter(rows)).execute(), plan.schema)
 
 
 @contextmanager
-def _active(session: SparkSession) -> Iterator[None]:
-    """Make a session the active one of this thread for the length of a block.
+def _active(plan: _Plan) -> Iterator[None]:
+    """Make the session of a plan the active one of this thread for the length of a block.
 
     A node of a physical plan belongs to the session that is active when the node is made: a thread that has used no session yet
     has no active one, and other threads may have another one, with other settings.
     """
-    jvm: Any = session._jvm  # noqa: SLF001 - PySpark sets the active session only where it makes one
-    sessions = jvm.org.apache.spark.sql.classic.SparkSession
-    before = sessions.getActiveSession()
-    sessions.setActiveSession(session._jsparkSession)  # noqa: SLF001 - same
+    before = plan.sessions.getActiveSession()
+    plan.sessions.setActiveSession(plan.session._jsparkSession)  # noqa: SLF001 - PySpark sets it only where it makes a session
     try:
         yield
     finally:
         if before.isDefined():
-            sessions.setActiveSession(before.get())
+            plan.sessions.setActiveSession(before.get())
         else:
-            sessions.clearActiveSession()
+            plan.sessions.clearActiveSession()
+
+
+def _names(session: SparkSession) -> tuple[_Java, _Java]:
+    """Return Scala's empty list and the class of sessions."""
+    jvm: Any = session._jvm  # noqa: SLF001 - PySpark has neither
+    empty_list = getattr(getattr(jvm.scala.collection.immutable, "Nil$"), "MODULE$")
+    return empty_list, jvm.org.apache.spark.sql.classic.SparkSession
 
 
 def _frame(session: SparkSession, rows: _Java, schema: _Java) -> DataFrame:
@@ -107,25 +145,34 @@ def _frame(session: SparkSession, rows: _Java, schema: _Java) -> DataFrame:
     return DataFrame(java.internalCreateDataFrame(rows, schema, False), session)  # noqa: FBT003 - a call by position
 
 
-def _places(plan: _Java) -> Iterator[_Java]:
-    """The nodes of a physical plan that hold the rows of sources, from left to right."""
-    if plan.getClass().getName() == _SOURCE:
-        yield plan
-    for child in _children(plan):
-        yield from _places(child)
+def _node(java: _Java) -> _Node:
+    """Return a node of a physical plan with what is below it."""
+    if java.getClass().getName() == _SOURCE:
+        others = java.name(), java.outputPartitioning(), java.outputOrdering(), java.stream()
+        return _Node(java, placeholder=_Placeholder(java.output(), others))
+    children = java.children()
+    nodes = tuple(_node(children.apply(number)) for number in range(children.size()))
+    return _Node(java, nodes if any(node.varies for node in nodes) else ())
 
 
-def _children(plan: _Java) -> list[_Java]:
-    children = plan.children()
-    return [children.apply(number) for number in range(children.size())]
+def _placeholders(node: _Node) -> Iterator[_Node]:
+    """Yield the nodes that hold the rows of sources, from left to right."""
+    if node.placeholder is not None:
+        yield node
+    for child in node.children:
+        yield from _placeholders(child)
 
 
-def _over(session: SparkSession, plan: _Java, rows: Iterator[_Java]) -> _Java:
-    """A physical plan over other rows."""
-    if plan.getClass().getName() == _SOURCE:
-        return plan.copy(plan.output(), next(rows), plan.name(), plan.outputPartitioning(), plan.outputOrdering(), plan.stream())
-    children = [_over(session, child, rows) for child in _children(plan)]
-    if not children:
-        return plan
-    jvm: Any = session._jvm  # noqa: SLF001 - a sequence of Scala's
-    return plan.withNewChildren(jvm.PythonUtils.toSeq(children))
+def _over(plan: _Plan, node: _Node, rows: Iterator[_Java]) -> _Java:
+    """Return a node of a plan over other rows."""
+    if node.placeholder is not None:
+        return node.java.copy(node.placeholder.output, next(rows), *node.placeholder.others)
+    if not node.children:
+        return node.java
+    children = [_over(plan, child, rows) for child in node.children]
+    return node.java.withNewChildren(reduce(_prepended, reversed(children), plan.empty_list))
+
+
+def _prepended(rest: _Java, first: _Java) -> _Java:
+    """Return a list of Scala with one more element before it."""
+    return getattr(rest, "$colon$colon")(first)
