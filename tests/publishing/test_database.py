@@ -164,8 +164,6 @@ def test_a_process_changes_the_file_that_it_wrote(own: House, whole: list[int]) 
     same()
     record_path(own.root, 0, "epoch").rename(record_path(own.root, 0, "past"))
     same()
-    assert len(whole) < 3, "changed definitions may double the size of so small a file, but seldom"
-    whole.clear()
     for _ in range(6):
         same_tables_later(own, own.epochs[-1].slot + 1)
         same()
@@ -173,7 +171,7 @@ def test_a_process_changes_the_file_that_it_wrote(own: House, whole: list[int]) 
 
 
 def test_a_file_that_is_not_as_it_was_left_is_written_whole(own: House, whole: list[int]) -> None:
-    """Changed by hand, with somebody's log beside it, gone, grown to twice its size: nothing of it is kept."""
+    """Changed by hand, with somebody's log beside it, gone, grown to four times its size: nothing of it is kept."""
     place = own.root / DATABASE
     publish(own)
     assert not whole
@@ -187,7 +185,7 @@ def test_a_file_that_is_not_as_it_was_left_is_written_whole(own: House, whole: l
     publish(own)
     assert len(whole) == 3
     written = database._written[place.resolve()]
-    database._written[place.resolve()] = replace(written, whole_bytes=written.whole_bytes // 4)
+    database._written[place.resolve()] = replace(written, whole_bytes=written.whole_bytes // 8)
     publish(own)
     publish(own)
     assert len(whole) == 4

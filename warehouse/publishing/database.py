@@ -45,6 +45,8 @@ _ENGINE = Resources(threads=1)
 _NEW, _FORMER = "warehouse", "former"
 _MODE = 0o444
 _REMEMBERED = 8
+_GROWTH = 4
+"""How many times the size of a file that is written whole a file may have after many changes."""
 _FAILURES = (duckdb.IOException, duckdb.FatalException, duckdb.PermissionException, duckdb.TransactionException)
 """DuckDB's errors for a file that cannot be written: at once, at the commit, or when it is detached."""
 
@@ -133,11 +135,11 @@ def attach_read_only(connection: duckdb.DuckDBPyConnection, path: Path, name: st
 
 
 def _former(database: Path) -> _Written | None:
-    """Return what is known of the file if this process wrote it, nobody changed it since, and changes did not double its size."""
+    """Return what is known of the file if this process wrote it, nobody changed it since, and it did not grow too much."""
     written = _written.get(database)
     if written is None or _wal_path(database).exists() or _identity(database) != written.identity:
         return None
-    return written if database.stat().st_size <= 2 * written.whole_bytes else None
+    return written if database.stat().st_size <= _GROWTH * written.whole_bytes else None
 
 
 def _copy(database: Path, temporary: Path) -> None:
