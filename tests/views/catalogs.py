@@ -107,8 +107,8 @@ def compiled(*views: View) -> ViewPlans:
 def plan(sql: str, *key: str, **keys: object) -> ViewPlan:
     """Return one view, compiled; its key is by default its first column."""
     if not key:
-        found = compiled(View("v", sql, (), **keys)).views[0]  # type: ignore[arg-type]
-        key = (next(iter(found.columns)),)
+        view_plan = compiled(View("v", sql, (), **keys)).views[0]  # type: ignore[arg-type]
+        key = (next(iter(view_plan.columns)),)
     return compiled(View("v", sql, key, **keys)).views[0]  # type: ignore[arg-type]
 
 

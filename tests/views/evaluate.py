@@ -41,7 +41,7 @@ def query_of(nodes: Sequence[Node]) -> str:
 def sql_of(operator: Operator, hidden: Mapping[str, Node] | None = None) -> str:
     """Return a plan as a query; scans of hidden nodes become what they store."""
     nodes = hidden or {}
-    below = [f"({sql_of(each, nodes)})" for each in inputs_of(operator)]
+    below = [f"({sql_of(child, nodes)})" for child in inputs_of(operator)]
     match operator:
         case Scan(table=table):
             if table not in nodes:
@@ -53,12 +53,12 @@ def sql_of(operator: Operator, hidden: Mapping[str, Node] | None = None) -> str:
         case Filter(condition=condition):
             return f"SELECT * FROM {below[0]} WHERE {_duck(condition)}"
         case Project(columns=columns):
-            named = ", ".join(f'{_duck(each.sql)} AS "{each.name}"' for each in columns) or "1 AS _nothing"
+            named = ", ".join(f'{_duck(column.sql)} AS "{column.name}"' for column in columns) or "1 AS _nothing"
             return f"SELECT {named} FROM {below[0]}"
         case AsOf():
             return _looked_up(operator, below[0])
         case UnionAll():
-            return " UNION ALL BY NAME ".join(f"(SELECT * FROM {each})" for each in below)
+            return " UNION ALL BY NAME ".join(f"(SELECT * FROM {query})" for query in below)
         case _:
             return _stateful(operator, below)
 
@@ -71,15 +71,15 @@ def _stateful(operator: Operator, below: Sequence[str]) -> str:
             return f"SELECT DISTINCT * FROM {below[0]}"
         case Group(keys=keys):
             listed = ", ".join(f'"{key}"' for key in keys)
-            made = [f'{_duck(each.sql)} AS "{each.name}"' for each in operator.aggregates]
+            made = [f'{_duck(aggregate.sql)} AS "{aggregate.name}"' for aggregate in operator.aggregates]
             return f"SELECT {', '.join([listed] * bool(keys) + made)} FROM {below[0]}" + (f" GROUP BY {listed}" if keys else "")
         case BagDifference():
             return f"SELECT * FROM {below[0]} EXCEPT ALL SELECT * FROM {below[1]}"
         case AntiJoin(on=on):
-            equal = " AND ".join(f'l."{one}" = r."{other}"' for one, other in on)
+            equal = " AND ".join(f'l."{left}" = r."{right}"' for left, right in on)
             return f"SELECT * FROM {below[0]} l WHERE NOT EXISTS (SELECT 1 FROM {below[1]} r WHERE {equal})"
         case OuterJoin(on=on, kind=kind, where=where):
-            parts = [f'"{one}" = "{other}"' for one, other in on] + ([f"({_duck(where)})"] if where else [])
+            parts = [f'"{left}" = "{right}"' for left, right in on] + ([f"({_duck(where)})"] if where else [])
             return f"SELECT * FROM {below[0]} {kind.upper()} JOIN {below[1]} ON {' AND '.join(parts)}"
         case Top():
             return _top(operator, below[0])
@@ -89,23 +89,23 @@ def _stateful(operator: Operator, below: Sequence[str]) -> str:
 
 def _looked_up(lookup: AsOf, below: str) -> str:
     keys = [f'"{column}" AS _key_{number}' for number, (_, column) in enumerate(lookup.on)]
-    added = [f'{_duck(each.sql)} AS "{each.name}"' for each in lookup.columns]
-    found = f'(SELECT {", ".join([*keys, *added])} FROM "{lookup.relation}")'
+    added = [f'{_duck(column.sql)} AS "{column.name}"' for column in lookup.columns]
+    versions = f'(SELECT {", ".join([*keys, *added])} FROM "{lookup.relation}")'
     equal = " AND ".join(f'i."{column}" = r._key_{number}' for number, (column, _) in enumerate(lookup.on))
-    columns = ", ".join(["i.*", *(f'r."{each.name}"' for each in lookup.columns)])
-    return f"SELECT {columns} FROM {below} i {'LEFT ' if lookup.outer else ''}JOIN {found} r ON {equal}"
+    columns = ", ".join(["i.*", *(f'r."{column.name}"' for column in lookup.columns)])
+    return f"SELECT {columns} FROM {below} i {'LEFT ' if lookup.outer else ''}JOIN {versions} r ON {equal}"
 
 
 def _join(join: Join, inputs: Sequence[str]) -> str:
     same = "IS NOT DISTINCT FROM" if join.null_safe else "="
-    parts = [f'i{each.left}."{each.left_column}" {same} i{each.right}."{each.right_column}"' for each in join.equal]
+    parts = [f'i{pair.left}."{pair.left_column}" {same} i{pair.right}."{pair.right_column}"' for pair in join.equal]
     parts += [f"({_duck(join.where)})"] if join.where else []
-    return f"SELECT * FROM {', '.join(f'{each} i{number}' for number, each in enumerate(inputs))} WHERE {' AND '.join(parts)}"
+    return f"SELECT * FROM {', '.join(f'{query} i{number}' for number, query in enumerate(inputs))} WHERE {' AND '.join(parts)}"
 
 
 def _top(top: Top, below: str) -> str:
     partition = ", ".join(f'"{name}"' for name in top.partition)
-    order = ", ".join(_term(each) for each in top.order)
+    order = ", ".join(_term(term) for term in top.order)
     over = f"{f'PARTITION BY {partition} ' if partition else ''}{f'ORDER BY {order}' if order else ''}"
     return f"SELECT * FROM {below} QUALIFY row_number() OVER ({over}) <= {top.limit}"
 

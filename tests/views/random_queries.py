@@ -48,8 +48,8 @@ def random_query(chance: random.Random, tables: Mapping[str, Sequence[tuple[str,
         Whether tables may be read through time windows.
 
     """
-    known = {name: tuple(Column(*each) for each in columns) for name, columns in tables.items()}
-    return _Maker(chance, known, windows).query(depth)
+    columns_of = {name: tuple(Column(*name_and_kind) for name_and_kind in columns) for name, columns in tables.items()}
+    return _Maker(chance, columns_of, windows).query(depth)
 
 
 @dataclass(frozen=True)
@@ -83,11 +83,16 @@ class _Maker:
     def _pair(self, depth: int) -> tuple[Query, Query, str]:
         """Two items and an equality of columns of one kind."""
         left, right = self._item(depth, "l"), self._item(max(1, depth - 1), "r")
-        pairs = [(one, other) for one in left.columns for other in right.columns if one.kind == other.kind]
+        pairs = [
+            (left_column, right_column)
+            for left_column in left.columns
+            for right_column in right.columns
+            if left_column.kind == right_column.kind
+        ]
         if not pairs:
             return self._pair(depth)
-        one, other = self.chance.choice(pairs)
-        return left, right, f"l.{one.name} = r.{other.name}"
+        left_column, right_column = self.chance.choice(pairs)
+        return left, right, f"l.{left_column.name} = r.{right_column.name}"
 
     # --- SELECT ---
 
@@ -114,8 +119,8 @@ class _Maker:
     def _made(self, select: str, columns: tuple[Column, ...], sources: Sequence[Query], text: str) -> Query:
         """One query for both engines; ``text`` has ``{0}``, ``{1}`` where the items stand."""
         return Query(
-            f"SELECT {select} FROM {text.format(*(each.sql for each in sources))}",
-            f"SELECT {select} FROM {text.format(*(each.oracle for each in sources))}",
+            f"SELECT {select} FROM {text.format(*(query.sql for query in sources))}",
+            f"SELECT {select} FROM {text.format(*(query.oracle for query in sources))}",
             columns,
         )
 
@@ -167,31 +172,33 @@ class _Maker:
     def _company(self, depth: int) -> Query:
         left, right, equal = self._pair(depth)
         select, columns = self._picked([("l", left)])
-        one, other = equal.split(" = ")
-        written = self.chance.choice([f"EXISTS (SELECT 1 FROM {{1}} WHERE {equal})", f"{one} IN (SELECT {other} FROM {{1}})"])
+        left_name, right_name = equal.split(" = ")
+        written = self.chance.choice(
+            [f"EXISTS (SELECT 1 FROM {{1}} WHERE {equal})", f"{left_name} IN (SELECT {right_name} FROM {{1}})"]
+        )
         return self._made(select, columns, [left, right], f"{{0}} WHERE {written}")
 
     def _united(self, depth: int) -> Query:
         """A set operation over two selections of columns of the same kinds."""
         left, right = self._item(depth, "s"), self._item(max(1, depth - 1), "s")
-        kinds = [kind for kind in (TEXT, NUMBER) if any(each.kind == kind for each in left.columns)]
-        kinds = [kind for kind in kinds if any(each.kind == kind for each in right.columns)]
+        kinds = [kind for kind in (TEXT, NUMBER) if any(column.kind == kind for column in left.columns)]
+        kinds = [kind for kind in kinds if any(column.kind == kind for column in right.columns)]
         if not kinds:
             return self._united(depth)
         columns = tuple(Column(f"c{number}", kind) for number, kind in enumerate(kinds, start=1))
         sides = []
         for source in (left, right):
-            picked = [self.chance.choice([each for each in source.columns if each.kind == kind]) for kind in kinds]
-            select = ", ".join(f"s.{each.name} AS {column.name}" for each, column in zip(picked, columns, strict=True))
+            picked = [self.chance.choice([column for column in source.columns if column.kind == kind]) for kind in kinds]
+            select = ", ".join(f"s.{chosen.name} AS {column.name}" for chosen, column in zip(picked, columns, strict=True))
             sides.append(self._made(select, columns, [source], "{0}"))
         word = self.chance.choice(["UNION ALL", "UNION", "INTERSECT", "EXCEPT ALL"])
         return Query(f"{sides[0].sql} {word} {sides[1].sql}", f"{sides[0].oracle} {word} {sides[1].oracle}", columns)
 
     def _first_of_each(self, depth: int) -> Query:
         source = self._item(depth, "s")
-        every = ", ".join(f"s.{each.name} AS c{number}" for number, each in enumerate(source.columns, start=1))
-        columns = tuple(Column(f"c{number}", each.kind) for number, each in enumerate(source.columns, start=1))
-        order = ", ".join(f"s.{each.name} {self.chance.choice(['ASC', 'DESC'])} NULLS LAST" for each in source.columns)
+        every = ", ".join(f"s.{column.name} AS c{number}" for number, column in enumerate(source.columns, start=1))
+        columns = tuple(Column(f"c{number}", column.kind) for number, column in enumerate(source.columns, start=1))
+        order = ", ".join(f"s.{column.name} {self.chance.choice(['ASC', 'DESC'])} NULLS LAST" for column in source.columns)
         by = self.chance.choice(source.columns).name
         first = f"{{0}} QUALIFY row_number() OVER (PARTITION BY s.{by} ORDER BY {order}) <= {self.chance.randint(1, 3)}"
         return self._made(every, columns, [source], first)

@@ -24,7 +24,7 @@ def short_share(lifetimes: Sequence[Number], interval: Number) -> Fraction:
         return Fraction(0)
     if Fraction(interval) > min(finite):
         return Fraction(1)
-    return 1 - _started([each - Fraction(interval) for each in finite]) / _started(finite)
+    return 1 - _started([lifetime - Fraction(interval) for lifetime in finite]) / _started(finite)
 
 
 def rule_share(lifetimes: Sequence[Number], interval: Number, rates: Sequence[Number] | None = None) -> Fraction:
@@ -47,5 +47,7 @@ def rule_share(lifetimes: Sequence[Number], interval: Number, rates: Sequence[Nu
     weights = [Fraction(rate) for rate in rates or ()]
     if not any(weights):
         weights = [Fraction(1)] * len(lifetimes)
-    single = (min(Fraction(1), Fraction(interval) / Fraction(each)) if each < inf else Fraction(0) for each in lifetimes)
+    single = (
+        min(Fraction(1), Fraction(interval) / Fraction(lifetime)) if lifetime < inf else Fraction(0) for lifetime in lifetimes
+    )
     return sum((weight * share for weight, share in zip(weights, single, strict=True)), start=Fraction(0)) / sum(weights)

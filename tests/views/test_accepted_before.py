@@ -62,14 +62,14 @@ def catalog_with(*views: View) -> Catalog:
         streams=tuple(
             replace(
                 model, name=name, search_key=("k",), expires=expires, max_lifetime=lifetime,
-                columns=tuple(Column(*each) for each in kinds.items()),
+                columns=tuple(Column(*name_and_type) for name_and_type in kinds.items()),
             )
             for name, (kinds, expires, lifetime) in STREAMS.items()
         ),
         relations=tuple(
             replace(
                 reference, name=name, search_key=("k",), retroactive=retroactive,
-                columns=tuple(Column(*each) for each in columns),
+                columns=tuple(Column(*name_and_type) for name_and_type in columns),
             )
             for name, retroactive in (("r", True), ("rn", False))
         ),
@@ -107,7 +107,7 @@ def test_what_was_accepted_is_accepted() -> None:
 
 def _as_certain(columns: Types, before: str) -> bool:
     """Whether the columns are those of an earlier build, with the types that it knew; others may be known now."""
-    own = {name: kind for name, _, kind in (each.partition(" ") for each in _split(before))}
+    own = {name: kind for name, _, kind in (part.partition(" ") for part in _split(before))}
     return list(own) == list(columns) and all(columns[name] == kind for name, kind in own.items() if kind)
 
 
@@ -121,21 +121,21 @@ def test_a_view_that_cannot_be_judged_takes_no_other_down(monkeypatch: pytest.Mo
     texts = {"bad": "SELECT k, n FROM a", "above": "SELECT k FROM bad", "good": "SELECT k FROM w"}
     views = [View(name, sql, ("k",)) for name, sql in texts.items()]
 
-    def of_bad(given: object) -> bool:
-        return any(getattr(given, "name", given) == each for each in ("bad", texts["bad"]))
+    def of_bad(argument: object) -> bool:
+        return any(getattr(argument, "name", argument) == value for value in ("bad", texts["bad"]))
 
     for part in ("parse_query", "_planned", "_option_problems", "_table"):
         with monkeypatch.context() as patch:
             own = getattr(plans, part)
 
-            def wrong(*given: object, own: Callable[..., object] = own) -> object:
-                if any(map(of_bad, given)):
+            def wrong(*arguments: object, own: Callable[..., object] = own) -> object:
+                if any(map(of_bad, arguments)):
                     raise IndexError("out of reach")
-                return own(*given)
+                return own(*arguments)
 
             patch.setattr(plans, part, wrong)
             compiled, problems = judged_views(catalog_with(*views))
-        assert {each.name for each in compiled} == {"v1", "v2", "good"}, part
+        assert {view_plan.name for view_plan in compiled} == {"v1", "v2", "good"}, part
         assert compiled.refused.keys() == {"bad", "above"}, part
-        assert [each.key for each in problems] == ["views.bad.sql"], part
+        assert [problem.key for problem in problems] == ["views.bad.sql"], part
         assert "fails to read: IndexError: out of reach" in problems[0].found, part

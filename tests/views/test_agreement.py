@@ -45,10 +45,10 @@ def test_columns_are_compared_with_what_spark_analyses(spark: SparkSession) -> N
     analyser = Analyser(spark.newSession())
     for sql, shape in AGREE.items():
         analyser.check("v", sql, TABLES, shape)
-    for sql, (shape, told) in DIFFER.items():
+    for sql, (shape, message) in DIFFER.items():
         with pytest.raises(ConfigurationError) as error:
             analyser.check("v", sql, TABLES, shape)
-        assert told in error.value.problems[0].found
+        assert message in error.value.problems[0].found
 
 
 @pytest.mark.parametrize(

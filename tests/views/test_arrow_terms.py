@@ -39,13 +39,13 @@ def test_expressions_have_the_value_and_type_that_duckdb_gives_them() -> None:
             theirs = replace(made, computed=None).toArrow()
         except LeftToSparkError:
             continue
-        found = made.toArrow()
+        by_arrow_rows = made.toArrow()
         by_arrow += made.computed is not None
-        assert found.schema == theirs.schema, sql
-        assert _lines(found.sort_by("row")) == _lines(theirs.sort_by("row")), sql
-        if found.schema.field("value").type == pa.bool_():
-            kept = DriverRows.of(_rows()).where(sql)
-            assert sorted(kept.toArrow()["row"].to_pylist()) == sorted(replace(kept, computed=None).toArrow()["row"].to_pylist())
+        assert by_arrow_rows.schema == theirs.schema, sql
+        assert _lines(by_arrow_rows.sort_by("row")) == _lines(theirs.sort_by("row")), sql
+        if by_arrow_rows.schema.field("value").type == pa.bool_():
+            rows = DriverRows.of(_rows()).where(sql)
+            assert sorted(rows.toArrow()["row"].to_pylist()) == sorted(replace(rows, computed=None).toArrow()["row"].to_pylist())
     assert by_arrow >= len(_MORE)
     assert all(DriverRows.of(_rows()).selectExpr(f"{sql} AS value").computed for sql in _MORE)
 
@@ -55,17 +55,17 @@ def test_digits_in_texts_and_names_are_no_instants() -> None:
     rows = pa.table(
         {"s": ["12345678901234L", "8999999999999990000L", None], "12345678901234L": [8_999_999_999_999_990_000, 2, 3]}
     )
-    kept = {
+    expected = {
         "s = '12345678901234L'": [0],
         "s = '12345678901234L' OR `12345678901234L` < 12345678901234L": [0, 1, 2],
         "s = '8999999999999990000L'": [1],
         "`12345678901234L` = 8999999999999990000L": [0],
         "`12345678901234L` > 12345678901234L AND s <> 'it''s 12345678901234L'": [0],
     }
-    for condition, places in kept.items():
-        found = DriverRows.of(rows).where(condition)
-        assert found.toArrow() == rows.take(places), condition
-        assert replace(found, computed=None).toArrow() == rows.take(places), condition
+    for condition, positions in expected.items():
+        filtered = DriverRows.of(rows).where(condition)
+        assert filtered.toArrow() == rows.take(positions), condition
+        assert replace(filtered, computed=None).toArrow() == rows.take(positions), condition
     made = DriverRows.of(rows).selectExpr("'12345678901234L' AS text", "s AS `98765432109876L`", "12345678901234L AS number")
     assert made.toArrow().to_pylist()[0] == {
         "text": "12345678901234L", "98765432109876L": "12345678901234L", "number": 12_345_678_901_234,
@@ -78,10 +78,10 @@ def test_drawn_conditions_hold_of_the_rows_that_duckdb_finds() -> None:
     rows, by_arrow = _in_chunks(_rows(), drawn), 0
     for _ in range(40):
         condition = _drawn_condition(drawn, 3)
-        found = DriverRows.of(rows).where(condition).selectExpr("row", f"{condition} AS held", "s AS text")
-        by_arrow += found.computed is not None
-        theirs = replace(found, computed=None).toArrow()
-        assert _lines(found.toArrow().sort_by("row")) == _lines(theirs.sort_by("row")), condition
+        filtered = DriverRows.of(rows).where(condition).selectExpr("row", f"{condition} AS held", "s AS text")
+        by_arrow += filtered.computed is not None
+        theirs = replace(filtered, computed=None).toArrow()
+        assert _lines(filtered.toArrow().sort_by("row")) == _lines(theirs.sort_by("row")), condition
         made = DriverRows.of(rows).selectExpr("row", f"{condition} AS held")
         assert _lines(made.toArrow().sort_by("row")) == _lines(replace(made, computed=None).toArrow().sort_by("row")), condition
     assert by_arrow == 40
@@ -94,7 +94,7 @@ def _in_chunks(rows: pa.Table, drawn: random.Random) -> pa.Table:
         whole, ends = column.combine_chunks(), sorted(drawn.choices(range(len(column) + 1), k=4))
         starts = [0, *ends]
         columns.append(
-            pa.chunked_array([whole[one:two] for one, two in zip(starts, [*ends, len(column)], strict=True)], whole.type)
+            pa.chunked_array([whole[start:end] for start, end in zip(starts, [*ends, len(column)], strict=True)], whole.type)
         )
     return pa.table(columns, rows.column_names)
 
@@ -105,11 +105,11 @@ def _drawn_condition(drawn: random.Random, depth: int) -> str:
         ["t", "i", "l", "0", "-1", "5L", str(2**63 - 1) + "L", f"{_NOW}L", "unix_micros(b)", "CAST(i AS BIGINT)"],
         ["b", f"timestamp_micros({_NOW}L)", "timestamp_micros(-1L)"],
     ])  # fmt: skip
-    one, two, three = drawn.choices(kind, k=3)
+    first, second, third = drawn.choices(kind, k=3)
     below = [_drawn_condition(drawn, depth - 1) if depth else drawn.choice(["p", "q", "true", "x IS NULL"]) for _ in range(2)]
     return drawn.choice([
-        f"{one} {drawn.choice(['=', '<>', '<', '<=', '>', '>='])} {two}", f"{one} NOT IN ({two}, {three})",
-        f"{one} BETWEEN {two} AND {three}", f"{one} IS NOT NULL", f"({one} = {two}) IS NULL",
+        f"{first} {drawn.choice(['=', '<>', '<', '<=', '>', '>='])} {second}", f"{first} NOT IN ({second}, {third})",
+        f"{first} BETWEEN {second} AND {third}", f"{first} IS NOT NULL", f"({first} = {second}) IS NULL",
         f"({below[0]} AND {below[1]})", f"({below[0]} OR {below[1]})", f"(NOT ({below[0]}))",
     ])  # fmt: skip
 
@@ -120,10 +120,10 @@ def test_rows_of_keys_and_distinct_keys_are_those_of_duckdb(columns: Sequence[st
     rows = pa.concat_tables([_rows(), _rows().slice(1, 4)])
     keys = DriverRows.of(_rows().slice(2, 4).select([*dict.fromkeys(columns)]))
     for joined in (semi_joined, anti_joined):
-        found = joined(DriverRows.of(rows).selectExpr("row", *columns), keys, columns)
-        assert (found.computed is None) == ("x" in columns)
-        theirs = replace(found, computed=None).toArrow()
-        assert sorted(map(repr, _lines(found.toArrow()))) == sorted(map(repr, _lines(theirs)))
+        result = joined(DriverRows.of(rows).selectExpr("row", *columns), keys, columns)
+        assert (result.computed is None) == ("x" in columns)
+        theirs = replace(result, computed=None).toArrow()
+        assert sorted(map(repr, _lines(result.toArrow()))) == sorted(map(repr, _lines(theirs)))
     if "x" not in columns:
         values = DriverRows.of(rows).unionByName(DriverRows.of(_rows())).grouped(columns, [])
         assert sorted(map(repr, _lines(values.toArrow()))) == sorted(map(repr, _lines(replace(values, computed=None).toArrow())))
@@ -134,21 +134,25 @@ def test_pairs_of_equal_rows_are_those_of_two_loops(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("warehouse.storage.arrow_keys._AT_ONCE", 7)
     drawn = np.random.default_rng(4)
     tables = [
-        pa.table({"a": pa.array([[None, "x", "y"][place] for place in drawn.integers(0, 3, count)], pa.string()),
+        pa.table({"a": pa.array([[None, "x", "y"][number] for number in drawn.integers(0, 3, count)], pa.string()),
                   "b": pa.array(drawn.integers(0, 2, count), pa.int32())})
         for count in (20, 15, 0)
     ]  # fmt: skip
     for left, right in ((0, 1), (0, 2), (2, 1)):
-        one, other = (list(zip(*tables[which].to_pydict().values(), strict=True)) for which in (left, right))
+        left_rows, right_rows = (list(zip(*tables[which].to_pydict().values(), strict=True)) for which in (left, right))
         for nulls in (False, True):
-            found = equal_rows(tables[left].columns, tables[right].columns, nulls=nulls)
-            pairs = [pair for rows, others in found.parts() for pair in zip(rows.tolist(), others.tolist(), strict=True)]
+            equal = equal_rows(tables[left].columns, tables[right].columns, nulls=nulls)
+            pairs = [
+                pair
+                for left_positions, right_positions in equal.parts()
+                for pair in zip(left_positions.tolist(), right_positions.tolist(), strict=True)
+            ]
             expected = [
-                (row, place) for row, mine in enumerate(one) for place, theirs in enumerate(other)
+                (row, position) for row, mine in enumerate(left_rows) for position, theirs in enumerate(right_rows)
                 if mine == theirs and (nulls or None not in mine)
             ]  # fmt: skip
             assert sorted(pairs) == expected
-            assert found.pairs == len(expected)
+            assert equal.pairs == len(expected)
 
 
 @pytest.mark.parametrize("state", [[], ["n"]])
@@ -160,20 +164,20 @@ def test_rows_before_and_now_are_matched_as_duckdb_matches_them(monkeypatch: pyt
         picked = drawn.permutation(keys)[:count] if state else drawn.integers(0, keys, count)
         return pa.table(
             {
-                "k": pa.array([None if place == 0 else f"k{place}" for place in picked]),
-                "n": pa.array([None if each == 1 else each for each in drawn.integers(0, 3, count).tolist()], pa.int64()),
+                "k": pa.array([None if number == 0 else f"k{number}" for number in picked]),
+                "n": pa.array([None if number == 1 else number for number in drawn.integers(0, 3, count).tolist()], pa.int64()),
                 "_ts": pa.array(drawn.integers(0, 5, count), pa.int64()).cast(_TIMES),
                 "_exp": pa.array(drawn.integers(9, 11, count), pa.int64()).cast(_TIMES),
                 "_load_slot": pa.array(drawn.integers(0, 3, count), pa.int64()),
-                "sub_index": pa.array([int(place) % 4 + 1 for place in picked], pa.int32()),
+                "sub_index": pa.array([int(number) % 4 + 1 for number in picked], pa.int32()),
             }
         )
 
-    held, answer = rows(40, 60), rows(50, 60)
+    stored, answer = rows(40, 60), rows(50, 60)
     columns = ["k"] if state else ["k", "n"]
     layout = keyed_layout(9)
-    found = driver_buckets.matched_rows(held, answer, columns, state, ["k"], layout)
+    matched = driver_buckets.matched_rows(stored, answer, columns, state, ["k"], layout)
     monkeypatch.setattr(driver_buckets, "_matched_by_arrow", lambda *_: None)
-    theirs = driver_buckets.matched_rows(held, answer, columns, state, ["k"], layout)
-    assert sorted(map(str, found.to_pylist())) == sorted(map(str, theirs.select(found.column_names).to_pylist()))
-    assert [each.type.value_type.num_fields for each in found.select(["_was", "_came"]).schema] == [3, 3]
+    theirs = driver_buckets.matched_rows(stored, answer, columns, state, ["k"], layout)
+    assert sorted(map(str, matched.to_pylist())) == sorted(map(str, theirs.select(matched.column_names).to_pylist()))
+    assert [column.type.value_type.num_fields for column in matched.select(["_was", "_came"]).schema] == [3, 3]

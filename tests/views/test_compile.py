@@ -34,8 +34,8 @@ P30, PDAY = 3, 144
 
 def test_one_node() -> None:
     """A join with what is above it is one table: its label, its p, and the declared key."""
-    found = plan("SELECT c.k, e.v FROM calls c JOIN events e ON c.k = e.k WHERE c.v > 1", "v")
-    assert found.nodes == (Node("v", found.tree, ("k", "v"), ("v",), "WK", P30),)
+    view_plan = plan("SELECT c.k, e.v FROM calls c JOIN events e ON c.k = e.k WHERE c.v > 1", "v")
+    assert view_plan.nodes == (Node("v", view_plan.tree, ("k", "v"), ("v",), "WK", P30),)
 
 
 @pytest.mark.parametrize(
@@ -260,10 +260,10 @@ def test_views_over_views() -> None:
     second = View("twice", twice, ("k",))
     third = View("counts", "SELECT k, count(*) AS n FROM twice GROUP BY k", ("k",))
     plans = compiled(third, second, first)
-    assert [each.name for each in plans] == ["pairs", "twice", "counts"]
-    assert [each.reads for each in plans] == [("calls", "events"), ("flights", "pairs"), ("twice",)]
-    assert [each.nodes[-1].periods for each in plans] == [P30, 2, 2]
-    assert [str(each.label) for each in plans] == ["WK", "WK", "STR"]
+    assert [view_plan.name for view_plan in plans] == ["pairs", "twice", "counts"]
+    assert [view_plan.reads for view_plan in plans] == [("calls", "events"), ("flights", "pairs"), ("twice",)]
+    assert [view_plan.nodes[-1].periods for view_plan in plans] == [P30, 2, 2]
+    assert [str(view_plan.label) for view_plan in plans] == ["WK", "WK", "STR"]
 
 
 STORABLE = [
@@ -279,21 +279,21 @@ STORABLE = [
 def test_every_node_can_be_kept(sql: str) -> None:
     """A node is one operator with state over stateless inputs, its columns can be stored, and it reads what was before."""
     nodes = plan(sql).nodes
-    known = {"calls", "events"}
+    readable = {"calls", "events"}
     for node in nodes:
         core = stateful_of(node.operator)
-        for each in inputs_of(core) if core is not None else (node.operator,):
-            below = _every(each)
-            assert not [one for one in below if isinstance(one, (Join, Distinct, Group, AntiJoin, Top, Changes, OutputWindow))]
-            assert {one.table for one in below if isinstance(one, Scan)} <= known
+        for operator in inputs_of(core) if core is not None else (node.operator,):
+            below = _every(operator)
+            assert not [part for part in below if isinstance(part, (Join, Distinct, Group, AntiJoin, Top, Changes, OutputWindow))]
+            assert {part.table for part in below if isinstance(part, Scan)} <= readable
         if node.hidden:
             assert all(name.replace("_", "a").isalnum() and name.isascii() and name[0].isalpha() for name in node.columns)
         assert set(node.changed_key) <= set(node.columns)
         assert set(node.search_key) <= set(node.columns)
         assert len({name.lower() for name in node.columns}) == len(node.columns)
-        known.add(node.table)
+        readable.add(node.table)
     assert msgspec.json.decode(msgspec.json.encode(nodes), type=tuple[Node, ...]) == nodes
 
 
 def _every(operator: object) -> list[object]:
-    return [operator, *(one for each in inputs_of(operator) for one in _every(each))]  # type: ignore[arg-type]
+    return [operator, *(part for child in inputs_of(operator) for part in _every(child))]  # type: ignore[arg-type]

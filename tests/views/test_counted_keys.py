@@ -88,9 +88,12 @@ def test_counts_put_a_crowded_join_last(tmp_path: Path, *, driver: bool) -> None
     assert counts.windows["0"] == counts.windows["1"] == {"x": 100}
     assert counts.arrivals == {"0": {"x": 2}, "1": {"x": 2}, "2": dict.fromkeys(EVEN, 2)}
     statistics = [InputStatistics(2, {f"{name}_k": 1 if name < "c" else 50}, 100) for name in "abc"]
-    found = chosen_order(JOIN, statistics, counts)
-    costs = {order: counts.cost(tuple(SimpleNamespace(name=str(each)) for each in order)) for order in ((0, 1, 2), found)}  # type: ignore[misc]
-    assert costs[found] < costs[0, 1, 2]
+    order = chosen_order(JOIN, statistics, counts)
+    costs = {
+        numbers: counts.cost(tuple(SimpleNamespace(name=str(number)) for number in numbers))  # type: ignore[misc]
+        for numbers in ((0, 1, 2), order)
+    }
+    assert costs[order] < costs[0, 1, 2]
 
 
 def test_counts_that_are_not_known_leave_the_model(tmp_path: Path) -> None:
@@ -100,8 +103,8 @@ def test_counts_that_are_not_known_leave_the_model(tmp_path: Path) -> None:
     assert asked(tables) is not None
     computed = Project(Scan("c"), (Named("c_k", "upper(`c_k`)"),))
     renamed = Project(Scan("c"), (Named("c_k", "`c_k`"),))
-    for last, known in ((computed, False), (Filter(Scan("c"), "`c_k` > 'a'"), False), (renamed, True)):
-        assert (asked(tables, Join((Scan("a"), Scan("b"), last), JOIN.equal)) is not None) is known
+    for last, is_known in ((computed, False), (Filter(Scan("c"), "`c_k` > 'a'"), False), (renamed, True)):
+        assert (asked(tables, Join((Scan("a"), Scan("b"), last), JOIN.equal)) is not None) is is_known
     assert asked(Tables(tmp_path, every, every, search_key=("v",))) is None
     assert counted_keys(JOIN.inputs, equality_classes(JOIN), tables.tables, [(0, None)] * 3) is None
     two = Join((Scan("a"), Scan("b")), JOIN.equal[:1])

@@ -25,13 +25,13 @@ def _table(first: str) -> list[list[str]]:
     return [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in lines]
 
 
-def _hour(told: str) -> float:
-    hours, minutes = told.split(":")
+def _hour(clock: str) -> float:
+    hours, minutes = clock.split(":")
     return int(hours) + int(minutes) / 60
 
 
 def _rows(column: int) -> str:
-    return csv(*(row(cells[0], *(_hour(told) for told in cells[column].split(" to "))) for cells in _table("key")))
+    return csv(*(row(cells[0], *(_hour(clock) for clock in cells[column].split(" to "))) for cells in _table("key")))
 
 
 @pytest.mark.parametrize("interval", ["1h", "30m"])
@@ -42,17 +42,17 @@ def test_what_windows_drop(tmp_path: Path, spark: SparkSession, interval: str) -
     project = Project(tmp_path, spark, streams, {"update_interval": interval}, views=declared["views"])
     for column, name in ((1, "a"), (2, "c")):
         project.land("1.csv", _rows(column), landing=f"landing/{name}")
-    found: dict[str, list[str]] = {name: [] for name in declared["views"]}
+    keys_of: dict[str, list[str]] = {name: [] for name in declared["views"]}
     for hour in (1, 1.5, 2, 3, 4, 5):
         if hour == 1.5 and interval == "1h":
             continue
         project.update(hour)
         if hour != 1.5:
-            for name, keys in found.items():
+            for name, keys in keys_of.items():
                 keys.append(project.keys(name))
-    assert found == {cells[1]: cells[2:] for cells in _table("update every") if cells[0] == interval}
+    assert keys_of == {cells[1]: cells[2:] for cells in _table("update every") if cells[0] == interval}
     with Warehouse.open(project.directory) as warehouse:
-        assert [each["k"] for each in warehouse.restored("both").arrow().to_pylist()] == (["y"] if interval == "1h" else [])
+        assert [result["k"] for result in warehouse.restored("both").arrow().to_pylist()] == (["y"] if interval == "1h" else [])
 
 
 def test_what_a_restated_relation_changes(tmp_path: Path, spark: SparkSession) -> None:
@@ -77,12 +77,12 @@ def test_what_a_restated_relation_changes(tmp_path: Path, spark: SparkSession) -
                 project.land(f"{number}.csv", change, landing=f"landing/{name}")
         if hour is not None:
             project.update(int(hour[1]))
-        found = [_name(project, view, came) for view in views for came in (0.5, 1.5)]
-        assert (step, found) == (step, expected)
+        names = [_name(project, view, came) for view in views for came in (0.5, 1.5)]
+        assert (step, names) == (step, expected)
 
 
 def _name(project: Project, view: str, hour: float) -> str:
-    return "".join(each["name"] for each in project.live(view) if each["b"].timestamp() * 1_000_000 == at(hour))
+    return "".join(result["name"] for result in project.live(view) if result["b"].timestamp() * 1_000_000 == at(hour))
 
 
 @pytest.mark.parametrize(("interval", "expected"), [("1h", ["x", "x z", "x z"]), ("30m", ["x", "y z", "y z"])])
@@ -95,15 +95,15 @@ def test_the_last_results_are_those_that_updates_found(
     project = Project(tmp_path, spark, streams, {"update_interval": interval}, views=views)
     lives = (("x", 0.3, 2.5), ("y", 1.2, 1.7), ("z", 1.6, 3.8))
     for name in ("a", "c"):
-        project.land("1.csv", csv(*(row(*each) for each in lives)), landing=f"landing/{name}")
-    found = []
+        project.land("1.csv", csv(*(row(*life) for life in lives)), landing=f"landing/{name}")
+    keys = []
     for hour in (1, 1.5, 2, 3):
         if hour == 1.5 and interval == "1h":
             continue
         project.update(hour)
         if hour != 1.5:
-            found.append(project.keys("last"))
-    assert found == expected
+            keys.append(project.keys("last"))
+    assert keys == expected
 
 
 def test_a_row_window_may_begin_empty(tmp_path: Path, spark: SparkSession) -> None:

@@ -50,12 +50,12 @@ PRICES = {1: [("x", 2, 0.5), ("y", 3, 0.6)], 2: [("x", 4, 1.5)], 3: [("z", 9, 2.
 
 def _rows(chance: random.Random, hour: int) -> list[str]:
     """Rows of an hour: a few keys, null among them, some late, some over before anybody could see them."""
-    found = []
+    lines = []
     for _ in range(chance.randrange(1, 9)):
         begins = max(0.05, hour - chance.choice([0.9, 0.7, 0.3, 1.6]))
         ends = begins + chance.choice([0.1, 0.4, 1, 2.5, 4])
-        found.append(row(chance.choice(["x", "y", "z", "q", ""]), begins, ends) + f",{chance.randrange(6)}")
-    return found
+        lines.append(row(chance.choice(["x", "y", "z", "q", ""]), begins, ends) + f",{chance.randrange(6)}")
+    return lines
 
 
 @pytest.fixture
@@ -82,16 +82,16 @@ def _project(directory: Path, spark: SparkSession) -> Project:
 def _cells(project: Project, table: str) -> dict[tuple[int, int], list[tuple[Any, ...]]]:
     """The live rows of a view's cells with all columns, and the keys by which files are sorted in the order of their rows."""
     state = project.epoch.table(table)
-    found: dict[tuple[int, int], list[tuple[Any, ...]]] = {}
+    runs_of: dict[tuple[int, int], list[tuple[Any, ...]]] = {}
     if state is None or state.view is None:
-        return found
+        return runs_of
     keys = ", ".join(f'"{name}"' for name in (*state.view.node.search_key, "_exp"))
     for file in read_snapshot(project.root, state.path, state.version, ()).files:
         with duckdb.connect() as engine:
             live = f"FROM '{file.path}' WHERE _exp_slot > {project.epoch.slot}"
             rows, order = (engine.sql(f"SELECT {shown} {live}").fetchall() for shown in ("*", keys))
-        found.setdefault((file.sub_index, file.exp_block), []).append((sorted(rows, key=repr), order))
-    return {cell: sorted(runs, key=repr) for cell, runs in found.items() if any(rows for rows, _ in runs)}
+        runs_of.setdefault((file.sub_index, file.exp_block), []).append((sorted(rows, key=repr), order))
+    return {cell: sorted(runs, key=repr) for cell, runs in runs_of.items() if any(rows for rows, _ in runs)}
 
 
 def _told(project: Project, view: str) -> list[str]:
@@ -102,16 +102,16 @@ def _told(project: Project, view: str) -> list[str]:
 @pytest.fixture
 def declined(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What the driver left to Spark while it was to do everything."""
-    found: list[str] = []
+    tables: list[str] = []
 
-    def watched(given: inputs.NodeInputs) -> Any:  # noqa: ANN401 - passed on
-        done = driver_keyed.replaced_in_driver(given)
-        if done is None:
-            found.append(given.node.table)
-        return done
+    def watched(node_inputs: inputs.NodeInputs) -> Any:  # noqa: ANN401 - passed on
+        result = driver_keyed.replaced_in_driver(node_inputs)
+        if result is None:
+            tables.append(node_inputs.node.table)
+        return result
 
     monkeypatch.setattr(keyed, "replaced_in_driver", watched)
-    return found
+    return tables
 
 
 def test_the_driver_and_spark_make_the_same_tables(

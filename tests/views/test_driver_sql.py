@@ -28,7 +28,7 @@ _COLUMNS: dict[str, tuple[pa.DataType, list[object]]] = {
     "f": (pa.float32(), [0.0, -0.0, float("nan"), float("-inf"), 0.5, None, 3.0]),
     "s": (pa.string(), ["", "a", "A b", "ß", "it's\n\\", None, "\U0001f600z"]),
     "o": (pa.string(), ["a", "a", "a ", "ss", "", "b", "\uffff"]),
-    "d": (pa.decimal128(9, 2), [Decimal(each) if each else None for each in ("0", "1.5", "-1.5", "9999999.99", "", "", "7")]),
+    "d": (pa.decimal128(9, 2), [Decimal(text) if text else None for text in ("0", "1.5", "-1.5", "9999999.99", "", "", "7")]),
     "p": (pa.bool_(), [True, False, None, True, False, None, True]),
     "q": (pa.bool_(), [None, False, None, False, True, True, True]),
     "y": (pa.date32(), [date(1970, 1, 1), date(1, 1, 1), date(1582, 10, 5), date(2024, 2, 29), None, date.max, date(1900, 3, 1)]),
@@ -101,12 +101,12 @@ def _in_driver(row: pa.Table, sql: str) -> pa.ChunkedArray | None:
 def test_what_the_driver_computes_spark_computes_too(spark: SparkSession) -> None:
     """Values at the edges of each type, one row at a time: the same value of the same type, or none and Spark is asked."""
     rows = _rows()
-    single = [rows.slice(place, 1) for place in range(rows.num_rows)]
+    single = [rows.slice(position, 1) for position in range(rows.num_rows)]
     computed = {sql: [_in_driver(row, sql) for row in single] for sql in _ALIKE}
     chosen = []
     for n, (sql, values) in enumerate(computed.items()):
-        places = ", ".join(str(place) for place, value in enumerate(values) if value is not None)
-        chosen += [f"CASE WHEN row IN ({places}) THEN {sql} END AS e{n}"] if places else []
+        computed_rows = ", ".join(str(position) for position, value in enumerate(values) if value is not None)
+        chosen += [f"CASE WHEN row IN ({computed_rows}) THEN {sql} END AS e{n}"] if computed_rows else []
     never = [sql for sql, values in computed.items() if all(value is None for value in values)]
     assert never == ["i / 0", "x / 0"]
     session = spark.newSession()
@@ -114,11 +114,11 @@ def test_what_the_driver_computes_spark_computes_too(spark: SparkSession) -> Non
     session.conf.set("spark.sql.ansi.enabled", "true")
     asked = frame_of(session, rows).selectExpr("row", *chosen).toArrow().sort_by("row")
     for n, (sql, values) in enumerate(computed.items()):
-        for place, value in enumerate(values):
+        for position, value in enumerate(values):
             if value is not None:
                 theirs = asked[f"e{n}"]
                 assert value.type == theirs.type, sql
-                assert _bits(value[0]) == _bits(theirs[place]), (sql, place)
+                assert _bits(value[0]) == _bits(theirs[position]), (sql, position)
 
 
 @pytest.mark.parametrize("sql", _REFUSED)
@@ -137,7 +137,7 @@ def test_groups_in_the_driver_are_those_of_spark(spark: SparkSession) -> None:
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", "UTC")
     for keys in (["s"], ["p", "q"], ["i"], ["d", "y"], ["b", "z"], []):
-        own, theirs = (grouped(each, keys, values).toArrow() for each in (DriverRows.of(rows), frame_of(session, rows)))
+        own, theirs = (grouped(table, keys, values).toArrow() for table in (DriverRows.of(rows), frame_of(session, rows)))
         assert own.schema.types == theirs.schema.types
         assert sorted(map(repr, _lines(own))) == sorted(map(repr, _lines(theirs)))
     for name, sql in (("x", "count(*)"), ("i", "max(x)"), ("i", "sum(x)"), ("i", "count(DISTINCT t)"), ("i", "avg(x)")):
@@ -146,7 +146,7 @@ def test_groups_in_the_driver_are_those_of_spark(spark: SparkSession) -> None:
 
 
 def _lines(rows: pa.Table) -> list[tuple[object, ...]]:
-    return list(zip(*([_bits(each) for each in column] for column in rows.columns), strict=True))
+    return list(zip(*([_bits(value) for value in column] for column in rows.columns), strict=True))
 
 
 def test_rows_in_the_driver_are_joined_united_and_filtered_as_frames_are() -> None:

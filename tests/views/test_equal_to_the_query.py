@@ -108,8 +108,8 @@ def _lines(chance: random.Random, hour: int, *, late: bool) -> list[str]:
         ends = begins + chance.choice([0.2, 0.7, 1.5, 3, 5])
         key = chance.choice(["x", "y", "z", "w", ""])
         value = chance.choice(["0", "1", "2", "3", "4", ""])
-        others = [chance.choice(["1.50", "-2.25"]), chance.choice(["0.5", "1e300"]), chance.choice(["2024-01-01", "2024-02-01"])]
-        lines.append(",".join([key, text(begins), text(ends), value, str(hour * 10 + number), *others]))
+        payload = [chance.choice(["1.50", "-2.25"]), chance.choice(["0.5", "1e300"]), chance.choice(["2024-01-01", "2024-02-01"])]
+        lines.append(",".join([key, text(begins), text(ends), value, str(hour * 10 + number), *payload]))
     return lines
 
 
@@ -156,9 +156,9 @@ def test_a_view_is_its_query(runs: dict[str, list[Seen]], name: str) -> None:
 
 def test_changes_of_a_view_over_one_window_time_give_another(ran: tuple[Project, dict[str, list[Seen]]]) -> None:
     """Of every operator, between any two; keyed views tell updates, whose images are as many."""
-    told = replayed(ran[0].root)
-    assert {table for table, _ in told} == {*DECLARED, *"abc"}
-    updated = {table for table, kind in told if kind == "update_postimage"}
+    changes = replayed(ran[0].root)
+    assert {table for table, _ in changes} == {*DECLARED, *"abc"}
+    updated = {table for table, kind in changes if kind == "update_postimage"}
     assert {"grouped", "of_both", "bounds"} <= updated
-    assert all(told[table, "update_preimage"] == told[table, "update_postimage"] for table in updated)
+    assert all(changes[table, "update_preimage"] == changes[table, "update_postimage"] for table in updated)
     assert not updated & {*"abc", "joined", "values"}

@@ -76,8 +76,8 @@ def test_a_faulty_declaration_stops_its_view_alone(tmp_path: Path, spark: SparkS
     assert 'the unknown column "w"' in reasons["plain"]
     assert reasons["over"] == "it reads plain, which cannot be maintained"
     assert "map('v', v), a map" in reasons["mapped"]
-    told = ('column "m" of type interval day to second', "Spark fails to analyse its query: ")
-    assert all(text in reasons[view] for view, text in zip(("lasting", "timed"), told, strict=True))
+    messages = ('column "m" of type interval day to second', "Spark fails to analyse its query: ")
+    assert all(text in reasons[view] for view, text in zip(("lasting", "timed"), messages, strict=True))
     assert (project.keys("a"), project.keys("counted"), project.epoch.table("mapped")) == ("x y", "x y", None)
     assert [view for view, _ in project.epoch.refused] == ["lasting", "mapped", "timed"]
     with Warehouse.open(project.directory) as warehouse:

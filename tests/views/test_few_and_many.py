@@ -125,9 +125,9 @@ def test_few_rows_and_many_make_the_same_answers(
     in_driver: set[tuple[str, ...]] = set()
 
     def watched(join: Join, inputs: JoinInputs, operator: Operator) -> pa.Table | None:
-        found = local_results(join, inputs, operator)
-        in_driver.update([tuple(sorted(set(scanned(join))))] if found is not None else [])
-        return found
+        results = local_results(join, inputs, operator)
+        in_driver.update([tuple(sorted(set(scanned(join))))] if results is not None else [])
+        return results
 
     monkeypatch.setattr(appended, "local_results", watched)
     project = begun.copy(tmp_path / "project") if few else declared(tmp_path / "project", spark)
@@ -195,8 +195,8 @@ def test_what_arrow_does_not_hold_is_not_gathered(spark: SparkSession, sql: str,
     rows = spark.sql(sql)
     assert can_be_collected(rows.schema) == goes
     if goes:
-        found, _ = cache.collected(rows)
-        assert found.collect() == rows.collect()
+        collected, _ = cache.collected(rows)
+        assert collected.collect() == rows.collect()
 
 
 def test_a_pipeline_that_only_picks_columns_can_be_asked_of_rows_that_have_gone() -> None:

@@ -55,18 +55,18 @@ class Model:
             self.seen.append((key, past[-1] if past else None, exp))
         for name, rows in came.items():
             self.streams[name] += rows
-        alive = {name: [each for each in rows if each[2] > hour] for name, rows in self.streams.items()}
-        for one in alive["a"]:
-            for other in alive["c"]:
-                if one[0] == other[0]:
-                    self.found.setdefault((one, other), (max(one[1], other[1]), one[0]))
+        alive = {name: [row for row in rows if row[2] > hour] for name, rows in self.streams.items()}
+        for a_row in alive["a"]:
+            for c_row in alive["c"]:
+                if a_row[0] == c_row[0]:
+                    self.found.setdefault((a_row, c_row), (max(a_row[1], c_row[1]), a_row[0]))
 
     def expected(self, hour: float) -> dict[str, Counter[object]]:
         """Return the rows of each view at a window time."""
         live = [(key, value) for key, value, exp in self.seen if exp > hour]
         newest = sorted(self.found.values())[-LAST:]
         return {
-            "seen": Counter(each for each in live if each[1] is not None),
+            "seen": Counter(seen_row for seen_row in live if seen_row[1] is not None),
             "or_not": Counter(live),
             "last": Counter(key for _, key in newest),
         }
@@ -96,10 +96,10 @@ def test_views_are_their_models(tmp_path: Path, spark: SparkSession, seed: int) 
     before = 0
     for hour in UPDATES:
         came = {"a": _rows(chance, hour, 0.3), "c": _rows(chance, hour, 0.7)}
-        came = {name: [each for each in rows if each[2] > max(each[1], hour)] for name, rows in came.items()}
+        came = {name: [arrival for arrival in rows if arrival[2] > max(arrival[1], hour)] for name, rows in came.items()}
         changes = _changes(chance, hour)
         for name, rows in came.items():
-            project.land(f"{hour}.csv", csv(*(row(*each) for each in rows)), landing=f"landing/{name}")
+            project.land(f"{hour}.csv", csv(*(row(*arrived_row) for arrived_row in rows)), landing=f"landing/{name}")
         lines = [f"{key},{text(when)},{'delete' if w is None else 'upsert'},{'' if w is None else w}" for key, when, w in changes]
         land(project, hour, {"r": lines}, "k,b,op,w")
         project.update(hour)
@@ -108,7 +108,7 @@ def test_views_are_their_models(tmp_path: Path, spark: SparkSession, seed: int) 
         expected = model.expected(hour)
         assert expected["or_not"], "a test of nothing"
         for name in ("seen", "or_not"):
-            assert Counter((each["k"], each["w"]) for each in project.live(name)) == expected[name], (name, hour)
-        assert Counter(each["k"] for each in project.live("last")) == expected["last"], hour
+            assert Counter((live_row["k"], live_row["w"]) for live_row in project.live(name)) == expected[name], (name, hour)
+        assert Counter(live_row["k"] for live_row in project.live("last")) == expected["last"], hour
     assert any(value is not None for _, value, _ in model.seen)
     assert len(model.found) > LAST

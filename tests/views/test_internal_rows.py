@@ -80,13 +80,13 @@ def test_results_stay_that_newer_rows_pushed_out(tmp_path: Path, spark: SparkSes
             "c": [row for row in every["c"] if row.exp > hour],
         }
         for name, right in (("both", "b"), ("one", "c")):
-            for one in windows["a"]:
-                for other in windows[right]:
-                    if one.k == other.k and (one in came["a"] or other in came[right]):
-                        results[name].append((one.id + other.id + one.k, max(one.ts, other.ts), other.exp))
-            expected = [each for each in results[name] if each[2] > hour]
-            found = lives(project.live(name), "id", "other", "k")
-            assert Counter((value, round(ts, 3), round(exp, 3)) for value, ts, exp in found) == Counter(
+            for a_row in windows["a"]:
+                for partner in windows[right]:
+                    if a_row.k == partner.k and (a_row in came["a"] or partner in came[right]):
+                        results[name].append((a_row.id + partner.id + a_row.k, max(a_row.ts, partner.ts), partner.exp))
+            expected = [result for result in results[name] if result[2] > hour]
+            live_results = lives(project.live(name), "id", "other", "k")
+            assert Counter((value, round(ts, 3), round(exp, 3)) for value, ts, exp in live_results) == Counter(
                 (value, round(ts, 3), round(exp, 3)) for value, ts, exp in expected
             ), (name, hour)
     assert any(count > 1 for count in Counter(value for value, _, _ in results["both"]).values())
@@ -94,8 +94,8 @@ def test_results_stay_that_newer_rows_pushed_out(tmp_path: Path, spark: SparkSes
 
 def test_what_an_internal_row_window_in_a_join_is_kept_as() -> None:
     """The windows are state, the join is appended to; over rows that end in another order it is refused."""
-    found = plan("SELECT l.k, r.v FROM row_window(calls, 3, internal => true) l JOIN events r ON l.k = r.k")
-    assert [(node.table, node.label) for node in found.nodes] == [("v.1", "STR"), ("v", "MON")]
-    assert (str(found.state), str(found.label)) == ("STR", "MON")
+    view_plan = plan("SELECT l.k, r.v FROM row_window(calls, 3, internal => true) l JOIN events r ON l.k = r.k")
+    assert [(node.table, node.label) for node in view_plan.nodes] == [("v.1", "STR"), ("v", "MON")]
+    assert (str(view_plan.state), str(view_plan.label)) == ("STR", "MON")
     with pytest.raises(ConfigurationError, match="in which rows come back when newer ones end before them"):
         plan("SELECT l.tail FROM row_window(flights, 3, internal => true) l JOIN events r ON l.tail = r.k")

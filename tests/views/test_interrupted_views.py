@@ -69,7 +69,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Proj
 def answers(project: Project) -> dict[str, Any]:
     """Return what can be asked of every table, and what was restored."""
     rows = {state.name: project.live(state.name) for state in project.epoch.tables}
-    counts = {each.stream: (each.inserted, each.dead, each.expired) for each in project.epoch.counts}
+    counts = {counted.stream: (counted.inserted, counted.dead, counted.expired) for counted in project.epoch.counts}
     reported = {name: restored(project, name, "k", "v" if name == "lonely" else "lv") for name in ("joined", "lonely")}
     return {"epoch": project.epoch.number, "rows": rows, "restored": reported, "counts": counts}
 
@@ -81,10 +81,10 @@ def undisturbed(begun: Project, tmp_path_factory: pytest.TempPathFactory) -> dic
     project.update(2)
     for name, keys in VIEWS.items():
         assert stored(project, name) == asked(project, str(keys["sql"]))
-    found = answers(project)
-    assert all(found["restored"].values())
-    assert found["rows"]["odd.spare"]
-    return found
+    state = answers(project)
+    assert all(state["restored"].values())
+    assert state["rows"]["odd.spare"]
+    return state
 
 
 @pytest.mark.long
@@ -101,13 +101,13 @@ def test_an_update_stopped_again_and_again_makes_the_same_answers(
             raise StoppedError
 
     while True:
-        known = len(seen)
+        points_seen = len(seen)
         try:
             project.update(2, observer=observe)
         except StoppedError:
             written = Point.EPOCH_WRITTEN in {point for point, _ in seen}
             assert project.epoch.number == (1 if written else 0)
-        if len(seen) == known:
+        if len(seen) == points_seen:
             break
     assert begun.epoch.number == before["epoch"]
     committed = {step for point, step in seen if point == Point.STEP_COMMITTED}

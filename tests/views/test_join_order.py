@@ -51,7 +51,7 @@ def ordered(inputs: Order, digits: int) -> Order:
 
 def digits(order: Sequence[JoinInput]) -> int:
     """The inverse of `ordered`."""
-    return int("".join(each.name for each in order))
+    return int("".join(join_input.name for join_input in order))
 
 
 def test_new_rows_probe_the_others_in_order() -> None:
@@ -72,8 +72,8 @@ def test_rows_of_joins(members: int, expected: int) -> None:
     inputs = ordered(TABLE_5_3, members)
     assert matches(inputs) == expected
     for order in permutations(inputs):
-        first, *others = order
-        assert first.window * partial_results(first, tuple(others))[-1].rows == expected
+        first, *rest = order
+        assert first.window * partial_results(first, tuple(rest))[-1].rows == expected
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_cost_of_each_input_as_written_out() -> None:
     """For order 1,2,3,4 the X_i are the four formulas of section 8, with any numbers."""
     s1, s2, s3, s4 = order = table((7, 30, 11), (2, 90, 13), (5, 20, 3), (1, 70, 17))
     phi = {digits(members): matches(members) for size in (2, 3) for members in combinations(order, size)}
-    w1, w2, w3, w4 = (each.window for each in order)
+    w1, w2, w3, w4 = (join_input.window for join_input in order)
     written = (
         s1.rate * w2 + (phi[12] * w3 + phi[123] * w4) / s1.lifetime,
         s2.rate * w1 + (phi[12] * w3 + phi[123] * w4) / s2.lifetime,
@@ -165,13 +165,13 @@ def test_heuristic(name: str, base: int, fast: int, candidates: set[int], best: 
     inputs = TABLES[name]
     assert digits(base_order(inputs)) == base
     assert digits(fast_inputs(inputs)) == fast
-    found = best_order(inputs)
-    assert digits(found.candidates[0][0]) == base
-    assert sorted(digits(order) for order, _ in found.candidates) == sorted(candidates)
-    assert all(each == probing_cost(order) for order, each in found.candidates)
-    assert digits(found.order) == best
-    assert float(found.cost) == pytest.approx(cost, abs=0.005)
-    assert found.cost == min(each for _, each in all_costs(inputs))
+    choice = best_order(inputs)
+    assert digits(choice.candidates[0][0]) == base
+    assert sorted(digits(order) for order, _ in choice.candidates) == sorted(candidates)
+    assert all(order_cost == probing_cost(order) for order, order_cost in choice.candidates)
+    assert digits(choice.order) == best
+    assert float(choice.cost) == pytest.approx(cost, abs=0.005)
+    assert choice.cost == min(order_cost for _, order_cost in all_costs(inputs))
 
 
 def test_ties_are_broken_by_place() -> None:
@@ -179,22 +179,22 @@ def test_ties_are_broken_by_place() -> None:
     same = table(*[(1, 10, 5)] * 4)
     assert digits(best_order(same).order) == 1234
     assert digits(best_order(same[::-1]).order) == 4321
-    found = best_order(table((9, 10, 5), (9, 10, 5), (1, 10, 5)))
-    assert {digits(order) for order, cost in found.candidates if cost == found.cost} == {312, 321}
-    assert digits(found.candidates[0][0]) == 132
-    assert digits(found.order) == 312
+    choice = best_order(table((9, 10, 5), (9, 10, 5), (1, 10, 5)))
+    assert {digits(order) for order, cost in choice.candidates if cost == choice.cost} == {312, 321}
+    assert digits(choice.candidates[0][0]) == 132
+    assert digits(choice.order) == 312
 
 
 @pytest.mark.parametrize("fast", [0, 1, 2, 3, 4])
 def test_number_of_candidates(fast: int) -> None:
     """n!/(n-f)! different orders are candidates, and in each the slow inputs keep their order."""
     inputs = table(*[(1, 10, 5)] * 5)
-    names = [each.name for each in inputs[:fast]]
-    found = candidate_orders(inputs[::-1], inputs[:fast])
-    assert len({digits(order) for order in found}) == len(found) == factorial(5) // factorial(5 - fast)
-    assert found[0] == inputs[::-1]
-    for order in found:
-        slow = [each.name for each in order if each.name not in names]
+    names = [join_input.name for join_input in inputs[:fast]]
+    candidates = candidate_orders(inputs[::-1], inputs[:fast])
+    assert len({digits(order) for order in candidates}) == len(candidates) == factorial(5) // factorial(5 - fast)
+    assert candidates[0] == inputs[::-1]
+    for order in candidates:
+        slow = [join_input.name for join_input in order if join_input.name not in names]
         assert slow == sorted(slow, reverse=True)
 
 
@@ -211,13 +211,13 @@ INPUTS = st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS, st.integers(1, 6)), min_s
 @given(INPUTS)
 def test_heuristic_on_any_inputs(inputs: Order) -> None:
     """Zeros included: the choice is an order of the inputs, the cheapest candidate, between the best and the base order."""
-    found = best_order(inputs)
+    choice = best_order(inputs)
     every = {digits(order): cost for order, cost in all_costs(inputs)}
-    assert len(found.candidates) == prod(range(len(inputs) - len(fast_inputs(inputs)) + 1, len(inputs) + 1))
-    assert every[digits(found.order)] == found.cost == min(cost for _, cost in found.candidates)
-    assert min(every.values()) <= found.cost <= probing_cost(base_order(inputs))
-    least = [digits(order) for order, cost in found.candidates if cost == found.cost]
-    assert digits(found.order) == min(least)
+    assert len(choice.candidates) == prod(range(len(inputs) - len(fast_inputs(inputs)) + 1, len(inputs) + 1))
+    assert every[digits(choice.order)] == choice.cost == min(cost for _, cost in choice.candidates)
+    assert min(every.values()) <= choice.cost <= probing_cost(base_order(inputs))
+    least = [digits(order) for order, cost in choice.candidates if cost == choice.cost]
+    assert digits(choice.order) == min(least)
 
 
 @settings(max_examples=60, deadline=None)
@@ -225,8 +225,8 @@ def test_heuristic_on_any_inputs(inputs: Order) -> None:
 def test_rows_of_a_join_do_not_depend_on_the_order(inputs: Order) -> None:
     """Step by step from any input in any order, the rows are those of the closed form."""
     for order in permutations(inputs):
-        first, *others = order
-        assert first.window * partial_results(first, tuple(others))[-1].rows == matches(inputs)
+        first, *rest = order
+        assert first.window * partial_results(first, tuple(rest))[-1].rows == matches(inputs)
 
 
 @pytest.mark.parametrize("inputs", [(), TABLE_5_3[:1], (TABLE_5_3[0], TABLE_5_3[0])])
@@ -275,7 +275,7 @@ def test_counted_rows_stand_for_rate_times_lifetime() -> None:
 def test_hash_index() -> None:
     """A bucket holds W/b rows, so that all costs are divided by b while no input has fewer values than buckets."""
     inputs = table((10, 100, 40), (1, 100, 100), (2, 100, 20))
-    hashed = tuple(JoinInput(each.name, each.rate, each.lifetime, each.distinct, buckets=5) for each in inputs)
+    hashed = tuple(JoinInput(stream.name, stream.rate, stream.lifetime, stream.distinct, buckets=5) for stream in inputs)
     assert [cost * 5 for _, cost in all_costs(hashed)] == [cost for _, cost in all_costs(inputs)]
     assert matches(hashed) == matches(inputs)
 
@@ -285,10 +285,10 @@ def test_bucket_is_not_smaller_than_its_matches(probing: int, stored: int) -> No
     """Rows in the bucket of a random probe, values modulo b, are max(W/b, W/max(v, v')) where these divide evenly."""
     for buckets in (1, 5, 10, 1000):
         window = [value for value in range(stored) for _ in range(3)]
-        looked_at = [sum(each % buckets == value % buckets for each in window) for value in range(probing)]
-        new, held = JoinInput("new", 1, 1, probing), JoinInput("held", 1, len(window), stored, buckets=buckets)
+        looked_at = [sum(row % buckets == value % buckets for row in window) for value in range(probing)]
+        new_input, stored_input = JoinInput("new", 1, 1, probing), JoinInput("held", 1, len(window), stored, buckets=buckets)
         if max(probing, stored) % buckets == 0 or buckets >= max(probing, stored):
-            assert new_rows_cost(new, (held,)) == Fraction(sum(looked_at), probing)
+            assert new_rows_cost(new_input, (stored_input,)) == Fraction(sum(looked_at), probing)
 
 
 def test_batch_cost_counts_intermediate_rows() -> None:
@@ -296,7 +296,7 @@ def test_batch_cost_counts_intermediate_rows() -> None:
     order = TABLE_5_3[:3]
     first, second, third = order
     pairs = matches((first, second)) * 2 / first.lifetime + matches((first, third)) / third.lifetime
-    results = matches(order) * sum(Fraction(1, each.lifetime) for each in order)
+    results = matches(order) * sum(Fraction(1, join_input.lifetime) for join_input in order)
     assert batch_cost(7)(order) == 7 * (pairs + results)
     assert digits(best_order(TABLE_5_3, cost=batch_cost(7)).order) == digits(best_order(TABLE_5_3, cost=batch_cost(1)).order)
     assert second.lifetime == first.lifetime
@@ -315,13 +315,13 @@ def test_grouping_factor() -> None:
 def test_grouping_factor_is_the_mean_over_all_batches(values: int, batch: int) -> None:
     """E[distinct] is the mean number of distinct values over all equally likely batches."""
     batches = list(product(range(values), repeat=batch))
-    mean = Fraction(sum(len(set(each)) for each in batches), len(batches))
+    mean = Fraction(sum(len(set(drawn)) for drawn in batches), len(batches))
     assert float(grouping_factor(JoinInput("s", batch, 60, values), 1)) == pytest.approx(float(mean / batch))
 
 
 def test_grouped_cost() -> None:
     """Lazy evaluation costs ΣX with each X multiplied by its input's factor."""
-    factors = {each.name: grouping_factor(each, 10) for each in TABLE_5_5}
+    factors = {join_input.name: grouping_factor(join_input, 10) for join_input in TABLE_5_5}
     expected = sum(factors[new.name] * new_rows_cost(new, probe_sequence(TABLE_5_5, new)) for new in TABLE_5_5)
     assert grouped_cost(10)(TABLE_5_5) == expected
     assert expected < probing_cost(TABLE_5_5)
@@ -330,7 +330,7 @@ def test_grouped_cost() -> None:
 def test_one_class_is_the_single_attribute() -> None:
     """Naming the one attribute changes no figure."""
     for inputs in TABLES.values():
-        named = tuple(JoinInput(each.name, each.rate, each.lifetime, {"a": each.distinct}) for each in inputs)
+        named = tuple(JoinInput(stream.name, stream.rate, stream.lifetime, {"a": stream.distinct}) for stream in inputs)
         assert [cost for _, cost in all_costs(named)] == [cost for _, cost in all_costs(inputs)]
         assert digits(best_order(named).order) == digits(best_order(inputs).order)
 
@@ -346,8 +346,8 @@ def test_several_attributes() -> None:
     assert matches((left, far)) == 60 * 20
     assert matches((left, right, end, far)) == Fraction(60 * 40 * 30 * 20, 6 * 10 * 5 * 7)
     for order in permutations((left, right, end, far)):
-        first, *others = order
-        assert first.window * partial_results(first, tuple(others))[-1].rows == matches(order)
+        first, *rest = order
+        assert first.window * partial_results(first, tuple(rest))[-1].rows == matches(order)
     assert probing_cost((far, left)) == 20 + 60
     assert base_order((far, end, right, left)) == (left, right, end, far)
 
@@ -356,7 +356,7 @@ def test_several_attributes_of_independent_data() -> None:
     """Over the full grid of two attributes the estimate is the number of rows that truly join."""
     left = list(product(range(4), range(10)))
     right = list(product(range(6), range(5))) * 2
-    counted = sum(one == other for one in left for other in right)
+    counted = sum(left_row == right_row for left_row in left for right_row in right)
     inputs = JoinInput("l", 1, len(left), {"a": 4, "b": 10}), JoinInput("r", 1, len(right), {"a": 6, "b": 5})
     assert matches(inputs) == counted
 
@@ -369,7 +369,7 @@ def evenly(rows: int, values: int) -> dict[int, int]:
 def test_counted_keys_that_are_even_give_the_model() -> None:
     """With evenly spread, contained keys the counts give exactly what the formulas give."""
     inputs = table((10, 100, 500), (1, 100, 50), (2, 100, 40), (3, 100, 5))
-    windows = {each.name: evenly(int(each.window), int(each.distinct)) for each in inputs}
+    windows = {join_input.name: evenly(int(join_input.window), int(join_input.distinct)) for join_input in inputs}
     counts = KeyCounts(windows, windows)
     for size in (2, 3, 4):
         for members in combinations(inputs, size):
@@ -390,10 +390,10 @@ def test_counted_keys_against_rows() -> None:
     assert counts.matches(inputs) == sum(len(set(row)) == 1 for row in product(*keys.values()))
     for order in permutations(inputs):
         expected = 0
-        for each in order:
-            second, third = (keys[other.name] for other in probe_sequence(order, each))
-            pairs = [one for one, other in product(new[each.name], second) if one == other]
-            expected += len(pairs) + sum(one == other for one, other in product(pairs, third))
+        for join_input in order:
+            second, third = (keys[other.name] for other in probe_sequence(order, join_input))
+            pairs = [key for key, other_key in product(new[join_input.name], second) if key == other_key]
+            expected += len(pairs) + sum(key == other_key for key, other_key in product(pairs, third))
         assert counts.cost(order) == expected
 
 
@@ -403,6 +403,6 @@ def test_counted_keys_change_the_order() -> None:
     crowded = {0: 100}
     counts = KeyCounts({"1": crowded, "2": crowded, "3": evenly(100, 50)}, {"1": {0: 1}, "2": {0: 1}, "3": evenly(50, 50)})
     assert digits(best_order(inputs).order) == 123
-    found = best_order(inputs, counts.cost, counts.matches)
-    assert digits(found.order[:2]) in {13, 31}
-    assert found.cost < counts.cost(inputs)
+    choice = best_order(inputs, counts.cost, counts.matches)
+    assert digits(choice.order[:2]) in {13, 31}
+    assert choice.cost < counts.cost(inputs)

@@ -69,9 +69,9 @@ class Run(NamedTuple):
 
 
 def _lines(rows: Sequence[Row], previous: int, now: int, *, ends: bool) -> list[str]:
-    arrived = [each for each in rows if previous < each.ts <= now]
+    arrived = [row for row in rows if previous < row.ts <= now]
     return [
-        ",".join([each.value[0], text(each.ts), *([text(each.exp)] if ends else []), str(each.id)]) for each in arrived
+        ",".join([row.value[0], text(row.ts), *([text(row.exp)] if ends else []), str(row.id)]) for row in arrived
     ]
 
 
@@ -84,7 +84,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> dict[
     interval = {"update_interval": "5h"}
     project = Project(tmp_path_factory.mktemp("vectors") / "project", spark, streams, interval, views=views)
     project.update(0)
-    found: dict[str, list[Run]] = {name: [] for name in VIEWS}
+    runs_of: dict[str, list[Run]] = {name: [] for name in VIEWS}
     for previous, now in pairwise(RUNS):
         for name, rows in ROWS.items():
             ends = name not in UNBOUNDED
@@ -93,17 +93,17 @@ def runs(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> dict[
         project.update(now)
         for name in VIEWS:
             new: list[dict[str, Any]] = [row for row in project.live(name) if row["_load_slot"] == now // 5]
-            told = restored(project, name, "id") if name != "c" else []
-            found[name].append(Run(shown(project, name, "id"), lives(new, "id"), told))
-    return found
+            restored_rows = restored(project, name, "id") if name != "c" else []
+            runs_of[name].append(Run(shown(project, name, "id"), lives(new, "id"), restored_rows))
+    return runs_of
 
 
 def test_two_inputs_report_what_table_a_says(runs: dict[str, list[Run]]) -> None:
     """Each result is new in its run, or restored there, with its times; without a lifetime it is no result."""
     for now, run in zip(RUNS[1:], runs["a"], strict=True):
-        results = [(name, ts, end, kept.split()) for name, ts, end, at_run, _, kept in A_RESULTS if at_run == now]
-        assert run.new == sorted((name, ts, end) for name, ts, end, kept in results if kept[0] == "yes")
-        assert run.restored == sorted((name, ts, end) for name, ts, end, kept in results if kept == ["no", "yes"])
+        results = [(name, ts, end, answers.split()) for name, ts, end, at_run, _, answers in A_RESULTS if at_run == now]
+        assert run.new == sorted((name, ts, end) for name, ts, end, answers in results if answers[0] == "yes")
+        assert run.restored == sorted((name, ts, end) for name, ts, end, answers in results if answers == ["no", "yes"])
 
 
 def test_the_view_of_two_inputs(runs: dict[str, list[Run]]) -> None:
@@ -138,8 +138,8 @@ def test_external_and_internal_windows(runs: dict[str, list[Run]]) -> None:
 
 def test_views_of_windows_at_each_run(runs: dict[str, list[Run]]) -> None:
     """TV-1, Rstream at 5, 10, 15 and 20."""
-    found = [" ".join(name for name, _, _ in run.shown) for run in runs["external"]]
-    assert found == ["a1a4", "a1a4 a6a4", "a6a13", ""]
+    names_shown = [" ".join(name for name, _, _ in run.shown) for run in runs["external"]]
+    assert names_shown == ["a1a4", "a1a4 a6a4", "a6a13", ""]
 
 
 def test_internal_windows_still_end_what_is_joined(runs: dict[str, list[Run]]) -> None:

@@ -37,7 +37,7 @@ _SUM = "SELECT k, sum(f) AS v, count(*) AS n FROM a GROUP BY k"
 
 
 def _nodes(sql: str) -> Sequence[Node]:
-    columns = tuple(Column(*each) for each in COLUMNS.items())
+    columns = tuple(Column(*name_and_type) for name_and_type in COLUMNS.items())
     a = replace(stream("flights", expires="landed", lifetime=DAY, key="k"), name="a", columns=columns)
     key = "n" if "AS n FROM a ORDER" in sql else "k"
     (view,) = compile_views(replace(catalog(View("v", sql, (key,))), streams=(a,), relations=()))
@@ -61,9 +61,9 @@ class _Judge:
         def rows(table: str) -> DataFrame:
             return tables[table].selectExpr("*", "timestamp_micros(0) AS _ts", "timestamp_micros(9) AS _exp")
 
-        found = judged(self.session, query, nodes, rows, 5, {"a": "a", "v": "v"})
+        verdict = judged(self.session, query, nodes, rows, 5, {"a": "a", "v": "v"})
         self.a.createOrReplaceTempView("a")  # it was dropped with the query
-        return found
+        return verdict
 
     def _stored(self, node: Node) -> DataFrame:
         """A hidden table; only its types are looked at."""
@@ -142,9 +142,9 @@ def test_what_is_computed_from_sums_is_open(judge: _Judge, case: tuple[str, str]
     """Texts, decimals and comparisons; not the other columns beside them."""
     sql, other = case
     value = sql[len("SELECT k, ") : sql.index(" AS v FROM")]
-    found = judge(sql, sql.replace(value, f"CAST({other} AS {_kind(judge, sql)})"))
-    assert isinstance(found, Doubt), found
-    assert found.reason.startswith("only v differs, computed from a sum of floats")
+    verdict = judge(sql, sql.replace(value, f"CAST({other} AS {_kind(judge, sql)})"))
+    assert isinstance(verdict, Doubt), verdict
+    assert verdict.reason.startswith("only v differs, computed from a sum of floats")
     wrong = judge(sql, sql.replace("SELECT k", "SELECT upper(k) AS k"))
     assert isinstance(wrong, Difference)
 
@@ -165,10 +165,10 @@ CHOSEN = (
 @pytest.mark.parametrize("sql", CHOSEN)
 def test_rows_that_a_sum_chooses_are_open(judge: _Judge, sql: str) -> None:
     """By a condition, an order, a group or a join."""
-    found = judge(sql, f"SELECT * FROM ({sql}) WHERE false")
+    verdict = judge(sql, f"SELECT * FROM ({sql}) WHERE false")
     if judge.session.sql(sql).count():
-        assert isinstance(found, Doubt)
-        assert found.reason.startswith("it chooses rows by a sum of floats")
+        assert isinstance(verdict, Doubt)
+        assert verdict.reason.startswith("it chooses rows by a sum of floats")
 
 
 WRONG = {

@@ -46,7 +46,7 @@ def _rows(side: str, count: int, begin: int, rng: np.random.Generator) -> pa.Tab
     times = {"_ts": begins, "_exp": ends, "_out": leaves}
     return pa.table(
         {
-            f"{side}_key": pa.array([KEYS[place] for place in rng.integers(0, len(KEYS), count)]),
+            f"{side}_key": pa.array([KEYS[number] for number in rng.integers(0, len(KEYS), count)]),
             f"{side}_what": pa.array([{"n": number} for number in range(begin, begin + count)]),
             **{name: pa.array(values.tolist(), pa.int64()).cast(TIMES) for name, values in times.items()},
         }
@@ -79,14 +79,14 @@ def test_new_results_complete_the_join(inputs: int, *, null_safe: bool) -> None:
     before = [_rows(name, 30, 0, rng) for name in "abc"[:inputs]]
     before = [rows.filter(pa.compute.greater(rows["_exp"].cast(pa.int64()), SINCE)) for rows in before]
     arrived = [_rows(name, 9, SINCE, rng) for name in "abc"[:inputs]]
-    found = local_results(join, _inputs(before, arrived), join)
+    new_results = local_results(join, _inputs(before, arrived), join)
     every = [pa.concat_tables(parts) for parts in zip(before, arrived, strict=True)]
     whole, former = (joined(join, [DriverRows.of(rows) for rows in parts]).toArrow() for parts in (every, before))
-    assert found is not None
-    assert _bag(found.select(whole.column_names)) == _bag(whole) - _bag(former)
+    assert new_results is not None
+    assert _bag(new_results.select(whole.column_names)) == _bag(whole) - _bag(former)
     assert former.num_rows
-    assert found.num_rows > former.num_rows / 4
-    assert (None in found["a_key"].to_pylist()) == null_safe
+    assert new_results.num_rows > former.num_rows / 4
+    assert (None in new_results["a_key"].to_pylist()) == null_safe
 
 
 @pytest.mark.parametrize(("bound", "most"), [("_CANDIDATES", 5), ("MATCHES", 5), ("WIDE", 100)])
@@ -108,7 +108,7 @@ def test_engines_that_may_compare_in_other_ways_are_not_mixed() -> None:
         def typed(rows: pa.Table, kind: pa.DataType) -> pa.Table:
             return rows.set_column(0, rows.column_names[0], pa.array(range(rows.num_rows), pa.int64()).cast(kind))
 
-        return _inputs(*([typed(rows, kind) for rows, kind in zip(each, kinds, strict=True)] for each in (before, arrived)))
+        return _inputs(*([typed(rows, kind) for rows, kind in zip(tables, kinds, strict=True)] for tables in (before, arrived)))
 
     join = _join(2, null_safe=False)
     assert local_results(join, with_keys([pa.int32(), pa.int32()]), join) is not None

@@ -155,7 +155,7 @@ def duck() -> Iterator[duckdb.DuckDBPyConnection]:
             connection.execute(f"CREATE TABLE {table} ({', '.join(f'{name} {KINDS[kind]}' for name, kind in columns)})")
             unique = table in {"planes", "cities", "mayors"}
             for number in range(4 if unique else 25):
-                row = [_value(chance, table, kind, number, key=unique and not place) for place, (_, kind) in enumerate(columns)]
+                row = [_value(chance, table, kind, number, key=unique and not index) for index, (_, kind) in enumerate(columns)]
                 connection.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
         yield connection
 
@@ -169,9 +169,11 @@ def test_a_plan_means_its_query(duck: duckdb.DuckDBPyConnection, sql: str) -> No
     """While nothing expires, a plan, its nodes and its rewritings give the rows that DuckDB gives for the SQL."""
     expected = _rows(duck, sql)
     assert expected
-    found = plan(sql)
-    columns = ", ".join(f'"{name}"' for name in found.columns)
-    assert _rows(duck, f"SELECT {columns} FROM ({sql_of(found.tree)})") == expected
-    assert _rows(duck, query_of(found.nodes)) == expected
-    for other in alternatives(found.tree, {name: tuple(column for column, _ in each) for name, each in TABLES.items()}):
+    view_plan = plan(sql)
+    columns = ", ".join(f'"{name}"' for name in view_plan.columns)
+    assert _rows(duck, f"SELECT {columns} FROM ({sql_of(view_plan.tree)})") == expected
+    assert _rows(duck, query_of(view_plan.nodes)) == expected
+    for other in alternatives(
+        view_plan.tree, {name: tuple(column for column, _ in typed_columns) for name, typed_columns in TABLES.items()}
+    ):
         assert _rows(duck, f"SELECT {columns} FROM ({sql_of(other.tree)})") == expected

@@ -99,10 +99,10 @@ def _compared(directory: Path, spark: SparkSession, cases: dict[str, Case]) -> N
                 session.createDataFrame(rows).createOrReplaceTempView(name)
             for own, name in names.items():
                 truth = _counted(session.sql(cases[name].sql).toArrow().to_pylist())
-                held = _counted(warehouse.scan(own).arrow().to_pylist())
+                served = _counted(warehouse.scan(own).arrow().to_pylist())
                 shown |= {name} if truth else set()
-                if held != truth:
-                    different.append(f"at {hour}, {name}: {held - truth} where Spark has {truth - held}")
+                if served != truth:
+                    different.append(f"at {hour}, {name}: {served - truth} where Spark has {truth - served}")
     assert not different, "\n".join(different)
     assert {name for name in cases if "nothing" not in name} <= shown, "a query that is empty throughout shows nothing"
 

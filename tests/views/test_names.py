@@ -94,9 +94,9 @@ REFUSED = {
 @pytest.mark.parametrize("sql", REFUSED)
 def test_what_no_update_could_do_is_told_by_validate(sql: str) -> None:
     """With what stands there, and what may."""
-    with pytest.raises(ConfigurationError) as told:
+    with pytest.raises(ConfigurationError) as error:
         compiled(sql, "k")
-    assert REFUSED[sql] in told.value.problems[0].found
+    assert REFUSED[sql] in error.value.problems[0].found
 
 
 ALLOWED = [

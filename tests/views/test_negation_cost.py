@@ -35,8 +35,8 @@ def test_structure_costs_as_written() -> None:
 
 def test_without_premature_expirations_the_calendar_queue_wins() -> None:
     """If the inputs of a negation share no values π is 0, and the calendar queue costs nothing, however large the result."""
-    found = structure_cost(10**9, 1000, 0)
-    assert (found.calendar, found.cheaper, found.least) == (0, "calendar", 0)
+    cost = structure_cost(10**9, 1000, 0)
+    assert (cost.calendar, cost.cheaper, cost.least) == (0, "calendar", 0)
 
 
 @pytest.mark.parametrize("premature", [0.01, 0.4, 1])
@@ -83,8 +83,8 @@ def simulated(*, ticks: int = 60_000, warm_up: int = 1_000, values: int = 20) ->
     """Run both plans over one random history: a row of one input each tick, values uniform, windows of all inputs full."""
     rng = np.random.default_rng(20130101)
     inputs = (LEFT, RIGHT, NEGATED)
-    assert sum(each.rate for each in inputs) == pytest.approx(1)
-    kinds = rng.choice(3, size=ticks + warm_up, p=[each.rate for each in inputs]).tolist()
+    assert sum(stream.rate for stream in inputs) == pytest.approx(1)
+    kinds = rng.choice(3, size=ticks + warm_up, p=[stream.rate for stream in inputs]).tolist()
     drawn = rng.integers(values, size=ticks + warm_up).tolist()
     live = [Counter(dict.fromkeys(range(values), 0)) for _ in inputs]
     ends: list[deque[tuple[int, int]]] = [deque() for _ in inputs]
@@ -125,25 +125,25 @@ def simulated(*, ticks: int = 60_000, warm_up: int = 1_000, values: int = 20) ->
             done["answers cancelled"] += left[value] * right[value]
         live[kind][value] += 1
         ends[kind].append((now + int(inputs[kind].lifetime), value))
-    each = {name: count / ticks for name, count in done.items()}
+    per_tick = {name: count / ticks for name, count in done.items()}
     return Counted(
-        Negation(kept=done["kept"] / done["live"], cancelled=each["cancelled"]),
-        each["up compared"],
-        each["up joined"],
-        each["down compared"],
-        each["down compared for negatives"],
-        each["down entered"],
-        each["answered"],
-        each["answers cancelled"],
+        Negation(kept=done["kept"] / done["live"], cancelled=per_tick["cancelled"]),
+        per_tick["up compared"],
+        per_tick["up joined"],
+        per_tick["down compared"],
+        per_tick["down compared for negatives"],
+        per_tick["down entered"],
+        per_tick["answered"],
+        per_tick["answers cancelled"],
     )
 
 
 def test_how_a_negation_acts_on_uniform_values() -> None:
     """The estimate agrees with a simulated history: rows without a partner, and rows that get one."""
-    found, counted = uniform_negation(LEFT, NEGATED), simulated().negation
-    assert found.kept == pytest.approx(np.exp(-13 / 20))
-    assert found.kept == pytest.approx(counted.kept, rel=0.05)
-    assert found.cancelled == pytest.approx(counted.cancelled, rel=0.05)
+    estimate, counted = uniform_negation(LEFT, NEGATED), simulated().negation
+    assert estimate.kept == pytest.approx(np.exp(-13 / 20))
+    assert estimate.kept == pytest.approx(counted.kept, rel=0.05)
+    assert estimate.cancelled == pytest.approx(counted.cancelled, rel=0.05)
 
 
 def test_values_that_the_negated_input_lacks_are_kept() -> None:
@@ -183,14 +183,14 @@ def test_strict_buffers_take_the_cheaper_structure() -> None:
     """Look-ups in the answer cost what section 5.4 says of it, and push-down has the inner result to look up in as well."""
     acts = Negation(kept=0.5, cancelled=0.2)
     prices = replace(FREE, scan=1, look_up=1, negative=1)
-    found = negation_placement(LEFT, RIGHT, NEGATED, acts, joining=0.01, prices=prices)
+    costs = negation_placement(LEFT, RIGHT, NEGATED, acts, joining=0.01, prices=prices)
     partners = 0.01 * 80
     answered = 0.01 * (0.55 * 80 + 0.40 * 132) * 0.5 + 0.2 * partners
     answer = structure_cost(0.01 * 132 * 80 * 0.5, answered, 0.2 * partners / answered)
     inner = structure_cost(132 * 0.5, 0.55 * 0.5 + 0.2, 0.2 / (0.55 * 0.5 + 0.2))
     assert answer.cheaper == inner.cheaper == "hash"
-    assert found.pull_up.total == pytest.approx(answer.hash + 0.2 * partners)
-    assert found.push_down.total == pytest.approx(answer.hash + 0.2 * partners + inner.hash + 0.2)
+    assert costs.pull_up.total == pytest.approx(answer.hash + 0.2 * partners)
+    assert costs.push_down.total == pytest.approx(answer.hash + 0.2 * partners + inner.hash + 0.2)
     rare = negation_placement(LEFT, RIGHT, NEGATED, Negation(kept=0.5, cancelled=1e-6), joining=0.01, prices=prices)
     assert rare.push_down.negatives == pytest.approx(1e-6 * (0.8 * (0.01 * 132 * 80 * 0.5) + 0.8 + 132 * 0.5 + 1))
 
@@ -198,7 +198,7 @@ def test_strict_buffers_take_the_cheaper_structure() -> None:
 def test_pull_up_wins_while_the_join_is_not_much_larger_than_its_inputs() -> None:
     """Few partners and a negation that often changes its mind: pull-up; the same with a join that explodes: push-down."""
     acts = Negation(kept=0.9, cancelled=1)
-    hashed = [replace(each, buckets=100) for each in (LEFT, RIGHT, NEGATED)]
+    hashed = [replace(stream, buckets=100) for stream in (LEFT, RIGHT, NEGATED)]
     small = negation_placement(*hashed, acts, joining=1 / 200)
     assert small.cheaper == "pull-up"
     assert small.pull_up.negatives < small.push_down.negatives
@@ -210,9 +210,9 @@ def test_pull_up_wins_while_the_join_is_not_much_larger_than_its_inputs() -> Non
 def test_push_down_wins_when_the_negation_leaves_little() -> None:
     """The fewer rows of S1 a negation keeps, the better is push-down; where it keeps all for ever both are nearly alike."""
     gains = []
-    for kept in (1, 0.5, 0.1, 0.01):
-        found = negation_placement(LEFT, RIGHT, NEGATED, Negation(kept=kept, cancelled=0))
-        gains.append(found.pull_up.operators - found.push_down.operators)
+    for share_kept in (1, 0.5, 0.1, 0.01):
+        costs = negation_placement(LEFT, RIGHT, NEGATED, Negation(kept=share_kept, cancelled=0))
+        gains.append(costs.pull_up.operators - costs.push_down.operators)
     assert gains == sorted(gains)
     assert negation_placement(LEFT, RIGHT, NEGATED, Negation(kept=0.01, cancelled=0)).cheaper == "push-down"
 
@@ -227,12 +227,12 @@ def test_hash_index() -> None:
     acts = Negation(kept=0.5, cancelled=0.2)
     compare = replace(FREE, compare=1)
     plain = negation_placement(LEFT, RIGHT, NEGATED, acts, prices=compare)
-    hashed = [replace(each, buckets=4) for each in (LEFT, RIGHT, NEGATED)]
-    found = negation_placement(*hashed, acts, prices=compare)
-    assert found.pull_up.total == pytest.approx(plain.pull_up.total / 4)
-    assert found.push_down.total == pytest.approx(plain.push_down.total / 4)
-    others = ActPrices(compare=0)
-    assert negation_placement(*hashed, acts, prices=others) == negation_placement(LEFT, RIGHT, NEGATED, acts, prices=others)
+    hashed = [replace(stream, buckets=4) for stream in (LEFT, RIGHT, NEGATED)]
+    costs = negation_placement(*hashed, acts, prices=compare)
+    assert costs.pull_up.total == pytest.approx(plain.pull_up.total / 4)
+    assert costs.push_down.total == pytest.approx(plain.push_down.total / 4)
+    prices = ActPrices(compare=0)
+    assert negation_placement(*hashed, acts, prices=prices) == negation_placement(LEFT, RIGHT, NEGATED, acts, prices=prices)
 
 
 def test_several_attributes() -> None:
@@ -250,6 +250,6 @@ def test_several_attributes() -> None:
 def test_nothing_arrives() -> None:
     """Inputs without rows cost nothing and divide nothing."""
     empty = [JoinInput(name, 0, 0, 0) for name in ("S1", "S2", "S3")]
-    found = negation_placement(*empty)
-    assert found.pull_up == found.push_down == PlanCost(0, 0, 0)
+    costs = negation_placement(*empty)
+    assert costs.pull_up == costs.push_down == PlanCost(0, 0, 0)
     assert negation_placement(LEFT, RIGHT, empty[2]).push_down.negatives == 0

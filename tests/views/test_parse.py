@@ -323,9 +323,9 @@ def test_trees(sql: str, expected: Operator) -> None:
 def test_output_windows() -> None:
     """An output window is the root, over results that come and stay."""
     sql = "SELECT c.k FROM calls c JOIN events e ON c.k = e.k"
-    found = plan(sql, output_length=HOUR)
-    assert found.tree == OutputWindow(tree(sql), HOUR, None)
-    assert str(found.label) == "WKS(1h)"
+    view_plan = plan(sql, output_length=HOUR)
+    assert view_plan.tree == OutputWindow(tree(sql), HOUR, None)
+    assert str(view_plan.label) == "WKS(1h)"
     assert plan(sql, output_rows=10).tree == OutputWindow(tree(sql), None, 10)
 
 

@@ -53,13 +53,13 @@ def test_rows_lie_alike_whoever_places_them(spark: SparkSession, layout: Layout,
     move = Move(before, 20, at[0], at[1], ANCHOR, HOUR, first=False)
     rows, columns = _rows(400), ["other", "KEY"]
     asked = placed(spark.createDataFrame(rows), columns, layout, move)
-    found = placed(rows, columns, layout, move)
+    in_driver = placed(rows, columns, layout, move)
     by_spark = asked.toArrow()
-    assert found.column_names == by_spark.column_names
-    assert [field.type for field in found.schema] == [field.type for field in by_spark.schema]
-    assert found.sort_by("other").to_pylist() == by_spark.sort_by("other").to_pylist()
-    assert set(found["_fate"].to_pylist()) == {"live", "dead"}
-    assert 0 < found.num_rows < rows.num_rows
+    assert in_driver.column_names == by_spark.column_names
+    assert [field.type for field in in_driver.schema] == [field.type for field in by_spark.schema]
+    assert in_driver.sort_by("other").to_pylist() == by_spark.sort_by("other").to_pylist()
+    assert set(in_driver["_fate"].to_pylist()) == {"live", "dead"}
+    assert 0 < in_driver.num_rows < rows.num_rows
 
 
 def test_what_never_leaves_is_told_by_the_time(spark: SparkSession) -> None:

@@ -77,8 +77,8 @@ def test_cycles() -> None:
         View("d", "SELECT k FROM d", ("k",)),
         View("e", "SELECT k FROM a", ("k",)),
     )
-    found = {problem.key: problem.found for problem in problems(*views)}
-    assert found == {
+    cycles = {problem.key: problem.found for problem in problems(*views)}
+    assert cycles == {
         "views.a.sql": "a cycle: a reads b reads c reads a (line 1, column 15)",
         "views.b.sql": "a cycle: b reads c reads a reads b (line 1, column 42)",
         "views.c.sql": "a cycle: c reads a reads b reads c (line 1, column 27)",
@@ -208,9 +208,9 @@ TELLING = [
 @pytest.mark.parametrize(("sql", "tells"), TELLING)
 def test_report_where_short_lived_results_are_known(*, sql: str, tells: bool) -> None:
     """Elsewhere "report" is refused: nothing would ever be told."""
-    found = problems(View("v", sql, (next(iter(plan(sql).columns)),), short_lived="report"))
-    assert [problem.key for problem in found] == ([] if tells else ["views.v.short_lived"])
-    assert tells or "recomputed where its inputs changed" in found[0].found
+    refusals = problems(View("v", sql, (next(iter(plan(sql).columns)),), short_lived="report"))
+    assert [problem.key for problem in refusals] == ([] if tells else ["views.v.short_lived"])
+    assert tells or "recomputed where its inputs changed" in refusals[0].found
 
 
 def test_views_over_views_that_tell() -> None:
@@ -244,7 +244,7 @@ def test_a_dozen_views() -> None:
         for number in range(1, 12)
     ]
     plans = compiled(*reversed(views))
-    assert [each.name for each in plans] == [f"v{number}" for number in range(12)]
+    assert [view_plan.name for view_plan in plans] == [f"v{number}" for number in range(12)]
     assert plans.view("v3") is plans.views[3]
     assert plans.view("v12") is None
 

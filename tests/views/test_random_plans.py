@@ -40,20 +40,20 @@ OWN = (("k", "string"), ("v", "int"), ("u", "int"))
 
 def test_random_plans_mean_their_queries(duck: duckdb.DuckDBPyConnection) -> None:  # noqa: F811 - the fixture
     """While nothing expires a plan, its nodes and its rewritings give the rows that DuckDB gives for the SQL; none is refused."""
-    tables = {name: tuple(column for column, _ in each) for name, each in TABLES.items()}
-    some = 0
+    tables = {name: tuple(column for column, _ in typed_columns) for name, typed_columns in TABLES.items()}
+    nonempty = 0
     for seed in range(SEED * 1000, SEED * 1000 + PLANS):
         query = random_query(random.Random(seed), READ, 3, windows=False)  # noqa: S311 - test data
         expected = _rows(duck, query.oracle)
-        some += bool(expected)
+        nonempty += bool(expected)
         assert problems(View("v", query.sql, (query.columns[0].name,))) == [], query.sql
-        found = plan(query.sql)
-        columns = ", ".join(f'"{name}"' for name in found.columns)
-        assert _rows(duck, f"SELECT {columns} FROM ({sql_of(found.tree)})") == expected, query.sql
-        assert _rows(duck, query_of(found.nodes)) == expected, query.sql
-        for other in alternatives(found.tree, tables):
+        view_plan = plan(query.sql)
+        columns = ", ".join(f'"{name}"' for name in view_plan.columns)
+        assert _rows(duck, f"SELECT {columns} FROM ({sql_of(view_plan.tree)})") == expected, query.sql
+        assert _rows(duck, query_of(view_plan.nodes)) == expected, query.sql
+        for other in alternatives(view_plan.tree, tables):
             assert _rows(duck, f"SELECT {columns} FROM ({sql_of(other.tree)})") == expected, (other.name, query.sql)
-    assert some > PLANS // 2
+    assert nonempty > PLANS // 2
 
 
 def _lines(chance: random.Random, hour: int) -> list[str]:
@@ -78,7 +78,7 @@ def test_random_views_are_their_queries(tmp_path: Path, spark: SparkSession) -> 
     views = {name: view(query.sql, query.columns[0].name) for name, query in queries.items()}
     project = Project(tmp_path / "project", spark, streams, views=dict(views))
     chance = random.Random(SEED)  # noqa: S311 - test data
-    wrong, some = {}, set()
+    wrong, nonempty = {}, set()
     for hour in (1, 2, 4, 5):
         if hour < 5:  # the last finds nothing
             land(project, hour, {name: _lines(chance, hour) for name in "abc"}, ",".join(COLUMNS))
@@ -87,9 +87,9 @@ def test_random_views_are_their_queries(tmp_path: Path, spark: SparkSession) -> 
             report = project.update(hour)
         assert report.failed_views == ()
         for name, query in queries.items():
-            scratch, held = asked(project, query.oracle.replace("{tau}", text(hour))), served(project, name)
-            some |= {name} if scratch else set()
-            if held != scratch:
-                wrong.setdefault(name, (hour, query.sql, held - scratch, scratch - held))
+            expected, rows = asked(project, query.oracle.replace("{tau}", text(hour))), served(project, name)
+            nonempty |= {name} if expected else set()
+            if rows != expected:
+                wrong.setdefault(name, (hour, query.sql, rows - expected, expected - rows))
     assert wrong == {}
-    assert len(some) > len(queries) // 2
+    assert len(nonempty) > len(queries) // 2

@@ -33,8 +33,8 @@ OTHER_PLANS = {
 
 def _recorded() -> dict[str, list[Node]]:
     path = Path(__file__).with_name("recorded_61b4f80.json.xz")
-    found = json.loads(lzma.decompress(path.read_bytes()))
-    return {sql: msgspec.convert(nodes, list[Node]) for sql, nodes in found.items()}
+    recorded = json.loads(lzma.decompress(path.read_bytes()))
+    return {sql: msgspec.convert(nodes, list[Node]) for sql, nodes in recorded.items()}
 
 
 def test_views_are_rebuilt_where_their_plan_is_another() -> None:
@@ -46,7 +46,7 @@ def test_views_are_rebuilt_where_their_plan_is_another() -> None:
             assert sql in EXCEPTIONS
         elif len(plan.nodes) != len(recorded[sql]) or not all(map(same_plan, recorded[sql], plan.nodes)):
             again.append(sql)
-    parts = [part for each in OTHER_PLANS.values() for part in each]
+    parts = [part for parts_of_reason in OTHER_PLANS.values() for part in parts_of_reason]
     assert [sql for sql in again if not any(part in sql for part in parts)] == []
     assert [part for part in parts if not any(part in sql for sql in again)] == []
 

@@ -43,7 +43,7 @@ def _catalog(tables: Mapping[str, Mapping[str, str]], views: Sequence[View] = ()
     """Return the catalog of the recorded queries with other streams; ``r`` stays a relation."""
     base = catalog_with()
     streams = tuple(
-        replace(base.streams[0], name=name, columns=tuple(Column(*each) for each in kinds.items()))
+        replace(base.streams[0], name=name, columns=tuple(Column(*name_and_type) for name_and_type in kinds.items()))
         for name, kinds in tables.items() if name != "r"
     )  # fmt: skip
     return replace(base, streams=streams, views=tuple(views))
@@ -88,18 +88,18 @@ def _unlike(spark: SparkSession, catalog: Catalog) -> tuple[list[str], int]:
     """Return the views whose nodes refer to anything else, or of which that cannot be told, and how many Spark reads."""
     plans, tables = _planned(catalog)
     both = _Both(spark, tables)
-    found, read = [], 0
+    unlike, count = [], 0
     for plan in plans:
         try:
             same = both.agree(plan.view.sql, plan.nodes)
         except UnknownPlanError as error:
-            found.append(f"{plan.view.sql}: {error}")
+            unlike.append(f"{plan.view.sql}: {error}")
         except PySparkException:  # the view is refused for that
             continue
         else:
-            found += [] if same else [plan.view.sql]
-        read += 1
-    return found, read
+            unlike += [] if same else [plan.view.sql]
+        count += 1
+    return unlike, count
 
 
 def test_nodes_refer_to_what_their_text_refers_to(spark: SparkSession) -> None:
@@ -186,10 +186,10 @@ def test_a_planted_fault_is_found(name: str, spark: SparkSession) -> None:
     plan, tables = _plan_of(sql)
     both = _Both(spark, tables)
     assert both.agree(sql, plan.nodes)
-    found = msgspec.json.encode(plan.nodes).decode()
-    assert own in found, found
-    for count in range(1, found.count(own) + 1):
-        before, after = own.join(found.split(own)[:count]), own.join(found.split(own)[count:])
+    encoded = msgspec.json.encode(plan.nodes).decode()
+    assert own in encoded, encoded
+    for count in range(1, encoded.count(own) + 1):
+        before, after = own.join(encoded.split(own)[:count]), own.join(encoded.split(own)[count:])
         wrong = msgspec.json.decode(before + other + after, type=tuple[Node, ...])
         assert not both.agree(sql, wrong), query_of(wrong, both.tables)
 
@@ -247,7 +247,7 @@ def test_lookups_that_keep_all_rows_are_compared(sql: str, spark: SparkSession) 
     plan, tables = _plan_of(sql)
     both = _Both(spark, tables)
     assert both.agree(sql, plan.nodes)
-    assert {each.table for _, sources in both.of(sql, outer_lookups(plan.nodes)).others for each in sources} >= {"a", "rn"}
+    assert {source.table for _, sources in both.of(sql, outer_lookups(plan.nodes)).others for source in sources} >= {"a", "rn"}
 
 
 def test_wide_tables_are_compared_to_the_last_column(spark: SparkSession) -> None:

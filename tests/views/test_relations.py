@@ -68,13 +68,14 @@ def change(project: Project, run: int, changes: list[Change]) -> None:
 def seen(project: Project, table: str) -> list[tuple[str, float, object]]:
     """Return key, instant and w of a view's rows."""
     return sorted(
-        (str(each["k"]), round((to_micros(each["_ts"]) - at(0)) / HOUR, 3), each["w"]) for each in project.live(table)
+        (str(live_row["k"]), round((to_micros(live_row["_ts"]) - at(0)) / HOUR, 3), live_row["w"])
+        for live_row in project.live(table)
     )
 
 
 def values(project: Project, table: str) -> list[str]:
     """Return key and w of a view's rows."""
-    return sorted(f"{each['k']}{each['w']}" for each in project.live(table))
+    return sorted(f"{live_row['k']}{live_row['w']}" for live_row in project.live(table))
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +94,7 @@ def project(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Pr
 
 def _after(project: Project, run: int, table: str) -> list[str]:
     live = project.live(table, run - 1)
-    return sorted(f"{each['k']}{each['w']}" for each in live)
+    return sorted(f"{live_row['k']}{live_row['w']}" for live_row in live)
 
 
 def test_a_row_sees_the_version_before_its_arrival(project: Project) -> None:
@@ -108,7 +109,7 @@ def test_later_changes_leave_joined_rows_alone(project: Project) -> None:
         ("m", 1.4, 2), ("n", 1.9, 9), ("x", 0.3, 1), ("x", 0.5, 1), ("x", 0.7, 2), ("x", 0.9, 2), ("x", 1.2, 7), ("x", 1.7, 3),
         ("y", 1.1, 5),
     ]  # fmt: skip
-    assert [each for each in seen(project, "seen_or_not") if each[2] is None] == [
+    assert [seen_row for seen_row in seen(project, "seen_or_not") if seen_row[2] is None] == [
         ("q", 0.7, None), ("q", 1.5, None), ("y", 1.3, None),
     ]  # fmt: skip
 
@@ -122,14 +123,16 @@ def test_a_late_change_takes_effect_at_the_last_window_time(project: Project) ->
 
 
 def _versions(project: Project, relation: str) -> list[tuple[str, float, object]]:
-    found = [(each["k"], round((to_micros(each["_ts"]) - at(0)) / HOUR, 3), each["w"]) for each in project.stored(relation)]
-    return sorted(found)
+    versions = [
+        (version["k"], round((to_micros(version["_ts"]) - at(0)) / HOUR, 3), version["w"]) for version in project.stored(relation)
+    ]
+    return sorted(versions)
 
 
 def test_changes_of_one_instant_count_in_the_order_of_the_file(project: Project) -> None:
     """Key m is 1 and 2 from 1.3 on: the later line holds, the other was never valid."""
-    assert [each for each in _versions(project, "r") if each[0] == "m"] == [("m", 1.3, 2)]
-    assert [each for each in _versions(project, "s") if each[0] == "m"] == [("m", 1.3, 2)]
+    assert [version for version in _versions(project, "r") if version[0] == "m"] == [("m", 1.3, 2)]
+    assert [version for version in _versions(project, "s") if version[0] == "m"] == [("m", 1.3, 2)]
 
 
 def test_a_retroactive_relation_changes_results_of_rows_before(project: Project) -> None:
@@ -147,10 +150,10 @@ def test_groups_over_an_as_of_join(project: Project) -> None:
 
 def test_what_is_rejected(project: Project) -> None:
     """An unknown operation and a null key, by both; a key that comes back after its delete, unless retroactive."""
-    reasons = {name: sorted(each["reason"] for each in project.rejected(name)) for name in ("r", "s")}
+    reasons = {name: sorted(rejection["reason"] for rejection in project.rejected(name)) for name in ("r", "s")}
     assert len(reasons["s"]) == 2
     assert sorted([*reasons["s"], "key_reused"]) == reasons["r"]
-    reused = next(each for each in project.rejected("r") if each["reason"] == "key_reused")
+    reused = next(rejection for rejection in project.rejected("r") if rejection["reason"] == "key_reused")
     assert "retroactive = true" in reused["message"]
     assert (reused["file"], reused["record"]) == ("003.csv", 1)
     assert '"y"' in reused["raw"]
@@ -171,10 +174,12 @@ def test_versions_are_let_go_and_deleted_keys_stay_known(project: Project, tmp_p
     assert values(later, "numbers") == values(later, "total") == []
     change(later, 9, [("x", 8.5, "upsert", 11), ("y", 8.6, "upsert", 3)])
     later.update(9)
-    assert [each for each in _versions(later, "r") if each[0] in "xy"] == [
+    assert [version for version in _versions(later, "r") if version[0] in "xy"] == [
         ("x", 1.5, 3), ("x", 7.5, 10), ("x", 8.5, 11), ("y", 0.1, 5),
     ]  # fmt: skip
-    assert [each for each in _versions(later, "s") if each[0] in "xy"] == [
+    assert [version for version in _versions(later, "s") if version[0] in "xy"] == [
         ("x", 1.5, 3), ("x", 7.5, 10), ("x", 8.5, 11), ("y", 2.5, 6), ("y", 7.6, 4), ("y", 8.6, 3),
     ]  # fmt: skip
-    assert [each["reason"] for each in later.rejected("r") if each["epoch"] > project.epoch.number] == ["key_reused"] * 2
+    assert [
+        rejection["reason"] for rejection in later.rejected("r") if rejection["epoch"] > project.epoch.number
+    ] == ["key_reused"] * 2

@@ -55,19 +55,19 @@ class _Maker:
 
     def value(self, items: list[tuple[str, str, Query]], kind: str) -> tuple[str, str]:
         """An expression of a kind over one of the items, in both texts."""
-        found = [(few, own, each) for few, own, query in items for each in query.columns]
+        candidates = [(few, own, column) for few, own, query in items for column in query.columns]
         usable = {"int": ("int", "struct", "array"), "struct": ("struct",), "text": ("text",), "array": ("array",)}[kind]
-        found = [each for each in found if each[2].kind in usable]
-        if not found:
+        candidates = [candidate for candidate in candidates if candidate[2].kind in usable]
+        if not candidates:
             return {"int": ("1", "1"), "text": ("'t'", "'t'")}.get(kind, ("", ""))
-        few, own, column = self.chance.choice(found)
-        one, other = f"{few}.{column.name}", f"{own}.{column.other}"
+        few, own, column = self.chance.choice(candidates)
+        few_sql, own_sql = f"{few}.{column.name}", f"{own}.{column.other}"
         if column.kind == kind:
-            return one, other
+            return few_sql, own_sql
         if column.kind == "struct":
-            return f"{one}.x", f"struct_extract({other}, 'x')"
+            return f"{few_sql}.x", f"struct_extract({own_sql}, 'x')"
         variable = self.chance.choice([name for name in FEW if name != few])
-        return f"transform({one}, {variable} -> {variable} * 2)[0]", f"{other}[1] * 2"
+        return f"transform({few_sql}, {variable} -> {variable} * 2)[0]", f"{own_sql}[1] * 2"
 
     def query(self, depth: int) -> Query:
         aliases = self.chance.sample(FEW, 2)
@@ -108,11 +108,11 @@ def connection() -> duckdb.DuckDBPyConnection:
 @pytest.mark.parametrize("block", range(10))
 def test_names_make_no_difference(connection: duckdb.DuckDBPyConnection, block: int) -> None:
     """Thirty queries up to three levels deep."""
-    told = 0
+    nonempty = 0
     for seed in range(block * 30, block * 30 + 30):
         query = _Maker(random.Random(seed)).query(seed % 3)  # noqa: S311 - test data
         planned = query_of(compiled(query.few).nodes).replace("transform(", "list_transform(").replace("[0]", "[1]")
-        found, expected = rows_of(connection, planned), rows_of(connection, query.own)
-        assert found == expected, f"{seed}: {query.few}\nas {query.own}"
-        told += bool(expected)
-    assert told > 10, "most queries have rows"
+        rows, expected = rows_of(connection, planned), rows_of(connection, query.own)
+        assert rows == expected, f"{seed}: {query.few}\nas {query.own}"
+        nonempty += bool(expected)
+    assert nonempty > 10, "most queries have rows"

@@ -78,11 +78,11 @@ def test_a_view_that_did_not_change_holds_no_rows(begun: Project, tmp_path: Path
     """What was cached to see that no bucket changes is dropped at once, not at the end of the plan."""
     project = begun.copy(tmp_path / "project")
     land(project, 2, {"a": [row("x", 1.2, 4) + ",1"]}, ",".join(COLUMNS))
-    held: dict[str, set[int]] = {}
+    cached: dict[str, set[int]] = {}
 
     def observe(moment: Moment) -> None:
         if moment.point in (Point.STEP_STARTED, Point.STEPS_DONE):
-            held[moment.text] = set(spark._jsc.getPersistentRDDs().keySet())  # type: ignore[union-attr]
+            cached[moment.text] = set(spark._jsc.getPersistentRDDs().keySet())  # type: ignore[union-attr]
 
     before = project.epoch.table("highest")
     project.update(2, observer=observe)
@@ -90,5 +90,5 @@ def test_a_view_that_did_not_change_holds_no_rows(begun: Project, tmp_path: Path
     assert before is not None
     assert after is not None
     assert before.version == after.version
-    first, second = (held[f"replace what changed of {name}"] for name in ("highest", "lonely"))
+    first, second = (cached[f"replace what changed of {name}"] for name in ("highest", "lonely"))
     assert second <= first

@@ -17,7 +17,7 @@ OTHER = project(Scan("events"), "e.k = `k`")
 
 def rewritten(sql: str) -> dict[str, Operator]:
     """Return the other plans of a query by name."""
-    return {each.name: each.tree for each in alternatives(tree(sql), COLUMNS)}
+    return {alternative.name: alternative.tree for alternative in alternatives(tree(sql), COLUMNS)}
 
 
 NEGATED = "(SELECT c.k, c.v FROM calls c WHERE NOT EXISTS (SELECT 1 FROM events e WHERE e.k = c.k))"
@@ -25,12 +25,12 @@ NEGATED = "(SELECT c.k, c.v FROM calls c WHERE NOT EXISTS (SELECT 1 FROM events 
 
 def test_negation_goes_above_a_join() -> None:
     """``(S1 - S3) x S2`` becomes ``(S1 x S2) - S3`` (TV-12: plan R to plan L); only the root then sees rows leave early."""
-    found = rewritten(f"SELECT s.k, f.delay FROM {NEGATED} s JOIN flights f ON f.delay = s.v")
+    plans = rewritten(f"SELECT s.k, f.delay FROM {NEGATED} s JOIN flights f ON f.delay = s.v")
     joined = Join(
         (qualified("s", CALLS, ["k", "v"]), qualified("f", "flights", ["delay"])),
         (Equality(1, "f.delay", 0, "s.v"),),
     )
-    assert found == {
+    assert plans == {
         "negation pull-up": project(AntiJoin(joined, OTHER, (("s.k", "e.k"),)), "k = `s.k`", "delay = `f.delay`")
     }
 
@@ -38,7 +38,7 @@ def test_negation_goes_above_a_join() -> None:
 def test_the_negated_column_is_carried() -> None:
     """A negated column that the join's input drops is carried through the join, and dropped above."""
     sql = "SELECT s.v, f.tail FROM (SELECT v FROM calls c WHERE NOT EXISTS (SELECT 1 FROM events e WHERE e.k = c.k)) s"
-    found = rewritten(f"{sql} JOIN flights f ON f.delay = s.v")
+    plans = rewritten(f"{sql} JOIN flights f ON f.delay = s.v")
     joined = Join(
         (
             project(CALLS, "s.v = `v`", "c.k = `k`"),
@@ -47,7 +47,7 @@ def test_the_negated_column_is_carried() -> None:
         (Equality(1, "f.delay", 0, "s.v"),),
     )
     expected = project(AntiJoin(joined, OTHER, (("c.k", "e.k"),)), "v = `s.v`", "tail = `f.tail`")
-    assert found == {"negation pull-up": expected}
+    assert plans == {"negation pull-up": expected}
 
 
 def test_several_negations_go_above() -> None:
@@ -58,20 +58,20 @@ def test_several_negations_go_above() -> None:
         seen.append(type(pulled))
         pulled = inputs_of(pulled)[0]
     assert seen.count(AntiJoin) == 2
-    columns = [name for each in pulled.inputs for name in columns_of(each, COLUMNS)]
+    columns = [name for join_input in pulled.inputs for name in columns_of(join_input, COLUMNS)]
     assert len(columns) == len(set(columns))
 
 
 def test_distinct_goes_below_a_negation() -> None:
     """DISTINCT above an anti-join goes below it when the negated column is distinct too: it need not count."""
-    found = rewritten("SELECT DISTINCT k AS key FROM calls c WHERE NOT EXISTS (SELECT 1 FROM events e WHERE e.k = c.k)")
-    assert found == {"DISTINCT push-down": AntiJoin(Distinct(project(CALLS, "key = `k`")), OTHER, (("key", "e.k"),))}
+    plans = rewritten("SELECT DISTINCT k AS key FROM calls c WHERE NOT EXISTS (SELECT 1 FROM events e WHERE e.k = c.k)")
+    assert plans == {"DISTINCT push-down": AntiJoin(Distinct(project(CALLS, "key = `k`")), OTHER, (("key", "e.k"),))}
 
 
 def test_both_together() -> None:
     """A negation is pulled through DISTINCT and join by each rewriting alone."""
-    found = rewritten(f"SELECT DISTINCT s.k FROM {NEGATED} s JOIN flights f ON f.delay = s.v")
-    assert list(found) == ["negation pull-up"]
+    plans = rewritten(f"SELECT DISTINCT s.k FROM {NEGATED} s JOIN flights f ON f.delay = s.v")
+    assert list(plans) == ["negation pull-up"]
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_what_is_left_alone(sql: str) -> None:
 
 def test_labels_get_simpler() -> None:
     """Both rewritings leave fewer edges whose rows leave early."""
-    found = plan(f"SELECT s.k, f.delay FROM {NEGATED} s JOIN flights f ON f.delay = s.v")
-    known = KnownTables({name: table.label for name, table in found.tables.items()}, {}, {})
-    join = found.tree.input  # type: ignore[union-attr]
-    (other,) = alternatives(found.tree, COLUMNS)
+    view_plan = plan(f"SELECT s.k, f.delay FROM {NEGATED} s JOIN flights f ON f.delay = s.v")
+    tables = KnownTables({name: table.label for name, table in view_plan.tables.items()}, {}, {})
+    join = view_plan.tree.input  # type: ignore[union-attr]
+    (other,) = alternatives(view_plan.tree, COLUMNS)
     negation = other.tree.input  # type: ignore[union-attr]
-    assert (known.label(join), known.label(negation), known.label(negation.left)) == (STR, STR, WK)
+    assert (tables.label(join), tables.label(negation), tables.label(negation.left)) == (STR, STR, WK)

@@ -96,9 +96,9 @@ def story(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Stor
         with Warehouse.open(project.directory) as warehouse:
             for name in VIEWS:
                 live = project.live(name)
-                told = [row for row in warehouse.restored(name).arrow().to_pylist() if row["_epoch"] == project.epoch.number]
+                reported = [row for row in warehouse.restored(name).arrow().to_pylist() if row["_epoch"] == project.epoch.number]
                 new = [row for row in live if row["_load_slot"] > previous]
-                seen[name].append(Seen(_times(live), _times(new), _times(told), project.counts(name)))
+                seen[name].append(Seen(_times(live), _times(new), _times(reported), project.counts(name)))
     return Story(rows, seen, project)
 
 
@@ -144,9 +144,9 @@ def test_selections_from_an_anti_join_report_what_it_does(story: Story) -> None:
 @pytest.mark.parametrize("name", ["pair", "lonely"])
 def test_drop_keeps_none_and_counts_them(story: Story, name: str) -> None:
     """The same view without a record of them: equal rows, equal counts, nothing restored and no table for it."""
-    for kept, dropped in zip(story.seen[name], story.seen[f"{name}_dropped"], strict=True):
-        assert (dropped.shown, dropped.restored) == (kept.shown, [])
-        assert dropped.counts.dead == kept.counts.dead
+    for reporting, dropping in zip(story.seen[name], story.seen[f"{name}_dropped"], strict=True):
+        assert (dropping.shown, dropping.restored) == (reporting.shown, [])
+        assert dropping.counts.dead == reporting.counts.dead
     state = story.project.epoch.table(f"{name}_dropped")
     assert state is not None
     assert state.restored is None

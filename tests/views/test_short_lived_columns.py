@@ -42,12 +42,12 @@ def told(project: Project) -> list[dict[str, Any]]:
     """Return the reported results without their times, by epoch."""
     with Warehouse.open(project.directory) as warehouse:
         rows = warehouse.restored("met").arrow().to_pylist()
-    return [{name: value for name, value in each.items() if name not in ("_ts", "_exp", "_epoch")} for each in by_epoch(rows)]
+    return [{name: value for name, value in result.items() if name not in ("_ts", "_exp", "_epoch")} for result in by_epoch(rows)]
 
 
 def by_epoch(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return rows in the order of the epochs that reported them."""
-    return sorted(rows, key=lambda each: int(each["_epoch"]))
+    return sorted(rows, key=lambda result: int(result["_epoch"]))
 
 
 def by_delta(project: Project) -> list[dict[str, Any]]:
@@ -58,13 +58,13 @@ def by_delta(project: Project) -> list[dict[str, Any]]:
     table = DeltaTable(str(project.root / state.restored.path), version=state.restored.version)
     rows = by_epoch(table.to_pyarrow_table().to_pylist())
     assert len(rows) == state.restored.rows
-    return [{name: value for name, value in each.items() if name not in ("_ts", "_exp", "_epoch")} for each in rows]
+    return [{name: value for name, value in result.items() if name not in ("_ts", "_exp", "_epoch")} for result in rows]
 
 
 def by_spark(project: Project, spark: SparkSession) -> list[dict[str, Any]]:
     """Return the same as Delta's own reader gives it."""
-    rows = [each.asDict() for each in spark.read.format("delta").load(str(project.root / "restored" / "met")).collect()]
-    return [{name: value for name, value in each.items() if name not in ("_ts", "_exp", "_epoch")} for each in by_epoch(rows)]
+    rows = [spark_row.asDict() for spark_row in spark.read.format("delta").load(str(project.root / "restored" / "met")).collect()]
+    return [{name: value for name, value in result.items() if name not in ("_ts", "_exp", "_epoch")} for result in by_epoch(rows)]
 
 
 def declare(project: Project, select: str, key: str = "k", **keys: object) -> None:
@@ -117,12 +117,12 @@ def test_a_column_goes_and_comes_back(project: Project, spark: SparkSession) -> 
     project.update(2)
     meet(project, 3)
     assert told(project) == [{"k": "x", "value": 1}, {"k": "x", "value": 3}]
-    assert [each["word"] for each in by_delta(project)] == ["w1", None]
+    assert [result["word"] for result in by_delta(project)] == ["w1", None]
     assert_sound(project, spark)
     declare(project, "l.k, l.w AS word, l.v AS value")
     meet(project, 4)  # it builds the view, so it reports nothing
     meet(project, 5)
-    assert [(each["word"], each["value"]) for each in told(project)] == [("w1", 1), (None, 3), ("w5", 5)]
+    assert [(result["word"], result["value"]) for result in told(project)] == [("w1", 1), (None, 3), ("w5", 5)]
     assert_sound(project, spark)
 
 
@@ -133,7 +133,7 @@ def test_a_column_changes_its_type(project: Project, spark: SparkSession) -> Non
     assert_sound(project, spark)
     meet(project, 3)
     assert told(project) == [{"k": "x", "value": "1", "word": None}, {"k": "x", "value": "3", "word": 3}]
-    assert [each["_former_word_string"] for each in by_delta(project)] == ["w1", None]
+    assert [result["_former_word_string"] for result in by_delta(project)] == ["w1", None]
     assert "_former_value_int32" not in by_delta(project)[0]
     assert_sound(project, spark)
     declare(project, "l.k, l.v AS value, l.w AS word")
@@ -149,8 +149,8 @@ def test_types_that_do_not_convert(project: Project, spark: SparkSession) -> Non
     project.update(2)
     meet(project, 3)
     rows = by_delta(project)
-    assert [(each["VALUE"], each["_former_VALUE_int32"]) for each in rows] == [(None, 1), ([3], None)]
-    assert [each["VALUE"] for each in told(project)] == [None, [3]]
+    assert [(result["VALUE"], result["_former_VALUE_int32"]) for result in rows] == [(None, 1), ([3], None)]
+    assert [result["VALUE"] for result in told(project)] == [None, [3]]
     assert_sound(project, spark)
 
 
@@ -212,7 +212,7 @@ def test_an_update_that_stops_in_between(project: Project, spark: SparkSession, 
     declare(project, "l.k, l.w AS value")
     plan, _ = project.updater().plan(UpdateOptions(at=at(2)))
     assert plan is not None
-    number = next(place for place, step in enumerate(plan.steps) if step.path == "restored/met")
+    number = next(position for position, step in enumerate(plan.steps) if step.path == "restored/met")
     assert "add columns" in explain(plan, project.epoch, project.root)[number].action
     with pytest.raises(StoppedError):
         project.update(2, observer=stop_at(point, number))

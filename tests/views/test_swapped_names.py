@@ -38,10 +38,10 @@ _NAMES = sorted({name for columns in TABLES.values() for name in columns})
 def _swapped(nodes: Sequence[Node]) -> Iterator[tuple[str, list[Node]]]:
     """Yield plans in which one reference inside an expression or a condition is to another column."""
     text = msgspec.json.encode(nodes).decode()
-    for found in _REFERENCE.finditer(text):
-        for other in {*_NAMES, *_REFERENCE.findall(text)} - {found[1]}:
-            changed = f"{text[: found.start()]}`{other}`{text[found.end() :]}"
-            yield f"{found[1]} for {other} at {found.start()}", msgspec.json.decode(changed, type=list[Node])
+    for reference in _REFERENCE.finditer(text):
+        for other in {*_NAMES, *_REFERENCE.findall(text)} - {reference[1]}:
+            changed = f"{text[: reference.start()]}`{other}`{text[reference.end() :]}"
+            yield f"{reference[1]} for {other} at {reference.start()}", msgspec.json.decode(changed, type=list[Node])
 
 
 def _answers(connection: duckdb.DuckDBPyConnection, nodes: Sequence[Node]) -> tuple[list[str], object]:
@@ -64,7 +64,7 @@ UNTOLD = {
 
 def test_a_swapped_reference_gives_other_rows() -> None:
     """Of nineteen in twenty swaps the analyser or the rows tell; the others are of the queries that are listed."""
-    told, untold = 0, set()
+    detected, undetected = 0, set()
     with duckdb.connect() as connection:
         connection.execute(ROWS + DISTINCT)
         for name, case in CASES.items():
@@ -74,11 +74,11 @@ def test_a_swapped_reference_gives_other_rows() -> None:
                 try:
                     wrong = _answers(connection, plan)
                 except duckdb.Error:
-                    told += 1
+                    detected += 1
                     continue
                 if wrong == right:
-                    untold.add((name, swap))
+                    undetected.add((name, swap))
                 else:
-                    told += 1
-    assert {name for name, _ in untold} <= {name for names in UNTOLD.values() for name in names}
-    assert told > 19 * len(untold)
+                    detected += 1
+    assert {name for name, _ in undetected} <= {name for names in UNTOLD.values() for name in names}
+    assert detected > 19 * len(undetected)

@@ -79,13 +79,13 @@ class Model:
 def relation(x: tuple[int, int], y: tuple[int, int]) -> str:
     """The name of the one of Allen's relations that holds, each as the sheet writes it."""
     (a, b), (c, d) = x, y
-    held = {
+    holds_of = {
         "before": b < c, "meets": b == c, "overlaps": a < c < b < d, "starts": a == c and b < d, "during": a > c and b < d,
         "finishes": a > c and b == d, "equals": a == c and b == d, "after": a > d, "met-by": a == d,
         "overlapped-by": c < a < d < b, "started-by": a == c and b > d, "contains": a < c and b > d,
         "finished-by": a < c and b == d,
     }  # fmt: skip
-    (name,) = [name for name, holds in held.items() if holds]
+    (name,) = [name for name, holds in holds_of.items() if holds]
     return name
 
 
@@ -115,7 +115,10 @@ def _duck() -> duckdb.DuckDBPyConnection:
 
 
 def _at_the_prompt(pairs: Sequence[Model], expressions: Sequence[str]) -> list[tuple[Any, ...]]:
-    instants = [f"epoch_us({each})" if ".valid_" in each and "(interval" not in each else each for each in expressions]
+    instants = [
+        f"epoch_us({expression})" if ".valid_" in expression and "(interval" not in expression else expression
+        for expression in expressions
+    ]
     sql = for_duckdb(f"SELECT {', '.join(instants)} FROM {_tables(pairs, 'make_timestamptz')} ORDER BY x.n")
     return _duck().execute(sql).fetchall()
 
@@ -123,13 +126,13 @@ def _at_the_prompt(pairs: Sequence[Model], expressions: Sequence[str]) -> list[t
 def _in_the_driver(pairs: Sequence[Model], expressions: Sequence[str]) -> list[tuple[Any, ...]]:
     columns = dict.fromkeys(("xf", "xt", "yf", "yt"), "timestamp")
     made = []
-    for each in expressions:
-        named = each.replace("x.valid_from", "xf").replace("y.valid_to", "yt")
+    for expression in expressions:
+        named = expression.replace("x.valid_from", "xf").replace("y.valid_to", "yt")
         named = named.replace("x, y)", "valid(xf, xt), valid(yf, yt))").replace("duration(x", "duration(valid(xf, xt)")
         named = named.replace("duration(y", "duration(valid(yf, yt)")
         node = with_plain_intervals(parse_query(f"SELECT {named}")).selects[0]
-        found = translated(node, columns).sql
-        made.append(f"epoch_us({found})" if ".valid_" in each and "(interval" not in each else found)
+        duckdb_sql = translated(node, columns).sql
+        made.append(f"epoch_us({duckdb_sql})" if ".valid_" in expression and "(interval" not in expression else duckdb_sql)
     values = _values(pairs, "make_timestamptz")
     renamed = f"(SELECT n, a AS xf, b AS xt, c AS yf, d AS yt FROM {values} p)"
     return _duck().execute(f"SELECT {', '.join(made)} FROM {renamed} ORDER BY n").fetchall()
@@ -152,10 +155,13 @@ def test_prompts_and_the_driver_mean_what_the_model_does() -> None:
 
 def test_spark_means_what_the_model_does(spark: SparkSession) -> None:
     """The view's own text as Spark gets it, over the same pairs, in one query."""
-    written = [f"unix_micros({each})" if ".valid_" in each and "(interval" not in each else each for each in OPERATIONS]
+    written = [
+        f"unix_micros({expression})" if ".valid_" in expression and "(interval" not in expression else expression
+        for expression in OPERATIONS
+    ]
     tables = _tables(PAIRS, "timestamp_micros")
-    found = spark.sql(for_spark(f"SELECT x.n, {', '.join(written)} FROM {tables}")).collect()
-    assert [tuple(row)[1:] for row in sorted(found, key=lambda row: row[0])] == [pair.row() for pair in PAIRS]
+    rows = spark.sql(for_spark(f"SELECT x.n, {', '.join(written)} FROM {tables}")).collect()
+    assert [tuple(row)[1:] for row in sorted(rows, key=lambda row: row[0])] == [pair.row() for pair in PAIRS]
 
 
 _BOUNDS = st.tuples(st.integers(-(10**15), 10**15), st.integers(1, 10**15)).map(lambda pair: (pair[0], pair[0] + pair[1]))
@@ -269,7 +275,7 @@ def test_a_temporal_join_is_a_view(tmp_path: Path, spark: SparkSession) -> None:
         longest = "SELECT k, duration(spells, hour) FROM spells WHERE duration(spells) >= INTERVAL 4 HOURS"
         assert sorted(warehouse.sql(longest).all()) == [("x", 4.0), ("x", 5.0), ("y", 4.0)]
         verdicts = warehouse.check_views(spark=spark)
-        assert {each.view: each.outcome for each in verdicts} == dict.fromkeys(views, "same")
+        assert {verdict.view: verdict.outcome for verdict in verdicts} == dict.fromkeys(views, "same")
     project.update(22)
     assert sum(stored(project, "any").values()) == 0
 

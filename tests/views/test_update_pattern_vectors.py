@@ -109,8 +109,8 @@ def _seen(project: Project, table: str) -> Run:
     assert state is not None
     columns = [column.name for column in state.declaration.columns]
     spare = project.epoch.table(f"{table}.spare")
-    held = lives(project.live(spare.name), *columns) if spare else []
-    return Run(shown(project, table, *columns), held, restored(project, table, *columns))
+    spare_rows = lives(project.live(spare.name), *columns) if spare else []
+    return Run(shown(project, table, *columns), spare_rows, restored(project, table, *columns))
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +129,7 @@ def project(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Pr
 @pytest.fixture(scope="module")
 def runs(project: Project) -> dict[str, dict[int, Run]]:
     """Every view at every update."""
-    found: dict[str, dict[int, Run]] = {name: {} for name in VIEWS}
+    runs_of: dict[str, dict[int, Run]] = {name: {} for name in VIEWS}
     for previous, now in pairwise(RUNS):
         land(project, now, {name: _rows(words, previous, now) for name, words in STREAMS.items()}, "k,b,v")
         if now == RUNS[2]:
@@ -138,8 +138,8 @@ def runs(project: Project) -> dict[str, dict[int, Run]]:
         land(project, now, {"known": changes, "current": changes}, "k,b,op")
         project.update(now)
         for name in VIEWS:
-            found[name][now] = _seen(project, name)
-    return found
+            runs_of[name][now] = _seen(project, name)
+    return runs_of
 
 
 def test_union(runs: dict[str, dict[int, Run]]) -> None:
@@ -168,34 +168,34 @@ def test_distinct(runs: dict[str, dict[int, Run]]) -> None:
 
 def test_distinct_of_rows_with_their_own_ends(runs: dict[str, dict[int, Run]]) -> None:
     """TV-5 (a): x is live from 1 to 29, by the row that lives longest and is not the youngest."""
-    found = runs["distinct_of_own_ends"]
-    assert {now: run.values for now, run in found.items()} == {0: "", 5: "x", 10: "x", 15: "x", 20: "x", 30: ""}
-    assert {end for run in found.values() for _, _, end in run.shown} == {30}
+    view_runs = runs["distinct_of_own_ends"]
+    assert {now: run.values for now, run in view_runs.items()} == {0: "", 5: "x", 10: "x", 15: "x", 20: "x", 30: ""}
+    assert {end for run in view_runs.values() for _, _, end in run.shown} == {30}
 
 
 def test_periodic_distinct(runs: dict[str, dict[int, Run]]) -> None:
     """TV-6: a value that was shown is not told of again when another of its rows comes and goes."""
-    found = runs["distinct_unseen"]
-    assert {now: run.values for now, run in found.items()} == {0: "", 5: "x y", 10: "x y", 15: "", 20: "", 30: ""}
-    assert all(run.restored == [] for run in found.values())
+    view_runs = runs["distinct_unseen"]
+    assert {now: run.values for now, run in view_runs.items()} == {0: "", 5: "x y", 10: "x y", 15: "", 20: "", 30: ""}
+    assert all(run.restored == [] for run in view_runs.values())
 
 
 def test_bag_difference(runs: dict[str, dict[int, Run]]) -> None:
     """TV-7: max(0, v1 - v2) rows; in (b) nothing enters at 12, when v1 = v2 = 1, but at 13."""
     assert {now: run.values for now, run in runs["difference"].items()} == {0: "", 5: "v", 10: "v", 15: "", 20: "", 30: ""}
-    found = {now: run.values for now, run in runs["difference_of_longer"].items()}
-    assert found == {0: "", 5: "", 10: "", 15: "v", 20: "v", 30: "v"}
+    values = {now: run.values for now, run in runs["difference_of_longer"].items()}
+    assert values == {0: "", 5: "", 10: "", 15: "v", 20: "v", 30: "v"}
     assert {end for run in runs["difference_of_longer"].values() for _, _, end in run.shown} == {31}
 
 
 def test_anti_join(runs: dict[str, dict[int, Run]]) -> None:
     """TV-8: (a) v1 was there for one tick and v4 for two; (b) with an update every five ticks v1 is seen and u6 is not."""
-    found = runs["anti"]
-    assert {run.values for run in found.values()} == {""}
-    assert {now: run.restored for now, run in found.items() if run.restored} == {5: [("v", 1, 2)], 15: [("v", 12, 14)]}
-    found = runs["other_anti"]
-    assert {now: run.shown for now, run in found.items() if run.shown} == {10: [("v", 10, 11)]}
-    assert {now: run.restored for now, run in found.items() if run.restored} == {10: [("u", 6, 8)]}
+    view_runs = runs["anti"]
+    assert {run.values for run in view_runs.values()} == {""}
+    assert {now: run.restored for now, run in view_runs.items() if run.restored} == {5: [("v", 1, 2)], 15: [("v", 12, 14)]}
+    view_runs = runs["other_anti"]
+    assert {now: run.shown for now, run in view_runs.items() if run.shown} == {10: [("v", 10, 11)]}
+    assert {now: run.restored for now, run in view_runs.items() if run.restored} == {10: [("u", 6, 8)]}
 
 
 def test_anti_join_with_another_interval(tmp_path: Path, spark: SparkSession) -> None:
@@ -203,12 +203,12 @@ def test_anti_join_with_another_interval(tmp_path: Path, spark: SparkSession) ->
     streams = {name: _unbounded(name) for name in ("other_left", "other_right")}
     views = {"anti": view(VIEWS["other_anti"], short_lived="report")}
     project = Project(tmp_path / "project", spark, streams, {"update_interval": "4h"}, views=views)
-    found = []
+    results = []
     for previous, now in pairwise((-1, 0, 4, 8, 12)):
         land(project, now, {name: _rows(STREAMS[name], previous, now) for name in streams}, "k,b,v")
         project.update(now)
-        found.append((shown(project, "anti", "k"), restored(project, "anti", "k")))
-    assert found == [([], []), ([], []), ([], [("u", 6, 8)]), ([], [("v", 10, 11)])]
+        results.append((shown(project, "anti", "k"), restored(project, "anti", "k")))
+    assert results == [([], []), ([], []), ([], [("u", 6, 8)]), ([], [("v", 10, 11)])]
 
 
 def test_aggregates_of_count_windows(runs: dict[str, dict[int, Run]]) -> None:
@@ -223,9 +223,9 @@ def test_aggregates_of_count_windows(runs: dict[str, dict[int, Run]]) -> None:
 
 def test_aggregates_of_time_windows(runs: dict[str, dict[int, Run]]) -> None:
     """TV-9 (b): an empty group has no row, a scalar aggregate keeps one; `_ts` is the update that changed it."""
-    found = runs["sums"]
-    assert {now: run.values for now, run in found.items()} == {0: "", 5: "g1 h7", 10: "g2", 15: "", 20: "", 30: ""}
-    assert found[5].shown == [("g1", 5, FOREVER), ("h7", 5, FOREVER)]
+    view_runs = runs["sums"]
+    assert {now: run.values for now, run in view_runs.items()} == {0: "", 5: "g1 h7", 10: "g2", 15: "", 20: "", 30: ""}
+    assert view_runs[5].shown == [("g1", 5, FOREVER), ("h7", 5, FOREVER)]
     scalar = {now: run.values for now, run in runs["scalar"].items()}
     assert scalar == {0: "None0", 5: "82", 10: "21", 15: "None0", 20: "None0", 30: "None0"}
     assert [run.shown[0][1] for run in runs["scalar"].values()] == [0, 5, 10, 15, 15, 15]
@@ -266,5 +266,5 @@ def test_relations(runs: dict[str, dict[int, Run]], project: Project) -> None:
 
 def test_a_negation_over_or_below_a_join(runs: dict[str, dict[int, Run]]) -> None:
     """TV-12: whichever plan is chosen, the answers are these."""
-    found = {now: run.values for now, run in runs["chosen"].items()}
-    assert found == {0: "", 5: "v v w", 10: "w", 15: "", 20: "", 30: ""}
+    values = {now: run.values for now, run in runs["chosen"].items()}
+    assert values == {0: "", 5: "v v w", 10: "w", 15: "", 20: "", 30: ""}

@@ -87,7 +87,7 @@ def test_a_first_build_that_differs_stands_still(
         assert warehouse.scan("summed").all()
         with pytest.raises(ViewFailedError):
             warehouse.scan("large")
-        assert [each.view for each in warehouse.view_findings()] == ["large"]
+        assert [finding.view for finding in warehouse.view_findings()] == ["large"]
         assert [finding.code for finding in warehouse.check(rows=False).faults] == ["view_differs"]
     _land(project, 2)
     assert project.update(2).failed_views == ()  # a view that failed is rebuilt, and compared again
@@ -103,9 +103,9 @@ def test_views_that_are_their_queries_are_compared_by_one_job(
     looked_at: list[str] = []
     right = judgement.judged
 
-    def watched(*given: Any) -> object:  # noqa: ANN401 - passed on
-        looked_at.append(given[1].sql)
-        return right(*given)
+    def watched(*arguments: Any) -> object:  # noqa: ANN401 - passed on
+        looked_at.append(arguments[1].sql)
+        return right(*arguments)
 
     monkeypatch.setattr("warehouse.steps.view_proof.judged", watched)
     views = {name: VIEWS[name] for name in ("large", "above", "summed", "inner")}
@@ -137,36 +137,36 @@ def test_a_view_that_went_wrong_is_named_until_it_is_rebuilt(
 ) -> None:
     """By ``check --views``, ``check`` and ``status --check``, while updates go on; one command mends it."""
     project = Project(tmp_path / "project", spark, STREAMS, views=VIEWS)
-    place = ("-C", str(project.directory))
+    in_project = ("-C", str(project.directory))
     _land(project, 1)
     assert project.update(1).failed_views == ()
-    first = {each.view: each.outcome for each in verdicts_of(project.root, project.epoch, spark)}
-    assert first.pop("tied") in {"same", "not comparable"}
-    assert first.pop("kept") == "not verifiable"
-    assert set(first.values()) == {"same"}
+    outcomes = {verdict.view: verdict.outcome for verdict in verdicts_of(project.root, project.epoch, spark)}
+    assert outcomes.pop("tied") in {"same", "not comparable"}
+    assert outcomes.pop("kept") == "not verifiable"
+    assert set(outcomes.values()) == {"same"}
     _land(project, 2)
     with pytest.MonkeyPatch.context() as patch:
         _filtering_nothing(patch)
         assert project.update(2).failed_views == ()
-    checked = invoke(*place, "check", "--views", "-o", "json")
+    checked = invoke(*in_project, "check", "--views", "-o", "json")
     assert checked.code == 4
-    found = {each["table"]: each for each in checked.json()}  # type: ignore[attr-defined]
-    assert found["large"]["code"] == "view_differs"
-    assert "only in its table: k = 'x', n = 0" in found["large"]["message"]
-    assert found["kept"]["code"] == "view_not_verifiable"
-    assert "summed" not in found
+    findings = {finding["table"]: finding for finding in checked.json()}  # type: ignore[attr-defined]
+    assert findings["large"]["code"] == "view_differs"
+    assert "only in its table: k = 'x', n = 0" in findings["large"]["message"]
+    assert findings["kept"]["code"] == "view_not_verifiable"
+    assert "summed" not in findings
     project.update(3)
-    status = invoke(*place, "status", "--check")
+    status = invoke(*in_project, "status", "--check")
     assert status.code == 4
     assert "large: differed from its query: " in status.err
     assert "stream-wh rebuild large" in status.err
-    assert invoke(*place, "check", "--quick").code == 4
-    assert invoke(*place, "check", "--views", "--epoch", "0").code == 0
-    assert [each.view for each in open_findings(project.root, project.epoch)] == ["large"]
-    rebuilt = invoke(*place, "rebuild", "large")
+    assert invoke(*in_project, "check", "--quick").code == 4
+    assert invoke(*in_project, "check", "--views", "--epoch", "0").code == 0
+    assert [finding.view for finding in open_findings(project.root, project.epoch)] == ["large"]
+    rebuilt = invoke(*in_project, "rebuild", "large")
     assert (rebuilt.code, project.epoch.cause) == (0, "rebuild"), rebuilt.err
-    assert "differed from its query" not in invoke(*place, "status", "--check").err
-    assert invoke(*place, "check", "--views").code == 0
+    assert "differed from its query" not in invoke(*in_project, "status", "--check").err
+    assert invoke(*in_project, "check", "--views").code == 0
     with Warehouse.open(project.directory) as warehouse:
         assert warehouse.sql("SELECT DISTINCT k FROM large EXCEPT SELECT k FROM above").all() == []
         assert warehouse.sql("SELECT count(*) FROM large WHERE n <= 1").all() == [(0,)]
@@ -188,7 +188,7 @@ def test_updates_verify_views_now_and_then(tmp_path: Path, spark: SparkSession) 
     warnings = project.update(3).warnings
     assert len(warnings) == 1
     assert warnings[0].startswith('view "large" differs from its query: ')
-    assert [each.view for each in open_findings(project.root, project.epoch)] == ["large"]
+    assert [finding.view for finding in open_findings(project.root, project.epoch)] == ["large"]
     project.clock -= 400 * 24 * 3600 * 10**6  # it had been ahead, and is right again
     project.update(4)
     assert last_verified(project.root) == project.clock

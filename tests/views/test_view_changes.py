@@ -69,7 +69,7 @@ def declare(project: Project, **views: dict[str, object] | None) -> None:
 
 def state(project: Project, name: str) -> list[str]:
     """Return the tables that a view is kept in."""
-    return sorted(each.name for each in project.epoch.tables if each.owner == name)
+    return sorted(table.name for table in project.epoch.tables if table.owner == name)
 
 
 def assert_all_current(project: Project) -> None:
@@ -173,8 +173,8 @@ def test_a_view_that_was_away_is_built_anew(project: Project) -> None:
     declare(project, joined=view(JOINED), over=view(OVER), odd=view(ODD))
     report = project.update(3)
     assert_all_current(project)
-    told = [text for epoch in report.epochs for text in epoch.warnings]
-    assert sum("was not declared for a while" in text for text in told) == 3
+    warnings = [text for epoch in report.epochs for text in epoch.warnings]
+    assert sum("was not declared for a while" in text for text in warnings) == 3
     declare(project, joined=None)  # alone, and back again before the windows move
     declare(project, joined=view(JOINED))
     assert project.update(3).epochs == ()
@@ -189,7 +189,7 @@ def test_distinct_over_a_stream_whose_rows_ended_once(project: Project) -> None:
     for hour in (2, 3, 5):
         project.update(hour)
         assert_all_current(project)
-    assert {dict(each)["k"] for each in served(project, "odd")} == {"x", "y", "z"}
+    assert {dict(served_row)["k"] for served_row in served(project, "odd")} == {"x", "y", "z"}
 
 
 def test_a_view_that_is_taken_away_stays_as_it_is(project: Project) -> None:
@@ -199,7 +199,7 @@ def test_a_view_that_is_taken_away_stays_as_it_is(project: Project) -> None:
     report = project.update(2)
     assert any('table "nested" is no longer declared' in text for text in report.warnings)
     assert state(project, "nested") == tables
-    assert {each.declared for each in project.epoch.tables if each.owner == "nested"} == {False}
+    assert {table.declared for table in project.epoch.tables if table.owner == "nested"} == {False}
     assert sorted(project.stored("nested"), key=repr) == sorted(rows, key=repr)
     with pytest.raises(UsageError, match="still declared"):
         project.updater().drop("odd")

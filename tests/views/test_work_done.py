@@ -57,13 +57,13 @@ class Plan(NamedTuple):
     def all(self) -> Iterator[Plan]:
         """Yield it and all below."""
         yield self
-        for each in self.below:
-            yield from each.all()
+        for child in self.below:
+            yield from child.all()
 
     @property
     def leaves(self) -> set[str]:
         """The names of the operators that read."""
-        return {each.name.split(" ")[0] for each in self.all() if not each.below}
+        return {operator.name.split(" ")[0] for operator in self.all() if not operator.below}
 
 
 class Work(NamedTuple):
@@ -94,7 +94,7 @@ def work(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Work:
     streams["forever"] = stream(columns=plain, landing="landing/forever", expires=None, max_lifetime=None)
     project = Project(tmp_path_factory.mktemp("work") / "project", spark, streams, views=VIEWS)
     many = [_line(key, 0.5, number) for number, key in enumerate(KEYS)]
-    forever = [",".join(part for place, part in enumerate(line.split(",")) if place != 2) for line in many]
+    forever = [",".join(part for position, part in enumerate(line.split(",")) if position != 2) for line in many]
     land(project, 1, {"x": [*many, *many], "y": many, "z": many}, ",".join(COLUMNS))
     land(project, 1, {"forever": forever}, ",".join(plain))
     project.update(1)
@@ -113,8 +113,8 @@ def work(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Work:
 def _watched_join(plans: list[Plan]) -> Callable[..., DataFrame | None]:
     original = appended.new_results
 
-    def watched(*given: Any) -> DataFrame | None:  # noqa: ANN401 - passed on
-        rows = original(*given)
+    def watched(*arguments: Any) -> DataFrame | None:  # noqa: ANN401 - passed on
+        rows = original(*arguments)
         if rows is not None:
             plans.append(_plan(rows._jdf.queryExecution().executedPlan()))
         return rows
@@ -138,24 +138,26 @@ def _watched_reader(files: dict[str, set[str]]) -> Callable[..., DataFrame]:
 
 def _operations(project: Project, table: str) -> set[str]:
     """Return what the commits of a table say that they did."""
-    found = set()
+    operations = set()
     for commit in (project.root / "tables" / table / "_delta_log").glob("*.json"):
         actions = [json.loads(line) for line in commit.read_text().splitlines()]
-        found |= {action["commitInfo"]["operation"] for action in actions if "commitInfo" in action}
-    return found
+        operations |= {action["commitInfo"]["operation"] for action in actions if "commitInfo" in action}
+    return operations
 
 
 def test_each_term_of_a_join_starts_at_what_arrived(work: Work) -> None:
     """Two terms, for one row that arrived on either side: the gathered delta goes to the files of the other, not they to it."""
-    joins = [each for plan in work.plans for each in plan.all() if each.name == "BroadcastHashJoin"]
+    joins = [operator for plan in work.plans for operator in plan.all() if operator.name == "BroadcastHashJoin"]
     assert len(joins) == 2
     for join in joins:
         left, right = join.below
         build, streamed = (left, right) if "BuildLeft" in join.text else (right, left)
         assert build.leaves == {"LocalTableScan"}
         assert "Scan" in streamed.leaves
-    others = {each.name for plan in work.plans for each in plan.all() if "Join" in each.name} - {"BroadcastHashJoin"}
-    assert not others
+    other_joins = {
+        operator.name for plan in work.plans for operator in plan.all() if "Join" in operator.name
+    } - {"BroadcastHashJoin"}
+    assert not other_joins
 
 
 def test_few_rows_are_joined_without_reading_windows_by_spark(tmp_path: Path, spark: SparkSession) -> None:
@@ -172,11 +174,11 @@ def test_few_rows_are_joined_without_reading_windows_by_spark(tmp_path: Path, sp
     def watched(
         files: Sequence[DataFile], schema: StructType, keys: pa.Table | None, *more: Any, **named: Any  # noqa: ANN401 - passed on
     ) -> pa.Table | None:
-        found = lookup.looked_up(files, schema, keys, *more, **named)
-        if keys is not None and found is not None:
+        rows = lookup.looked_up(files, schema, keys, *more, **named)
+        if keys is not None and rows is not None:
             tables = {Path(file.path).relative_to(project.root / "tables").parts[0] for file in files}
-            asked_for.append((tables, sorted(keys["k"].to_pylist()), found.num_rows))
-        return found
+            asked_for.append((tables, sorted(keys["k"].to_pylist()), rows.num_rows))
+        return rows
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scan, "looked_up", watched)
