@@ -35,8 +35,8 @@ def _say(text: object) -> None:
     sys.stdout.flush()
 
 
-def _first_of_each(found: Sequence[Difference]) -> list[Difference]:
-    return list({each.view: each for each in reversed(found)}.values())
+def _first_of_each(differences: Sequence[Difference]) -> list[Difference]:
+    return list({difference.view: difference for difference in reversed(differences)}.values())
 
 
 def _house(directory: Path, spark: SparkSession, seeds: range, depth: int) -> House:
@@ -46,18 +46,18 @@ def _house(directory: Path, spark: SparkSession, seeds: range, depth: int) -> Ho
     return House(directory, spark, {name: query.sql for name, query in queries.items()}, keys, seed=seeds.start)
 
 
-def _compare_plans(spark: SparkSession, given: argparse.Namespace) -> int:
+def _compare_plans(spark: SparkSession, options: argparse.Namespace) -> int:
     """Compare plans with texts; 1 when something was found."""
-    every, last = Compared(), given.seed + given.queries
-    for first in range(given.seed, last, given.batch):
-        seeds = range(first, min(first + given.batch, last))
+    every, last = Compared(), options.seed + options.queries
+    for first in range(options.seed, last, options.batch):
+        seeds = range(first, min(first + options.batch, last))
         with tempfile.TemporaryDirectory() as directory:
-            seen = compare_plans(_house(Path(directory) / "project", spark, seeds, given.depth))
-        for each in seen.found:
-            _say(each)
+            seen = compare_plans(_house(Path(directory) / "project", spark, seeds, options.depth))
+        for difference in seen.found:
+            _say(difference)
         every.add(seen)
         _say(f"-- up to seed {seeds.stop - 1}: {every.same} the same, {len(every.found)} differences")
-    _say(f"{given.queries} queries, {every.same} answers are the same ({every.not_empty} not empty), {every.failing} failing")
+    _say(f"{options.queries} queries, {every.same} answers are the same ({every.not_empty} not empty), {every.failing} failing")
     _say(f"{every.untold} whose names are not compared, {every.refused.total()} that are refused, {len(every.found)} differences")
     for reason, count in every.refused.most_common():
         _say(f"  refused {count}: {reason}")
@@ -75,43 +75,43 @@ def main() -> int:
     parser.add_argument("--hours", type=int, default=4)
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--plans", action="store_true", help="compare plans with their texts, and keep no table: far faster")
-    given = parser.parse_args()
-    cores = str(given.cores)
-    one = {"spark.master": f"local[{cores}]", "spark.sql.shuffle.partitions": cores, "spark.default.parallelism": cores}
-    spark = spark_session(tuple({**dict(SMALL_AND_SHORT), **one}.items()))
-    if given.plans:
-        return _compare_plans(spark, given)
-    found, compared, failing, some = [], 0, 0, 0
+    options = parser.parse_args()
+    cores = str(options.cores)
+    settings = {"spark.master": f"local[{cores}]", "spark.sql.shuffle.partitions": cores, "spark.default.parallelism": cores}
+    spark = spark_session(tuple({**dict(SMALL_AND_SHORT), **settings}.items()))
+    if options.plans:
+        return _compare_plans(spark, options)
+    differences, compared, failing, nonempty = [], 0, 0, 0
     judges: Counter[str] = Counter()
     refused: Counter[str] = Counter()
-    for first in range(given.seed, given.seed + given.queries, given.batch):
+    for first in range(options.seed, options.seed + options.queries, options.batch):
         began = time.monotonic()
-        seeds = range(first, min(first + given.batch, given.seed + given.queries))
+        seeds = range(first, min(first + options.batch, options.seed + options.queries))
         with tempfile.TemporaryDirectory() as directory:
-            house = _house(Path(directory) / "project", spark, seeds, given.depth)
-            engines = [(DRIVER, SPARK)[hour % 2] for hour in range(given.hours)]
-            outcome = house.run(range(1, given.hours + 1), engines)
-        for each in outcome.found:
-            _say(each)
-        for each in _first_of_each(outcome.found)[: given.shrink]:
-            _say(as_test(shrunk(spark, each, house, engines[: each.epoch]), house))
+            house = _house(Path(directory) / "project", spark, seeds, options.depth)
+            engines = [(DRIVER, SPARK)[hour % 2] for hour in range(options.hours)]
+            outcome = house.run(range(1, options.hours + 1), engines)
+        for difference in outcome.found:
+            _say(difference)
+        for difference in _first_of_each(outcome.found)[: options.shrink]:
+            _say(as_test(shrunk(spark, difference, house, engines[: difference.epoch]), house))
         for reason in {name: reason for name, reason in outcome.refused.items() if name in house.refusals}.values():
             refused[re.sub(r"line \d+, column \d+|\b[a-z_]+\.[a-z_0-9.]+\b", "", reason.split(";")[0])[:70]] += 1
-        found += outcome.found
+        differences += outcome.found
         compared += outcome.compared
-        some += outcome.not_empty
+        nonempty += outcome.not_empty
         judges += outcome.judges
         failing += outcome.failing["the query"]
         _say(
             f"-- seeds {seeds.start} to {seeds.stop - 1}: {time.monotonic() - began:.0f} s, served {dict(outcome.served)}, "
             f"failing {dict(outcome.failing)}, seconds {dict(outcome.seconds)}",
         )  # fmt: skip
-    _say(f"{given.queries} queries, {compared} answers compared ({some} not empty), {failing} that Spark refuses")
+    _say(f"{options.queries} queries, {compared} answers compared ({nonempty} not empty), {failing} that Spark refuses")
     _say(f"{judges['both']} of them are DuckDB's answers too, {judges['Spark alone']} are judged by Spark alone")
-    _say(f"{len(found)} differences")
+    _say(f"{len(differences)} differences")
     for reason, count in refused.most_common():
         _say(f"  refused {count}: {reason}")
-    return bool(found)
+    return bool(differences)
 
 
 if __name__ == "__main__":

@@ -25,30 +25,30 @@ def differences(held: Answer, asked: Answer) -> tuple[Answer, Answer]:
     rest = list(asked)
     only = []
     for row in held:
-        found = next((place for place, other in enumerate(rest) if _alike(row, other)), None)
-        if found is None:
+        match = next((position for position, other in enumerate(rest) if _alike(row, other)), None)
+        if match is None:
             only.append(row)
         else:
-            del rest[found]
+            del rest[match]
     return only, rest
 
 
-def _alike(one: object, other: object) -> bool:
-    if isinstance(one, tuple) and isinstance(other, tuple):
-        return len(one) == len(other) and all(_alike(a, b) for a, b in zip(one, other, strict=True))
-    if isinstance(one, float) and isinstance(other, float):
-        if one == 0 == other:
+def _alike(left: object, right: object) -> bool:
+    if isinstance(left, tuple) and isinstance(right, tuple):
+        return len(left) == len(right) and all(_alike(a, b) for a, b in zip(left, right, strict=True))
+    if isinstance(left, float) and isinstance(right, float):
+        if left == 0 == right:
             return True
-        return one == other or (math.isnan(one) and math.isnan(other)) or math.isclose(one, other, rel_tol=_TOLERANCE)
-    return type(one) is type(other) and one == other
+        return left == right or (math.isnan(left) and math.isnan(right)) or math.isclose(left, right, rel_tol=_TOLERANCE)
+    return type(left) is type(right) and left == right
 
 
 def _plain(value: Any) -> object:  # noqa: ANN401 - a value of Arrow
     match value:
         case dict():
-            return tuple((name, _plain(each)) for name, each in value.items())
+            return tuple((name, _plain(item)) for name, item in value.items())
         case list() | tuple():
-            return tuple(_plain(each) for each in value)
+            return tuple(_plain(item) for item in value)
         case Decimal():
             return value.normalize() + 0
         case bool() | None | str() | bytes() | float():
@@ -60,4 +60,4 @@ def _plain(value: Any) -> object:  # noqa: ANN401 - a value of Arrow
 
 
 def _order(row: tuple[object, ...]) -> str:
-    return repr(tuple(round(each, 6) if isinstance(each, float) else each for each in row))
+    return repr(tuple(round(value, 6) if isinstance(value, float) else value for value in row))

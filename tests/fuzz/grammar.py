@@ -186,7 +186,7 @@ class _Maker:
         for _ in range(chance.choice([0, 1, 1, 1, 2])):
             kind = self._kind(scope, PLAIN)
             text = self._value(scope, kind, 1)
-            keys.append((text, Column(self._name(scope, [each for _, each in keys]), kind)))
+            keys.append((text, Column(self._name(scope, [column for _, column in keys]), kind)))
         parts = [f"{text} AS {column.name}" for text, column in keys]
         columns = [column for _, column in keys]
         for _ in range(chance.choice([1, 1, 2])):
@@ -202,8 +202,8 @@ class _Maker:
         having = ""
         if chance.random() < 0.3:
             having = f" HAVING {chance.choice(['count(*) > 1', 'count(*) < 3', f'{self._aggregate(scope)[0]} IS NOT NULL'])}"
-            own = [each for each in columns[len(keys) :] if each.kind in (INT, LONG)]
-            inside = {each.name.lower() for each in named.columns}
+            own = [column for column in columns[len(keys) :] if column.kind in (INT, LONG)]
+            inside = {column.name.lower() for column in named.columns}
             if own and own[0].name.lower() not in inside and chance.random() < 0.5:
                 having = f" HAVING {own[0].name} > {chance.choice([0, 1, 2])}"
         return Query(f"SELECT {', '.join(parts)} FROM {source}{self._maybe_where(scope)}{by}{having}", tuple(columns))
@@ -220,23 +220,23 @@ class _Maker:
             parts = [f"{self._value([named], kind, 1)} AS u{n}" for n, kind in enumerate(own, start=1)]
             sides.append((f"SELECT {', '.join(parts)} FROM {source}{self._maybe_where([named])}", own))
         columns = tuple(
-            Column(name.name, _wider(one, other)) for name, one, other in zip(names, sides[0][1], sides[1][1], strict=True)
+            Column(name.name, _wider(left, right)) for name, left, right in zip(names, sides[0][1], sides[1][1], strict=True)
         )
         return Query(f"{sides[0][0]} {word} {sides[1][0]}", columns)
 
     def _first(self, depth: int) -> Query:
         source, named = self._item(depth)
-        plain = [each for each in named.columns if each.kind in PLAIN]
+        plain = [column for column in named.columns if column.kind in PLAIN]
         if not plain or len(plain) < len(named.columns):
             return self._selection(depth)
         alias = named.alias
-        order = ", ".join(f"{alias}.{each.name}{self.chance.choice(['', ' DESC', ' NULLS LAST'])}" for each in plain)
-        select = ", ".join(f"{alias}.{each.name}" for each in plain)
+        order = ", ".join(f"{alias}.{column.name}{self.chance.choice(['', ' DESC', ' NULLS LAST'])}" for column in plain)
+        select = ", ".join(f"{alias}.{column.name}" for column in plain)
         by = self.chance.choice(plain).name
         most = self.chance.randint(1, 3)
         if self.chance.random() < 0.4:
             ranked = f"SELECT {select}, row_number() OVER (PARTITION BY {alias}.{by} ORDER BY {order}) AS rn FROM {source}"
-            names = ", ".join(each.name for each in plain)
+            names = ", ".join(column.name for column in plain)
             return Query(f"SELECT {names} FROM ({ranked}) ranked WHERE rn <= {most}", tuple(plain))
         over = f"row_number() OVER (PARTITION BY {alias}.{by} ORDER BY {order}) <= {most}"
         return Query(f"SELECT {select} FROM {source} QUALIFY {over}", tuple(plain))
@@ -250,17 +250,17 @@ class _Maker:
             column = Column(self._name([named], columns), kind)
             parts.append(f"{self._value([named], kind, 1)} AS {column.name}")
             columns.append(column)
-        order = ", ".join(f"{each.name}{self.chance.choice(['', ' DESC', ' NULLS LAST'])}" for each in columns)
+        order = ", ".join(f"{column.name}{self.chance.choice(['', ' DESC', ' NULLS LAST'])}" for column in columns)
         limit = self.chance.choice([1, 2, 5])
         where = self._maybe_where([named])
         return Query(f"SELECT {', '.join(parts)} FROM {source}{where} ORDER BY {order} LIMIT {limit}", tuple(columns))
 
     # --- FROM ---
 
-    def _item(self, depth: int, taken: Sequence[str] = ()) -> tuple[str, _Named]:
+    def _item(self, depth: int, used: Sequence[str] = ()) -> tuple[str, _Named]:
         """An item of FROM: a table, a window of ours, a WITH query or a sub-query, under an alias."""
         chance = self.chance
-        aliases = [each for each in ("t", "s", "l", "st", "n", "k", "v") if each not in taken]
+        aliases = [alias for alias in ("t", "s", "l", "st", "n", "k", "v") if alias not in used]
         alias = chance.choice(aliases)
         if depth > 1 and chance.random() < 0.6:
             inner = self.query(depth - 1)
@@ -272,7 +272,7 @@ class _Maker:
             window = chance.choice(WINDOWS)
             return f"{window.call} {alias}", _Named(alias, _columns(window.table))
         name = chance.choice(["a", "a", "w", "m", "r"])
-        if name == "r" and taken:  # what reads a relation is joined with nothing that leaves early
+        if name == "r" and used:  # what reads a relation is joined with nothing that leaves early
             name = "m"
         return f"{name} {alias}", _Named(alias, _columns(name))
 
@@ -280,7 +280,7 @@ class _Maker:
         texts: list[str] = []
         scope: list[_Named] = []
         while len(scope) < count:
-            text, named = self._item(depth if not scope else max(1, depth - 1), [each.alias for each in scope])
+            text, named = self._item(depth if not scope else max(1, depth - 1), [earlier.alias for earlier in scope])
             if any(column.kind in PLAIN for column in named.columns):
                 texts.append(text)
                 scope.append(named)
@@ -288,14 +288,14 @@ class _Maker:
 
     def _shared(self, scope: Sequence[_Named]) -> str | None:
         """A column that both have, of one type, which is the only one of its name on each side."""
-        one = {each.name: each.kind for each in scope[0].columns}
-        shared = [each.name for each in scope[1].columns if one.get(each.name) == each.kind and each.kind in PLAIN]
+        kinds = {column.name: column.kind for column in scope[0].columns}
+        shared = [column.name for column in scope[1].columns if kinds.get(column.name) == column.kind and column.kind in PLAIN]
         return self.chance.choice(shared) if shared else None
 
     def _equality(self, left: Sequence[_Named], right: _Named) -> str:
-        _, one, other = self._pair(left, right)
+        _, left_sql, right_sql = self._pair(left, right)
         sign = self.chance.choice(["=", "=", "=", "<=>"])
-        return f"{one} {sign} {other}" if self.chance.random() < 0.5 else f"{other} {sign} {one}"
+        return f"{left_sql} {sign} {right_sql}" if self.chance.random() < 0.5 else f"{right_sql} {sign} {left_sql}"
 
     def _pair(self, left: Sequence[_Named], right: _Named) -> tuple[str, str, str]:
         """A type and an expression of it on either side."""
@@ -312,9 +312,9 @@ class _Maker:
 
     def _name(self, scope: Sequence[_Named], used: Sequence[Column]) -> str:
         """A name for an output column: often one that the input has, for something else."""
-        taken = {each.name.lower() for each in used}
-        known = [each.name for named in scope for each in named.columns] + ["x", "y", "n", "k", "q"]
-        free = [each for each in known if each.lower() not in taken]
+        used_names = {column.name.lower() for column in used}
+        names = [column.name for named in scope for column in named.columns] + ["x", "y", "n", "k", "q"]
+        free = [name for name in names if name.lower() not in used_names]
         if free and self.chance.random() < 0.5:
             return self.chance.choice(free)
         self.made += 1
@@ -369,14 +369,14 @@ class _Maker:
     def _reference(self, named: _Named, scope: Sequence[_Named], path: str, *, qualified: bool) -> str:
         """A column, with its table where it must be, and sometimes where it need not."""
         head = path.split(".", maxsplit=1)[0].split("[", maxsplit=1)[0].lower()
-        others = [each for each in scope if each is not named and any(column.name.lower() == head for column in each.columns)]
-        aliases = {each.alias.lower() for each in scope}
-        if others or qualified or head in aliases or self.chance.random() < 0.5:
+        conflicts = [item for item in scope if item is not named and any(column.name.lower() == head for column in item.columns)]
+        aliases = {item.alias.lower() for item in scope}
+        if conflicts or qualified or head in aliases or self.chance.random() < 0.5:
             return f"{named.alias}.{path}"
         return path
 
     def _references(self, scope: Sequence[_Named], kind: str, *, qualified: bool) -> list[str]:
-        found = []
+        references = []
         for named in scope:
             for column in named.columns:
                 paths = [column.name] if column.kind == kind else []
@@ -384,19 +384,19 @@ class _Maker:
                     paths.append(f"{column.name}.{'x' if kind == INT else 'y'}")
                 if column.kind == ARRAY and kind == INT:
                     paths.append(f"{column.name}[0]" if self.chance.random() < 0.1 else "")
-                found += [self._reference(named, scope, path, qualified=qualified) for path in paths if path]
-        return found
+                references += [self._reference(named, scope, path, qualified=qualified) for path in paths if path]
+        return references
 
     def _value(self, scope: Sequence[_Named], kind: str, depth: int, *, qualified: bool = False) -> str:
         """An expression of a type."""
-        found = self._references(scope, kind, qualified=qualified)
-        if found and (depth == 0 or self.chance.random() < 0.6):
-            return self.chance.choice(found)
+        references = self._references(scope, kind, qualified=qualified)
+        if references and (depth == 0 or self.chance.random() < 0.6):
+            return self.chance.choice(references)
         if depth == 0:
-            other = [each for each in (LONG, INT, DECIMAL, STRING, BOOLEAN, DOUBLE) if each != kind]
-            for each in other:
-                near = self._references(scope, each, qualified=qualified)
-                cast = _CASTS.get((each, kind))
+            kinds = [other_kind for other_kind in (LONG, INT, DECIMAL, STRING, BOOLEAN, DOUBLE) if other_kind != kind]
+            for other_kind in kinds:
+                near = self._references(scope, other_kind, qualified=qualified)
+                cast = _CASTS.get((other_kind, kind))
                 if near and cast:
                     return cast.format(self.chance.choice(near))
             return self._constant(kind)
@@ -450,10 +450,12 @@ class _Maker:
 
     def _test(self, scope: Sequence[_Named], depth: int) -> str:
         kind = self._kind(scope, PLAIN)
-        one = self._value(scope, kind, depth)
+        left = self._value(scope, kind, depth)
         other = self._constant(kind) if self.chance.random() < 0.6 else self._value(scope, kind, depth)
         sign = self.chance.choice(["=", "<>", "<", ">=", "<=>"])
-        texts = [f"{one} {sign} {other}", f"{one} IS NULL", f"{one} IS NOT NULL", f"{one} IN ({self._constant(kind)}, {other})"]
+        texts = [
+            f"{left} {sign} {other}", f"{left} IS NULL", f"{left} IS NOT NULL", f"{left} IN ({self._constant(kind)}, {other})",
+        ]  # fmt: skip
         return self.chance.choice([texts[0], texts[0], *texts])
 
     def _condition(self, scope: Sequence[_Named], *, alone: bool = True) -> str:
@@ -492,5 +494,5 @@ def _columns(table: str) -> tuple[Column, ...]:
     return tuple(Column(name, kind) for name, kind in TABLES[table].items())
 
 
-def _wider(one: str, other: str) -> str:
-    return LONG if {one, other} == {INT, LONG} else one
+def _wider(left: str, right: str) -> str:
+    return LONG if {left, right} == {INT, LONG} else left

@@ -168,8 +168,8 @@ class House:
                             self.outcome.found.append(Difference(name, sql, hour, engine, f"failed: {reason}"))
                     continue
                 columns, expected = asked
-                held = answer(warehouse.scan(name).arrow().to_pylist(), columns)
-                more, less = differences(held, expected)
+                served_rows = answer(warehouse.scan(name).arrow().to_pylist(), columns)
+                more, less = differences(served_rows, expected)
                 self.outcome.compared += 1
                 self.outcome.judges["both" if _agrees(second, sql, columns, expected) else "Spark alone"] += 1
                 self.outcome.not_empty += bool(expected)
@@ -220,9 +220,9 @@ def _agrees(second: duckdb.DuckDBPyConnection, sql: str, columns: Sequence[str],
 def _counted(patch: pytest.MonkeyPatch, module: Any, name: str, served: Counter[tuple[str, str]], engine: str) -> None:  # noqa: ANN401
     own = getattr(module, name)
 
-    def counted(*given: Any, **more: Any) -> Any:  # noqa: ANN401 - as what it stands for
-        found = own(*given, **more)
-        served[engine, name if found is not None else f"not {name}"] += 1
-        return found
+    def counted(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - as what it stands for
+        result = own(*arguments, **options)
+        served[engine, name if result is not None else f"not {name}"] += 1
+        return result
 
     patch.setattr(module, name, counted)

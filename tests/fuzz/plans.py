@@ -112,7 +112,7 @@ def _compare(
     seen.same += 1
     seen.not_empty += bool(theirs)
     try:
-        mine, wanted = (references(_analysed(each), outer_lookups(nodes)) for each in (planned, asked))
+        mine, wanted = (references(_analysed(frame), outer_lookups(nodes)) for frame in (planned, asked))
     except UnknownPlanError:
         seen.untold += 1
         return
@@ -121,8 +121,8 @@ def _compare(
 
 
 def _answer(rows: DataFrame) -> Answer:
-    places = [f"c{number}" for number in range(len(rows.columns))]
-    return answer(rows.toDF(*places).toArrow().to_pylist(), places)
+    names = [f"c{number}" for number in range(len(rows.columns))]
+    return answer(rows.toDF(*names).toArrow().to_pylist(), names)
 
 
 def _analysed(rows: DataFrame) -> str:

@@ -32,10 +32,10 @@ _CLAUSES = ("where", "having", "qualify", "distinct", "with_")
 def smaller(sql: str) -> Iterator[str]:
     """Yield queries that are the same but for one thing less, the shortest first."""
     tree = parse_query(sql)
-    found = {text(each) for each in _without_one(tree)} | {text(each) for each in _inside(tree)}
-    for each in sorted(found, key=len):
-        if len(each) < len(text(tree)) and _reads(each):
-            yield each
+    queries = {text(node) for node in _without_one(tree)} | {text(node) for node in _inside(tree)}
+    for query in sorted(queries, key=len):
+        if len(query) < len(text(tree)) and _reads(query):
+            yield query
 
 
 def _reads(sql: str) -> bool:
@@ -47,7 +47,7 @@ def _reads(sql: str) -> bool:
 
 
 def _inside(tree: exp.Query) -> Iterator[exp.Expr]:
-    yield from (each for each in tree.find_all(exp.Select) if each is not tree)
+    yield from (select for select in tree.find_all(exp.Select) if select is not tree)
 
 
 def _without_one(tree: exp.Query) -> Iterator[exp.Expr]:
@@ -56,18 +56,18 @@ def _without_one(tree: exp.Query) -> Iterator[exp.Expr]:
         if isinstance(node, exp.Select):
             for clause in _CLAUSES:
                 if node.args.get(clause):
-                    yield _changed(tree, number, lambda each, clause=clause: each.set(clause, None))
-            for place in range(len(node.expressions) if len(node.expressions) > 1 else 0):
-                yield _changed(tree, number, lambda each, place=place: each.expressions.pop(place))
+                    yield _changed(tree, number, lambda node, clause=clause: node.set(clause, None))
+            for position in range(len(node.expressions) if len(node.expressions) > 1 else 0):
+                yield _changed(tree, number, lambda node, position=position: node.expressions.pop(position))
             if node.args.get("joins"):
-                yield _changed(tree, number, lambda each: each.args["joins"].pop())
+                yield _changed(tree, number, lambda node: node.args["joins"].pop())
         if isinstance(node, exp.SetOperation):
             for side in ("this", "expression"):
-                yield _changed(tree, number, lambda each, side=side: each.replace(each.args[side].copy()))
+                yield _changed(tree, number, lambda node, side=side: node.replace(node.args[side].copy()))
         if isinstance(node, exp.Condition) and not isinstance(node, exp.Column | exp.Identifier | exp.Literal):
-            for child in [each for each in node.iter_expressions() if isinstance(each, exp.Condition)]:
+            for child in [expression for expression in node.iter_expressions() if isinstance(expression, exp.Condition)]:
                 other = child.copy()
-                yield _changed(tree, number, lambda each, other=other: each.replace(other.copy()))
+                yield _changed(tree, number, lambda node, other=other: node.replace(other.copy()))
 
 
 def _changed(tree: exp.Query, number: int, change: object) -> exp.Expr:
@@ -93,10 +93,10 @@ def shrunk(spark: SparkSession, found: Difference, house: House, engines: Sequen
             keys = {name: _first_column(sql) for name, sql in queries.items()}
             tried = House(Path(directory) / "project", spark, queries, keys, seed=house.seed, rows=house.rows)
             outcome = tried.run(range(1, len(engines) + 1), engines)
-        same = [each for each in outcome.found if each.problem.split(":")[0] == best.problem.split(":")[0]]
+        same = [difference for difference in outcome.found if difference.problem.split(":")[0] == best.problem.split(":")[0]]
         if not same:
             break
-        best = min(same, key=lambda each: len(each.sql))
+        best = min(same, key=lambda difference: len(difference.sql))
     return best
 
 

@@ -71,7 +71,7 @@ def test_the_fuzzer_finds_a_wrong_view(tmp_path: Path, spark: SparkSession) -> N
     house.project.declare()
     assert right["v"] == "SELECT k AS c FROM m t"
     outcome = house.run([1, 2], [SPARK, DRIVER])
-    assert [(each.view, each.problem) for each in outcome.found] == [("v", "differs")] * 2
+    assert [(difference.view, difference.problem) for difference in outcome.found] == [("v", "differs")] * 2
 
 
 def test_plans_of_random_views_are_their_texts(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,15 +89,15 @@ def test_plans_of_random_views_are_their_texts(tmp_path: Path, spark: SparkSessi
     base = "SELECT k AS c FROM m t"
     house = House(tmp_path / "other", spark, {name: base + rest for name, rest in planned.items()}, dict.fromkeys(asked, "c"))
     monkeypatch.setattr(house, "queries", {name: base + rest for name, rest in asked.items()})
-    assert {each.view for each in compare_plans(house).found} == {"rows", "names"}
+    assert {difference.view for difference in compare_plans(house).found} == {"rows", "names"}
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_smaller_queries_are_smaller(seed: int) -> None:
     """And each is a query; the whole is not among them."""
     sql = random_query(random.Random(seed), 3).sql  # noqa: S311 - test data
-    whole, found = text(parse_query(sql)), list(smaller(sql))  # as it is written again, with every implied word
-    assert found
-    assert whole not in found
-    assert all(len(each) < len(whole) for each in found)
-    assert sorted(found, key=len) == found
+    whole, queries = text(parse_query(sql)), list(smaller(sql))  # as it is written again, with every implied word
+    assert queries
+    assert whole not in queries
+    assert all(len(query) < len(whole) for query in queries)
+    assert sorted(queries, key=len) == queries

@@ -106,9 +106,9 @@ class _Making:
         """Merge the files of some cells."""
         cells = sorted({file.cell for file in self.files})
         merged: set[Cell] = self.draw(st.sets(st.sampled_from(cells), max_size=2)) if cells else set()
-        taken = [file for file in self.files if file.cell in merged]
+        sealed = [file for file in self.files if file.cell in merged]
         self.files = [file for file in self.files if file.cell not in merged]
-        self.add([row for file in taken for row in file.rows])
+        self.add([row for file in sealed for row in file.rows])
 
     def drop_dead(self, at: int) -> None:
         """Drop files of which all rows are dead."""
@@ -118,10 +118,10 @@ class _Making:
     def disturb(self) -> None:
         """What no update does: rows go, double, and lie elsewhere, whole files with them."""
         rows = [row for file in self.files for row in file.rows]
-        kept: list[Row] = self.draw(st.lists(st.sampled_from(rows), max_size=8)) if rows else []
+        copies: list[Row] = self.draw(st.lists(st.sampled_from(rows), max_size=8)) if rows else []
         chosen = self.draw(st.lists(st.booleans(), min_size=len(self.files), max_size=len(self.files)))
         self.files = [file for file, stays in zip(self.files, chosen, strict=True) if stays]
-        self.add(kept)
+        self.add(copies)
         if self.draw(st.booleans()):
             self.turned = not self.turned
             self.files = [replace(file, cell=(3 - file.cell[0], file.cell[1])) for file in self.files]
@@ -155,11 +155,11 @@ def write(root: Path, epochs: tuple[Drawn, ...], *, keyed: bool) -> None:
     (table / "_delta_log").mkdir(parents=True)
     (table / "_schema").mkdir()
     pq.write_table(_arrow(()), table / "_schema" / "columns.parquet")
-    held: set[File] = set()
+    former: set[File] = set()
     for version, epoch in enumerate(epochs):
         files = set(epoch.files)
-        actions = [*([] if version else _head()), *map(_remove, held - files), *(_add(table, file) for file in files - held)]
-        held = files
+        actions = [*([] if version else _head()), *map(_remove, former - files), *(_add(table, file) for file in files - former)]
+        former = files
         text = "".join(json.dumps(action) + "\n" for action in [*actions, {"commitInfo": {"operation": "WRITE"}}])
         (table / "_delta_log" / f"{version:020}.json").write_text(text)
         write_record(epoch_path(root, version), _epoch(version, epoch, keyed=keyed))

@@ -52,7 +52,7 @@ class Row:
         """Return the system columns as they are stored."""
         b = slot(self.exp, ANCHOR, HOUR)
         never = self.exp == NEVER
-        cell, block = (place(LAYOUT, self.load, b, never=never) for place in (sub_index, exp_block))
+        cell, block = (coordinate(LAYOUT, self.load, b, never=never) for coordinate in (sub_index, exp_block))
         return to_datetime(self.ts), to_datetime(self.exp), self.load, b, cell, block
 
     def shown(self) -> tuple[Any, ...]:
@@ -305,7 +305,7 @@ _STATE_COLUMNS = (("name", "string", pa.string()), ("_state_rows", "bigint", pa.
 
 
 def _rows(*values: tuple[object, ...], exp: int = NEVER) -> tuple[Row, ...]:
-    return tuple(Row(each, ANCHOR + 290 * MINUTE, exp, 5) for each in values)
+    return tuple(Row(row, ANCHOR + 290 * MINUTE, exp, 5) for row in values)
 
 
 def _node(table: str, operator: Operator, *, hidden: bool = False) -> Node:

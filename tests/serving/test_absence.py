@@ -30,12 +30,12 @@ def reader(house: House) -> Iterator[Reader]:
 
 def test_a_key_whose_rows_expired_says_when_and_where_it_was_live_last(house: House, reader: Reader) -> None:
     """The model says which keys were live before and are not now; each is told with the end of its last row."""
-    table, told = house["names"], 0
+    table, count = house["names"], 0
     now = reader.epoch
     for before in house.epochs[-2::-1]:
         gone = {table.key_of(row) for row in table.live(before.slot)} - {table.key_of(row) for row in table.live(now.slot)}
         for key in gone:
-            told += 1
+            count += 1
             last = max(
                 epoch.slot for epoch in house.epochs if any(table.key_of(row) == key for row in table.live(epoch.slot))
             )
@@ -43,7 +43,7 @@ def test_a_key_whose_rows_expired_says_when_and_where_it_was_live_last(house: Ho
             (number,) = [epoch.number for epoch in house.epochs if epoch.slot == last]
             text = why_no_key(reader, "names", {"null": True} if key == (None,) else {"keys": [key]})
             assert text.startswith(f"expired {format_instant(max(ends))}; last live in epoch {number}, window time ")
-    if not told:
+    if not count:
         pytest.skip("no key of this warehouse is gone")
 
 
@@ -51,7 +51,7 @@ def test_rows_that_end_before_now_are_of_the_epoch_itself(house: House, reader: 
     """A later `now` filters rows that the newest epoch still has."""
     table = house["names"]
     ending = [row for row in table.live(reader.epoch.slot) if row.exp < to_microseconds_far()]
-    row = max(ending, key=lambda each: each.exp)
+    row = max(ending, key=lambda ending_row: ending_row.exp)
     assert to_datetime(row.exp).year == 2013
     text = why_no_key(reader, "names", {"keys": [table.key_of(row)]})
     assert f"last live in epoch {reader.epoch.number}" in text

@@ -36,8 +36,8 @@ def test_rows_arrow_and_batches_are_the_same(reader: Reader) -> None:
         table = answer.arrow()
         assert [tuple(row.values()) for row in table.to_pylist()] == rows or table.num_rows == len(rows)
         window, committed = b"2013-01-01T04:00:00Z", b"2013-01-01T04:01:00Z"
-        told = {b"stream_wh.window_time": window, b"stream_wh.epoch": b"2", b"stream_wh.committed": committed}
-        assert table.schema.metadata == told
+        metadata = {b"stream_wh.window_time": window, b"stream_wh.epoch": b"2", b"stream_wh.committed": committed}
+        assert table.schema.metadata == metadata
         batches = answer.batches(3)
         assert isinstance(batches, pa.RecordBatchReader)
         assert batches.schema == table.schema
@@ -71,8 +71,8 @@ def test_the_time_zone_of_the_machine_does_not_matter(house: House) -> None:
     """Texts of timestamps and literals without an offset are UTC on every cursor."""
     query = "SELECT max(_ts)::VARCHAR, max(_ts) < '2013-01-01 04:00', date_trunc('day', max(_ts))::VARCHAR "
     query += "FROM system.names"
-    found = run(house, f'print(reader.sql("{query}").all())', TZ="America/New_York")
-    assert found == "[('2013-01-01 04:00:00+00', False, '2013-01-01 00:00:00+00')]\n"
+    printed = run(house, f'print(reader.sql("{query}").all())', TZ="America/New_York")
+    assert printed == "[('2013-01-01 04:00:00+00', False, '2013-01-01 00:00:00+00')]\n"
 
 
 def test_reading_needs_no_spark_no_pyarrow_and_no_heavy_library(house: House) -> None:

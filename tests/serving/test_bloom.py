@@ -44,8 +44,8 @@ def test_a_filter_never_denies_a_value_and_mostly_denies_others(
     assert filters.bytes > 0
     columns = [KeyColumn("k", kind)]
     assert all(filters.may_hold(path, [probes_of((value,), columns)]) for value in values)
-    found = sum(filters.may_hold(path, [probes_of((absent(value),), columns)]) for value in values)
-    assert found < len(values) / 20
+    false_positives = sum(filters.may_hold(path, [probes_of((absent(value),), columns)]) for value in values)
+    assert false_positives < len(values) / 20
 
 
 def test_a_file_without_filters_may_hold_anything(tmp_path: Path) -> None:

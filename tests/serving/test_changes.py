@@ -70,7 +70,7 @@ def check(epochs: tuple[Drawn, ...], *, keyed: bool) -> None:
 def check_told(changes: pa.Table, epochs: tuple[Drawn, ...], since: int, to: int, *, keyed: bool) -> None:
     """Each change has the type, the epoch and the time that it must have, and nothing is told in vain."""
     for epoch in range(since + 1, to + 1):
-        before, now = (at_slot(each.slot, ANCHOR, HOUR) for each in epochs[epoch - 1 : epoch + 1])
+        before, now = (at_slot(drawn.slot, ANCHOR, HOUR) for drawn in epochs[epoch - 1 : epoch + 1])
         expired = of_types(changes, ("expire",), epoch)
         assert all(before < row[3] <= now for row in expired)
         came, went = of_types(changes, COMING, epoch), of_types(changes, ("delete", "update_preimage"), epoch)
@@ -125,7 +125,7 @@ def test_only_files_that_can_tell_something_are_read() -> None:
     e, f, g = _file("e", 2, (8, 9)), _file("f", 3, (7, 9)), _file("g", 3, (5, 5))
     first_epoch, second_epoch = TableAtEpoch(0, 50, 5, (a, b, c, d, g)), TableAtEpoch(1, 60, 6, (a, b, e, f, g))
     plan = changes_between([first_epoch, second_epoch, TableAtEpoch(2, 70, 7, (a, b, e, f))])
-    assert {(each.after, each.until): _names(each.files) for each in plan.expiring} == {
+    assert {(interval.after, interval.until): _names(interval.files) for interval in plan.expiring} == {
         (50, 70): "a", (50, 60): "c", (60, 70): "f",
     }  # fmt: skip
     first, second = plan.moved
@@ -148,8 +148,8 @@ def test_a_file_without_bounds_is_read_for_everything() -> None:
     """What is not known of a file is never taken as an answer."""
     dim = _file("dim", 1, None)
     plan = changes_between([TableAtEpoch(0, 50, 5, (dim,)), TableAtEpoch(1, 60, 6, (dim,)), TableAtEpoch(2, 60, 6)])
-    assert [(each.after, each.until, _names(each.files)) for each in plan.expiring] == [(50, 60, "dim")]
-    assert [_names(each.removed) for each in plan.moved] == ["", "dim"]
+    assert [(interval.after, interval.until, _names(interval.files)) for interval in plan.expiring] == [(50, 60, "dim")]
+    assert [_names(move.removed) for move in plan.moved] == ["", "dim"]
 
 
 @given(st.data())

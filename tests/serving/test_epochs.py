@@ -75,7 +75,7 @@ def test_key_summaries_are_read_once_by_a_reader(own: House) -> None:
 
     def opened(reader: Reader, key: str) -> int:
         answer = reader.probe("names", [key])
-        assert answer.all() == own["names"].probed(lambda found: found[0] == key, 4, reader.epoch.window_time)
+        assert answer.all() == own["names"].probed(lambda row_key: row_key[0] == key, 4, reader.epoch.window_time)
         return answer.explain.plan.files_read
 
     with Reader.open(own.root) as reader:

@@ -87,10 +87,11 @@ def measured(name: str, **distinct: int) -> JoinInput:
 
 def test_a_view_is_explained_before_any_update(catalog: Catalog) -> None:
     """From the declarations: the plan, and the loss that constant lifetimes lead to expect; no figures."""
-    found = explained(catalog, "windows", None)
-    assert (found.name, found.epoch, found.joins, found.measured, found.placement) == ("windows", None, (), None, None)
-    assert next(line.operator for line in found.description.lines) == "join"
-    assert found.predicted == lost_share((6, 3), 1)
+    explanation = explained(catalog, "windows", None)
+    assert (explanation.name, explanation.epoch, explanation.joins) == ("windows", None, ())
+    assert (explanation.measured, explanation.placement) == (None, None)
+    assert next(line.operator for line in explanation.description.lines) == "join"
+    assert explanation.predicted == lost_share((6, 3), 1)
 
 
 @pytest.mark.parametrize(("view", "share"), [("forever", 0), ("varying", None), ("groups", None)])
@@ -114,10 +115,10 @@ def test_an_order_is_costed_by_what_arrives_and_lives(catalog: Catalog, reader: 
     """Arrivals leave the first epoch out; windows and values are counted in the live rows; the cheapest order is told."""
     (order,) = explained(catalog, "three", reader).joins
     figures = order.figures
-    assert [(each.name, each.arriving, each.rows) for each in figures.inputs] == [("a x", 4, 12), ("b y", 2, 8), ("c z", 0, 5)]
-    assert [dict(each.distinct) for each in figures.inputs] == [{"x.a_n": 6, "x.k": 3}, {"y.k": 4}, {"z.c_n": 2, "z.k": 5}]
+    assert [(side.name, side.arriving, side.rows) for side in figures.inputs] == [("a x", 4, 12), ("b y", 2, 8), ("c z", 0, 5)]
+    assert [dict(side.distinct) for side in figures.inputs] == [{"x.a_n": 6, "x.k": 3}, {"y.k": 4}, {"z.c_n": 2, "z.k": 5}]
     a, b, c = measured("a", k=3, n=6), measured("b", k=4), measured("c", k=5, n=2)
-    costs = [batch_cost(1)(each) for each in ((a, b, c), (a, c, b), (b, a, c), (b, c, a), (c, a, b), (c, b, a))]
+    costs = [batch_cost(1)(candidate) for candidate in ((a, b, c), (a, c, b), (b, a, c), (b, c, a), (c, a, b), (c, b, a))]
     assert (figures.cost, figures.dearest, figures.orders) == (min(costs), max(costs), 6)
     cheapest = {"a x": a, "b y": b, "c z": c}
     assert batch_cost(1)(tuple(cheapest[name] for name in figures.order)) == figures.cost
@@ -130,10 +131,10 @@ def test_a_join_of_what_is_not_there_yet_has_no_figures(catalog: Catalog, reader
 
 def test_a_negation_is_costed_where_it_stands_and_above(catalog: Catalog, reader: Reader) -> None:
     """The model gets the rows of the three tables; its costs are those of the declared plan and of pull-up."""
-    found = explained(catalog, "negated", reader)
-    assert [other.name for other in found.description.alternatives] == ["negation pull-up"]
+    explanation = explained(catalog, "negated", reader)
+    assert [other.name for other in explanation.description.alternatives] == ["negation pull-up"]
     expected = negation_placement(measured("a", k=3, n=6), measured("b", k=4), measured("c", n=2))
-    assert found.placement == expected
+    assert explanation.placement == expected
     assert explained(catalog, "windows", reader).placement is None
 
 

@@ -40,16 +40,16 @@ if TYPE_CHECKING:
 @pytest.fixture
 def decoded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, weakref.ref[pa.Table]]]:
     """Each file that is read into memory, with its rows for as long as they are there."""
-    found: list[tuple[str, weakref.ref[pa.Table]]] = []
+    read_files: list[tuple[str, weakref.ref[pa.Table]]] = []
     read = HotTables.read
 
     def noted(self: HotTables, columns, key, schema_file, place, file):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202 - as it is
         rows = read(self, columns, key, schema_file, place, file)
-        found.append((place, weakref.ref(rows.table)))
+        read_files.append((place, weakref.ref(rows.table)))
         return rows
 
     monkeypatch.setattr(HotTables, "read", noted)
-    return found
+    return read_files
 
 
 def places(reader: Reader, table: str) -> set[str]:
@@ -64,7 +64,7 @@ def test_an_epoch_costs_what_it_added(tmp_path: Path, decoded: list[tuple[str, w
         assert not decoded
         reader.probe("names", ["a"]).all()
         first = places(reader, "names")
-        assert {place for place, _ in decoded} == first
+        assert {path for path, _ in decoded} == first
         reader.scan("names").all()
         reader.sql("SELECT count(*) FROM names JOIN days ON true").all()
         assert len(decoded) == len(first)
@@ -73,7 +73,7 @@ def test_an_epoch_costs_what_it_added(tmp_path: Path, decoded: list[tuple[str, w
         assert reader.refresh()
         assert reader.probe("names", ["a"]).all() == own["names"].probed(lambda key: key == ("a",), 4)
         second = places(reader, "names")
-        assert {place for place, _ in decoded[len(first) :]} == second - first
+        assert {path for path, _ in decoded[len(first) :]} == second - first
         assert second - first
 
         same_tables_later(own, 6)
@@ -83,9 +83,9 @@ def test_an_epoch_costs_what_it_added(tmp_path: Path, decoded: list[tuple[str, w
         assert third < second
         assert len(decoded) == len(second)
         gc.collect()
-        assert {place for place, rows in decoded if rows() is not None} == third
+        assert {path for path, rows in decoded if rows() is not None} == third
     gc.collect()
-    assert not [place for place, rows in decoded if rows() is not None]
+    assert not [path for path, rows in decoded if rows() is not None]
 
 
 def test_warm_reads_all_hot_tables(own: House, decoded: list[tuple[str, weakref.ref[pa.Table]]]) -> None:
@@ -93,7 +93,7 @@ def test_warm_reads_all_hot_tables(own: House, decoded: list[tuple[str, weakref.
     with Reader.open(own.root, hot=["names", "pairs"]) as reader:
         reader.warm()
         reader.warm()
-        assert sorted(place for place, _ in decoded) == sorted(places(reader, "names") | places(reader, "pairs"))
+        assert sorted(path for path, _ in decoded) == sorted(places(reader, "names") | places(reader, "pairs"))
 
 
 def test_an_answer_outlives_the_refresh(own: House) -> None:
@@ -194,7 +194,7 @@ def test_rows_go_with_their_epoch(own: House, decoded: list[tuple[str, weakref.r
         add_epoch(own, 3, 6, tuple(state for state in own.epochs[-1].tables if state.name != "pairs"))
         reader.refresh()
         gc.collect()
-        assert {place for place, rows in decoded if rows() is not None} == places(reader, "names") < live
+        assert {path for path, rows in decoded if rows() is not None} == places(reader, "names") < live
 
 
 def test_connections_are_renewed_now_and_then(own: House) -> None:
@@ -266,11 +266,11 @@ def test_slices_hold_what_is_wanted_once(
         (NullKey(), [n for n, value in enumerate(values) if value is None]),
     ]
     for selection, expected in selections:
-        found = [n for piece in rows.slices(selection) for n in piece.column("n").to_pylist()]
-        assert len(found) == len(set(found))
-        assert set(expected) <= set(found)
+        numbers = [n for piece in rows.slices(selection) for n in piece.column("n").to_pylist()]
+        assert len(numbers) == len(set(numbers))
+        assert set(expected) <= set(numbers)
         if ordered and isinstance(selection, Keys):
-            assert set(found) == set(expected)
+            assert set(numbers) == set(expected)
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ def test_a_part_of_a_struct_in_a_struct_can_be_read() -> None:
     rows = HotTables.of(table, "k")
     for selection, expected in ((Keys((("b",),)), inner[1:3]), (KeyRange(("c",), None), inner[3:])):
         (part,) = rows.slices(selection)
-        assert in_memory(()).from_arrow(part).project("s").fetchall() == [(each,) for each in expected]
+        assert in_memory(()).from_arrow(part).project("s").fetchall() == [(struct,) for struct in expected]
 
 
 def test_dates_that_python_has_not() -> None:

@@ -81,8 +81,8 @@ def test_composite_keys() -> None:
 
 def test_keys_are_distinct_and_sorted() -> None:
     """Scalars, tuples, lists and mappings are the same keys; nulls come first, prefixes before what they begin."""
-    found = keys_of([("b", 1), {"NAME": "a"}, "a", ["b", 1], ("b",), (None, 2)], TWO)
-    assert found.keys == ((None, 2), ("a",), ("b",), ("b", 1))
+    result = keys_of([("b", 1), {"NAME": "a"}, "a", ["b", 1], ("b",), (None, 2)], TWO)
+    assert result.keys == ((None, 2), ("a",), ("b",), ("b", 1))
     assert keys_of([datetime(1970, 1, 1)], (KeyColumn("t", TZ),)).keys == ((0,),)  # noqa: DTZ001 - naive is UTC
     assert keys_of([7], (KeyColumn("d", "DECIMAL(4,2)"),)).keys == ((Decimal(7),),)
 
@@ -108,7 +108,7 @@ def test_decimals_have_the_columns_digits_or_are_refused() -> None:
     """However many zeros they are written with, and beyond the digits that Python's decimals have by themselves."""
     column = (KeyColumn("d", "DECIMAL(38,2)"),)
     long = Decimal("12345678901234567890123456789.12")
-    for given, expected in (
+    for number, expected in (
         (Decimal("1.5" + "0" * 60), "1.50"),
         (Decimal("0E+50"), "0.00"),
         (Decimal("-0"), "0.00"),
@@ -116,8 +116,8 @@ def test_decimals_have_the_columns_digits_or_are_refused() -> None:
         (Decimal("1E+3"), "1000.00"),
         (10**35, "1" + "0" * 35 + ".00"),
     ):
-        ((found,),) = keys_of([given], column).keys
-        assert str(found) == expected
-    for given in (Decimal("12345678901234567890123456789.12345"), Decimal("1E+36"), Decimal("1E+999999"), Decimal("0.001")):
+        ((key,),) = keys_of([number], column).keys
+        assert str(key) == expected
+    for number in (Decimal("12345678901234567890123456789.12345"), Decimal("1E+36"), Decimal("1E+999999"), Decimal("0.001")):
         with pytest.raises(UsageError):
-            keys_of([given], column)
+            keys_of([number], column)

@@ -30,9 +30,9 @@ def _known_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def pairs(left: Operator, where: str | None = None) -> tuple[int, int]:
     """Return the pairs of a join of an input with all rows of a table."""
-    found = keys_of_join(cast("Reader", None), Join((left, Scan("b")), (Equality(0, "k", 1, "k"),), where))
-    assert found is not None
-    return found.pairs
+    result = keys_of_join(cast("Reader", None), Join((left, Scan("b")), (Equality(0, "k", 1, "k"),), where))
+    assert result is not None
+    return result.pairs
 
 
 def test_pairs_are_exact_only_of_a_join_of_every_row() -> None:

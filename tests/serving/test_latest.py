@@ -75,9 +75,9 @@ RUN = (
 def near(found: list[tuple[Any, ...]], expected: list[tuple[Any, ...]]) -> bool:
     """Whether rows are equal, floats but for the order of their sums."""
     return len(found) == len(expected) and all(
-        math.isclose(one, other) if isinstance(one, float) and isinstance(other, float) else one == other
+        math.isclose(left, right) if isinstance(left, float) and isinstance(right, float) else left == right
         for row, wanted in zip(sorted(found, key=repr), sorted(expected, key=repr), strict=True)
-        for one, other in zip(row, wanted, strict=True)
+        for left, right in zip(row, wanted, strict=True)
     )
 
 
@@ -98,25 +98,25 @@ def hidden(house: House, *numbers: int) -> Iterator[None]:
 def test_the_answer_is_that_of_the_rows(house: House, query: str) -> None:
     """With names, types and rows alike; asked again after each epoch, only what came is read."""
     with hidden(house, 1, 2):
-        kept = Reader.open(house.root)
-        assert kept.sql(query, isolation="latest").epoch == 0
+        reader = Reader.open(house.root)
+        assert reader.sql(query, isolation="latest").epoch == 0
     for newest in (1, 2):
         with hidden(house, *range(newest + 1, 3)), Reader.open(house.root) as fresh:
-            found, expected = kept.sql(query, isolation="latest"), fresh.sql(query)
-            assert found.columns == expected.columns
+            answer, expected = reader.sql(query, isolation="latest"), fresh.sql(query)
+            assert answer.columns == expected.columns
             if "random" not in query:
-                assert near(found.all(), expected.all())
-            assert (found.epoch, found.newest) == (newest, None if "random" in query else True)
+                assert near(answer.all(), expected.all())
+            assert (answer.epoch, answer.newest) == (newest, None if "random" in query else True)
             if query in KEPT:
                 files = fresh.pin.snapshot(fresh.epoch.tables[0]).files if "names" in query else ()
-                assert found.put is not None
-                assert not files or found.put[1] < found.put[0]
-                again = kept.sql(query, isolation="latest")
-                assert again.put == (found.put[0], 0)
+                assert answer.put is not None
+                assert not files or answer.put[1] < answer.put[0]
+                again = reader.sql(query, isolation="latest")
+                assert again.put == (answer.put[0], 0)
                 assert near(again.all(), expected.all())
             else:
-                assert found.put is None
-    kept.close()
+                assert answer.put is None
+    reader.close()
 
 
 def test_files_whose_results_are_kept_are_not_opened(own: House) -> None:
@@ -131,10 +131,10 @@ def test_files_whose_results_are_kept_are_not_opened(own: House) -> None:
         for file in reader.pin.live_files(reader.pin.state("names"), reader.epoch.window_time):
             path = Path(file.path)
             path.write_bytes(bytes(path.stat().st_size))
-    found = reader.sql(query, isolation="latest")
-    assert (near(found.all(), expected), found.epoch) == (True, 2)
-    assert found.put is not None
-    assert found.put[1] < found.put[0]
+    answer = reader.sql(query, isolation="latest")
+    assert (near(answer.all(), expected), answer.epoch) == (True, 2)
+    assert answer.put is not None
+    assert answer.put[1] < answer.put[0]
     with pytest.raises(WarehouseError):
         reader.sql(query).all()
     reader.close()
@@ -146,10 +146,10 @@ def test_files_of_later_epochs_are_read_in_the_same_sandbox(own: House, tmp_path
     with hidden(own, 1, 2):
         reader = Reader.open(own.root)
         reader.sql(query, isolation="latest").all()
-    (begun,) = (held for identity, (held, _) in reader.pin.sandboxes.items() if identity[0] == EMPTY)
-    found = reader.sql(query, isolation="latest")
-    assert (found.epoch, found.put is not None) == (2, True)
-    (still,) = (held for identity, (held, _) in reader.pin.sandboxes.items() if identity[0] == EMPTY)
+    (begun,) = (sandbox for identity, (sandbox, _) in reader.pin.sandboxes.items() if identity[0] == EMPTY)
+    answer = reader.sql(query, isolation="latest")
+    assert (answer.epoch, answer.put is not None) == (2, True)
+    (still,) = (sandbox for identity, (sandbox, _) in reader.pin.sandboxes.items() if identity[0] == EMPTY)
     assert still is begun
     other = tmp_path / "other.parquet"
     pq.write_table(pa.table({"x": [1]}), other)
@@ -178,15 +178,15 @@ def test_a_column_of_another_type_begins_anew(own: House, query: str) -> None:
         state = reader.pin.state("names")
         before = {file.path for file in reader.pin.live_files(state, reader.epoch.window_time)}
     with Reader.open(own.root) as fresh:
-        came = [each.path for each in fresh.pin.live_files(fresh.pin.state("names"), fresh.epoch.window_time)]
-    for path in (*(each for each in came if each not in before), own.root / state.schema_file):
+        paths = [file.path for file in fresh.pin.live_files(fresh.pin.state("names"), fresh.epoch.window_time)]
+    for path in (*(candidate for candidate in paths if candidate not in before), own.root / state.schema_file):
         rows = pq.read_table(path, partitioning=None)
         halves = pc.add(rows["value"].cast(pa.float64()), 0.5)
         pq.write_table(rows.set_column(rows.schema.get_field_index("value"), "value", halves), path)
     with Reader.open(own.root) as fresh:
-        found, expected = reader.sql(query, isolation="latest"), fresh.sql(query)
-        assert found.columns == expected.columns
-        assert near(found.all(), expected.all())
+        answer, expected = reader.sql(query, isolation="latest"), fresh.sql(query)
+        assert answer.columns == expected.columns
+        assert near(answer.all(), expected.all())
     reader.close()
 
 
@@ -231,9 +231,9 @@ def test_a_now_on_the_grid_is_put_together_and_another_one_is_run(house: House) 
         for slots in (2, 0, 1):
             now = newest.window_time + slots * newest.update_interval
             for instant, put in ((now, (files[0], 0)), (now + 1, None)):
-                found = reader.sql(query, now=instant, isolation="latest")
-                assert near(found.all(), other.sql(query, now=instant).all())
-                assert (found.put, found.newest) == (put, True)
+                answer = reader.sql(query, now=instant, isolation="latest")
+                assert near(answer.all(), other.sql(query, now=instant).all())
+                assert (answer.put, answer.newest) == (put, True)
 
 
 def test_epochs_that_come_faster_than_the_answer(own: House, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -350,9 +350,9 @@ def test_random_aggregates(house: House, groups: list[str], values: list[str], c
     by = f" GROUP BY {', '.join(groups)}" if groups else ""
     query = f"SELECT {', '.join([*groups, *values])} FROM names{condition}{by}"
     with Reader.open(house.root) as reader:
-        found = reader.sql(query, isolation="latest")
-        assert found.put is not None
-        assert near(found.all(), reader.sql(query).all())
+        answer = reader.sql(query, isolation="latest")
+        assert answer.put is not None
+        assert near(answer.all(), reader.sql(query).all())
 
 
 def test_halves() -> None:

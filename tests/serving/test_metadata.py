@@ -37,15 +37,15 @@ def test_tables_and_descriptions(house: House, reader: Reader) -> None:
 def test_files_and_filter_are_all_that_another_engine_needs(house: House, reader: Reader) -> None:
     """Both filters over exactly these files give the live rows, in an engine with another time zone too."""
     for name, table in house.tables.items():
-        found = metadata.files(reader, name)
-        assert (found.epoch, found.slot_filter) == (2, "_exp_slot > 4")
-        if not found.files:
+        listing = metadata.files(reader, name)
+        assert (listing.epoch, listing.slot_filter) == (2, "_exp_slot > 4")
+        if not listing.files:
             assert not table.live(4)
             continue
-        paths = [file.path for file in found.files]
+        paths = [file.path for file in listing.files]
         with duckdb.connect() as connection:
             connection.execute("SET TimeZone = 'UTC'")
-            for condition in (found.filter, found.slot_filter):
+            for condition in (listing.filter, listing.slot_filter):
                 query = f"SELECT count(*) FROM read_parquet(?, hive_partitioning = false) WHERE {condition}"
                 assert connection.execute(query, [paths]).fetchone() == (len(table.live(4)),)
 
@@ -73,13 +73,13 @@ def test_status_counts_live_rows_exactly(house: House) -> None:
     """By metadata and by reading what slots do not prove; at every epoch."""
     for epoch in house.epochs:
         with Reader.open(house.root, as_of=epoch.window_time) as reader:
-            for found in table_status.status(reader, retain=7 * DAY):
-                table = house[found.table]
+            for status in table_status.status(reader, retain=7 * DAY):
+                table = house[status.table]
                 loaded = [row for row in table.rows if row.load <= epoch.slot]
-                assert (found.live_rows, found.rows) == (len(table.live(epoch.slot)), len(loaded))
-                assert found.window_time == epoch.window_time
-                assert (found.files == 0) == (not loaded)
-                assert found.rejected == (epoch.number + 1 if found.table == "names" else 0)
+                assert (status.live_rows, status.rows) == (len(table.live(epoch.slot)), len(loaded))
+                assert status.window_time == epoch.window_time
+                assert (status.files == 0) == (not loaded)
+                assert status.rejected == (epoch.number + 1 if status.table == "names" else 0)
                 # w = 3 slots of an hour, then the epochs that name the file, then the next update
-                assert (found.dead_for, found.on_disk_for) == (3 * HOUR, 3 * HOUR + 7 * DAY + HOUR)
+                assert (status.dead_for, status.on_disk_for) == (3 * HOUR, 3 * HOUR + 7 * DAY + HOUR)
     assert any(row.exp == NEVER for row in house["names"].rows)

@@ -47,7 +47,7 @@ def test_lists_of_keys(house: House, reader: Reader, wanted: list[str], later: i
 @given(st.lists(pairs, min_size=1, max_size=5))
 def test_composite_keys_and_prefixes(house: House, reader: Reader, wanted: list[tuple[Any, ...]]) -> None:
     """Keys and prefixes of any length, with nulls, in one call."""
-    expected = house["pairs"].probed(lambda key: any(key[: len(each)] == each for each in wanted), NEWEST)
+    expected = house["pairs"].probed(lambda key: any(key[: len(prefix)] == prefix for prefix in wanted), NEWEST)
     assert reader.probe("pairs", wanted).all() == expected
 
 
@@ -101,11 +101,11 @@ def test_every_key_type(house: House, reader: Reader) -> None:
     for table, at in (("days", 4), ("amounts", 4), ("moments", 4)):
         keys = {house[table].key_of(row) for row in house[table].rows}
         for key in keys:
-            expected = house[table].probed(lambda each, key=key: each == key, at)
+            expected = house[table].probed(lambda row_key, key=key: row_key == key, at)
             assert reader.probe(table, [key]).all() == expected
             assert reader.probe(table, [key, key]).all() == expected
         low, high = min(keys)[0], max(keys)[0]
-        expected = house[table].probed(lambda each, low=low, high=high: low <= each[0] < high, at)
+        expected = house[table].probed(lambda row_key, low=low, high=high: low <= row_key[0] < high, at)
         assert reader.probe(table, from_=low, to=high).all() == expected
         assert reader.probe(table, list(keys)).all() == house[table].probed(lambda _: True, at)
     assert reader.probe("days", [date(2000, 1, 1)]).all() == []
@@ -138,7 +138,7 @@ def test_a_second_probe_uses_bloom_filters_and_finds_the_same(house: House) -> N
         warm.probe("names", ["a"])
         for key in dict.fromkeys(keys):
             assert warm.probe("names", [key]).all() == house["names"].probed(
-                lambda each, key=key: each[0] == key, NEWEST
+                lambda row_key, key=key: row_key[0] == key, NEWEST
             )
 
 
@@ -160,9 +160,9 @@ def test_columns_limit_and_system_columns(house: House, reader: Reader) -> None:
         "sub_index",
         "exp_block",
     ]
-    found = {(*row[:2], *row[4:]) for row in wide.all()}
-    assert found == {row for row in rows if row[0] is not None}
-    assert any(row[3] is None for row in found)
+    wide_rows = {(*row[:2], *row[4:]) for row in wide.all()}
+    assert wide_rows == {row for row in rows if row[0] is not None}
+    assert any(row[3] is None for row in wide_rows)
     narrow = reader.probe("names", ["a"], columns=["exp_block", "_exp"])
     assert len(narrow.all()) == len(expected)
 

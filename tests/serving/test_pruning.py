@@ -37,9 +37,9 @@ def files(draw: st.DrawFn) -> tuple[list[tuple[Any, ...]], DataFile]:
     """Rows, and the file that says of them what a writer might."""
     rows = draw(st.lists(parts, min_size=1, max_size=6))
     ending = draw(st.sampled_from(["", "\x7f", "\U0010ffff"]))
-    known = draw(st.tuples(st.booleans() | st.just(value=True), st.booleans() | st.just(value=True)))
+    has_bounds = draw(st.tuples(st.booleans() | st.just(value=True), st.booleans() | st.just(value=True)))
     bounds = {
-        name: cut([row[index] for row in rows], ending, known=known[index]) for index, name in enumerate(("s", "n"))
+        name: cut([row[index] for row in rows], ending, known=has_bounds[index]) for index, name in enumerate(("s", "n"))
     }
     count = draw(st.sampled_from([len(rows), None]))
     return rows, DataFile("f", 1, count, 1, 0, bounds)
@@ -146,7 +146,7 @@ def test_expiry_counts_by_slots_only() -> None:
 
 def test_every_file_is_accounted_for() -> None:
     """Considered files are expired, out of bounds, or kept."""
-    kept = of(k=Bounds(1, 2, 0), _exp_slot=Bounds(9, 9, 0))
-    snapshot = Snapshot("id", 0, (kept, of(_exp_slot=Bounds(1, 1, 0)), of(k=Bounds(7, 8, 0))))
+    live_file = of(k=Bounds(1, 2, 0), _exp_slot=Bounds(9, 9, 0))
+    snapshot = Snapshot("id", 0, (live_file, of(_exp_slot=Bounds(1, 1, 0)), of(k=Bounds(7, 8, 0))))
     pruned = prune(snapshot, ("k",), Keys(((1,),)), 3)
-    assert (pruned.files, pruned.considered, pruned.expired, pruned.out_of_bounds) == ((kept,), 3, 1, 1)
+    assert (pruned.files, pruned.considered, pruned.expired, pruned.out_of_bounds) == ((live_file,), 3, 1, 1)

@@ -42,14 +42,14 @@ def ask(root: Path) -> None:
 def test_each_read_is_noted_once_it_was_read_to_its_end(house: House, state: Path) -> None:
     """Kind, number of keys, files looked at and opened, rows, seconds; SQL looks at whole tables and is not."""
     ask(house.root)
-    found = reads_of(house.root)
-    assert [(read.kind, read.keys, read.first) for read in found] == [
+    reads = reads_of(house.root)
+    assert [(read.kind, read.keys, read.first) for read in reads] == [
         ("probe", 1, True), ("probe", 1, False), ("probe", 2, False), ("range", 0, False), ("scan", 0, False), ("scan", 0, False),
     ]  # fmt: skip
-    assert {read.table for read in found} == {"names"}
-    assert found[0].rows == found[1].rows == len(house["names"].probed(lambda key: key == ("a",), 4))
-    assert 0 < found[1].opened < found[1].files
-    assert all(read.seconds > 0 for read in found)
+    assert {read.table for read in reads} == {"names"}
+    assert reads[0].rows == reads[1].rows == len(house["names"].probed(lambda key: key == ("a",), 4))
+    assert 0 < reads[1].opened < reads[1].files
+    assert all(read.seconds > 0 for read in reads)
     assert [path.parent for path in state.rglob("*.jsonl")] == [state / "stream-wh" / "reads"]
 
 

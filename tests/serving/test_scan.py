@@ -27,8 +27,8 @@ def test_a_scan_gives_the_live_rows(house: House, reader: Reader) -> None:
     time = house.epochs[-1].window_time
     for name, table in house.tables.items():
         for tau in (time, time + 1, time + 20 * MINUTE, time + HOUR, time + 5 * HOUR, NEVER - 1):
-            found = reader.scan(name, now=tau).all()
-            assert comparable(found) == comparable([row.values for row in table.live(4, tau)])
+            rows = reader.scan(name, now=tau).all()
+            assert comparable(rows) == comparable([row.values for row in table.live(4, tau)])
 
 
 def test_files_without_a_dead_row_are_read_without_the_condition(reader: Reader) -> None:

@@ -294,13 +294,13 @@ def test_results_side_by_side(house: House, reader: Reader) -> None:
     rows = reader.sql("SELECT * FROM range(100000)").rows(10)
     assert len(next(rows)) == 10
     assert reader.sql("SELECT count(*) FROM days").all() == [(len(house["days"].live(4)),)]
-    answer, found = reader.scan("names"), []
-    threads = [threading.Thread(target=lambda: found.append(len(answer.all()))) for _ in range(3)]
+    answer, counts = reader.scan("names"), []
+    threads = [threading.Thread(target=lambda: counts.append(len(answer.all()))) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [len(house["names"].live(4))] * 3
+    assert counts == [len(house["names"].live(4))] * 3
     assert len(next(rows)) == 10
     rows.close()
 

@@ -26,6 +26,6 @@ def test_only_declared_bounds_are_looked_at(own: House) -> None:
     epoch = own.epochs[-1]
     now = epoch.committed_at + HOUR
     states = tuple(replace(state, newest=now - 2 * HOUR if state.name == "pairs" else now) for state in epoch.tables)
-    found = stale_tables(replace(epoch, tables=states), {"names": HOUR, "pairs": HOUR, "later": HOUR}, now)
-    assert set(found) == {"pairs", "later"}
-    assert "2h ago; stale_after is 1h" in found["pairs"]
+    stale = stale_tables(replace(epoch, tables=states), {"names": HOUR, "pairs": HOUR, "later": HOUR}, now)
+    assert set(stale) == {"pairs", "later"}
+    assert "2h ago; stale_after is 1h" in stale["pairs"]

@@ -121,10 +121,10 @@ def test_state_does_not_inflate_an_epochs_counts(viewed: House) -> None:
 
 def test_status_tells_what_each_table_is(opened: Reader) -> None:
     """State is there with its kind, for those who ask for all; a relation's live rows are its current versions."""
-    found = {each.table: each for each in table_status.status(opened, retain=DAY)}
-    kinds = {name: found[name].kind for name in ("names", "results", "results.1", "planes")}
+    statuses = {status.table: status for status in table_status.status(opened, retain=DAY)}
+    kinds = {name: statuses[name].kind for name in ("names", "results", "results.1", "planes")}
     assert kinds == {"names": "stream", "results": "view", "results.1": "state", "planes": "relation"}
-    assert (found["planes"].live_rows, found["planes"].rows) == (2, 3)
+    assert (statuses["planes"].live_rows, statuses["planes"].rows) == (2, 3)
 
 
 def test_a_view_that_failed_is_told_and_not_read(viewed: House) -> None:
@@ -145,7 +145,7 @@ def test_a_view_that_failed_is_told_and_not_read(viewed: House) -> None:
         described = metadata.describe(reader, "results").view
         assert described is not None
         assert described.failed == "division by zero"
-        status = {each.table: each.failed for each in table_status.status(reader, retain=DAY)}
+        status = {row.table: row.failed for row in table_status.status(reader, retain=DAY)}
         assert {name for name, why in status.items() if why} == {"results"}
         assert len(reader.restored("results").all()) == 3
         assert reader.sql("SELECT count(*) FROM planes").all() == [(2,)]

@@ -58,10 +58,10 @@ def only(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
         def some(_: Clock, unread: list[DataFile], reserve: float) -> list[DataFile]:
             assert reserve >= 0
-            taken = unread[: min(1, left[0])]
-            left[0] -= len(taken)
-            del unread[: len(taken)]
-            return taken
+            batch = unread[: min(1, left[0])]
+            left[0] -= len(batch)
+            del unread[: len(batch)]
+            return batch
 
         monkeypatch.setattr(Clock, "next_files", some)
 
@@ -70,8 +70,8 @@ def only(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
 def values_of(rows: list[tuple[Any, ...]], columns: list[str]) -> list[tuple[Any, ...]]:
     """Return rows without the bounds."""
-    kept = [place for place, name in enumerate(columns) if not name.endswith(("_low", "_high"))]
-    return sorted((tuple(row[place] for place in kept) for row in rows), key=repr)
+    positions = [position for position, name in enumerate(columns) if not name.endswith(("_low", "_high"))]
+    return sorted((tuple(row[position] for position in positions) for row in rows), key=repr)
 
 
 @pytest.mark.parametrize("query", EXACT)
@@ -82,8 +82,8 @@ def test_with_time_enough_the_answer_is_that_of_the_plain_query(files: Reader, q
     assert within.within.exact
     names = [name for name, _ in within.columns]
     assert values_of(within.all(), names) == sorted(plain.all(), key=repr)
-    kept = [column for column in within.columns if not column[0].endswith(("_low", "_high"))]
-    assert kept == list(plain.columns)
+    columns = [column for column in within.columns if not column[0].endswith(("_low", "_high"))]
+    assert columns == list(plain.columns)
     assert within.metadata["stream_wh.exact"] == "true"
 
 
@@ -102,7 +102,7 @@ def test_bounds_hold_however_little_was_read(
     """After any number of files, with filters, groups and later instants, truth and estimate are within the bounds."""
     random = Random(seed)  # noqa: S311 - a test draws its data
     conditions = ["", "value > 4", "name = 'a'", "name = 'aa' AND value < 9", "name > 'b'"]
-    condition = f" WHERE {given}" if (given := random.choice(conditions)) else ""
+    condition = f" WHERE {predicate}" if (predicate := random.choice(conditions)) else ""
     group = random.choice(["", "name", "value % 2"])
     items = ", ".join([*([f"{group} AS g"] if group else []), "count(*) AS n", "count(weight) AS w", "sum(value) AS s",
                        "avg(value) AS a", "median(value) AS m", "sum(weight) AS f"])  # fmt: skip
@@ -115,11 +115,11 @@ def test_bounds_hold_however_little_was_read(
     assert answer.within is not None
     for row in answer.all():
         key, numbers = row[: bool(group)], row[bool(group) :]
-        for place, true in enumerate(truth.get(key, ())):
-            value, low, high = numbers[3 * place : 3 * place + 3]
-            for known in (true, value):
-                assert known is None or low is None or low <= known, (query, place)
-                assert known is None or high is None or known <= high, (query, place)
+        for position, true in enumerate(truth.get(key, ())):
+            value, low, high = numbers[3 * position : 3 * position + 3]
+            for figure in (true, value):
+                assert figure is None or low is None or low <= figure, (query, position)
+                assert figure is None or high is None or figure <= high, (query, position)
     if answer.within.groups_complete or not group:
         assert {row[: bool(group)] for row in answer.all()} == set(truth)
 
@@ -127,12 +127,12 @@ def test_bounds_hold_however_little_was_read(
 def test_what_was_not_read_is_told(files: Reader, only: Callable[[int], None]) -> None:
     """Files, rows, and that there may be further groups."""
     only(1)
-    told = files.sql("SELECT name, sum(value) FROM names GROUP BY name", within=LONG).within
-    assert told is not None
-    assert (told.exact, told.files_read, told.groups_complete) == (False, 1, False)
-    assert 0 < told.rows_read < told.rows
-    assert str(told).startswith("an estimate with certain bounds")
-    assert str(replace(told, exact=True)).startswith("exact")
+    within = files.sql("SELECT name, sum(value) FROM names GROUP BY name", within=LONG).within
+    assert within is not None
+    assert (within.exact, within.files_read, within.groups_complete) == (False, 1, False)
+    assert 0 < within.rows_read < within.rows
+    assert str(within).startswith("an estimate with certain bounds")
+    assert str(replace(within, exact=True)).startswith("exact")
 
 
 @pytest.mark.parametrize(
@@ -182,10 +182,10 @@ def test_rows_of_keys_that_are_found_in_time(files: Reader, only: Callable[[int]
     assert whole.within.exact
     assert files.probe("names", ["a", "b"], columns=["value"], limit=2, within=LONG).all()
     only(1)
-    some = files.probe("names", ["a", "b", None], within=LONG)
-    assert some.within is not None
-    assert not some.within.exact
-    assert [row for row in plain if row in some.all()] == some.all()
+    partial = files.probe("names", ["a", "b", None], within=LONG)
+    assert partial.within is not None
+    assert not partial.within.exact
+    assert [row for row in plain if row in partial.all()] == partial.all()
     only(0)
     assert files.probe("names", ["a"], within=LONG).all() == []
 
@@ -240,8 +240,8 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             write_summary(file, ("k",))
     schema = data / "_schema" / "columns.parquet"
     stored = pq.read_table(schema)
-    place = stored.schema.get_field_index("wider")
-    pq.write_table(stored.set_column(place, "wider", stored["wider"].cast(pa.float64())), schema)
+    index = stored.schema.get_field_index("wider")
+    pq.write_table(stored.set_column(index, "wider", stored["wider"].cast(pa.float64())), schema)
     return house.root
 
 
@@ -255,12 +255,12 @@ def test_bounds_hold_of_columns_that_are_not_what_they_seem(
         (plain,) = reader.sql(query).all()
         only(files)
         answer = reader.sql(query, within=LONG)
-        (found,) = answer.all()
+        (row,) = answer.all()
         assert answer.within is not None
-        for place, true in enumerate(plain):
-            value, low, high = found[3 * place : 3 * place + 3]
-            assert low is None or low <= true, (query, found)
-            assert high is None or true <= high, (query, found)
+        for position, true in enumerate(plain):
+            value, low, high = row[3 * position : 3 * position + 3]
+            assert low is None or low <= true, (query, row)
+            assert high is None or true <= high, (query, row)
             assert value == true or not answer.within.exact
 
 
@@ -281,8 +281,8 @@ def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     days = (date(9999, 12, 31), None, date(1, 1, 1))
     values = [("ab"[i % 2], Decimal("6e37" if i == load == 2 else "-1"), days[i % 3], i) for load in (1, 2, 3) for i in range(9)]
     rows = [
-        Row((k, big, day, day and datetime(day.year, day.month, day.day, tzinfo=UTC), i), ANCHOR, NEVER, 1 + place // 9)
-        for place, (k, big, day, i) in enumerate(values)
+        Row((k, big, day, day and datetime(day.year, day.month, day.day, tzinfo=UTC), i), ANCHOR, NEVER, 1 + index // 9)
+        for index, (k, big, day, i) in enumerate(values)
     ]
     table = Table("far", columns, ("k",), tuple(rows))
     house = House(tmp_path_factory.mktemp("far") / "root", {"far": table})
@@ -300,12 +300,12 @@ def test_values_at_the_end_of_their_types(far: Path, only: Callable[[int], None]
         truth = {repr(row[:groups]): row[groups:] for row in plain.all()}
         only(files)
         answer = reader.sql(query, within=LONG)
-        found = answer.all()
+        rows = answer.all()
     assert answer.within is not None
-    assert not answer.within.exact or {repr(row[:groups]) for row in found} == set(truth)
-    for row in found:
-        for place, true in enumerate(truth[repr(row[:groups])]):
-            value, low, high = row[groups + 3 * place : groups + 3 * place + 3]
+    assert not answer.within.exact or {repr(row[:groups]) for row in rows} == set(truth)
+    for row in rows:
+        for position, true in enumerate(truth[repr(row[:groups])]):
+            value, low, high = row[groups + 3 * position : groups + 3 * position + 3]
             assert value == true or not answer.within.exact, (row, true)
             assert low is None or low <= true, (row, true)
             assert high is None or true <= high, (row, true)
