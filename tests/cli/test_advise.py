@@ -52,17 +52,19 @@ def test_a_table_is_told_what_would_be_cheaper(run: Callable[..., Ended]) -> Non
     assert " *  norebuild 2x2, blocks of 3, sealed" in ended.out
     assert "the source's decision table: small window, few queries: NoRebuild 3x3" in ended.out
     assert "run `stream-wh migrate names`" in ended.out
-    found = json.loads(run(*much, "-o", "json").out)
-    assert (found["table"], found["keep"]) == ("names", False)
-    assert found["workload"]["rate"] == 20_000_000
-    assert found["current"]["layout"]["rows"] == 2
-    marked = [each for each in found["front"] if each["recommended"]]
-    assert marked == [found["recommended"]]
-    for each in found["front"]:
-        assert each["update_seconds"]["low"] <= each["update_seconds"]["value"] <= each["update_seconds"]["high"]
+    advice = json.loads(run(*much, "-o", "json").out)
+    assert (advice["table"], advice["keep"]) == ("names", False)
+    assert advice["workload"]["rate"] == 20_000_000
+    assert advice["current"]["layout"]["rows"] == 2
+    marked = [evaluation for evaluation in advice["front"] if evaluation["recommended"]]
+    assert marked == [advice["recommended"]]
+    for evaluation in advice["front"]:
+        assert (
+            evaluation["update_seconds"]["low"] <= evaluation["update_seconds"]["value"] <= evaluation["update_seconds"]["high"]
+        )
     declared = [line.strip() for line in ended.out.splitlines() if line.startswith("  technique")]
-    assert declared == [f'technique = "{found["recommended"]["layout"]["technique"]}"']
-    assert found["prices"]["update"]["measurements"] == 10
+    assert declared == [f'technique = "{advice["recommended"]["layout"]["technique"]}"']
+    assert advice["prices"]["update"]["measurements"] == 10
 
 
 def test_a_layout_that_does_as_well_as_any_is_kept(run: Callable[..., Ended]) -> None:
@@ -76,9 +78,9 @@ def test_a_layout_that_does_as_well_as_any_is_kept(run: Callable[..., Ended]) ->
 
 def test_what_is_supposed_takes_the_place_of_what_was_measured(run: Callable[..., Ended]) -> None:
     """A hundred thousand probes an update make the decision table say many queries."""
-    found = json.loads(run("advise", "names", "--what-if", "probes=100000,rate=5000", "-o", "json").out)
-    assert (found["workload"]["probes"], found["workload"]["rate"]) == (100_000, 5000)
-    assert found["decision_table"]["queries"] == "many"
+    advice = json.loads(run("advise", "names", "--what-if", "probes=100000,rate=5000", "-o", "json").out)
+    assert (advice["workload"]["probes"], advice["workload"]["rate"]) == (100_000, 5000)
+    assert advice["decision_table"]["queries"] == "many"
 
 
 def test_probes_are_counted_from_the_read_log(
@@ -88,10 +90,10 @@ def test_probes_are_counted_from_the_read_log(
     monkeypatch.setenv(VARIABLE, str(tmp_path / "reads"))
     for _ in range(12):
         assert run("probe", "names", "a", "-o", "csv").code == 0
-    found = json.loads(run("advise", "names", "-o", "json").out)
-    assert found["prices"]["probe"]["measurements"] == 12
-    assert found["workload"]["cold_probes"] == 1.0
-    assert found["workload"]["rows_per_key"] > 1
+    advice = json.loads(run("advise", "names", "-o", "json").out)
+    assert advice["prices"]["probe"]["measurements"] == 12
+    assert advice["workload"]["cold_probes"] == 1.0
+    assert advice["workload"]["rows_per_key"] > 1
 
 
 def test_the_read_log_is_turned_off_by_the_project(
@@ -115,16 +117,16 @@ def test_status_says_that_the_layout_does_not_fit(run: Callable[..., Ended]) -> 
 
 def test_a_table_is_supposed_without_a_project(tmp_path: Path, invoke: Callable[..., Ended]) -> None:
     """It says that nothing was measured; a project gives interval and retain."""
-    place = str(tmp_path)
-    ended = invoke("-C", place, "advise", "--what-if", "lifetimes=6h,rate=100000,interval=30m", "-o", "json")
+    directory = str(tmp_path)
+    ended = invoke("-C", directory, "advise", "--what-if", "lifetimes=6h,rate=100000,interval=30m", "-o", "json")
     assert ended.code == 0, ended.err
-    found = json.loads(ended.out)
-    assert (found["table"], found["current"], found["workload"]["periods"]) == (None, None, 12)
-    assert any("nothing was measured" in text for text in found["warnings"])
+    advice = json.loads(ended.out)
+    assert (advice["table"], advice["current"], advice["workload"]["periods"]) == (None, None, 12)
+    assert any("nothing was measured" in text for text in advice["warnings"])
     (tmp_path / "landing").mkdir()
     declare(tmp_path, streams=STREAMS, warehouse={"retain": "2h"})
-    found = json.loads(invoke("-C", place, "advise", "--what-if", "lifetimes=6h,rate=100000", "-o", "json").out)
-    assert (found["workload"]["periods"], found["workload"]["retained"]) == (6, 2)
+    advice = json.loads(invoke("-C", directory, "advise", "--what-if", "lifetimes=6h,rate=100000", "-o", "json").out)
+    assert (advice["workload"]["periods"], advice["workload"]["retained"]) == (6, 2)
 
 
 @pytest.mark.parametrize(

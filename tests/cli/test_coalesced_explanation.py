@@ -36,5 +36,5 @@ def test_bytes_and_shares_that_cannot_be_met_are_told(budget: CoalescedBudget, s
     asked = CoalescedDefinition("s", (), (("v", "int"),), ("valid_from",), window=SECOND, budget=budget, ledger=True)
     figures = ShedFigures(kept=3, shed=0, runs=0, lost=0, length=0, length_lost=0, accuracy=1.0)
     lines = coalesced_report(CoalescedExplanation("c", asked, epoch=1, shed=figures, over=2 if said else 0)).lines
-    told = [line for line in lines if "is exceeded" in line]
-    assert told == ([] if said is None else [f"  the budget of {said} is exceeded by 2 members: open members or accuracy"])
+    exceeded = [line for line in lines if "is exceeded" in line]
+    assert exceeded == ([] if said is None else [f"  the budget of {said} is exceeded by 2 members: open members or accuracy"])

@@ -67,10 +67,10 @@ def test_examples_parse() -> None:
     """Every option that an example uses exists."""
     for name in COMMANDS:
         command: Any = stream_wh.get_command(click.Context(stream_wh), name)
-        known = {option for parameter in command.params for option in parameter.opts}
+        options = {option for parameter in command.params for option in parameter.opts}
         for example in command.examples:
             line = example.split("|", maxsplit=1)[0]
-            assert {word for word in line.split() if word.startswith("--")} <= known, example
+            assert {word for word in line.split() if word.startswith("--")} <= options, example
 
 
 def test_the_real_entry_point_starts(stream_wh: Callable[..., Ended]) -> None:

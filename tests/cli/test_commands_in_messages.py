@@ -45,8 +45,8 @@ def _advice() -> Iterator[tuple[str, str]]:
     for room in ("warehouse", "cli", "airflow_stream_wh"):
         for path in sorted((ROOT / room).rglob("*.py")):
             for text in _texts(path):
-                for found in _ADVICE.findall(text):
-                    yield f"{path.relative_to(ROOT)}", found
+                for command in _ADVICE.findall(text):
+                    yield f"{path.relative_to(ROOT)}", command
 
 
 ADVICE = sorted(set(_advice()))
@@ -54,16 +54,16 @@ ADVICE = sorted(set(_advice()))
 
 def test_messages_do_name_commands() -> None:
     """The search finds those that are known to be there."""
-    found = {text for _, text in ADVICE}
-    assert {"history", "check", "rollback --to-epoch EPOCH"} <= found
-    assert len(found) > 30
+    commands = {text for _, text in ADVICE}
+    assert {"history", "check", "rollback --to-epoch EPOCH"} <= commands
+    assert len(commands) > 30
 
 
 @pytest.mark.parametrize("text", sorted({text for _, text in ADVICE}))
 def test_each_is_a_command_with_options_that_it_has(text: str) -> None:
     """Its name, each option, and no more arguments than it takes."""
     name, *words = text.replace(_HOLE, "X").split()
-    where = [place for place, other in ADVICE if other == text]
+    where = [path for path, other in ADVICE if other == text]
     command = stream_wh.get_command(None, name)  # type: ignore[arg-type]
     assert command is not None, (text, where)
     options = {spelled for parameter in command.params for spelled in (*parameter.opts, *parameter.secondary_opts)}
@@ -75,7 +75,7 @@ def test_each_is_a_command_with_options_that_it_has(text: str) -> None:
 def test_each_has_all_that_the_command_needs(text: str) -> None:
     """Typed as it is printed it is not refused for an argument, or an option, that is missing."""
     refused = [_refused(text.replace(_HOLE, value)) for value in _VALUES]
-    assert None in refused, ([place for place, other in ADVICE if other == text], refused)
+    assert None in refused, ([path for path, other in ADVICE if other == text], refused)
 
 
 def _refused(text: str) -> str | None:

@@ -37,7 +37,9 @@ def test_every_command_with_a_dry_run_is_here() -> None:
     """So that a new one is looked at too."""
     context = click.Context(stream_wh)
     commands = {name: stream_wh.get_command(context, name) for name in COMMANDS}
-    assert {name for name, each in commands.items() if each and any(p.name == "dry_run" for p in each.params)} == DRY_RUNS.keys()
+    assert {
+        name for name, command in commands.items() if command and any(p.name == "dry_run" for p in command.params)
+    } == DRY_RUNS.keys()
 
 
 def tree(directory: Path) -> dict[str, tuple[int, bytes]]:
@@ -72,9 +74,9 @@ def foreign_live(frozen: Frozen) -> None:
 
 def left_overs(frozen: Frozen) -> None:
     """A temporary file, and data files that nobody names; all of them old."""
-    for place in ("epochs/.x.tmp", "tables/a/left.parquet", "live/a/left.parquet"):
-        (frozen.root / place).write_bytes(b"PAR1")
-        os.utime(frozen.root / place, (0, 0))
+    for path in ("epochs/.x.tmp", "tables/a/left.parquet", "live/a/left.parquet"):
+        (frozen.root / path).write_bytes(b"PAR1")
+        os.utime(frozen.root / path, (0, 0))
 
 
 STATES = {

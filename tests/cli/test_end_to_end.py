@@ -136,14 +136,14 @@ def test_views_answer_as_their_queries_do_from_scratch(flights: Path, query: str
     with (EXPECTED / f"2013-01-01T{hour}" / f"{query}.csv").open(newline="") as file:
         expected = list(csv.DictReader(file))
     names = tuple(expected[0])
-    found = _answer(flights, hour, "scan", query, "--columns", ",".join(names))
-    assert _bag(found, names) == _bag(expected, names)
+    rows = _answer(flights, hour, "scan", query, "--columns", ",".join(names))
+    assert _bag(rows, names) == _bag(expected, names)
 
 
 def test_a_flight_meets_the_plane_that_was_known_at_departure(flights: Path) -> None:
     """The as-of lookup gives what a join of the landing files gives: every plane was known before the day began."""
-    given = "read_csv('{0}/*.csv.gz', header = true, all_varchar = true)"
-    planes, departures = (given.format(flights / "landing" / name) for name in ("planes", "flights"))
+    source = "read_csv('{0}/*.csv.gz', header = true, all_varchar = true)"
+    planes, departures = (source.format(flights / "landing" / name) for name in ("planes", "flights"))
     at = "2013-01-01T18:00:00Z"
     expected = duckdb.connect().sql(
         f"SELECT f.tailnum, f.flight, p.manufacturer, p.model, p.seats FROM {departures} f JOIN {planes} p USING (tailnum) "
@@ -158,8 +158,8 @@ def test_a_flight_meets_the_plane_that_was_known_at_departure(flights: Path) -> 
 def test_short_lived_results_are_those_that_no_update_saw(flights: Path) -> None:
     """`restored` has each pair of flight and weather that began and ended between two of the updates, and no other."""
     rows = json.loads(_read(flights, "restored", "with_weather", "-o", "json").stdout)
-    given = "read_csv('{0}/*.csv.gz', header = true, all_varchar = true)"
-    weather, departures = (given.format(flights / "landing" / name) for name in ("weather", "flights"))
+    source = "read_csv('{0}/*.csv.gz', header = true, all_varchar = true)"
+    weather, departures = (source.format(flights / "landing" / name) for name in ("weather", "flights"))
     expected = duckdb.connect().sql(
         "SELECT tailnum, flight, began, ended FROM (SELECT f.tailnum, f.flight, greatest(f.departed_at, w.observed_at) AS began, "
         f"least(f.landed_at, w.valid_until) AS ended FROM {departures} f JOIN {weather} w ON f.origin = w.origin "
@@ -184,7 +184,7 @@ def test_explain_tells_the_plan_and_what_was_measured(flights: Path) -> None:
     assert counted["short_lived"] == len(json.loads(_read(flights, "restored", "with_weather", "-o", "json").stdout))
     (order,) = joined["join_orders"]
     live = {name: len(_answer(flights, 18, "scan", name)) for name in ("flights", "weather")}
-    assert {each["name"].split()[0]: each["rows"] for each in order["inputs"]} == live
+    assert {join_input["name"].split()[0]: join_input["rows"] for join_input in order["inputs"]} == live
     shown = _read(flights, "explain", "without_strong_wind")
     assert shown.stdout.splitlines()[0].endswith("  rows can leave early; without_strong_wind: buckets by key")
 

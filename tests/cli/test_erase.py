@@ -39,7 +39,7 @@ def project(begun: Project, tmp_path: Path) -> Project:
 @pytest.fixture
 def erase(project: Project, invoke: Callable[..., Ended]) -> Callable[..., Ended]:
     """Run ``erase`` in the project."""
-    return lambda *arguments, **given: invoke("-C", str(project.directory), "erase", *arguments, **given)
+    return lambda *arguments, **options: invoke("-C", str(project.directory), "erase", *arguments, **options)
 
 
 def test_an_erasure_exits_with_4_until_the_landing_files_are_clean(project: Project, erase: Callable[..., Ended]) -> None:
@@ -54,10 +54,10 @@ def test_an_erasure_exits_with_4_until_the_landing_files_are_clean(project: Proj
     assert (receipt["rows"], receipt["whole"], len(receipt["landing"])) == (2, False, 2)
     digest = hashlib.sha256(json.dumps([receipt["salt"], "a", "Gone7"]).encode()).hexdigest()
     assert receipt["keys"] == [digest]
-    kept = (project.root / "erasures" / f"{2:020d}.json").read_text()
-    assert json.loads(kept)["keys"] == [digest]
-    assert "Gone7" not in kept.replace(str(project.directory), "")
-    assert json.loads(kept)["beyond_reach"].startswith("backups and other copies of the root that were made before epoch 2 hold")
+    text = (project.root / "erasures" / f"{2:020d}.json").read_text()
+    assert json.loads(text)["keys"] == [digest]
+    assert "Gone7" not in text.replace(str(project.directory), "")
+    assert json.loads(text)["beyond_reach"].startswith("backups and other copies of the root that were made before epoch 2 hold")
     again = erase("a", "--key", "Gone7", "--yes")
     assert again.code == 4
     assert "nothing to erase" in again.err
@@ -127,8 +127,8 @@ def test_status_tells_of_dead_rows_that_are_overdue(project: Project, invoke: Ca
     project.change(erase_within="9h")
     project.update(4)
     status = invoke("-C", str(project.directory), "status", "--check", "-o", "json")
-    (found,) = json.loads(status.out)
-    assert found["oldest_dead_row"] == "2024-01-01T03:00:00Z"
+    (table,) = json.loads(status.out)
+    assert table["oldest_dead_row"] == "2024-01-01T03:00:00Z"
     assert status.code == 4
     assert "erase_within allows 9h" in status.err
     assert invoke("-C", str(project.directory), "status", "-o", "json").code == 0

@@ -59,8 +59,8 @@ def test_each_option_is_declared(
 ) -> None:
     """In place of a guess; the life of an expression is computed from the sample."""
     assert invoke("-C", str(tmp_path), "init", "new", "--from", str(leases), *options).code == 0
-    found = facts(load_catalog(tmp_path / "new"))
-    assert {name: found[name] for name in declared} == declared
+    catalog_facts = facts(load_catalog(tmp_path / "new"))
+    assert {name: catalog_facts[name] for name in declared} == declared
 
 
 def facts(catalog: Catalog) -> dict[str, Any]:
@@ -127,8 +127,8 @@ def test_a_terminal_is_asked(tmp_path: Path, leases: Path, environment: dict[str
     offers = ("several with commas [mac_address]", "SQL [lease_start]", "or never [lease_end]", "two updates [15m]")
     assert [offer for offer in offers if offer not in said] == []
     assert 'Did you mean "Hostname"?' in said
-    found = facts(load_catalog(tmp_path / "new"))
-    assert (found["search_key"], found["expires"], found["update_interval"]) == (("Hostname",), "lease_end", 30 * MINUTE)
+    declared = facts(load_catalog(tmp_path / "new"))
+    assert (declared["search_key"], declared["expires"], declared["update_interval"]) == (("Hostname",), "lease_end", 30 * MINUTE)
     assert format_instant(load_catalog(tmp_path / "new").anchor) == "2024-05-01T00:00:00Z"
 
 

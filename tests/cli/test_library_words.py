@@ -66,9 +66,11 @@ OF_THE_MACHINE = {"demo", "doctor"}
 def test_every_command_is_a_method_with_a_typed_signature(command: str) -> None:
     """Each parameter has its name and its type, and so has what is returned."""
     signature = inspect.signature(getattr(Warehouse, command))
-    given = [each for name, each in signature.parameters.items() if name != "self"]
-    assert [each.name for each in given if each.kind in (each.VAR_KEYWORD, each.VAR_POSITIONAL)] == []
-    assert [each.name for each in given if each.annotation in (each.empty, "Any")] == []
+    parameters = [parameter for name, parameter in signature.parameters.items() if name != "self"]
+    assert [
+        parameter.name for parameter in parameters if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
+    ] == []
+    assert [parameter.name for parameter in parameters if parameter.annotation in (parameter.empty, "Any")] == []
     assert signature.return_annotation not in (signature.empty, "Any")
 
 

@@ -32,8 +32,8 @@ def test_plan_tells_what_changed_keys_mean_and_migrate_follows(copy: Project, in
     planned = invoke(*at, "plan", "--at", "2024-01-01T04:00:00Z")
     assert planned.code == 2
     assert "migrate: streams.a.layout.grid: [2, 4] -> [2, 2]: `stream-wh migrate a`" in planned.out
-    found: Any = invoke(*at, "plan", "-o", "json", "--at", "2024-01-01T04:00:00Z").json()
-    assert {each["key"]: each["verdict"] for each in found["changed_keys"]} == {
+    plan: Any = invoke(*at, "plan", "-o", "json", "--at", "2024-01-01T04:00:00Z").json()
+    assert {change["key"]: change["verdict"] for change in plan["changed_keys"]} == {
         "streams.a.layout.grid": "migrate",
         "streams.a.max_ahead": "from now on",
         "warehouse.retain": "free",

@@ -102,16 +102,16 @@ def test_thirty_tables_take_one_screen(place: Place) -> None:
     """A line each, none wider than 100 columns however long their names are, and at most six lines beside them."""
     last = place.house.epochs[-1]
     names = next(state for state in last.tables if state.name == "names")
-    others = []
+    states = []
     for number in range(30 - len(last.tables)):
         name = f"observations_of_the_station_number_{number}"
         shutil.copytree(place.house.root / "tables" / "names", place.house.root / "tables" / name)
-        others.append(replace(names, name=name))
+        states.append(replace(names, name=name))
     path = epoch_path(place.house.root, last.number)
     path.unlink()
-    write_record(path, replace(last, tables=(*last.tables, *others)))
+    write_record(path, replace(last, tables=(*last.tables, *states)))
     lines = place.command("status", "-o", "table").out.splitlines()
-    assert sum("observations_of_the_st" in line for line in lines) == len(others)
+    assert sum("observations_of_the_st" in line for line in lines) == len(states)
     table = lines[lines.index("") + 1 :]
     assert (max(map(len, table)) <= 100, len(table) >= 32, len(lines) <= 30 + 6) == (True, True, True), table
 
@@ -123,8 +123,8 @@ def test_what_ends_next_is_what_the_rows_say(place: Place) -> None:
     for name in ("names", "pairs"):
         (line,) = [line for line in lines if line.startswith(f"{name} ")]
         ends = [row.exp for row in place.house[name].live(4)]
-        told = [int(each.split(" ")[0]) for each in re.split(r"\s{2,}", line)[2:5]]
-        assert told == [sum(end <= tau + hours * HOUR for end in ends) for hours in (1, 6, 24)], line
+        numbers = [int(cell.split(" ")[0]) for cell in re.split(r"\s{2,}", line)[2:5]]
+        assert numbers == [sum(end <= tau + hours * HOUR for end in ends) for hours in (1, 6, 24)], line
 
 
 def test_health_is_one_record_for_programs(place: Place) -> None:
@@ -136,7 +136,7 @@ def test_health_is_one_record_for_programs(place: Place) -> None:
     ended = place.command("health", "-o", "json")
     record = json.loads(ended.out)
     assert (ended.code, record["health"], record["epoch"]) == (4, "broken", 2)
-    assert [(each["kind"], each["level"]) for each in record["concerns"]] == [("landing", "broken"), ("stale", "attention")]
+    assert [(entry["kind"], entry["level"]) for entry in record["concerns"]] == [("landing", "broken"), ("stale", "attention")]
 
 
 def test_an_update_that_runs_is_named_with_its_step(place: Place) -> None:
@@ -217,7 +217,7 @@ def test_each_moment_of_an_update_is_a_record(caplog: pytest.LogCaptureFixture) 
         observe(Moment(Point.LOCKED, -1))
         observe(Moment(Point.STEP_STARTED, 7, 2, "append to tables/a"))
         observe(Moment(Point.STEP_COMMITTED, 7, 2, "append to tables/a"))
-    told = [json.loads(JsonFormatter().format(record)) for record in caplog.records]
-    assert [line["message"] for line in told] == ["locked", "step committed: append to tables/a"]
-    assert (told[1]["epoch"], told[1]["step"], told[1]["point"]) == (7, 2, "step committed")
-    assert "epoch" not in told[0]
+    records = [json.loads(JsonFormatter().format(record)) for record in caplog.records]
+    assert [line["message"] for line in records] == ["locked", "step committed: append to tables/a"]
+    assert (records[1]["epoch"], records[1]["step"], records[1]["point"]) == (7, 2, "step committed")
+    assert "epoch" not in records[0]

@@ -104,8 +104,8 @@ def test_keys_come_in_many_ways(project: Place) -> None:
 
 def test_probe_shows_what_is_asked_for(project: Place) -> None:
     """Columns, system columns, limits and times change what is shown."""
-    (one,) = project.rows("probe", "names", "a", "--columns", "value,_exp", "--limit", "1")
-    assert list(one) == ["value", "_exp"]
+    (row,) = project.rows("probe", "names", "a", "--columns", "value,_exp", "--limit", "1")
+    assert list(row) == ["value", "_exp"]
     whole = project.rows("probe", "names", "a", "--system-columns")[0]
     assert list(whole)[-6:] == ["_ts", "_exp", "_load_slot", "_exp_slot", "sub_index", "exp_block"]
     earlier = project.run("probe", "names", "a", "--as-of", "2013-01-01T03:30:00Z")
@@ -354,14 +354,14 @@ def test_an_answer_within_a_time_loads_no_pandas(
 def readable(built: tuple[Path, House]) -> Iterator[Path]:
     """Return a copy of the project that everybody may read and nobody write."""
     with tempfile.TemporaryDirectory() as name:
-        place = Path(name)
-        place.chmod(0o755)
-        shutil.copytree(built[0], place / "project")
-        for path in (place / "project").rglob("*"):
+        directory = Path(name)
+        directory.chmod(0o755)
+        shutil.copytree(built[0], directory / "project")
+        for path in (directory / "project").rglob("*"):
             path.chmod(0o555 if path.is_dir() else 0o444)
-        (place / "project").chmod(0o555)
-        yield place / "project"
-        for path in (place / "project", *(place / "project").rglob("*")):
+        (directory / "project").chmod(0o555)
+        yield directory / "project"
+        for path in (directory / "project", *(directory / "project").rglob("*")):
             path.chmod(0o755)
 
 

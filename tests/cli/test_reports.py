@@ -111,8 +111,8 @@ def test_a_plan_is_told_step_by_step() -> None:
     report = plan_report(PLAN, (step,), ())
     assert report.data
     assert report.lines[1] == "  1. append flights: 1 file (2.0 KiB)"
-    told = [plan_report(PLAN, (replace(step, way=way),), ()).lines[1].rpartition("; ")[2] for way in ("driver", "spark")]
-    assert told == ["few rows, in the driver", "by Spark"]
+    ways = [plan_report(PLAN, (replace(step, way=way),), ()).lines[1].rpartition("; ")[2] for way in ("driver", "spark")]
+    assert ways == ["few rows, in the driver", "by Spark"]
     assert plan_report(PLAN, (), ()).lines[1] == "  no table changes"
     assert plan_report(None, (), ()).lines == ("nothing to do",)
 

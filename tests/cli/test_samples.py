@@ -24,12 +24,12 @@ def test_what_would_become_of_rows(tmp_path: Path, spark: SparkSession) -> None:
     samples = project.updater().sample(options, 1000)
     assert not project.root.exists()
     report = samples_report(samples)
-    found, empty = report.record["samples"]
-    counts = {name: found[name] for name in ("rows", "typed", "live", "waiting", "dead", "rejected")}
+    first, empty = report.record["samples"]
+    counts = {name: first[name] for name in ("rows", "typed", "live", "waiting", "dead", "rejected")}
     assert counts == {"rows": 5, "typed": 4, "live": 1, "waiting": 1, "dead": 1, "rejected": 2}
-    assert found["reasons"] == {"expires_before_arrival": 1, "mistyped": 1}
-    assert [each["file"] for each in found["left_out"]] == ["2.csv"]
-    assert found["examples"][0] == {
+    assert first["reasons"] == {"expires_before_arrival": 1, "mistyped": 1}
+    assert [entry["file"] for entry in first["left_out"]] == ["2.csv"]
+    assert first["examples"][0] == {
         "key": ["live"], "ts": "2024-01-01T00:30:00Z", "exp": "2024-01-01T03:00:00Z", "fate": "live", "message": None,
     }  # fmt: skip
     assert empty["rows"] == 0
@@ -40,4 +40,4 @@ def test_what_would_become_of_rows(tmp_path: Path, spark: SparkSession) -> None:
     assert (done.inserted, done.deferred, done.dead, done.rejected) == (1, 1, 1, 2)
     project.land("3.csv", csv(row("new", 1.5, 3)))
     again = project.updater().sample(UpdateOptions(at=at(2)), 10)
-    assert [(each.key, each.fate) for each in again[0].rows] == [(("new",), "live")], "what was loaded is not read again"
+    assert [(sampled.key, sampled.fate) for sampled in again[0].rows] == [(("new",), "live")], "what was loaded is not read again"

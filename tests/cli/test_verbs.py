@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 def test_init_writes_an_example_that_validates(tmp_path: Path, invoke: Callable[..., Ended]) -> None:
     """A new project is valid as it is, and a second init overwrites nothing."""
-    place = tmp_path / "w"
-    assert invoke("init", str(place), "--example", "flights").code == 0
-    validated = invoke("-C", str(place), "validate", "-o", "json")
+    directory = tmp_path / "w"
+    assert invoke("init", str(directory), "--example", "flights").code == 0
+    validated = invoke("-C", str(directory), "validate", "-o", "json")
     assert validated.code == 0, validated.err
-    found = validated.json()
-    assert isinstance(found, dict)
-    assert (found["streams"], found["relations"]) == (["flights", "weather"], ["planes"])
-    assert found["views"] == ["with_weather", "destinations", "without_strong_wind", "by_carrier", "with_plane"]
-    before = (place / "warehouse.toml").read_bytes()
-    again = invoke("init", str(place), "--example", "flights")
+    record = validated.json()
+    assert isinstance(record, dict)
+    assert (record["streams"], record["relations"]) == (["flights", "weather"], ["planes"])
+    assert record["views"] == ["with_weather", "destinations", "without_strong_wind", "by_carrier", "with_plane"]
+    before = (directory / "warehouse.toml").read_bytes()
+    again = invoke("init", str(directory), "--example", "flights")
     assert again.code == 2
-    assert (place / "warehouse.toml").read_bytes() == before
+    assert (directory / "warehouse.toml").read_bytes() == before
 
 
 def test_init_is_relative_to_the_project_option(tmp_path: Path, invoke: Callable[..., Ended]) -> None:
@@ -163,5 +163,5 @@ def test_demo_ends_with_the_report_that_it_made(
     line = next(line for line in ended.out.splitlines() if line.startswith("The report that it made"))
     page = Path(line.partition(": ")[2])
     assert (ended.code, page.name, page.is_file(), page.parent.parent) == (0, "warehouse.toml", True, tmp_path)
-    kept = invoke("demo", "--keep", str(tmp_path / "kept"))
-    assert f": {tmp_path / 'kept' / 'warehouse.toml'}" in kept.out
+    again = invoke("demo", "--keep", str(tmp_path / "kept"))
+    assert f": {tmp_path / 'kept' / 'warehouse.toml'}" in again.out

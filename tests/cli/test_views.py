@@ -76,9 +76,9 @@ def rows(undeclared: Path, invoke: Callable[..., Ended]) -> Callable[..., list[d
 
 def test_names_come_with_what_they_are(rows: Callable[..., list[dict[str, Any]]]) -> None:
     """Streams, relations and views, never the state of operators."""
-    found = {row["table"]: row["kind"] for row in rows("tables")}
-    assert (found["names"], found["planes"], found["results"]) == ("stream", "relation", "view")
-    assert "results.1" not in found
+    kind_of = {row["table"]: row["kind"] for row in rows("tables")}
+    assert (kind_of["names"], kind_of["planes"], kind_of["results"]) == ("stream", "relation", "view")
+    assert "results.1" not in kind_of
 
 
 def test_descriptions_say_what_each_kind_needs(rows: Callable[..., list[dict[str, Any]]]) -> None:
@@ -216,13 +216,15 @@ def test_explain_needs_no_update(catalog: Catalog) -> None:
 
 def test_explain_shows_figures_and_equal_plans(catalog: Catalog) -> None:
     """Shares with their counts, orders with their costs, a rewritten plan when it pays and a line when it would not."""
-    found = explained(catalog, "even", None)
+    explanation = explained(catalog, "even", None)
     left = InputFigures("x", Fraction(5, 2), 40, {"x.name": 4, "x.value": 7})
     right = InputFigures("y", Fraction(1), 8, {"y.name": 2})
     order = JoinOrder("even", JoinFigures((left, right), ("y", "x"), Fraction(25, 2), Fraction(30), 2))
     cheap = Placement(pull_up=PlanCost(1, 1, 1), push_down=PlanCost(4, 4, 4))
-    found = replace(found, measured=ShortLived(3, 30, 10), joins=(order,), placement=cheap, predicted=Fraction(1, 8), epoch=7)
-    lines = view_report(found).lines
+    explanation = replace(
+        explanation, measured=ShortLived(3, 30, 10), joins=(order,), placement=cheap, predicted=Fraction(1, 8), epoch=7
+    )
+    lines = view_report(explanation).lines
     assert "short-lived results, lost: 12.5% predicted; 25.0% measured (10 of 40 in 3 epochs)" in lines
     position = lines.index(
         "join order in even: y, x; 12.5 intermediate rows and results an update, the dearest of 2 orders 30"
@@ -235,23 +237,23 @@ def test_explain_shows_figures_and_equal_plans(catalog: Catalog) -> None:
     pulled = next(line for line in lines if line.startswith("negation pull-up: "))
     assert pulled.endswith("; 3 a slot, as declared 12")
     assert lines[lines.index(pulled) + 1].startswith("  anti-join")
-    dear = replace(found, placement=Placement(pull_up=cheap.push_down, push_down=cheap.pull_up))
+    dear = replace(explanation, placement=Placement(pull_up=cheap.push_down, push_down=cheap.pull_up))
     assert "negation pull-up would not pay; 12 a slot, as declared 3" in view_report(dear).lines
     assert not [line for line in view_report(dear).lines if line.startswith("  anti-join")]
-    record = view_report(found).record
+    record = view_report(explanation).record
     assert [plan["costs"] for plan in record["equal_plans"]] == [{"declared": 12, "this": 3}]  # type: ignore[attr-defined]
-    uncounted = replace(found, measured=ShortLived(3, 30, None), short_lived="report")
+    uncounted = replace(explanation, measured=ShortLived(3, 30, None), short_lived="report")
     assert any(line.startswith("short-lived results, kept beside the view: ") for line in view_report(uncounted).lines)
     assert not [line for line in view_report(uncounted).lines if "measured" in line]
 
 
 def test_explain_says_what_a_budget_leaves_and_when_it_ranks_nothing(catalog: Catalog) -> None:
     """Its order, the share and the work that is left, what ended or was given up; the plain plan where all was within it."""
-    found = explained(catalog, "results", None)
+    explanation = explained(catalog, "results", None)
     budget = ViewBudget(pairs=200)
     left = {"least": 250, "most": 300, "share_least": 0.4, "share_most": 0.5, "units": 4, "rows": 80, "incomplete": 60}
     owed = Owed("results", budget, 200, 500, lapsed=3, given_up=0, later=0, ended=2, **left)
-    lines = view_report(replace(found, budget=budget, owed=(owed,))).lines
+    lines = view_report(replace(explanation, budget=budget, owed=(owed,))).lines
     begin = lines.index("budget: at most 200 results an epoch, most pairs first; the rest is owed")
     assert lines[begin + 1 : begin + 6] == (
         "  rebuilds gave up what it owed of 2 rows that had ended",
@@ -262,7 +264,7 @@ def test_explain_says_what_a_budget_leaves_and_when_it_ranks_nothing(catalog: Ca
     )
     whole = replace(owed, units=0, ended=0)
     plain = "  all 200 results of the last epoch were within it, so that nothing was ranked: the plain plan"
-    assert plain in view_report(replace(found, budget=budget, owed=(whole,))).lines
+    assert plain in view_report(replace(explanation, budget=budget, owed=(whole,))).lines
 
 
 def test_explain_is_a_command_and_a_method(invoke: Callable[..., Ended], tmp_path: Path) -> None:
@@ -270,8 +272,8 @@ def test_explain_is_a_command_and_a_method(invoke: Callable[..., Ended], tmp_pat
     assert invoke("init", str(tmp_path / "w"), "--example", "flights").code == 0
     ended = invoke("-C", str(tmp_path / "w"), "explain", "with_weather")
     assert ended.code == 0, ended.err
-    kept = "rows expire at their own time; with_weather: grid by arrival and end"
-    assert ended.out.startswith(f"join on f.origin = w.origin  {kept}\n")
+    description = "rows expire at their own time; with_weather: grid by arrival and end"
+    assert ended.out.startswith(f"join on f.origin = w.origin  {description}\n")
     with Warehouse.open(tmp_path / "w") as warehouse:
         assert warehouse.explain("with_weather").name == "with_weather"
     assert invoke("-C", str(tmp_path / "w"), "explain", "flights").code == 2

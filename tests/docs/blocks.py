@@ -46,11 +46,11 @@ class Block:
 def blocks_of(page: str, text: str | None = None) -> list[Block]:
     """Return the blocks of a page in their order."""
     content = PAGES[page].read_text() if text is None else text
-    found = []
+    blocks = []
     for match in _FENCE.finditer(content):
         above = _COMMENT.search(content[: match.start()])
         indent = match["indent"]
         lines = [line.removeprefix(indent) for line in match["text"].splitlines(keepends=True)]
         line = content.count("\n", 0, match.start()) + 1
-        found.append(Block(page, line, match["language"], "".join(lines), above[1] if above else ""))
-    return found
+        blocks.append(Block(page, line, match["language"], "".join(lines), above[1] if above else ""))
+    return blocks

@@ -68,8 +68,8 @@ def console(block: Block, place: Path) -> Path:
     ended = shell(typed + "pwd", place, terminal=True)
     *shown, last = ended.out.split(_BETWEEN)
     assert ended.code == 0, f"{block}: exit code {ended.code}\n{ended.out}"
-    for command, wanted, found in zip(commands, expected, shown, strict=True):
-        assert shows(wanted, found), f"{block}: $ {command}\nshows\n{found}\nnot\n{wanted}"
+    for command, wanted, output in zip(commands, expected, shown, strict=True):
+        assert shows(wanted, output), f"{block}: $ {command}\nshows\n{output}\nnot\n{wanted}"
     return place.joinpath(last.strip())
 
 

@@ -65,7 +65,7 @@ class _Stream(io.TextIOWrapper):
 
 def shell(script: str, place: Path, *, terminal: bool = False) -> Ended:
     """Run a script in a directory; ``terminal``: commands write tables, and what they tell among what they print."""
-    told = b""
+    messages = b""
     with socket.create_server(("127.0.0.1", 0)) as server, selectors.DefaultSelector() as waiting:
         bash = subprocess.Popen(
             ["bash", "-c", _PRELUDE + script],
@@ -84,12 +84,12 @@ def shell(script: str, place: Path, *, terminal: bool = False) -> Ended:
                 ready = {key.fileobj for key, _ in waiting.select(timeout=60)}
                 assert ready, f"nothing happened for a minute in:\n{script}"
                 if server in ready:
-                    told += _answer(server.accept()[0], terminal=terminal)
+                    messages += _answer(server.accept()[0], terminal=terminal)
                 elif text := os.read(bash.stdout.fileno(), 1 << 16):
                     printed += text
                 else:
                     break
-        return Ended(bash.returncode, printed.decode(), told.decode())
+        return Ended(bash.returncode, printed.decode(), messages.decode())
 
 
 def _answer(connection: socket.socket, *, terminal: bool) -> bytes:
@@ -97,8 +97,8 @@ def _answer(connection: socket.socket, *, terminal: bool) -> bytes:
     out, err = _Stream(terminal=terminal), _Stream(terminal=False)
     with connection, connection.makefile("rb") as asked:
         count = int(_word(asked))
-        place, *arguments = [_word(asked) for _ in range(count + 1)]
-        with contextlib.chdir(place), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        directory, *arguments = [_word(asked) for _ in range(count + 1)]
+        with contextlib.chdir(directory), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = run(arguments)
         answer = out.written + (err.written if terminal else b"")
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # `| head` has seen enough

@@ -97,7 +97,7 @@ def test_every_page_is_in_the_list() -> None:
     """Each page of docs/, and each that is generated, stands in one table of contents, and nothing else does."""
     index = PAGES["index.md"].read_text()
     lists = re.findall(r"```\{toctree\}\n(.*?)```", index, re.DOTALL)
-    listed = [name for each in lists for name in each.split("\n\n")[1].split()]
+    listed = [name for toctree in lists for name in toctree.split("\n\n")[1].split()]
     pages = [Path(name).stem for name in PAGES if name not in {"README.md", "index.md"}]
     assert sorted(listed) == sorted([*pages, *(f"generated/{Path(name).stem}" for name in GENERATED)])
 
@@ -106,9 +106,11 @@ def test_classes_of_the_reference_say_what_they_do() -> None:
     """Each documented class is there, and so is a docstring of each of its public methods."""
     for _, name in CLASSES:
         module, _, kind = name.rpartition(".")
-        found = getattr(__import__(module, fromlist=[kind]), kind)
-        silent = [key for key, value in vars(found).items() if not key.startswith("_") and callable(value) and not value.__doc__]
-        assert (found.__doc__ is not None, silent) == (True, [])
+        documented = getattr(__import__(module, fromlist=[kind]), kind)
+        silent = [
+            key for key, value in vars(documented).items() if not key.startswith("_") and callable(value) and not value.__doc__
+        ]
+        assert (documented.__doc__ is not None, silent) == (True, [])
 
 
 @pytest.mark.parametrize(("name", "words"), [("terminal.svg", "$ stream-wh status"), ("report.svg", "Rows that end")])

@@ -106,13 +106,13 @@ def test_a_snippet(block: Block, request: pytest.FixtureRequest, spark: SparkSes
         _executed(block, copied(project, tmp_path / "flights"))
 
 
-def _begun(block: Block, tutorial: Path, place: Path) -> None:
+def _begun(block: Block, tutorial: Path, directory: Path) -> None:
     """Execute a block that begins with a new project; the tables that the tutorial made are laid under it, to save updates."""
     first, rest = re.split(r"(?<=\ncd flights\n)", block.text, maxsplit=1)
-    script(block, place, first)
-    shutil.copytree(tutorial / "data", place / "flights" / "data")
-    shutil.copytree(tutorial / "landing", place / "flights" / "landing", dirs_exist_ok=True)  # known by their times, too
-    script(block, place / "flights", rest)
+    script(block, directory, first)
+    shutil.copytree(tutorial / "data", directory / "flights" / "data")
+    shutil.copytree(tutorial / "landing", directory / "flights" / "landing", dirs_exist_ok=True)  # known by their times, too
+    script(block, directory / "flights", rest)
 
 
 def _executed(block: Block, project: Path) -> None:
@@ -141,7 +141,7 @@ def _executed(block: Block, project: Path) -> None:
             raise AssertionError(f"{block}: nobody knows how to execute {block.language or 'a block without a language'}")
 
 
-def _declared(block: Block, place: Path) -> None:
+def _declared(block: Block, directory: Path) -> None:
     """Validate a part of a `warehouse.toml`, laid over the example's."""
     whole = tomllib.loads((EXAMPLE / "warehouse.toml").read_text())
     for section, tables in tomllib.loads(block.text).items():
@@ -149,9 +149,9 @@ def _declared(block: Block, place: Path) -> None:
             own = whole.setdefault(section, {})
             own[name] = {**own.get(name, {}), **keys} if isinstance(keys, dict) else keys
     for name in ("flights", "weather", "planes"):
-        (place / "landing" / name).mkdir(parents=True)
-    (place / "warehouse.toml").write_text("\n".join(f"{section} = {toml(tables)}" for section, tables in whole.items()))
-    assert run(["-C", str(place), "validate"]) == 0
+        (directory / "landing" / name).mkdir(parents=True)
+    (directory / "warehouse.toml").write_text("\n".join(f"{section} = {toml(tables)}" for section, tables in whole.items()))
+    assert run(["-C", str(directory), "validate"]) == 0
 
 
 def test_what_is_not_run_is_known() -> None:

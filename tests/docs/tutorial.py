@@ -39,14 +39,14 @@ def copied(project: Path, own: Path) -> Path:
     return own
 
 
-def _execute(place: Path) -> None:
+def _execute(directory: Path) -> None:
     names: dict[str, Any] = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NO_COLOR", "1")
         patch.setenv("COLUMNS", "100")
-        now = place
+        now = directory
         for block in blocks_of("tutorial.md"):
             if block.language == "console":
                 now = console(block, now)
             elif block.language == "python":
-                python(block, place, names)
+                python(block, directory, names)

@@ -23,7 +23,7 @@ def _say(text: str) -> None:
 
 def _page(walks: dict[str, Walk], before: float) -> str:
     """Return the result as Markdown: what was measured, on what, and the table."""
-    found, facts = machine(), versions()
+    host, facts = machine(), versions()
     reached = sum(walk.verdict == "reached" for walk in walks.values())
     slowest = max(sum(walk.seconds) for walk in walks.values())
     lines = [
@@ -35,7 +35,7 @@ def _page(walks: dict[str, Walk], before: float) -> str:
         "",
         f"{reached} of {len(walks)} files reached it; the slowest took {slowest:.1f} seconds.",
         "",
-        f"{found['processor']}, {found['cores']} cores, {found['memory']}, {found['system']}.",
+        f"{host['processor']}, {host['cores']} cores, {host['memory']}, {host['system']}.",
         f"Load average {before:.1f} before, {load():.1f} after.",
         f"{', '.join(f'{name} {version}' for name, version in facts.items())}.",
         "",
@@ -49,18 +49,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, prog="python -m tests.everyday")
     parser.add_argument("--only", action="append", metavar="FILE", choices=list(ROADS), help="this file; again for others")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write the page there, too")
-    given = parser.parse_args()
+    options = parser.parse_args()
     before, walks = load(), {}
-    for name in given.only or ROADS:
+    for name in options.only or ROADS:
         with tempfile.TemporaryDirectory(prefix="stream-wh-") as folder:
-            place = Path(folder) / "files"
-            place.mkdir()
-            walks[name] = walked(landed(name, place), ROADS[name], Path(folder) / "project")
+            directory = Path(folder) / "files"
+            directory.mkdir()
+            walks[name] = walked(landed(name, directory), ROADS[name], Path(folder) / "project")
         _say("  ".join(as_row(name, walks[name])))
     page = _page(walks, before)
     _say("\n" + page)
-    if given.page:
-        given.page.write_text(page)
+    if options.page:
+        options.page.write_text(page)
     return int(any(walk.verdict != "reached" for walk in walks.values()))
 
 

@@ -51,7 +51,7 @@ def commands_of(printed: str) -> list[list[str]]:
     """Return the commands that ``init`` prints at its end and that have to be run, as words without the program's name."""
     _, _, rest = printed.partition("\nnext:\n")
     words = [shlex.split(line) for line in rest.splitlines() if line.startswith("  ")]
-    return [each[1:] for each in words if each[0] not in _OWN and each[1] not in _OWN]
+    return [command[1:] for command in words if command[0] not in _OWN and command[1] not in _OWN]
 
 
 def walked(file: Path, road: Road, place: Path) -> Walk:
@@ -72,17 +72,17 @@ def walked(file: Path, road: Road, place: Path) -> Walk:
         if wrong:
             return Walk(len(asked) // 2, tuple(seconds), 0, wrong)
         if probe:
-            found = [json.loads(line) for line in printed.splitlines()]
-            rows = len(found)
-            wrong = "rows of several keys" if len({str(row[road.key]) for row in found}) > 1 else ""
+            printed_rows = [json.loads(line) for line in printed.splitlines()]
+            rows = len(printed_rows)
+            wrong = "rows of several keys" if len({str(row[road.key]) for row in printed_rows}) > 1 else ""
     return Walk(len(asked) // 2, tuple(seconds), rows, wrong)
 
 
-def _run(words: Sequence[str], place: Path, seconds: list[float]) -> tuple[tuple[str, str], str]:
+def _run(words: Sequence[str], directory: Path, seconds: list[float]) -> tuple[tuple[str, str], str]:
     """Run a command as a process; return what it printed, answers and messages, and what it says is wrong."""
     began = time.perf_counter()
     done = subprocess.run(
-        [sys.executable, "-m", "warehouse.cli", *words], cwd=place, capture_output=True, text=True, check=False,
+        [sys.executable, "-m", "warehouse.cli", *words], cwd=directory, capture_output=True, text=True, check=False,
         stdin=subprocess.DEVNULL,
     )  # fmt: skip
     seconds.append(time.perf_counter() - began)
@@ -93,6 +93,6 @@ def _run(words: Sequence[str], place: Path, seconds: list[float]) -> tuple[tuple
 
 def as_row(name: str, walk: Walk) -> list[str]:
     """Return a line of the table: name, commands, questions, seconds of each and in all, rows, verdict."""
-    parts = [f"{each:.1f}" for each in walk.seconds]
+    parts = [f"{seconds:.1f}" for seconds in walk.seconds]
     whole = f"{sum(walk.seconds):.1f}"
     return [name, str(len(parts)), str(walk.questions), " + ".join(parts), whole, str(walk.rows), walk.verdict]
