@@ -31,9 +31,9 @@ class Model:
     def arrive(self, batch: Iterable[Reading], now: int) -> None:
         """Take a batch: of points of one group and stamp the first loaded wins, within a batch the smallest value."""
         self.now = max(self.now, now)
-        held = {(group, stamp) for group, stamp, _ in self.members()}
+        stored = {(group, stamp) for group, stamp, _ in self.members()}
         for group, stamp, value in sorted(batch, key=lambda point: (point[1], _order(point[0]), _order(point[2]))):
-            if (group, stamp) not in held:
+            if (group, stamp) not in stored:
                 self.points.setdefault((group, stamp), value)
         inside = {(group, stamp) for group, stamp, _ in self.members()}
         self.points = {key: value for key, value in self.points.items() if key in inside}
@@ -48,18 +48,18 @@ class Model:
 
     def table(self) -> list[Run]:
         """The rows, by group and start."""
-        found: list[Run] = []
+        rows: list[Run] = []
         members = self.members()
         for group in sorted({point[0] for point in members}, key=_order):
             own = [point for point in members if point[0] == group]
             runs: list[list[Reading]] = []
-            for place, point in enumerate(own):
-                if place and self.alike(own[place - 1][2], point[2]):
+            for position, point in enumerate(own):
+                if position and self.alike(own[position - 1][2], point[2]):
                     runs[-1].append(point)
                 else:
                     runs.append([point])
-            for place, run in enumerate(runs):
+            for position, run in enumerate(runs):
                 stamps = tuple(stamp for _, stamp, _ in run)
-                end = runs[place + 1][0][1] if place + 1 < len(runs) else stamps[-1]
-                found.append((group, run[0][2], stamps[0], end, stamps))
-        return found
+                end = runs[position + 1][0][1] if position + 1 < len(runs) else stamps[-1]
+                rows.append((group, run[0][2], stamps[0], end, stamps))
+        return rows

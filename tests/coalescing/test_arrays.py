@@ -47,23 +47,23 @@ def test_every_batching_gives_what_the_model_gives(
         now += step
         before = model.table()
         draw.shuffle(before)  # type: ignore[attr-defined] - of random
-        held = {(group, stamp) for group, _, _, _, stamps in before for stamp in stamps}
+        stored_keys = {(group, stamp) for group, _, _, _, stamps in before for stamp in stamps}
         model.arrive(batch, now)
         stored = stored_rows(before)
         least = sorted(batch, key=lambda point: point[2])
-        group, at, value = (np.array([point[place] for point in least], np.int64) for place in range(3))
-        found = moved(stored, Points(group, value, at), now - window)
+        group, at, value = (np.array([point[index] for point in least], np.int64) for index in range(3))
+        result = moved(stored, Points(group, value, at), now - window)
         values = np.concatenate((stored.value, value))
-        made = found.rows
+        made = result.rows
         rows = [
             (int(g), int(values[s]), int(made.stamps[b]), int(end), tuple(made.stamps[b : b + n].tolist()))
-            for g, s, b, n, end in zip(made.group, made.source, made.begin, made.size, found.ends, strict=True)
+            for g, s, b, n, end in zip(made.group, made.source, made.begin, made.size, result.ends, strict=True)
         ]
         assert rows == model.table()
         last = {row[0]: row[2] for row in rows}
-        assert [last[row[0]] == row[2] for row in rows] == found.open.tolist()
+        assert [last[row[0]] == row[2] for row in rows] == result.open.tolist()
         was = set(zip(before, stored.open.tolist(), strict=True))
-        assert found.same.tolist() == [each in was for each in zip(rows, found.open.tolist(), strict=True)]
+        assert result.same.tolist() == [row_and_open in was for row_and_open in zip(rows, result.open.tolist(), strict=True)]
         inside = [point for point in batch if point[1] >= now - window]
-        new = {(point[0], point[1]) for point in inside} - held
-        assert (found.late, found.repeated) == (len(batch) - len(inside), len(inside) - len(new))
+        new = {(point[0], point[1]) for point in inside} - stored_keys
+        assert (result.late, result.repeated) == (len(batch) - len(inside), len(inside) - len(new))

@@ -60,15 +60,15 @@ class Table:
         self.connection.register("stored", self.stored)
         self.connection.register("arrived", arrived)
         query = coalesced(self.definition, DUCKDB, self._edge(arrived), stored="stored", arrived="arrived")
-        found = self.connection.sql(query.whole(self.definition.same or "")).to_arrow_table()
-        self.stored = found.select(self.stored.column_names).cast(self.stored.schema)
+        result = self.connection.sql(query.whole(self.definition.same or "")).to_arrow_table()
+        self.stored = result.select(self.stored.column_names).cast(self.stored.schema)
 
     def _edge(self, arrived: pa.Table) -> Edge:
         if self.definition.window is not None:
             return Edge(self.now - self.definition.window)
         stamps = {(row["g"], stamp) for row in self.stored.to_pylist() for stamp in row[STAMPS]}
         stamps |= {(row["g"], row[AT]) for row in arrived.to_pylist()}
-        every = sorted(stamps, key=lambda each: (each[1], each[0] is not None, each[0] or ""))
+        every = sorted(stamps, key=lambda pair: (pair[1], pair[0] is not None, pair[0] or ""))
         rows = self.definition.rows or 0
         if len(every) <= rows:
             return Edge()
@@ -81,13 +81,13 @@ class Table:
         for name in ("valid_from", "valid_to"):
             micros = micros.set_column(micros.schema.get_field_index(name), name, micros[name].cast(pa.int64()))
         shown = "v" if self.definition.same is None else "first_v"
-        found = [
+        runs = [
             (row["g"], row[shown], row["valid_from"], row["valid_to"], tuple(row[STAMPS])) for row in micros.to_pylist()
         ]
         assert all(row["members"] == len(row[STAMPS]) for row in micros.to_pylist())
         last = {row["g"]: row["valid_from"] for row in sorted(micros.to_pylist(), key=lambda row: row["valid_from"])}
         assert all(row["open"] == (row["valid_from"] == last[row["g"]]) for row in micros.to_pylist())
-        return sorted(found, key=lambda run: (run[0] is not None, run[0] or "", run[2]))
+        return sorted(runs, key=lambda run: (run[0] is not None, run[0] or "", run[2]))
 
 
 @pytest.fixture(scope="module")
@@ -103,11 +103,11 @@ def points(text: str) -> list[Reading]:
     >>> points("7b p1x")
     [('', 7, 'b'), ('p', 1, 'x')]
     """
-    found = []
-    for each in text.split():
-        group = each[0] if each[0].isalpha() else ""
-        found.append((group, int(each[len(group) : -1]), each[-1]))
-    return found
+    readings = []
+    for word in text.split():
+        group = word[0] if word[0].isalpha() else ""
+        readings.append((group, int(word[len(group) : -1]), word[-1]))
+    return readings
 
 
 def shown(runs: Sequence[Run]) -> str:
@@ -148,9 +148,9 @@ def test_windows_of_rows(connection: duckdb.DuckDBPyConnection, rows: int, steps
     """V1, V2, V3, V6: the newest rows over all groups, step by step; the model says the same."""
     table, model = Table(replace(EQUAL, window=None, rows=rows), connection), Model(rows=rows)
     for arrivals, after in steps:
-        for one in [table, model]:
-            one.arrive(points(arrivals), 0)
-            assert shown(one.table()) == after
+        for implementation in [table, model]:
+            implementation.arrive(points(arrivals), 0)
+            assert shown(implementation.table()) == after
 
 
 V4 = [
@@ -173,9 +173,9 @@ def test_windows_of_time(connection: duckdb.DuckDBPyConnection, length: int, ste
     """V4, V5: points up to the window's length old, both ends included; it moves without points too."""
     table, model = Table(replace(EQUAL, window=length), connection), Model(window=length)
     for arrivals, now, after in steps:
-        for one in [table, model]:
-            one.arrive(points(arrivals), now)
-            assert shown(one.table()) == after
+        for implementation in [table, model]:
+            implementation.arrive(points(arrivals), now)
+            assert shown(implementation.table()) == after
 
 
 def test_nine_readings_make_five_rows(connection: duckdb.DuckDBPyConnection) -> None:
@@ -272,8 +272,8 @@ def test_every_batching_gives_what_the_model_gives(
     now = 0
     for batch, step in batches:
         now += step
-        for one in [table, model]:
-            one.arrive(batch, now)
+        for implementation in [table, model]:
+            implementation.arrive(batch, now)
         assert table.table() == model.table()
 
 
@@ -288,5 +288,5 @@ def test_a_group_may_have_the_name_of_any_stamp(connection: duckdb.DuckDBPyConne
     connection.register("stored", stored)
     connection.register("arrived", arrived)
     query = coalesced(definition, DUCKDB, Edge(8, ("'b'",)), stored="stored", arrived="arrived")
-    found = connection.sql(query.whole()).to_arrow_table().select(["s", STAMPS]).to_pylist()
-    assert sorted((row["s"], row[STAMPS]) for row in found) == [("b", [8]), ("c", [8])]
+    rows = connection.sql(query.whole()).to_arrow_table().select(["s", STAMPS]).to_pylist()
+    assert sorted((row["s"], row[STAMPS]) for row in rows) == [("b", [8]), ("c", [8])]

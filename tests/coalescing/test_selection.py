@@ -32,17 +32,19 @@ _COST = st.integers(0, 40).map(lambda tenths: tenths / 10)
 @pytest.mark.parametrize("k", V12)
 def test_costs_of_the_sheet(k: int) -> None:
     """V12: memory, updates and scans after k members."""
-    found = costs(C[:k], P[:k], 4, SIZES, ATOMIC)
-    shown = (found.memory_eager, found.memory_lazy, found.update_eager, found.update_lazy, found.scan_eager, found.scan_lazy)
+    result = costs(C[:k], P[:k], 4, SIZES, ATOMIC)
+    shown = (
+        result.memory_eager, result.memory_lazy, result.update_eager, result.update_lazy, result.scan_eager, result.scan_lazy,
+    )  # fmt: skip
     assert shown == pytest.approx(V12[k], abs=5e-5)
 
 
 def test_prices_of_the_sheet() -> None:
     """V12: normalised costs with the weights of both experiments."""
-    found = costs(C, P, 4, SIZES, ATOMIC)
-    assert (found.memory_max, found.update_max, found.scan_max) == (160, 112, 40)
+    result = costs(C, P, 4, SIZES, ATOMIC)
+    assert (result.memory_max, result.update_max, result.scan_max) == (160, 112, 40)
     for scan, expected in ((1.0, (1.0560, 0.5500, 1.0714)), (2.0, (1.1226, 1.1000, 1.0714))):
-        price = prices(found, Weights(scan=scan))
+        price = prices(result, Weights(scan=scan))
         assert (price.eager, price.scan, price.shared) == pytest.approx(expected, abs=5e-5)
 
 
@@ -50,9 +52,9 @@ def test_selections_of_the_sheet() -> None:
     """V13: the shared extent decides; without it the mixed choice would be kept where it is wrong."""
     e, s = (0.90, 1.10, 1.30, 2.00), (1.20, 1.15, 1.10, 1.70)
     for shared, cost, eager in ((0.3, 5.10, (True, True, False, False)), (0.6, 5.30, (True,) * 4)):
-        found = select(e, s, shared)
-        assert found is not None
-        assert (found.cost, found.eager) == (pytest.approx(cost), eager)
+        result = select(e, s, shared)
+        assert result is not None
+        assert (result.cost, result.eager) == (pytest.approx(cost), eager)
     assert cost_of((True,) * 4, e, s, 0.3) == pytest.approx(5.30)
     assert cost_of((False,) * 4, e, s, 0.3) == pytest.approx(5.45)
 
@@ -68,26 +70,26 @@ def test_table_5_by_the_calibrated_regression(
         row = cp * 8 + (1 - cp) * size
         e.append(row / 40 + ((1 - cp) * 2 + cp * 20) / 20 + 2 * (row / size) / 10)
         s.append(2 * (1 + 9 * cp) / 10)
-    found = select(e, s, 1.1)
-    assert found is not None
-    shown = (cost_of((False,) * 6, e, s, 1.1), cost_of((True,) * 6, e, s, 1.1), found.cost)
+    result = select(e, s, 1.1)
+    assert result is not None
+    shown = (cost_of((False,) * 6, e, s, 1.1), cost_of((True,) * 6, e, s, 1.1), result.cost)
     assert shown == pytest.approx(expected, abs=6e-4)
-    assert found.eager == eager
+    assert result.eager == eager
 
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(_COST, _COST, st.integers(0, 9)), max_size=6), _COST, st.integers(0, 9), st.integers(0, 40))
 def test_the_selection_is_the_best_of_all(tables: list[tuple[float, float, int]], shared: float, own: int, limit: int) -> None:
     """Of all choices none costs less, with or without a limit of storage, however the limited one is looked for."""
-    e, s, sizes = ([each[place] for each in tables] for place in range(3))
+    e, s, sizes = ([table[index] for table in tables] for index in range(3))
     every = list(product((False, True), repeat=len(tables)))
-    found = select(e, s, shared)
-    assert found is not None
-    assert found.cost == pytest.approx(min(cost_of(each, e, s, shared) for each in every))
+    best = select(e, s, shared)
+    assert best is not None
+    assert best.cost == pytest.approx(min(cost_of(flags, e, s, shared) for flags in every))
     fitting = [
-        cost_of(each, e, s, shared)
-        for each in every
-        if sum(size for x, size in zip(each, sizes, strict=True) if x) + (0 if all(each) else own) <= limit
+        cost_of(flags, e, s, shared)
+        for flags in every
+        if sum(size for x, size in zip(flags, sizes, strict=True) if x) + (0 if all(flags) else own) <= limit
     ]
     storage = Storage(sizes, own, limit)
     enumerated = select(e, s, shared, storage)

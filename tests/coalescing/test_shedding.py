@@ -40,17 +40,17 @@ METHODS = (
 
 def runs_of(points: Sequence[tuple[object, int]], end: int | None, group: object = "g") -> list[Run]:
     """The exact runs of one group; without an end the last member is open."""
-    found: list[Run] = []
+    runs: list[Run] = []
     for value, stamp in points:
-        if found and found[-1].value == value:
-            found[-1] = Run(group, value, (*found[-1].stamps, stamp), stamp)
+        if runs and runs[-1].value == value:
+            runs[-1] = Run(group, value, (*runs[-1].stamps, stamp), stamp)
         else:
-            if found:
-                found[-1] = Run(group, found[-1].value, found[-1].stamps, stamp)
-            found.append(Run(group, value, (stamp,), stamp))
-    last = found[-1]
-    found[-1] = Run(group, last.value, last.stamps, last.stamps[-1] if end is None else end, open=end is None)
-    return found
+            if runs:
+                runs[-1] = Run(group, runs[-1].value, runs[-1].stamps, stamp)
+            runs.append(Run(group, value, (stamp,), stamp))
+    last = runs[-1]
+    runs[-1] = Run(group, last.value, last.stamps, last.stamps[-1] if end is None else end, open=end is None)
+    return runs
 
 
 def keeping(runs: Iterable[Run], stamps: Iterable[int]) -> list[Run]:
@@ -74,12 +74,12 @@ def kept(runs: Iterable[Run]) -> list[int]:
 def test_one_dropped_member(dropped: int, scores: tuple[float, float, float], share: float, values: float) -> None:
     """S1: delta, rho and their sum of each member, the accuracy without it, and Eq. 2 alone."""
     runs = runs_of(S1, 16)
-    run = next(each for each in runs if dropped in each.stamps)
+    run = next(candidate for candidate in runs if dropped in candidate.stamps)
     number, last = run.stamps.index(dropped), len(run.stamps) - 1
     assert tuple(method.score(run, 0, last, number) for method in (CALS_V, CALS_I, CALS)) == pytest.approx(scores)
-    found = accuracy(keeping(runs, {1, 4, 7, 10, 13} - {dropped}))
-    assert found.share == pytest.approx(share, abs=5e-5)
-    assert found.values == pytest.approx(values)
+    result = accuracy(keeping(runs, {1, 4, 7, 10, 13} - {dropped}))
+    assert result.share == pytest.approx(share, abs=5e-5)
+    assert result.values == pytest.approx(values)
     assert shed(runs, 1).members == ((1, 0),)
 
 
@@ -93,11 +93,11 @@ def test_accuracy_of_given_subsets(numbers: tuple[int, ...], shares: tuple[float
 def test_what_an_answer_carries() -> None:
     """All but s2 and s6: one row in two fragments, one lost, eight of 38 gone; holes stay open (S6)."""
     left = keeping(runs_of(S2, 38), [0, 6, 13, 16, 27, 30])
-    assert [(each.start, each.end) for each in left[0].fragments] == [(0, 4), (6, 13)]
-    found = accuracy(left)
-    assert (found.rows, found.lost, found.extraneous, found.length_lost) == (4, 1, 1, 8)
-    assert found.values == pytest.approx(3 / 5)
-    assert found.mean_kept == pytest.approx((11 / 13 + 2) / 4)
+    assert [(fragment.start, fragment.end) for fragment in left[0].fragments] == [(0, 4), (6, 13)]
+    result = accuracy(left)
+    assert (result.rows, result.lost, result.extraneous, result.length_lost) == (4, 1, 1, 8)
+    assert result.values == pytest.approx(3 / 5)
+    assert result.mean_kept == pytest.approx((11 / 13 + 2) / 4)
     assert jaccard([]) == 1
 
 
@@ -113,7 +113,7 @@ def test_the_on_line_form(method: Method, dropped: list[int], share: float) -> N
     window = OnLine(5, rows=8, method=method)
     gone = [window.arrive("g", stamp, value) for value, stamp in S2]
     window.close("g", 38)
-    assert [each for each in gone if each is not None] == dropped
+    assert [stamp for stamp in gone if stamp is not None] == dropped
     assert accuracy(window.runs).share == pytest.approx(share, abs=5e-5)
 
 
@@ -126,16 +126,16 @@ def test_the_on_line_form(method: Method, dropped: list[int], share: float) -> N
 )  # fmt: skip
 def test_the_batch_form(capacity: int, stamps: list[int], share: float) -> None:
     """S4: what is left of eight, and its accuracy; from eight up nothing is shed."""
-    found = shed(runs_of(S2, 38), 8 - capacity)
-    assert kept(found.runs) == stamps
-    assert found.share == pytest.approx(share, abs=5e-5)
-    assert accuracy(found.runs).share == pytest.approx(found.share)
+    result = shed(runs_of(S2, 38), 8 - capacity)
+    assert kept(result.runs) == stamps
+    assert result.share == pytest.approx(share, abs=5e-5)
+    assert accuracy(result.runs).share == pytest.approx(result.share)
 
 
 def test_trimmed_rows_and_all_subsets() -> None:
     """S4: five left are four rows cut at their ends; of all subsets of five the best, the mean and the worst."""
     runs = runs_of(S2, 38)
-    rows = [(each.start, each.end) for run in shed(runs, 3).runs for each in run.fragments]
+    rows = [(fragment.start, fragment.end) for run in shed(runs, 3).runs for fragment in run.fragments]
     assert rows == [(6, 13), (13, 21), (21, 27), (30, 38)]
     every = [accuracy(keeping(runs, chosen)).share for chosen in combinations([stamp for _, stamp in S2], 5)]
     assert len(every) == 56
@@ -161,16 +161,16 @@ def naive(runs: Sequence[Run], count: int, method: Method) -> list[Run]:
     left = list(runs)
     for _ in range(count):
         ranks = [
-            (method.score(run, each.first, each.last, number), run.stamps[number], repr(run.group), place, number)
-            for place, run in enumerate(left)
-            for each in run.fragments
-            for number in range(each.first, each.last + 1)
+            (method.score(run, fragment.first, fragment.last, number), run.stamps[number], repr(run.group), position, number)
+            for position, run in enumerate(left)
+            for fragment in run.fragments
+            for number in range(fragment.first, fragment.last + 1)
             if number in run.closed
         ]
         if not ranks:
             break
-        *_, place, number = min(ranks)
-        left[place] = left[place].without([number])
+        *_, position, number = min(ranks)
+        left[position] = left[position].without([number])
     return left
 
 
@@ -196,18 +196,18 @@ def test_queue_naive_and_increments(
 ) -> None:
     """S6: the queue sheds what a look at all members does, the accuracy counted on is that from scratch, and it balances."""
     runs = _drawn(groups)
-    found = shed(runs, count, method, at_least=theta)
-    assert list(found.runs) == naive(runs, count, method)
-    assert found.share == pytest.approx(accuracy(found.runs, theta).share)
+    result = shed(runs, count, method, at_least=theta)
+    assert list(result.runs) == naive(runs, count, method)
+    assert result.share == pytest.approx(accuracy(result.runs, theta).share)
     again = shed(shed(runs, count // 2, method).runs, count - count // 2, method)
-    assert again.runs == found.runs
-    assert all(len(run.stamps) - 1 not in run.shed for run in found.runs if run.open)
+    assert again.runs == result.runs
+    assert all(len(run.stamps) - 1 not in run.shed for run in result.runs if run.open)
     if method == CALS:
-        assert all(len(run.fragments) <= 2 - (not run.open) for run in found.runs)
-    assert sum(len(run.shed) for run in found.runs) == len(found.members)
+        assert all(len(run.fragments) <= 2 - (not run.open) for run in result.runs)
+    assert sum(len(run.shed) for run in result.runs) == len(result.members)
     for edge in (3, 9):
-        cut = [run.within(edge) for run in found.runs]
-        assert kept(each for each in cut if each) == [stamp for stamp in kept(found.runs) if stamp >= edge]
+        cut = [run.within(edge) for run in result.runs]
+        assert kept(run for run in cut if run) == [stamp for stamp in kept(result.runs) if stamp >= edge]
 
 
 @settings(deadline=None)
@@ -219,7 +219,7 @@ def test_the_on_line_queue_is_the_naive_one(
     window, stamp, points = OnLine(capacity, rows=rows, method=method), 0, []
     for value, step in steps:
         points = [*points, (value, stamp)][-rows:]
-        before = {each for run in window.runs for n, each in enumerate(run.stamps) if n not in run.shed}
+        before = {member for run in window.runs for n, member in enumerate(run.stamps) if n not in run.shed}
         left = keeping(runs_of(points, None), before | {stamp})
         expected = naive(left, max(0, len(kept(left)) - capacity), method)
         window.arrive("g", stamp, value)
@@ -232,11 +232,11 @@ def test_the_on_line_queue_is_the_naive_one(
 def test_an_accuracy_is_a_floor(groups: Sequence[tuple[Sequence[tuple[str, int]], bool]], floor: float) -> None:
     """Shedding stops before the accuracy falls below it, and the next in order would have done that."""
     runs = _drawn(groups)
-    found = shed(runs, 10**6, floor=floor)
-    assert accuracy(found.runs).share >= floor - 1e-9
+    result = shed(runs, 10**6, floor=floor)
+    assert accuracy(result.runs).share >= floor - 1e-9
     closed = sum(len(run.closed) for run in runs)
-    if len(found.members) < closed:
-        assert accuracy(shed(runs, len(found.members) + 1).runs).share < floor + 1e-9
+    if len(result.members) < closed:
+        assert accuracy(shed(runs, len(result.members) + 1).runs).share < floor + 1e-9
 
 
 def test_the_theta_aware_variant() -> None:

@@ -36,11 +36,11 @@ class Drawn:
     @property
     def unread(self) -> list[Unread]:
         """What footers say of the others, a little wider than it is."""
-        found = []
+        bounds = []
         for file in self.files[self.read :]:
-            known = [value for value in file if value is not None] or [0]
-            found.append(Unread(len(file) if self.all_counted else 0, len(file), min(known) - len(file) % 2, max(known)))
-        return found
+            values = [value for value in file if value is not None] or [0]
+            bounds.append(Unread(len(file) if self.all_counted else 0, len(file), min(values) - len(file) % 2, max(values)))
+        return bounds
 
     @property
     def share(self) -> float | None:
@@ -76,16 +76,19 @@ def test_bounds_hold_in_a_thousand_random_queries(batch: int) -> None:
     """Counts, sums, averages and medians of all rows are within the bounds; read to the end they are the bounds."""
     for seed in range(batch * 100, batch * 100 + 100):
         case = drawn(seed)
-        values, known, unread = case.values, case.read_values, case.unread
-        array = np.sort(np.array(known, dtype=np.float64))
-        middle = median_of(known) if known else None
-        found = {
-            "count": (count(len(known), unread, case.share), len(values)),
-            "sum": (total(Fraction(sum(known)), len(known), unread, case.share), sum(values) if values else None),
-            "avg": (average(Fraction(sum(known)), len(known), unread), Fraction(sum(values), len(values)) if values else None),
+        values, read_values, unread = case.values, case.read_values, case.unread
+        array = np.sort(np.array(read_values, dtype=np.float64))
+        middle = median_of(read_values) if read_values else None
+        estimates = {
+            "count": (count(len(read_values), unread, case.share), len(values)),
+            "sum": (total(Fraction(sum(read_values)), len(read_values), unread, case.share), sum(values) if values else None),
+            "avg": (
+                average(Fraction(sum(read_values)), len(read_values), unread),
+                Fraction(sum(values), len(values)) if values else None,
+            ),
             "median": (median(array, middle, unread), median_of(values) if values else None),
         }
-        for name, (estimate, truth) in found.items():
+        for name, (estimate, truth) in estimates.items():
             assert holds(estimate, truth), (seed, name, estimate, truth)
             if case.read == len(case.files) and values:
                 assert estimate == BoundedEstimate(truth, truth, truth), (seed, name)
@@ -102,20 +105,20 @@ def test_bounds_of_a_median_are_the_least_and_greatest_points_that_it_may_be() -
             most = random.randrange(4)
             low = random.randrange(-6, 6)
             unread.append(Unread(random.randint(0, most), most, low, low + random.randrange(4)))
-        if not any(each.most for each in unread):
+        if not any(file.most for file in unread):
             continue
-        found = median(np.array(values, dtype=np.float64), None, unread)
-        mirrored = [Unread(each.least, each.most, -(each.high or 0), 0) for each in unread]
-        assert found.low == least_median(values, unread)
-        assert found.high == -least_median([-value for value in values], mirrored)
+        estimate = median(np.array(values, dtype=np.float64), None, unread)
+        mirrored = [Unread(file.least, file.most, -(file.high or 0), 0) for file in unread]
+        assert estimate.low == least_median(values, unread)
+        assert estimate.high == -least_median([-value for value in values], mirrored)
 
 
 def least_median(values: list[Any], unread: list[Unread]) -> float:
     """The least point of which as many rows can be at most it as must be above it."""
-    there = [each for each in unread if each.most]
-    for point in sorted([*values, *(each.low for each in there)]):
-        below = sum(value <= point for value in values) + sum(each.most for each in there if each.low <= point)
-        above = sum(value > point for value in values) + sum(each.least for each in there if each.low > point)
+    there = [file for file in unread if file.most]
+    for point in sorted([*values, *(file.low for file in there)]):
+        below = sum(value <= point for value in values) + sum(file.most for file in there if file.low <= point)
+        above = sum(value > point for value in values) + sum(file.least for file in there if file.low > point)
         if below >= above:
             return float(point)
     raise AssertionError("the greatest point is one")
@@ -133,9 +136,9 @@ def test_bounds_are_reached() -> None:
 def test_half_of_the_rows_leave_the_width_of_the_others() -> None:
     """Without a filter, the bounds of a sum are apart by at most the unread rows times the column's range."""
     unread = [Unread(10, 10, 0, 7), Unread(20, 20, 3, 5)]
-    found = total(100, 30, unread, 1.0)
-    assert (found.low, found.high) == (100 + 60, 100 + 70 + 100)
-    assert found.value == 200
+    estimate = total(100, 30, unread, 1.0)
+    assert (estimate.low, estimate.high) == (100 + 60, 100 + 70 + 100)
+    assert estimate.value == 200
 
 
 def test_a_file_without_bounds_leaves_the_aggregate_open() -> None:
@@ -152,7 +155,7 @@ def test_nothing_read_gives_what_the_footers_say() -> None:
     assert count(0, [Unread(2, 6)], None) == BoundedEstimate(4, 2, 6)
     assert total(0, 0, [Unread(2, 6, 1, 3)], None) == BoundedEstimate(10, 2, 18)
     assert average(0, 0, [Unread(0, 6, 1, 3)]) == BoundedEstimate(2, 1, 3)
-    found = median(np.array([]), None, [Unread(0, 6, 1, 3)])
-    assert found.value is not None
-    assert math.isclose(found.value, 2)
+    estimate = median(np.array([]), None, [Unread(0, 6, 1, 3)])
+    assert estimate.value is not None
+    assert math.isclose(estimate.value, 2)
     assert average(0, 0, []) == BoundedEstimate(None, None, None)

@@ -33,8 +33,8 @@ def encoded(summary: KeySummary, most: int = 1 << 20) -> bytes | None:
 
 def cut(summary: KeySummary, keys: int) -> KeySummary:
     """Return a summary of its most frequent keys alone."""
-    kept, counts = [*summary.counts], [*summary.counts.values()]
-    return KeySummary(summary.rows, {kept[place]: counts[place] for place in most_frequent(counts, keys)})
+    frequent_keys, counts = [*summary.counts], [*summary.counts.values()]
+    return KeySummary(summary.rows, {frequent_keys[position]: counts[position] for position in most_frequent(counts, keys)})
 
 
 @given(KEYS)
@@ -53,14 +53,14 @@ def test_fewer_bytes_hold_the_most_frequent_keys_and_the_rest(keys: list[tuple[i
     if content is None:
         return
     assert len(content) <= most
-    kept = decode(content)
-    assert kept is not None
-    assert kept.rows == len(keys)
+    decoded = decode(content)
+    assert decoded is not None
+    assert decoded.rows == len(keys)
     for key in {*whole.counts, (77,)}:
-        low, high = kept.between(key)
+        low, high = decoded.between(key)
         assert low <= whole.counts.get(key, 0) <= high
-    left_out = max((count for key, count in whole.counts.items() if key not in kept.counts), default=0)
-    assert all(count >= left_out for count in kept.counts.values())
+    left_out = max((count for key, count in whole.counts.items() if key not in decoded.counts), default=0)
+    assert all(count >= left_out for count in decoded.counts.values())
 
 
 @given(st.lists(st.lists(st.tuples(st.integers(0, 5)), max_size=20), max_size=5), st.integers(0, 3))
@@ -70,9 +70,9 @@ def test_summaries_are_linear(files: list[list[tuple[int]]], keys: int) -> None:
     assert total(parts) == summary_of([row for rows in files for row in rows])
     for part in parts:
         assert total(parts) - part + part == total(parts)
-    some = total(cut(part, keys) for part in parts)
+    combined = total(cut(part, keys) for part in parts)
     for key in [(number,) for number in range(6)]:
-        low, high = some.between(key)
+        low, high = combined.between(key)
         assert low <= sum(row == key for rows in files for row in rows) <= high
 
 

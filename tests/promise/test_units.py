@@ -28,9 +28,9 @@ COUNTS = st.dictionaries(st.builds(Unit, st.integers(0, 3), st.integers(0, BUCKE
 @given(COUNTS, st.integers(1, 200), st.sampled_from(PREFERENCES))
 def test_a_budget_is_used_and_never_exceeded(pairs: dict[Unit, int], budget: int, prefer: str) -> None:
     """All of it goes to units, as long as these have so many pairs; none gets more than it has."""
-    found = of_pairs(pairs, budget, prefer)
-    assert sum(found.values()) == min(budget, sum(pairs.values()))
-    assert all(0 < quota <= pairs[unit] for unit, quota in found.items())
+    quotas = of_pairs(pairs, budget, prefer)
+    assert sum(quotas.values()) == min(budget, sum(pairs.values()))
+    assert all(0 < quota <= pairs[unit] for unit, quota in quotas.items())
 
 
 def test_the_preferred_come_first() -> None:
@@ -56,10 +56,10 @@ def test_the_preferred_come_first() -> None:
 )
 def test_a_budget_of_rows_joins_no_more_and_something(units: dict[Unit, Worth], budget: int, prefer: str) -> None:
     """A part of a unit counts its share of the first input's rows and all of the second's; there is always room for a pair."""
-    found = allocate(units, ViewBudget(rows=budget, prefer=prefer), budget)
-    assert found
-    assert all(0 < quota <= units[unit].pairs for unit, quota in found.items())
-    assert sum(min(joined(units[unit], quota), 2 * quota) for unit, quota in found.items()) <= budget
+    quotas = allocate(units, ViewBudget(rows=budget, prefer=prefer), budget)
+    assert quotas
+    assert all(0 < quota <= units[unit].pairs for unit, quota in quotas.items())
+    assert sum(min(joined(units[unit], quota), 2 * quota) for unit, quota in quotas.items()) <= budget
 
 
 def joined(worth: Worth, quota: int) -> int:
@@ -94,7 +94,7 @@ def test_a_ledger_that_is_never_completed_stays_small() -> None:
             opened = slot
         assert slot - opened <= 1 + slot / RANGES
     assert len(ledger.ranges) < 8 * RANGES
-    assert [each.above for each in ledger.ranges[1:]] == [each.upto for each in ledger.ranges[:-1]]
+    assert [slot_range.above for slot_range in ledger.ranges[1:]] == [slot_range.upto for slot_range in ledger.ranges[:-1]]
 
 
 def test_seconds_are_turned_into_results_once() -> None:
@@ -138,8 +138,8 @@ def test_ranges_and_positions_cover_each_pair_once(
 
 
 def _of(ledger: Ledger, unit: Unit, rows: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    each = ledger.ranges[unit.range]
-    inside = [pair for pair in rows if (each.above is None or pair[0] > each.above) and pair[0] <= each.upto]
+    slot_range = ledger.ranges[unit.range]
+    inside = [pair for pair in rows if (slot_range.above is None or pair[0] > slot_range.above) and pair[0] <= slot_range.upto]
     return [pair for pair in inside if pair[1] == unit.bucket]
 
 

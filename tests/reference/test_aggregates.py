@@ -76,8 +76,8 @@ def test_maximum_with_a_pruned_window() -> None:
     """TV-9(c): 75 until 6, 73 until 9, 61 at 10, then null; and at 5 three of four rows need to be kept."""
     rows = [Row(ts, (value,), ts, ts + 6) for value, ts in [(75, 1), (60, 2), (73, 4), (61, 5)]]
     largest = group_by(arrivals(rows), None, [max_of(0)])
-    found = [answer(largest, tau)[0].value[0] for tau in range(1, 13)]
-    assert found == [75] * 6 + [73] * 3 + [61] + [None] * 2
+    maxima = [answer(largest, tau)[0].value[0] for tau in range(1, 13)]
+    assert maxima == [75] * 6 + [73] * 3 + [61] + [None] * 2
     assert [row.value[0] for row in prune_for_max(live_rows(rows, 5), 0)] == [75, 73, 61]
 
 

@@ -106,13 +106,13 @@ def test_days_of_the_source_example() -> None:
 
 def test_as_many_slots_as_days_lose_live_rows() -> None:
     """A row inserted at 51 that ends at 101 is dropped with the day 51 to 60; one slot more keeps it."""
-    for slots, kept in ((5, False), (6, True)):
+    for slots, is_kept in ((5, False), (6, True)):
         calendar = CalendarQueue(50, 5, slots)
         calendar.insert(Row("old", ("a",), 41, 60))
         calendar.insert(Row("late", ("a",), 51, 101))
         dropped = [row.id for row in calendar.expire(60)]
-        assert dropped == (["old"] if kept else ["old", "late"])
-        assert [row.id for row in calendar.live(60)] == (["late"] if kept else [])
+        assert dropped == (["old"] if is_kept else ["old", "late"])
+        assert [row.id for row in calendar.live(60)] == (["late"] if is_kept else [])
 
 
 def test_one_slot_more_than_days_never_loses_a_row() -> None:

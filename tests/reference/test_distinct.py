@@ -143,8 +143,8 @@ def test_intersect_and_exists_are_distinct_joins() -> None:
         both = projection(join(arrivals(left), arrivals(right)), lambda value: value[:1])
         sources = {"left": arrivals(left), "right": arrivals(right)}
         assert agrees(delta_star(both), q.intersect(q.scan("left"), q.scan("right")), **sources)
-        known = arrivals(Row(row.id, (*row.value, row.id), row.ts, row.exp) for row in left)
-        partners = projection(join(known, arrivals(right)), lambda value: value[:2])
+        identified = arrivals(Row(row.id, (*row.value, row.id), row.ts, row.exp) for row in left)
+        partners = projection(join(identified, arrivals(right)), lambda value: value[:2])
         semi = projection(delta_star(partners), lambda value: value[:1])
         assert agrees(semi, q.semi_join(q.scan("left"), q.scan("right"), q.matches()), **sources)
 
@@ -156,9 +156,9 @@ def test_distinct_moves_through_an_anti_join_only() -> None:
         query = q.distinct(q.anti_join(q.scan("left"), q.scan("right"), q.matches()))
         assert agrees(weak_distinct(anti_join(left, right)), query, left=left, right=right)
         assert agrees(anti_join(delta_star(left), right), query, left=left, right=right)
-    two, one = arrivals(stream("v1 v2", 50)), arrivals(stream("v3", 50))
-    assert bag(answer(weak_distinct(bag_difference(two, one)), 4)) == {("v",): 1}
-    assert bag(answer(bag_difference(delta_star(two), one), 4)) == {}
+    double, single = arrivals(stream("v1 v2", 50)), arrivals(stream("v3", 50))
+    assert bag(answer(weak_distinct(bag_difference(double, single)), 4)) == {("v",): 1}
+    assert bag(answer(bag_difference(delta_star(double), single), 4)) == {}
 
 
 def test_distinct_of_a_stream_without_end() -> None:

@@ -88,9 +88,9 @@ def test_share_lost_on_an_integer_clock(extra: int, expected: float) -> None:
     """With windows of 60 and an interval of 10, all pairs of integer instants give 9/119 exclusive and 9/121 inclusive."""
     length, interval = 60 + extra, 10
     results = [
-        Row("pair", (), max(one, other), min(one, other) + length)
-        for one in range(100, 100 + interval)
-        for other in range(one - length, one + length)
+        Row("pair", (), max(left_ts, right_ts), min(left_ts, right_ts) + length)
+        for left_ts in range(100, 100 + interval)
+        for right_ts in range(left_ts - length, left_ts + length)
     ]
     alive = [row for row in results if row.ts < row.exp]
     assert sum(lost(row, interval) for row in alive) / len(alive) == pytest.approx(expected, abs=1e-12)

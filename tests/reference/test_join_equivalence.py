@@ -69,14 +69,14 @@ def test_lazy_forms_agree(mode: Mode) -> None:
     """F1, F2, Algorithm 4 or 5 and the definition report the same at every run, and each result once."""
     reported = 0
     for random in seeds(150):
-        found = case(random)
-        expected = by_definition(found, mode)
+        drawn = case(random)
+        expected = by_definition(drawn, mode)
         assert all(count == 1 for run in expected for count in run.values())
-        split = [(batches(found.inputs, previous, now, mode), now) for previous, now in found.runs]
+        split = [(batches(drawn.inputs, previous, now, mode), now) for previous, now in drawn.runs]
         assert [Counter(f1(parts, now, mode)) for parts, now in split] == expected
         assert [Counter(f2(parts, now, mode)) for parts, now in split] == expected
-        join = LazyJoin(len(found.inputs), mode, order=found.order, buckets=found.buckets, guarded=False)
-        assert lazily(join, found) == expected
+        join = LazyJoin(len(drawn.inputs), mode, order=drawn.order, buckets=drawn.buckets, guarded=False)
+        assert lazily(join, drawn) == expected
         reported += sum(run.total() for run in expected)
     assert reported > 1000
 
@@ -84,16 +84,16 @@ def test_lazy_forms_agree(mode: Mode) -> None:
 def test_restore_reports_what_eager_evaluation_emits() -> None:
     """Algorithms 2 and 3 in any order, hashed or not, emit in each interval what a run with restore reports."""
     for random in seeds(150):
-        found = case(random)
-        expected = by_definition(found, "restore")
-        changes = [arrivals(rows) for rows in found.inputs]
+        drawn = case(random)
+        expected = by_definition(drawn, "restore")
+        changes = [arrivals(rows) for rows in drawn.inputs]
         for run in (
-            eager_join(changes, order=found.order, buckets=found.buckets),
-            eager_join(changes, order=found.order, expiration="lazy"),
-            eager_join(changes, buckets=found.buckets, expiration="lazy", sweep=found.interval),
+            eager_join(changes, order=drawn.order, buckets=drawn.buckets),
+            eager_join(changes, order=drawn.order, expiration="lazy"),
+            eager_join(changes, buckets=drawn.buckets, expiration="lazy", sweep=drawn.interval),
         ):
             emitted = [
-                Counter(change.row for change in run.changes if previous < change.at <= now) for previous, now in found.runs
+                Counter(change.row for change in run.changes if previous < change.at <= now) for previous, now in drawn.runs
             ]
             assert emitted == expected
 
@@ -122,9 +122,9 @@ def test_everything_inserted_first_gives_duplicates() -> None:
 
     duplicates = 0
     for random in seeds(50):
-        found = case(random)
+        drawn = case(random)
         for wrong, right in zip(
-            lazily(InsertsFirst(len(found.inputs), "no-restore"), found), by_definition(found, "no-restore"), strict=True
+            lazily(InsertsFirst(len(drawn.inputs), "no-restore"), drawn), by_definition(drawn, "no-restore"), strict=True
         ):
             assert set(wrong) == set(right)
             duplicates += (wrong - right).total()
@@ -135,13 +135,13 @@ def test_windows_below_the_update_interval() -> None:
     """With windows shorter than the interval Algorithm 4 without a guard reports dead results; F1, F2 and the guard do not."""
     dead = 0
     for random in seeds(100):
-        found = case(random, shortest=1)
-        expected = by_definition(found, "no-restore")
-        split = [(batches(found.inputs, previous, now, "no-restore"), now) for previous, now in found.runs]
+        drawn = case(random, shortest=1)
+        expected = by_definition(drawn, "no-restore")
+        split = [(batches(drawn.inputs, previous, now, "no-restore"), now) for previous, now in drawn.runs]
         assert [Counter(f1(parts, now, "no-restore")) for parts, now in split] == expected
         assert [Counter(f2(parts, now, "no-restore")) for parts, now in split] == expected
-        assert lazily(LazyJoin(len(found.inputs), "no-restore"), found) == expected
-        unguarded = lazily(LazyJoin(len(found.inputs), "no-restore", guarded=False), found)
+        assert lazily(LazyJoin(len(drawn.inputs), "no-restore"), drawn) == expected
+        unguarded = lazily(LazyJoin(len(drawn.inputs), "no-restore", guarded=False), drawn)
         dead += sum((wrong - right).total() for wrong, right in zip(unguarded, expected, strict=True))
     assert dead > 20
 
@@ -149,13 +149,13 @@ def test_windows_below_the_update_interval() -> None:
 def test_rows_with_lifetimes_of_their_own() -> None:
     """Guarded Algorithm 4, Algorithm 5, F1 and the definition agree on rows that live from 1 to 10 ticks."""
     for random in seeds(80):
-        found = case(random)
-        inputs = [weak(random, f"w{i}-", count=6, horizon=LAST - 10) for i in range(len(found.inputs))]
-        found = found._replace(inputs=inputs)
+        drawn = case(random)
+        inputs = [weak(random, f"w{i}-", count=6, horizon=LAST - 10) for i in range(len(drawn.inputs))]
+        drawn = drawn._replace(inputs=inputs)
         for mode in MODES:
-            expected = by_definition(found, mode)
-            assert lazily(LazyJoin(len(inputs), mode, order=found.order), found) == expected
-            split = [(batches(inputs, previous, now, mode), now) for previous, now in found.runs]
+            expected = by_definition(drawn, mode)
+            assert lazily(LazyJoin(len(inputs), mode, order=drawn.order), drawn) == expected
+            split = [(batches(inputs, previous, now, mode), now) for previous, now in drawn.runs]
             assert [Counter(f1(parts, now, mode)) for parts, now in split] == expected
 
 
@@ -163,11 +163,11 @@ def test_short_lived_results_are_the_difference() -> None:
     """Restore reports the short-lived results and nothing else more than no-restore."""
     lost = 0
     for random in seeds(40):
-        found = case(random)
+        drawn = case(random)
         for (previous, now), short, long in zip(
-            found.runs, by_definition(found, "no-restore"), by_definition(found, "restore"), strict=True
+            drawn.runs, by_definition(drawn, "no-restore"), by_definition(drawn, "restore"), strict=True
         ):
-            assert Counter(short_lived(found.inputs, previous, now)) == long - short
+            assert Counter(short_lived(drawn.inputs, previous, now)) == long - short
             lost += (long - short).total()
     assert lost > 20
 
@@ -176,14 +176,14 @@ def test_null_keys_match_nothing() -> None:
     """No form of the join matches null with null."""
     rows = [[Row("l", (None,), 1, 9), Row("m", ("a",), 1, 9)], [Row("r", (None,), 2, 9), Row("s", ("a",), 2, 9)]]
     split = batches(rows, BEGINNING, 5, "restore")
-    for found in (
+    for results in (
         list(combinations(rows)),
         f1(split, 5, "restore"),
         f2(split, 5, "restore"),
         LazyJoin(2, "restore").reevaluate(5, 10, rows),
         [change.row for change in eager_join([arrivals(side) for side in rows]).changes],
     ):
-        assert [row.id for row in found] == [("m", "s")]
+        assert [row.id for row in results] == [("m", "s")]
 
 
 def test_late_rows() -> None:
@@ -192,19 +192,19 @@ def test_late_rows() -> None:
     for random in seeds(60):
         inputs = [weakest(random, name, random.randint(5, 12), horizon=20) for name in "lr"]
         loaded = {row: row.ts + random.randint(0, lateness) for rows in inputs for row in rows}
-        for kept in (lateness, 0):
+        for kept_for in (lateness, 0):
             reported: list[Row] = []
             for previous, now in pairwise(range(-5, 45, 5)):
                 split = [
                     Batch(
-                        prior=tuple(row for row in rows if loaded[row] <= previous and row.exp > previous - kept),
+                        prior=tuple(row for row in rows if loaded[row] <= previous and row.exp > previous - kept_for),
                         new=tuple(row for row in rows if previous < loaded[row] <= now),
                     )
                     for rows in inputs
                 ]
                 reported += f1(split, now, "restore")
             expected = Counter(row for row in combinations(inputs) if row.ts < row.exp)
-            if kept:
+            if kept_for:
                 assert Counter(reported) == expected
             else:
                 assert not Counter(reported) - expected
@@ -226,29 +226,29 @@ def test_strict_input() -> None:
     """With tombstones the sets, Algorithms 4 and 5 and the events of Algorithm 2 agree, and negatives keep the view right."""
     cancelled = 0
     for random in seeds(100):
-        found = case(random, sizes=(0, 0, 7, 5, 3))
-        stones = deletions(random, found.inputs)
-        eager = lifetimes(eager_join(as_changes(found.inputs, stones)).changes)
-        lazy = {mode: LazyJoin(len(found.inputs), mode, order=found.order, strict=True) for mode in MODES}
-        kept: Counter[tuple[object, int]] = Counter()
-        for previous, now in found.runs:
-            known = effective(found.inputs, stones, now)
+        drawn = case(random, sizes=(0, 0, 7, 5, 3))
+        stones = deletions(random, drawn.inputs)
+        eager = lifetimes(eager_join(as_changes(drawn.inputs, stones)).changes)
+        lazy = {mode: LazyJoin(len(drawn.inputs), mode, order=drawn.order, strict=True) for mode in MODES}
+        answer_keys: Counter[tuple[object, int]] = Counter()
+        for previous, now in drawn.runs:
+            known_rows = effective(drawn.inputs, stones, now)
             recent = [stone for stone in stones if previous < stone.at <= now]
             for mode in MODES:
                 # ends after now are not known yet, so only names and births are compared
-                expected = Counter((row.id, row.ts) for row in new_results(known, previous, now, mode))
+                expected = Counter((row.id, row.ts) for row in new_results(known_rows, previous, now, mode))
                 limit = now if mode == "no-restore" else BEGINNING
                 emitted = Counter((row.id, row.ts) for row in eager if previous < row.ts <= now and row.exp > limit)
-                reported = lazy[mode].reevaluate(now, now + found.interval, fresh(found, previous, now), recent)
+                reported = lazy[mode].reevaluate(now, now + drawn.interval, fresh(drawn, previous, now), recent)
                 assert expected == emitted == Counter((row.id, row.ts) for row in reported)
-            deleted = negative_results(found.inputs, stones, previous, now)
+            deleted = negative_results(drawn.inputs, stones, previous, now)
             cancelled += len(deleted)
-            kept += Counter((row.id, row.ts) for row in new_results(known, previous, now, "no-restore"))
-            kept -= Counter((change.row.id, change.row.ts) for change in deleted)
-            natural = [key for key in kept if _natural_end(found.inputs, key) <= now]
+            answer_keys += Counter((row.id, row.ts) for row in new_results(known_rows, previous, now, "no-restore"))
+            answer_keys -= Counter((change.row.id, change.row.ts) for change in deleted)
+            natural = [key for key in answer_keys if _natural_end(drawn.inputs, key) <= now]
             for key in natural:
-                del kept[key]
-            assert kept == Counter((row.id, row.ts) for row in view(known, now))
+                del answer_keys[key]
+            assert answer_keys == Counter((row.id, row.ts) for row in view(known_rows, now))
     assert cancelled > 50
 
 

@@ -44,9 +44,9 @@ def test_output_windows() -> None:
 
 def test_results_of_internal_windows_are_not_joined_again() -> None:
     """TV-2: with every state kept as if external the three-way join is empty; over results that never end it is not."""
-    one, two, three = (arrivals(stream(text, 5)) for text in ("a1", "a2", "a7"))
-    assert join(one, two, three) == join(join(one, two), three) == []
-    assert intervals(join(join(one, two, external=()), three)) == [("a1·a2·a7", 7, 12)]
+    first, second, third = (arrivals(stream(text, 5)) for text in ("a1", "a2", "a7"))
+    assert join(first, second, third) == join(join(first, second), third) == []
+    assert intervals(join(join(first, second, external=()), third)) == [("a1·a2·a7", 7, 12)]
 
 
 def test_joins_agree_with_the_definition() -> None:
@@ -61,10 +61,10 @@ def test_joins_agree_with_the_definition() -> None:
 
 def test_two_plans_of_one_query() -> None:
     """TV-12: negation above or below the join gives the same answers with 2 or 1 + 2 negative tuples."""
-    one, two, three = arrivals(stream("v1 w2", 10)), arrivals(stream("v3 v4 w5", 10)), arrivals(stream("v6", 10))
-    above = anti_join(join(one, two), three)
-    negation = anti_join(one, three)
-    below = join(negation, two)
+    first, second, third = arrivals(stream("v1 w2", 10)), arrivals(stream("v3 v4 w5", 10)), arrivals(stream("v6", 10))
+    above = anti_join(join(first, second), third)
+    negation = anti_join(first, third)
+    below = join(negation, second)
     expected = ["", "", "", "v", "vv", "vvw", *["w"] * 6, ""]
     for plan in (above, below):
         firsts = projection(plan, lambda value: value[:1])
@@ -75,17 +75,17 @@ def test_two_plans_of_one_query() -> None:
 def test_anti_join_can_be_pulled_above_a_join() -> None:
     """Anti-join before or after a join on the retained side's key: equal answers on random input."""
     for random in seeds(60):
-        one, two, three = (arrivals(weakest(random, name, random.randint(4, 10))) for name in "xyz")
-        above, below = anti_join(join(one, two), three), join(anti_join(one, three), two)
-        moments = instants(*([change.row for change in side] for side in (one, two, three)))
+        first, second, third = (arrivals(weakest(random, name, random.randint(4, 10))) for name in "xyz")
+        above, below = anti_join(join(first, second), third), join(anti_join(first, third), second)
+        moments = instants(*([change.row for change in side] for side in (first, second, third)))
         assert all(bag(answer(above, tau)) == bag(answer(below, tau)) for tau in moments)
 
 
 def test_bag_difference_cannot_be_pulled_above_a_join() -> None:
     """With 2, 2 and 1 rows of a value, bag difference gives 3 rows above the join and 2 below it."""
-    one, two, three = arrivals(stream("v1 v2", 50)), arrivals(stream("v3 v4", 50)), arrivals(stream("v5", 50))
-    above = bag_difference(projection(join(one, two), lambda value: value[:1]), three)
-    below = join(bag_difference(one, three), two)
+    first, second, third = arrivals(stream("v1 v2", 50)), arrivals(stream("v3 v4", 50)), arrivals(stream("v5", 50))
+    above = bag_difference(projection(join(first, second), lambda value: value[:1]), third)
+    below = join(bag_difference(first, third), second)
     assert (len(answer(above, 6)), len(answer(below, 6))) == (3, 2)
 
 
@@ -94,14 +94,14 @@ def test_wstream_over_joins_is_a_superset() -> None:
     more = 0
     for random in seeds(60):
         length = random.randint(3, 10)
-        one, two = weakest(random, "l", length), weakest(random, "r", length)
-        windowed = wstream_range(join(arrivals(one), arrivals(two), external=()), length)
-        external = join(arrivals(one), arrivals(two))
-        for tau in instants(one, two):
+        first, second = weakest(random, "l", length), weakest(random, "r", length)
+        windowed = wstream_range(join(arrivals(first), arrivals(second), external=()), length)
+        external = join(arrivals(first), arrivals(second))
+        for tau in instants(first, second):
             wide, exact = bag(answer(windowed, tau)), bag(answer(external, tau))
             assert exact <= wide
             more += (wide - exact).total()
-        union = sorted([*one, *two], key=lambda row: row.ts)
+        union = sorted([*first, *second], key=lambda row: row.ts)
         output = wstream_range(arrivals(union), length)
         assert all(bag(answer(output, tau)) == bag(answer(arrivals(union), tau)) for tau in instants(union))
     assert more > 100

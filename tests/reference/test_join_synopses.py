@@ -17,36 +17,36 @@ Made = list[tuple[int, int, int]]
 
 def made_in(left: list[float], right: list[float], periods: int) -> dict[int, Made]:
     """The results of a join by the epoch in which they were made; value 1 each."""
-    found: dict[int, Made] = {}
-    for one, two in product(left, right):
-        if max(one, two) < min(one, two) + periods:
-            found.setdefault(ceil(max(one, two)), []).append((ceil(one), ceil(two), 1))
-    return found
+    results: dict[int, Made] = {}
+    for left_time, right_time in product(left, right):
+        if max(left_time, right_time) < min(left_time, right_time) + periods:
+            results.setdefault(ceil(max(left_time, right_time)), []).append((ceil(left_time), ceil(right_time), 1))
+    return results
 
 
 def inside(made: dict[int, Made], t: int, periods: int, lengths: tuple[int, int]) -> list[int]:
     """The values of a join of windows of both lengths, at the end of epoch t."""
     every = [result for epoch, results in made.items() if epoch <= t for result in results]
-    one, two = lengths
-    return [value for k1, k2, value in every if t - one < k1 and t - two < k2 and min(k1, k2) + periods > t]
+    left_length, right_length = lengths
+    return [value for k1, k2, value in every if t - left_length < k1 and t - right_length < k2 and min(k1, k2) + periods > t]
 
 
 def test_the_vector_of_the_sheet() -> None:
     """Section 4.2: counts by expiration and difference, answers for all lengths, and what each synopsis keeps."""
     made = made_in([0.5, 1.5, 2.5, 3.4], [0.7, 2.2], 3)
     basic, interval, running = BasicIntervalJoin(3, 2, add), IntervalJoin(3, 2, add), RunningJoin(3, 2)
-    answers, kept = {}, {}
+    answers, stored = {}, {}
     for t in range(1, 5):
         for synopsis in (basic, interval, running):
             synopsis.update(made.get(t, []))
         lengths = [*product((1, 2, 3), repeat=2)]
-        answers[t] = [[each.probe(*pair) or 0 for pair in lengths] for each in (basic, interval, running)]
-        kept[t] = {epoch: dict(sorted(each.items())) for epoch, each in sorted(basic.vectors.items())}
+        answers[t] = [[synopsis.probe(*pair) or 0 for pair in lengths] for synopsis in (basic, interval, running)]
+        stored[t] = {epoch: dict(sorted(vector.items())) for epoch, vector in sorted(basic.vectors.items())}
     assert answers[3] == [[1, 1, 2, 2, 2, 4, 3, 3, 6]] * 3
     assert answers[4] == [[0, 1, 1, 0, 2, 2, 0, 3, 3]] * 3
-    assert kept[3] == {4: {-2: 1, 0: 1, 1: 1, 2: 1}, 5: {-1: 1}, 6: {0: 1}}
-    assert kept[4] == {5: {-1: 1}, 6: {0: 1, 1: 1}}
-    assert [sum(each.values()) for each in running.running] == [4, 5, 7, 7]
+    assert stored[3] == {4: {-2: 1, 0: 1, 1: 1, 2: 1}, 5: {-1: 1}, 6: {0: 1}}
+    assert stored[4] == {5: {-1: 1}, 6: {0: 1, 1: 1}}
+    assert [sum(vector.values()) for vector in running.running] == [4, 5, 7, 7]
 
 
 def test_lookups_equal_brute_force() -> None:
@@ -56,7 +56,7 @@ def test_lookups_equal_brute_force() -> None:
         most = random.randrange(periods)
         left, right = ([random.uniform(0.01, 20) for _ in range(random.randrange(12))] for _ in range(2))
         counted = made_in(left, right, periods)
-        ranked = {t: [(one, two, random.randrange(100)) for one, two, _ in results] for t, results in counted.items()}
+        ranked = {t: [(first, second, random.randrange(100)) for first, second, _ in results] for t, results in counted.items()}
         counts = [BasicIntervalJoin(periods, most, add), IntervalJoin(periods, most, add), RunningJoin(periods, most)]
         maxima = [BasicIntervalJoin(periods, most, max), IntervalJoin(periods, most, max)]
         for t in range(1, 24):
@@ -67,8 +67,8 @@ def test_lookups_equal_brute_force() -> None:
             for lengths in product(range(1, periods + 1), repeat=2):
                 if abs(lengths[0] - lengths[1]) <= most:
                     own = inside(ranked, t, periods, lengths)
-                    assert [each.probe(*lengths) or 0 for each in counts] == [len(own)] * 3
-                    assert [each.probe(*lengths) for each in maxima] == [max(own, default=None)] * 2
+                    assert [synopsis.probe(*lengths) or 0 for synopsis in counts] == [len(own)] * 3
+                    assert [synopsis.probe(*lengths) for synopsis in maxima] == [max(own, default=None)] * 2
 
 
 def test_three_values_are_not_enough() -> None:

@@ -77,21 +77,21 @@ def ended(inputs: Sequence[Sequence[Row]], boundary: Boundary) -> list[list[Row]
 def test_two_inputs_report_what_the_table_says(boundary: Boundary, mode: Mode) -> None:
     """Each result of table A is reported in its run, with its times, if the table says so; the formulas agree."""
     column = 4 if boundary == "inclusive" else 5
-    place = 0 if mode == "no-restore" else 1
+    position = 0 if mode == "no-restore" else 1
     tick = 1 if boundary == "inclusive" else 0
     inputs, lazy = ended(A, boundary), LazyJoin(2, mode)
     for previous, now in pairwise(RUNS):
         expected = sorted(
-            (row[0], row[1], row[2] + tick) for row in A_RESULTS if row[3] == now and str(row[column]).split()[place] == "yes"
+            (row[0], row[1], row[2] + tick) for row in A_RESULTS if row[3] == now and str(row[column]).split()[position] == "yes"
         )
         split = batches(inputs, previous, now, mode)
-        for found in (
+        for results in (
             new_results(inputs, previous, now, mode),
             f1(split, now, mode),
             f2(split, now, mode),
             lazy.reevaluate(now, now + 5, fresh(inputs, previous, now)),
         ):
-            assert sorted((joined(row), row.ts, row.exp) for row in found) == expected
+            assert sorted((joined(row), row.ts, row.exp) for row in results) == expected
 
 
 @pytest.mark.parametrize("boundary", ["inclusive", "exclusive"])
@@ -106,11 +106,11 @@ def test_views_of_two_inputs(boundary: Boundary) -> None:
 @pytest.mark.parametrize(("boundary", "mode"), A_KEPT)
 def test_rows_kept_of_two_inputs(boundary: Boundary, mode: Mode) -> None:
     """After each run exactly the rows that may still be needed are kept."""
-    inputs, lazy, kept = ended(A, boundary), LazyJoin(2, mode), []
+    inputs, lazy, kept_labels = ended(A, boundary), LazyJoin(2, mode), []
     for previous, now in pairwise(RUNS):
         lazy.reevaluate(now, now + 5, fresh(inputs, previous, now))
-        kept.append(" ".join(labels([row for rows in lazy.kept() for row in rows])))
-    assert kept == A_KEPT[boundary, mode]
+        kept_labels.append(" ".join(labels([row for rows in lazy.kept() for row in rows])))
+    assert kept_labels == A_KEPT[boundary, mode]
 
 
 # --- B: three inputs ---
@@ -133,8 +133,8 @@ def test_three_inputs_report_what_the_table_says(boundary: Boundary, mode: Mode)
     assert [names(new_results(inputs, previous, now, mode)) for previous, now in pairwise(RUNS)] == expected
     for order in permutations(range(3)):
         lazy = LazyJoin(3, mode, order=order)
-        found = [names(lazy.reevaluate(now, now + 5, fresh(inputs, previous, now))) for previous, now in pairwise(RUNS)]
-        assert found == expected
+        reported = [names(lazy.reevaluate(now, now + 5, fresh(inputs, previous, now))) for previous, now in pairwise(RUNS)]
+        assert reported == expected
 
 
 class PrintedAlgorithm5(LazyJoin):
@@ -142,8 +142,8 @@ class PrintedAlgorithm5(LazyJoin):
 
     def _of_group(self, i: int, key: Hashable, group: Sequence[Row], now: int) -> list[Row]:
         del now
-        found = complete(self.windows, {}, key, probe_order(i, self.order), lambda _: True)
-        chosen = [({**others, i: pivot}, pivot) for others in found for pivot in group]
+        completed = complete(self.windows, {}, key, probe_order(i, self.order), lambda _: True)
+        chosen = [({**partners, i: pivot}, pivot) for partners in completed for pivot in group]
         return [
             combine([parts[j] for j in range(len(self.windows))])
             for parts, pivot in chosen
@@ -194,22 +194,22 @@ def test_events_of_strict_input(strict: list[list[Row]]) -> None:
 def test_strict_input_reports_what_the_table_says(strict: list[list[Row]]) -> None:
     """Table C holds for the sets with effective ends, and for Algorithms 4 and 5 with tombstones."""
     no_restore, restore = LazyJoin(2, "no-restore", strict=True), LazyJoin(2, "restore", strict=True)
-    kept = []
+    kept_labels = []
     for (previous, now), (run, new, restored, deleted, answered) in zip(pairwise(RUNS), C_TABLE, strict=True):
         assert now == run
-        known = effective(strict, C_STONES, now)
-        assert names(new_results(known, previous, now, "no-restore")) == new
-        assert [(joined(row), row.ts, row.exp) for row in short_lived(known, previous, now)] == restored
+        known_rows = effective(strict, C_STONES, now)
+        assert names(new_results(known_rows, previous, now, "no-restore")) == new
+        assert [(joined(row), row.ts, row.exp) for row in short_lived(known_rows, previous, now)] == restored
         assert sorted((joined(c.row), c.at) for c in negative_results(strict, C_STONES, previous, now)) == deleted
-        assert names(view(known, now)) == answered
+        assert names(view(known_rows, now)) == answered
         stones = [stone for stone in C_STONES if previous < stone.at <= now]
         arrived = fresh(strict, previous, now)
         assert names(no_restore.reevaluate(now, now + 5, arrived, stones)) == new
         assert sorted((joined(row), row.ts, row.exp) for row in restore.reevaluate(now, now + 5, arrived, stones)) == sorted(
-            (joined(row), row.ts, row.exp) for row in new_results(known, previous, now, "restore")
+            (joined(row), row.ts, row.exp) for row in new_results(known_rows, previous, now, "restore")
         )
-        kept.append(" ".join(labels([row for rows in no_restore.kept() for row in rows])))
-    assert kept == ["u1 u2 w1", "u3 u4 w1 w2", "u4 u5 w2 w3", "u4 u5 w3"]
+        kept_labels.append(" ".join(labels([row for rows in no_restore.kept() for row in rows])))
+    assert kept_labels == ["u1 u2 w1", "u3 u4 w1 w2", "u4 u5 w2 w3", "u4 u5 w3"]
 
 
 def test_event_log_and_sets_agree_on_lifetimes(strict: list[list[Row]]) -> None:

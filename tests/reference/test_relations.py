@@ -45,8 +45,8 @@ def test_non_retroactive_updates() -> None:
 def test_retroactive_updates() -> None:
     """TV-11: an insert finds rows that are already in the window, a delete cancels results."""
     changes = join_relation(STREAM, UPDATES)
-    found = sorted((row.id[0], row.ts, row.exp) for row in lifetimes(changes) if isinstance(row.id, tuple))
-    assert found == [("A3", 3, 6), ("Z2", 4, 12), ("Z4", 4, 14), ("Z5", 5, 15)]
+    results = sorted((row.id[0], row.ts, row.exp) for row in lifetimes(changes) if isinstance(row.id, tuple))
+    assert results == [("A3", 3, 6), ("Z2", 4, 12), ("Z4", 4, 14), ("Z5", 5, 15)]
     assert [(change.at, change.row.exp) for change in changes if change.sign < 0] == [(6, 13)]
 
 

@@ -41,7 +41,7 @@ def test_joins() -> None:
     """Multiplicities multiply, and null equals nothing."""
     assert at(q.join(L, R, q.matches())) == {("a", 1, "a"): 2}
     assert at(q.join(R, R, q.matches())) == {("a", "a"): 1, ("c", "c"): 1}
-    assert at(q.join(R, R, lambda one, other: one != other)).total() == 6
+    assert at(q.join(R, R, lambda left, right: left != right)).total() == 6
 
 
 def test_sets_and_bags() -> None:

@@ -95,11 +95,11 @@ def lifetimes(changes: Iterable[Change]) -> list[Row]:
             rows.append(change.row)
             cancelled.append(False)
             continue
-        place = next((i for i, row in enumerate(rows) if row == change.row and not cancelled[i]), None)
-        if place is None:
+        position = next((i for i, row in enumerate(rows) if row == change.row and not cancelled[i]), None)
+        if position is None:
             raise ValueError(f"nothing to cancel at {change.at}: {change.row}")
-        rows[place] = replace(rows[place], exp=min(rows[place].exp, change.at))
-        cancelled[place] = True
+        rows[position] = replace(rows[position], exp=min(rows[position].exp, change.at))
+        cancelled[position] = True
     return [row for row in rows if row.ts < row.exp]
 
 

@@ -48,8 +48,8 @@ def combinations(inputs: Sequence[Sequence[Row]], keys: Sequence[Key] | None = N
     """Every combination of one row of each input with equal keys that are not null, alive together or not."""
     used = keys or [first] * len(inputs)
     for parts in product(*inputs):
-        found = {key(part.value) for key, part in zip(used, parts, strict=True)}
-        if len(found) == 1 and None not in found:
+        key_values = {key(part.value) for key, part in zip(used, parts, strict=True)}
+        if len(key_values) == 1 and None not in key_values:
             yield combine(parts)
 
 

@@ -37,8 +37,8 @@ class _JoinSynopsis:
 
     def _entry(self, result: Result) -> tuple[int, int, int]:
         """The expiration epoch of a result, its difference and its value."""
-        one, two, value = result
-        return min(one, two) + self._b, max(-self._g, min(self._g, one - two)), value
+        first, second, value = result
+        return min(first, second) + self._b, max(-self._g, min(self._g, first - second)), value
 
     def probe(self, one: int, two: int) -> int | None:
         """The aggregate of the join of windows of both lengths in periods; None without a result.
@@ -51,14 +51,14 @@ class _JoinSynopsis:
         if abs(one - two) > self._g:
             raise ValueError(f"{one} and {two} differ by more than {self._g}")
         short, long, sign = min(one, two), max(one, two), 1 if one <= two else -1
-        found: int | None = None
+        aggregate: int | None = None
         vectors = [(vector, -self._g) for vector in self._whole(self.t + self._b - short, self.t + self._b)]
-        for place in range(self._b - long + 1, self._b - short + 1):
-            vectors += [(vector, self._b - short - place + 1) for vector in self._whole(self.t + place - 1, self.t + place)]
+        for offset in range(self._b - long + 1, self._b - short + 1):
+            vectors += [(vector, self._b - short - offset + 1) for vector in self._whole(self.t + offset - 1, self.t + offset)]
         for vector, least in vectors:
             for value in (value for d, value in vector.items() if sign * d >= least):
-                found = value if found is None else self._merge(found, value)
-        return found
+                aggregate = value if aggregate is None else self._merge(aggregate, value)
+        return aggregate
 
     def _whole(self, after: int, through: int) -> Iterator[Vector]:
         """The vectors that make up the expiration epochs after one up to another."""
@@ -78,7 +78,7 @@ class BasicIntervalJoin(_JoinSynopsis):
         for epoch, d, value in map(self._entry, results):
             vector = self.vectors[epoch]
             vector[d] = self._merge(vector[d], value) if d in vector else value
-        for epoch in [each for each in self.vectors if each <= self.t]:
+        for epoch in [stored for stored in self.vectors if stored <= self.t]:
             del self.vectors[epoch]
 
     def _whole(self, after: int, through: int) -> Iterator[Vector]:
@@ -100,12 +100,12 @@ class IntervalJoin(_JoinSynopsis):
             for length in self._lengths:
                 vector = self._parts[length, (epoch - 1) // length * length]
                 vector[d] = self._merge(vector[d], value) if d in vector else value
-        for length, start in [each for each in self._parts if each[1] < self.t]:
+        for length, start in [part for part in self._parts if part[1] < self.t]:
             del self._parts[length, start]
 
     def _whole(self, after: int, through: int) -> Iterator[Vector]:
         while after < through:
-            length = max(each for each in self._lengths if after % each == 0 and after + each <= through)
+            length = max(candidate for candidate in self._lengths if after % candidate == 0 and after + candidate <= through)
             yield self._parts.get((length, after), {})
             after += length
 
@@ -120,10 +120,10 @@ class RunningJoin(_JoinSynopsis):
     def update(self, results: Iterable[Result]) -> None:
         """End an epoch in which these results were made; those that are dead by now never enter."""
         self.t += 1
-        self.running = [dict(each) for each in (*self.running[1:], self.running[-1])]
+        self.running = [dict(vector) for vector in (*self.running[1:], self.running[-1])]
         for epoch, d, value in map(self._entry, results):
-            for place in range(epoch - self.t if epoch > self.t else self._b + 1, self._b + 1):
-                self.running[place][d] = self.running[place].get(d, 0) + value
+            for position in range(epoch - self.t if epoch > self.t else self._b + 1, self._b + 1):
+                self.running[position][d] = self.running[position].get(d, 0) + value
 
     def _whole(self, after: int, through: int) -> Iterator[Vector]:
         before, last = self.running[after - self.t], self.running[through - self.t]

@@ -124,6 +124,6 @@ def _purge(windows: Sequence[JoinState], now: int) -> None:
 
 def _results(windows: Sequence[JoinState], i: int, change: Change, todo: Sequence[int], *, skip_dead: bool) -> list[Change]:
     key = windows[i].key(change.row.value)
-    found = complete(windows, {i: change.row}, key, todo, lambda row: not skip_dead or row.exp > change.at)
-    rows = [combine([parts[j] for j in range(len(windows))]) for parts in found]
+    completed = complete(windows, {i: change.row}, key, todo, lambda row: not skip_dead or row.exp > change.at)
+    rows = [combine([parts[j] for j in range(len(windows))]) for parts in completed]
     return [plus(row) if change.sign > 0 else minus(row, change.at) for row in rows]

@@ -124,7 +124,7 @@ class LazyJoin:
         """The results of new rows of one key; the other inputs are probed once for all of them."""
         earliest = min(row.ts for row in group)
         results = []
-        for others in complete(
+        for partners in complete(
             self.windows,
             {},
             key,
@@ -132,7 +132,7 @@ class LazyJoin:
             lambda row: self.mode == "no-restore" or row.exp > earliest,
         ):
             for pivot in group:
-                parts = {**others, i: pivot}
+                parts = {**partners, i: pivot}
                 result = combine([parts[j] for j in range(len(self.windows))])
                 if self._valid(result, now):
                     results.append(result)

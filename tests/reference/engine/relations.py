@@ -42,8 +42,8 @@ def versions(updates: Iterable[TableUpdate]) -> list[Row]:
     current: dict[Hashable, int] = {}
     for update in sorted(updates, key=lambda update: update.at):
         if update.key in current:
-            place = current.pop(update.key)
-            result[place] = replace(result[place], exp=update.at)
+            position = current.pop(update.key)
+            result[position] = replace(result[position], exp=update.at)
         if update.columns is not None:
             current[update.key] = len(result)
             result.append(Row((update.key, len(result)), (update.key, *update.columns), update.at))
@@ -59,17 +59,17 @@ def split_reused(updates: Iterable[TableUpdate]) -> tuple[list[TableUpdate], lis
     """
     good: list[TableUpdate] = []
     rejected: list[TableUpdate] = []
-    known: set[Hashable] = set()
+    known_keys: set[Hashable] = set()
     tombstones: set[Hashable] = set()
     for update in sorted(updates, key=lambda update: update.at):
         if update.columns is None:
-            if update.key in known:
+            if update.key in known_keys:
                 tombstones.add(update.key)
             good.append(update)
         elif update.key in tombstones:
             rejected.append(update)
         else:
-            known.add(update.key)
+            known_keys.add(update.key)
             good.append(update)
     return good, rejected
 
@@ -113,8 +113,8 @@ def join_non_retroactive(stream: Sequence[Change], updates: Iterable[TableUpdate
             table = [row for row in table if row.value[0] != update.key]
             if update.columns is not None:
                 table.append(Row(update.key, (update.key, *update.columns), update.at))
-        found = key(change.row.value)
-        result += [plus(_reflecting(change.row, row)) for row in table if found is not None and row.value[0] == found]
+        stream_key = key(change.row.value)
+        result += [plus(_reflecting(change.row, row)) for row in table if stream_key is not None and row.value[0] == stream_key]
     return result
 
 

@@ -65,7 +65,7 @@ def matches(left: Key = first, right: Key = first) -> On:
     >>> on(("a", 1), ("a", 2)), on(("a",), ("b",)), on((None,), (None,))
     (True, False, False)
     """
-    return lambda one, other: left(one) is not None and left(one) == right(other)
+    return lambda left_value, right_value: left(left_value) is not None and left(left_value) == right(right_value)
 
 
 def scan(source: str) -> Expression:
@@ -93,10 +93,10 @@ def join(left: Expression, right: Expression, on: On) -> Expression:
 
     def joined(live: Live) -> Counter[Value]:
         result: Counter[Value] = Counter()
-        for one, n in left(live).items():
-            for other, m in right(live).items():
-                if on(one, other):
-                    result[one + other] += n * m
+        for left_value, n in left(live).items():
+            for right_value, m in right(live).items():
+                if on(left_value, right_value):
+                    result[left_value + right_value] += n * m
         return result
 
     return joined
@@ -153,7 +153,7 @@ def outer_join(
     if kind in {"left", "full"}:
         parts.append(project(anti_join(left, right, on), lambda value: value + (None,) * widths[1]))
     if kind in {"right", "full"}:
-        lonely = anti_join(right, left, lambda one, other: on(other, one))
+        lonely = anti_join(right, left, lambda right_value, left_value: on(left_value, right_value))
         parts.append(project(lonely, lambda value: (None,) * widths[0] + value))
     return union(*parts)
 
@@ -201,7 +201,7 @@ def top(expression: Expression, k: int, order: Callable[[Value], Any], by: Calla
 
 def _filtered(left: Expression, right: Expression, on: On, *, wanted: bool) -> Expression:
     def filtered(live: Live) -> Counter[Value]:
-        others = right(live)
-        return Counter({value: n for value, n in left(live).items() if any(on(value, other) for other in others) == wanted})
+        partners = right(live)
+        return Counter({value: n for value, n in left(live).items() if any(on(value, partner) for partner in partners) == wanted})
 
     return filtered
