@@ -10,6 +10,6 @@ PAGE = Path(__file__).parent.parent.parent / "docs" / "schedulers.md"
 
 def recipe(marker: str) -> str:
     """Return the block of code below a marker."""
-    found = re.search(rf"<!-- {re.escape(marker)} -->\n```\w+\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert found, marker
-    return found[1]
+    block = re.search(rf"<!-- {re.escape(marker)} -->\n```\w+\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert block, marker
+    return block[1]

@@ -31,16 +31,16 @@ def _imports(path: Path) -> Iterator[str]:
 def test_the_core_never_imports_the_provider(folder: str) -> None:
     """Nor Airflow: both are extras."""
     paths = list((ROOT / folder).rglob("*.py"))
-    found = [f"{path.relative_to(ROOT)}: {name}" for path in paths for name in _imports(path) if name.startswith("airflow")]
+    imports = [f"{path.relative_to(ROOT)}: {name}" for path in paths for name in _imports(path) if name.startswith("airflow")]
     assert paths
-    assert found == []
+    assert imports == []
 
 
 def test_the_provider_imports_of_the_core_what_needs_nothing() -> None:
     """So that it can be installed without the warehouse's dependencies."""
     names = {name for path in PROVIDER.rglob("*.py") for name in _imports(path) if name.startswith(("warehouse", "cli", "jobs"))}
     pure = {"errors", "time", "ingest.landing", "catalog.patterns", "objects.path"}
-    assert names == {f"warehouse.{each}" for each in pure}
+    assert names == {f"warehouse.{module}" for module in pure}
 
 
 def test_what_needs_no_airflow_imports_none() -> None:

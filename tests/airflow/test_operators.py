@@ -51,12 +51,12 @@ class Log(logging.Handler):
 @pytest.fixture
 def log(monkeypatch: pytest.MonkeyPatch) -> Log:
     """Return what operators log to, empty."""
-    kept = Log()
+    handler = Log()
     logger = logging.getLogger("tests.airflow.task")
     logger.setLevel(logging.INFO)
-    monkeypatch.setattr(logger, "handlers", [kept])
+    monkeypatch.setattr(logger, "handlers", [handler])
     monkeypatch.setattr(StreamWarehouseOperator, "log", logger)
-    return kept
+    return handler
 
 
 def context(**dates: object) -> Any:
@@ -83,7 +83,7 @@ def test_an_update_runs_the_command_and_tells_where_the_tables_stand(fake: Fake)
     running = context()
     operator = update(fake)
     assert [asset.uri for asset in operator.outlets] == [f"x-stream-wh://garage/{name}" for name in ("cars", "owners", "parked")]
-    told = operator.execute(running)
+    result = operator.execute(running)
     assert fake.calls[0] == ["update", "--at", "2024-01-01T05:00:00Z", "-o", "json"]
     where = {"window_time": "2024-01-01T05:00:00Z", "epoch": 7}
     expected = [
@@ -93,7 +93,7 @@ def test_an_update_runs_the_command_and_tells_where_the_tables_stand(fake: Fake)
     ]
     assert events(running, "cars", "owners", "parked") == expected
     tables = dict(zip(("cars", "owners", "parked"), expected, strict=True))
-    assert told == {**where, "moved": True, "health": "ok", "tables": tables}
+    assert result == {**where, "moved": True, "health": "ok", "tables": tables}
 
 
 def test_options_are_those_of_the_command(fake: Fake) -> None:
@@ -227,7 +227,7 @@ def test_steps_are_told_as_they_are_done(fake: Fake, log: Log) -> None:
         {"level": "info", "message": "step committed: append to cars", "step": 0},
         {"level": "warning", "message": "the disk is slow"},
     ]
-    fake.answers("update", NOTHING, err="\n".join(json.dumps(each) for each in lines))
+    fake.answers("update", NOTHING, err="\n".join(json.dumps(line) for line in lines))
     fake.stands("2024-01-01T05:00:00Z", 7, cars=40, owners=3, parked=20)
     update(fake).execute(context())
     assert "step committed: append to cars" in log.text(logging.INFO).splitlines()
@@ -317,8 +317,8 @@ def test_assets_need_names(fake: Fake, tmp_path: Path) -> None:
 
 def test_check_fails_with_what_it_found(fake: Fake, log: Log) -> None:
     """Exit code 4, at once: no retry mends it."""
-    found = {"severity": "fault", "subject": "tables/cars/x.parquet", "message": "is missing", "remedy": "restore it"}
-    fake.answers("check", [found, {**found, "severity": "note"}], code=4)
+    finding = {"severity": "fault", "subject": "tables/cars/x.parquet", "message": "is missing", "remedy": "restore it"}
+    fake.answers("check", [finding, {**finding, "severity": "note"}], code=4)
     fake.answers("check", [])
     operator = StreamWarehouseCheckOperator(task_id="check", project=str(fake.project), executable=fake.executable)
     with pytest.raises(AirflowFailException) as raised:

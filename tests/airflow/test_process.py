@@ -31,10 +31,10 @@ def _hold(fake: Fake, how: str) -> RunningCommand:
 def test_lines_come_as_they_are_written_and_output_at_the_end(fake: Fake) -> None:
     """Standard error is the log, standard output the record; a large one blocks nothing."""
     fake.answers("update", "x" * 1_000_000, code=4, err="first\nsecond")
-    told: list[str] = []
+    lines: list[str] = []
     with running_command([fake.executable, "-C", str(fake.project), "update"], {}) as running:
-        ended = running.wait(told.append)
-    assert (ended.code, ended.errors, told) == (4, ("first", "second"), ["first", "second"])
+        ended = running.wait(lines.append)
+    assert (ended.code, ended.errors, lines) == (4, ("first", "second"), ["first", "second"])
     assert ended.output.strip() == "x" * 1_000_000
 
 
@@ -110,9 +110,9 @@ def test_the_default_is_this_environments(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
     with pytest.raises(PlatformError, match="give `executable`"):
         default_executable()
-    for place in (tmp_path / "path", tmp_path):
-        place.mkdir(exist_ok=True)
-        program = place / "stream-wh"
+    for directory in (tmp_path / "path", tmp_path):
+        directory.mkdir(exist_ok=True)
+        program = directory / "stream-wh"
         program.write_text("#!/bin/sh\n")
         program.chmod(0o755)
         assert Path(default_executable()) == program

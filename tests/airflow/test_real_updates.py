@@ -134,21 +134,24 @@ def linked() -> set[str]:
     """Return where the buttons of the tasks that ran lead."""
     with create_session() as session:
         query = select(XComModel.value).where(XComModel.key == "_link_ReportLink")
-        return {str(XComModel.deserialize_value(each)) for each in session.execute(query).all()}
+        return {str(XComModel.deserialize_value(value)) for value in session.execute(query).all()}
 
 
 def run(dag: DAG, hour: int) -> dict[str, str]:
     """Run the interval that ends at an hour and return the states of the tasks."""
     done = known(dag).test(logical_date=ANCHOR + timedelta(hours=hour))
-    return {each.task_id: f"{each.state} at try {each.try_number}" for each in done.get_task_instances()}
+    return {
+        task_instance.task_id: f"{task_instance.state} at try {task_instance.try_number}"
+        for task_instance in done.get_task_instances()
+    }
 
 
 def events(warehouse: str = "depot") -> list[dict[str, Any]]:
     """Return what the events of the table's asset carried, the oldest first."""
     with create_session() as session:
-        found = session.scalars(select(AssetEvent).order_by(AssetEvent.id)).all()
+        asset_events = session.scalars(select(AssetEvent).order_by(AssetEvent.id)).all()
         uri = table_asset(warehouse, "cars").uri
-        return [{key: each.extra[key] for key in ("window_time", "epoch", "rows")} for each in found if each.uri == uri]
+        return [{key: event.extra[key] for key in ("window_time", "epoch", "rows")} for event in asset_events if event.uri == uri]
 
 
 WELL = {"wait_for_files": "success at try 1", "update": "success at try 1"}

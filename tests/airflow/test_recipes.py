@@ -61,9 +61,9 @@ def test_systemd(tmp_path: Path) -> None:
 def test_spark_submit(tmp_path: Path) -> None:
     """The arguments behind the job's path are those of the command."""
     words = shlex.split(recipe("spark-submit"))
-    place = words.index("jobs/update.py")
+    position = words.index("jobs/update.py")
     assert words[0] == "spark-submit"
-    assert _accepted([*words[place + 1 : place + 3], "update", *words[place + 3 :]], tmp_path)["at"] is not None
+    assert _accepted([*words[position + 1 : position + 3], "update", *words[position + 3 :]], tmp_path)["at"] is not None
 
 
 @pytest.mark.parametrize("marker", ["airflow", "airflow spark-submit", "airflow pod"])
@@ -85,11 +85,11 @@ def test_the_pod_runs_the_command(tmp_path: Path) -> None:
     """With the project on its volume."""
     calls = [node for node in ast.walk(ast.parse(recipe("airflow pod"))) if isinstance(node, ast.Call)]
     pod = next(call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "KubernetesPodOperator")
-    given = {word.arg: word.value for word in pod.keywords}
-    command = ast.literal_eval(given["cmds"])
+    keywords = {word.arg: word.value for word in pod.keywords}
+    command = ast.literal_eval(keywords["cmds"])
     assert command[:2] == ["stream-wh", "-C"]
-    assert isinstance(given["arguments"], ast.List)
-    *before, last = given["arguments"].elts
+    assert isinstance(keywords["arguments"], ast.List)
+    *before, last = keywords["arguments"].elts
     assert isinstance(last, ast.Name)
     assert last.id == "UPDATE_TIME"
     _accepted([*(ast.literal_eval(word) for word in before), "2013-01-01T12:00:00+00:00"], tmp_path)

@@ -61,5 +61,5 @@ def test_spark_submit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codes: li
             retry_policy=StreamWarehouseRetryPolicy(),
         )
     done = known(dag).test(logical_date=datetime(2024, 1, 1, len(codes), tzinfo=UTC))
-    assert [str(each.state) for each in done.get_task_instances()] == [state]
+    assert [str(task_instance.state) for task_instance in done.get_task_instances()] == [state]
     assert len((tmp_path / "calls").read_text().splitlines()) == tries

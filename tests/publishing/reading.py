@@ -55,8 +55,8 @@ class DuckdbAlone:
             assert spec is not None
             assert spec.origin is not None
             origin = Path(spec.origin)
-            found = origin.parent if origin.name == "__init__.py" else origin
-            (modules / found.name).symlink_to(found)
+            package = origin.parent if origin.name == "__init__.py" else origin
+            (modules / package.name).symlink_to(package)
         facts = Path(str(importlib.metadata.distribution("duckdb").locate_file(""))) / f"duckdb-{duckdb.__version__}.dist-info"
         (modules / facts.name).symlink_to(facts)
         code = f"import sys; sys.path.append({str(modules)!r})\n{_COUNTS}"

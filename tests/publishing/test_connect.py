@@ -70,16 +70,16 @@ def executed(text: str) -> Any:  # noqa: ANN401 - what a snippet calls `rows`
 
 def test_the_command_prints_every_snippet(house_project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     """All tools are offered; an unknown table or tool is a usage error; -o json has the text."""
-    place = ["-C", str(house_project.directory), "connect"]
+    command = ["-C", str(house_project.directory), "connect"]
     assert connect.TOOLS == TOOLS
     for tool in TOOLS:
-        assert run([*place, tool, "a"]) == 0
+        assert run([*command, tool, "a"]) == 0
         text = capsys.readouterr().out
         assert str(house_project.root / DATABASE) in text
-        assert run([*place, tool, "a", "-o", "json"]) == 0
+        assert run([*command, tool, "a", "-o", "json"]) == 0
         assert json.loads(capsys.readouterr().out) == {"tool": tool, "table": "a", "text": text}
-    assert run([*place, "duckdb", "nothing"]) == 2
-    assert run([*place, "excel", "a"]) == 2
+    assert run([*command, "duckdb", "nothing"]) == 2
+    assert run([*command, "excel", "a"]) == 2
 
 
 @pytest.fixture
@@ -94,11 +94,11 @@ def test_what_cannot_be_connected_to(project: House) -> None:
         printed(project, "duckdb", "naems")
     with pytest.raises(UsageError, match="polars"):
         printed(project, "excel")
-    place = project.root / DATABASE
-    aside = place.rename(place.with_name("aside"))
+    file = project.root / DATABASE
+    aside = file.rename(file.with_name("aside"))
     with pytest.raises(MissingPartError, match="check --repair"):
         printed(project, "duckdb")
-    aside.rename(place)
+    aside.rename(file)
 
 
 def test_duckdb(project: House) -> None:
@@ -136,11 +136,11 @@ def test_spark(project: House, spark: SparkSession) -> None:
 def test_metabase(project: House) -> None:
     """The form's fields: Metabase itself is not installed here, but the query and the file are right."""
     text = printed(project, "metabase", "days")
-    found = re.search(r"Database file +(.*)\n", text)
+    file_match = re.search(r"Database file +(.*)\n", text)
     query = re.search(r"^ +(SELECT .*)$", text, re.MULTILINE)
-    assert found is not None
+    assert file_match is not None
     assert query is not None
-    with duckdb.connect(found[1], read_only=True) as connection:
+    with duckdb.connect(file_match[1], read_only=True) as connection:
         assert comparable(connection.execute(query[1]).fetchall()) == expected(project, "days")
 
 

@@ -62,8 +62,8 @@ def names(house: House) -> list[str]:
 def test_each_view_gives_the_rows_of_a_scan(house: House) -> None:
     """Of streams, relations and views, with the user's columns and with the system's, of all types and nulls."""
     with Reader.open(house.root) as reader, attached(house.root) as connection:
-        found = connection.execute("SELECT schema_name, view_name FROM duckdb_views() WHERE NOT internal").fetchall()
-        assert sorted(found) == sorted((schema, name) for name in names(house) for schema in ("main", "system"))
+        views = connection.execute("SELECT schema_name, view_name FROM duckdb_views() WHERE NOT internal").fetchall()
+        assert sorted(views) == sorted((schema, name) for name in names(house) for schema in ("main", "system"))
         for name in names(house):
             for schema, system in (("main", False), ("system", True)):
                 answer = reader.scan(name, system_columns=system)
@@ -172,20 +172,20 @@ def test_a_process_changes_the_file_that_it_wrote(own: House, whole: list[int]) 
 
 def test_a_file_that_is_not_as_it_was_left_is_written_whole(own: House, whole: list[int]) -> None:
     """Changed by hand, with somebody's log beside it, gone, grown to four times its size: nothing of it is kept."""
-    place = own.root / DATABASE
+    file = own.root / DATABASE
     publish(own)
     assert not whole
-    place.chmod(0o644)
-    with duckdb.connect(str(place)) as connection:
+    file.chmod(0o644)
+    with duckdb.connect(str(file)) as connection:
         connection.execute("CREATE TABLE kept AS SELECT 1 AS n")
     publish(own)
-    place.with_name(f"{DATABASE}.wal").write_bytes(b"somebody's changes")
+    file.with_name(f"{DATABASE}.wal").write_bytes(b"somebody's changes")
     publish(own)
-    place.unlink()
+    file.unlink()
     publish(own)
     assert len(whole) == 3
-    written = database._written[place.resolve()]
-    database._written[place.resolve()] = replace(written, whole_bytes=written.whole_bytes // 8)
+    written = database._written[file.resolve()]
+    database._written[file.resolve()] = replace(written, whole_bytes=written.whole_bytes // 8)
     publish(own)
     publish(own)
     assert len(whole) == 4
@@ -204,12 +204,12 @@ def test_few_files_are_remembered(own: House, tmp_path: Path) -> None:
 def test_an_open_connection_keeps_its_epoch_and_a_new_one_sees_the_next(own: House) -> None:
     """Whatever replaces the file meanwhile; in one process by attaching it, as the snippets do."""
     counts = {}
-    held = []
+    connections = []
     for number in range(len(own.epochs)):
         publish(own, number)
-        held.append(attached(own.root))
+        connections.append(attached(own.root))
         counts[number] = [(len(own["names"].live(own.epochs[number].slot)),)]
-    for number, connection in enumerate(held):
+    for number, connection in enumerate(connections):
         assert connection.execute("SELECT count(*) FROM w.names").fetchall() == counts[number]
         assert connection.execute("SELECT max(number) FROM w._epochs").fetchall() == [(number,)]
         connection.close()
@@ -241,9 +241,9 @@ def test_a_moved_warehouse(own: House, tmp_path: Path) -> None:
             connection.execute(count)
         connection.execute(f"SET VARIABLE stream_wh_root = '{moved}'")
         assert connection.execute(count).fetchall() == expected
-    found = database_difference(moved, own.epochs[-1])
-    assert found is not None
-    assert (found.kind, str(tmp_path / "root") in found.message) == ("moved", True)
+    difference = database_difference(moved, own.epochs[-1])
+    assert difference is not None
+    assert (difference.kind, str(tmp_path / "root") in difference.message) == ("moved", True)
     replace_database_if_needed(moved, own.epochs[-1])
     with attached(moved) as connection:
         assert connection.execute(count).fetchall() == expected
@@ -302,21 +302,21 @@ def test_every_kind_of_change_is_found(own: House) -> None:
         (own.root / DATABASE).chmod(0o644)
         with duckdb.connect(str(own.root / DATABASE)) as connection:
             connection.execute(change)
-        found = database_difference(own.root, own.epochs[-1])
-        assert found is not None, change
-        assert (found.kind, part in found.message) == ("changed", True), (change, found.message)
+        difference = database_difference(own.root, own.epochs[-1])
+        assert difference is not None, change
+        assert (difference.kind, part in difference.message) == ("changed", True), (change, difference.message)
     publish(own, rebuild=True)
     assert database_difference(own.root, own.epochs[-1]) is None
     same_tables_later(own, 5)
-    found = database_difference(own.root, own.epochs[-1])
-    assert found is not None
-    assert found.kind == "stale"
+    difference = database_difference(own.root, own.epochs[-1])
+    assert difference is not None
+    assert difference.kind == "stale"
 
 
 def test_it_cannot_be_written_by_accident_and_leaves_nothing_beside_it(own: House) -> None:
     """No writer may lock out readers; the log of one who could all the same does not reach the next file."""
-    place = own.root / DATABASE
-    assert stat.S_IMODE(place.stat().st_mode) & 0o222 == 0
+    file = own.root / DATABASE
+    assert stat.S_IMODE(file.stat().st_mode) & 0o222 == 0
     log = own.root / f"{DATABASE}.wal"
     log.write_bytes(b"somebody's changes")
     (own.root / f".{DATABASE}.tmp").write_bytes(b"of a killed update")

@@ -104,9 +104,9 @@ def measured(page: Path, width: int, *arguments: str) -> dict[str, Any]:
 def found_by(page: Path, *arguments: str) -> dict[str, Any]:
     """Return what the script of a page finds."""
     printed = started(page.parent / "profile", *arguments, "--window-size=1700,1000", "--dump-dom", page.as_uri())
-    found = re.search(r'<pre id="found">(.*?)</pre>', printed, re.DOTALL)
-    assert found, printed[-500:]
-    values: dict[str, Any] = json.loads(unescape(found[1]))
+    match = re.search(r'<pre id="found">(.*?)</pre>', printed, re.DOTALL)
+    assert match, printed[-500:]
+    values: dict[str, Any] = json.loads(unescape(match[1]))
     return values
 
 
@@ -128,12 +128,12 @@ def contrast(one: str, other: str) -> float:
 @pytest.mark.parametrize("dark", [False, True])
 def test_it_is_readable_at_every_width_in_the_dark_and_in_the_light(page: Path, width: int, *, dark: bool) -> None:
     """No text is cut off by its picture, nothing stands out on the right, letters keep a size, colours are told apart."""
-    found = measured(page, width, *([DARK] if dark else []))
-    assert (found["dark"], found["cut"]) == (dark, [])
-    assert found["texts"] > 100
-    assert found["right"] <= width
-    assert found["smallest"] >= 9
-    colours = found["colours"]
+    measures = measured(page, width, *([DARK] if dark else []))
+    assert (measures["dark"], measures["cut"]) == (dark, [])
+    assert measures["texts"] > 100
+    assert measures["right"] <= width
+    assert measures["smallest"] >= 9
+    colours = measures["colours"]
     for name in ("ink", "faint", "link"):
         assert contrast(colours[name], colours["paper"]) >= 4.5, name
     for name in ("live", "dead"):
@@ -144,10 +144,10 @@ def test_a_phone_shows_every_column(page: Path) -> None:
     """On 390 pixels nothing stands out, and each cell of a table of many columns is there with the heading of its column."""
     shown = page.with_name("phone.html")
     shown.write_text(PHONE.replace("PAGE", escape(page.read_text())))
-    found = found_by(shown)
-    assert found.pop("cells") > 50
-    assert found.pop("wide") <= 390
-    assert found == {"scrolled": 0, "outside": 0, "hidden": 0, "named": True}
+    measures = found_by(shown)
+    assert measures.pop("cells") > 50
+    assert measures.pop("wide") <= 390
+    assert measures == {"scrolled": 0, "outside": 0, "hidden": 0, "named": True}
 
 
 def test_it_can_be_printed(page: Path) -> None:

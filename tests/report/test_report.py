@@ -92,13 +92,13 @@ def test_lifetimes_are_those_of_the_live_rows(house: House, figures: Figures) ->
     """Each live row is in one bin, the one that its lifetime falls into; p is six hours."""
     for table in figures.tables:
         live = house[table.name].live(SLOT)
-        found = table.lifetimes
-        assert found.width == HOUR / 4
+        lifetimes = table.lifetimes
+        assert lifetimes.width == HOUR / 4
         expected = [0] * 25
         for row in live:
             if row.exp != NEVER:
-                expected[min((row.exp - row.ts) // found.width, 24)] += 1
-        assert ([*found.bins, found.longer], found.never) == (expected, sum(row.exp == NEVER for row in live))
+                expected[min((row.exp - row.ts) // lifetimes.width, 24)] += 1
+        assert ([*lifetimes.bins, lifetimes.longer], lifetimes.never) == (expected, sum(row.exp == NEVER for row in live))
 
 
 def test_views_stand_right_of_what_they_read(figures: Figures) -> None:
@@ -137,13 +137,13 @@ def test_latencies_are_those_of_the_read_log(house: House, tmp_path: Path, monke
         reader.scan("names").all()
     declare(house.root.parent, "root")
     assert run(["-C", str(house.root.parent), "report", "--output-file", str(tmp_path / "page.html")]) == 0
-    taken = sorted(read.seconds * 1000 for read in reads_of(house.root) if read.keys == 1)
+    milliseconds = sorted(read.seconds * 1000 for read in reads_of(house.root) if read.keys == 1)
     assert len(reads_of(house.root)) == 4
     with Reader.open(house.root) as reader:
         logged = {table.name: table.logged_probes for table in figures_of(reader).tables}
     assert logged["names"] is not None
-    assert logged["names"].milliseconds == tuple(taken)
-    assert sum(count for _, count in logged["names"].bins()) == len(taken) == 2
+    assert logged["names"].milliseconds == tuple(milliseconds)
+    assert sum(count for _, count in logged["names"].bins()) == len(milliseconds) == 2
     assert logged["days"] is None
     assert "2 probes of one key in the read log" in (tmp_path / "page.html").read_text()
 
@@ -155,22 +155,22 @@ def test_seconds_of_an_update_are_those_of_its_steps_and_the_rest(house: House) 
     timed = replace(last, seconds=steps, planned_at=last.committed_at - 3_000_000)
     own = House(house.root, house.tables, [timed])
     with Reader(own.root, timed) as reader:
-        found = figures_of(reader).epochs[-1]
-    assert [(step.step, step.seconds) for step in found.steps] == [
+        epoch = figures_of(reader).epochs[-1]
+    assert [(step.step, step.seconds) for step in epoch.steps] == [
         ("tables/names: move", 2.0), ("tables/days: move", 0.5), ("", 0.5),
     ]  # fmt: skip
-    assert (found.seconds, found.lag) == (3.0, 60.0)
+    assert (epoch.seconds, epoch.lag) == (3.0, 60.0)
 
 
 def test_what_ends_next_is_that_of_the_model(house: House, figures: Figures) -> None:
     """By table with the next update, within six hours and a day; the page has the numbers, or says that nothing ends."""
     tau = figures.window_time
-    for each in figures.endings:
-        if each.table in ("names", "pairs", "days"):
-            ends = [row.exp for row in house[each.table].live(SLOT)]
-            assert each.rows == sum(end <= tau + each.within for end in ends), each
+    for ending in figures.endings:
+        if ending.table in ("names", "pairs", "days"):
+            ends = [row.exp for row in house[ending.table].live(SLOT)]
+            assert ending.rows == sum(end <= tau + ending.within for end in ends), ending
     text = html_page(figures, "w", Health("ok", ()))
-    day = {each.table: each for each in figures.endings if each.within == 24 * HOUR}
+    day = {ending.table: ending for ending in figures.endings if ending.within == 24 * HOUR}
     assert '<td class="text" data-head="table">names</td>' in text
     assert f"{day['names'].rows:,} (" in text
     assert "No live row ends within a day" in html_page(replace(figures, endings=()), "w", Health("ok", ()))
@@ -178,19 +178,19 @@ def test_what_ends_next_is_that_of_the_model(house: House, figures: Figures) -> 
 
 def test_the_verdict_stands_on_top_with_what_helps(figures: Figures) -> None:
     """Each concern is text, never markup, and leads to its table where the page has one."""
-    known = figures.tables[0].name
+    name = figures.tables[0].name
     concerns = (
-        Concern("broken", "standing_still", known, "stands still: a < b", "stream-wh rebuild x"),
+        Concern("broken", "standing_still", name, "stands still: a < b", "stream-wh rebuild x"),
         Concern("attention", "unreadable", "never built", "1 landing file could not be loaded: <i>.csv"),
     )
     text = html_page(figures, "w", Health("broken", concerns, ("an update is running",)))
     page = _Page(text)
     assert page.open == []
     assert text.index("broken: 2 things need a person") < text.index('id="all-tables"')
-    assert f'<a href="#table-{known}">{known}</a>: stands still: a &lt; b; <code>stream-wh rebuild x</code>' in text
+    assert f'<a href="#table-{name}">{name}</a>: stands still: a &lt; b; <code>stream-wh rebuild x</code>' in text
     assert "never built: 1 landing file could not be loaded: &lt;i&gt;.csv" in text
     assert "an update is running" in text
-    assert page.targets <= {f"#{place}" for place in page.places}
+    assert page.targets <= {f"#{anchor}" for anchor in page.places}
 
 
 def test_the_page_is_whole_and_fetches_nothing(figures: Figures) -> None:
@@ -202,10 +202,10 @@ def test_the_page_is_whole_and_fetches_nothing(figures: Figures) -> None:
     assert not page.names & {"link", "img", "iframe", "src", "onload", "onclick"}
     sections = {f"table-{table.name}" for table in figures.tables} | {"all-tables", "all-what-ends-next", "all-what-reads-what"}
     sections.add("all-updates")
-    assert (page.targets, page.places) == ({f"#{place}" for place in sections}, {"arrow", *sections})
+    assert (page.targets, page.places) == ({f"#{anchor}" for anchor in sections}, {"arrow", *sections})
     assert "://" not in text
     assert "url(" not in text.replace("url(#arrow)", "")
-    assert any(each.startswith("a <b> & 'c', as of 2013-01-01T05:00:00Z") for each in page.texts)
+    assert any(page_text.startswith("a <b> & 'c', as of 2013-01-01T05:00:00Z") for page_text in page.texts)
     for table in figures.tables:
         assert table.name in page.texts
     assert "prefers-color-scheme: dark" in text
@@ -228,8 +228,8 @@ def test_a_view_that_stands_still_says_why_and_names_are_text(figures: Figures) 
     steps = tuple(StepFigures(f"<step {number}>", 1.0 + number) for number in range(12))
     epochs = tuple(replace(epoch, steps=steps) for epoch in figures.epochs)
     page = _Page(html_page(replace(figures, tables=tables, epochs=epochs), "w", Health("ok", ())))
-    told = " ".join(page.texts)
-    assert ("<i>1 / 0</i>" in told, "<view>" in told, "<step 11>" in told, "other steps" in told) == (True, True, True, True)
+    shown = " ".join(page.texts)
+    assert ("<i>1 / 0</i>" in shown, "<view>" in shown, "<step 11>" in shown, "other steps" in shown) == (True, True, True, True)
     assert not page.names & {"i", "view", "step"}
 
 
@@ -239,12 +239,12 @@ def test_no_label_needs_a_glossary(figures: Figures) -> None:
     steps = tuple(StepFigures(name, 1.0) for name in names)
     epochs = tuple(replace(epoch, steps=steps) for epoch in figures.epochs)
     labels = ("WK", "WKS", "MON", "STR")
-    tables = tuple(replace(figures.tables[0], name=f"t{place}", label=label) for place, label in enumerate(labels))
-    told = " ".join(_Page(html_page(replace(figures, tables=tables, epochs=epochs, endings=()), "w", Health("ok", ()))).texts)
-    assert not re.search(r"\b(WKS?|MON|STR|synopsis\w*|norebuild|move-window)\b", told)
+    tables = tuple(replace(figures.tables[0], name=f"t{number}", label=label) for number, label in enumerate(labels))
+    shown = " ".join(_Page(html_page(replace(figures, tables=tables, epochs=epochs, endings=()), "w", Health("ok", ()))).texts)
+    assert not re.search(r"\b(WKS?|MON|STR|synopsis\w*|norebuild|move-window)\b", shown)
     step = "load and expire counts of a for its aggregates"
     for words in ("expire at their own time", "never expire", "can leave early", step):
-        assert words in told
+        assert words in shown
 
 
 def test_columns_stand_on_each_other() -> None:
@@ -280,8 +280,8 @@ def test_the_command_writes_the_file(house: House, capsys: pytest.CaptureFixture
     directory = declare(house.root.parent, "root")
     file = directory / "page.html"
     code = run(["-C", str(directory), "report", "--output-file", str(file)])
-    told = capsys.readouterr().err
-    assert (code, f"wrote {file}" in told) == (0, True), told
+    messages = capsys.readouterr().err
+    assert (code, f"wrote {file}" in messages) == (0, True), messages
     assert _Page(file.read_text()).open == []
 
 

@@ -36,14 +36,14 @@ class Table:
 
     def move(self, files: dict[str, tuple[TableFile, Rows]], slot: int) -> LiveMove:
         """Carry out what is planned."""
-        move = plan_move([each for each, _ in files.values()], self.held, slot)
-        rows, held = {each.path: self.rows[each.path] for each in move.kept}, list(move.kept)
+        move = plan_move([file for file, _ in files.values()], self.held, slot)
+        rows, live_files = {file.path: self.rows[file.path] for file in move.kept}, list(move.kept)
         for shared in move.shared:
             path = f"p{next(self.names)}"
-            held.append(LiveFile(path, frozenset((shared.identity,)), shared.group))
+            live_files.append(LiveFile(path, frozenset((shared.identity,)), shared.group))
             rows[path] = files[shared.identity][1]
         for cut in move.cuts:
-            every = [slot for each in cut.files for slot in files[each.identity][1]]
+            every = [slot for file in cut.files for slot in files[file.identity][1]]
             every += [end for piece in cut.pieces for end in self.rows[piece.path]]
             by_bit: dict[int, list[int]] = {}
             for end in every:
@@ -51,10 +51,10 @@ class Table:
                     by_bit.setdefault((end ^ slot).bit_length() if end ^ slot >= 0 else 64, []).append(end)
             for ends in by_bit.values():
                 path = f"p{next(self.names)}"
-                held.append(LiveFile(path, cut.sources, cut.group, slot, min(ends), max(ends)))
+                live_files.append(LiveFile(path, cut.sources, cut.group, slot, min(ends), max(ends)))
                 rows[path] = tuple(ends)
                 self.written += len(ends)
-        self.held, self.rows = held, rows
+        self.held, self.rows = live_files, rows
         return move
 
     def bag(self) -> Counter[int]:
@@ -92,7 +92,7 @@ def test_any_history_holds_each_live_row_once(
             files[identity] = (stored(identity, rows), rows)
         table.move(files, slot)
         assert table.bag() == live(files, slot)
-        assert all(held.min_exp_slot > slot for held in table.held if held.cut_slot is not None)
+        assert all(file.min_exp_slot > slot for file in table.held if file.cut_slot is not None)
 
 
 def test_a_row_is_written_at_most_once_for_each_bit_of_the_distance_to_its_end() -> None:
@@ -111,7 +111,7 @@ def test_files_that_are_wholly_live_are_shared_and_stay_shared() -> None:
     """They are never written."""
     files = {"f": (stored("f", (5, 9)), (5, 9)), "dead": (stored("dead", (1, 2)), (1, 2))}
     table = Table()
-    assert [each.identity for each in table.move(files, 3).shared] == ["f"]
+    assert [file.identity for file in table.move(files, 3).shared] == ["f"]
     assert table.move(files, 4) == LiveMove(tuple(table.held), (), ())
     assert not table.written
 

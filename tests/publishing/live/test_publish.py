@@ -69,7 +69,7 @@ def bag(table: pa.Table) -> Counter[str]:
     """Return rows as texts; an end that never comes is null, as a scan shows it."""
     ends = table["_exp"].cast(pa.timestamp("us", "UTC"))
     table = table.set_column(table.column_names.index("_exp"), "_exp", pc.if_else(pc.equal(pc.year(ends), 9999), None, ends))
-    return Counter(repr([value for _, value in sorted(each.items())]) for each in table.to_pylist())
+    return Counter(repr([value for _, value in sorted(row.items())]) for row in table.to_pylist())
 
 
 def by_dataset(place: str) -> pa.Table:
@@ -79,14 +79,14 @@ def by_dataset(place: str) -> pa.Table:
 
 def by_engine(place: str) -> pa.Table:
     """Read with delta-rs' query engine."""
-    found = pa.table(QueryBuilder().register("t", DeltaTable(place)).execute("SELECT * FROM t"))
-    return found.cast(pa.schema([(field.name, plain(field.type)) for field in found.schema]))
+    rows = pa.table(QueryBuilder().register("t", DeltaTable(place)).execute("SELECT * FROM t"))
+    return rows.cast(pa.schema([(field.name, plain(field.type)) for field in rows.schema]))
 
 
 def by_polars(place: str) -> pa.Table:
     """Read with Polars."""
-    found = pl.read_delta(place).to_arrow()
-    return found.cast(pa.schema([(field.name, plain(field.type)) for field in found.schema]))
+    rows = pl.read_delta(place).to_arrow()
+    return rows.cast(pa.schema([(field.name, plain(field.type)) for field in rows.schema]))
 
 
 def by_duckdb(place: str) -> pa.Table:
@@ -143,9 +143,9 @@ def test_every_version_is_the_scan_of_its_epoch_to_every_reader(house: House) ->
         assert set(move(house, number)) == tables
         assert move(house, number) == ()  # they are there
         for name in tables:
-            place = str(house.root / LIVE / name)
+            directory = str(house.root / LIVE / name)
             for reader in READERS if number == len(house.epochs) - 3 else READERS[:1]:
-                assert bag(reader(place)) == scanned(house, name, epoch), (epoch.number, name, reader.__name__)
+                assert bag(reader(directory)) == scanned(house, name, epoch), (epoch.number, name, reader.__name__)
     assert "results.1" not in os.listdir(house.root / LIVE)  # noqa: PTH208 - names
     for name in ("names", "pairs", "results", "planes"):
         table = DeltaTable(str(house.root / LIVE / name))
@@ -163,7 +163,7 @@ def test_files_without_dead_rows_are_shared_with_the_table(house: House, monkeyp
     inodes = {path.stat().st_ino for path in (house.root / "tables" / "names").rglob("*.parquet")}
     state = newest_state(house.root / LIVE / "names")
     assert state is not None
-    shared = [held.path for held in state.live_files() if held.cut_slot is None]
+    shared = [file.path for file in state.live_files() if file.cut_slot is None]
     assert shared
     assert all((house.root / LIVE / "names" / path).stat().st_ino in inodes for path in shared)
     shutil.rmtree(house.root / LIVE)
@@ -194,7 +194,7 @@ def test_no_reader_loses_a_nan_of_a_piece(tmp_path: Path) -> None:
     files = DeltaTable(str(house.root / LIVE / "t")).file_uris()
     state = newest_state(house.root / LIVE / "t")
     assert state is not None
-    assert [held.cut_slot for held in state.live_files()] == [2] * len(files)
+    assert [file.cut_slot for file in state.live_files()] == [2] * len(files)
     assert duckdb.read_parquet(files).filter("value > 5").count("*").fetchall() == [(1,)]
 
 
@@ -219,12 +219,12 @@ def test_what_a_full_disk_stopped_leaves_no_file(house: House, monkeypatch: pyte
     """Each attempt would else take more of the disk, until `vacuum`; former versions stay whole."""
     house.epochs.pop()  # the one before cuts pieces
     move(house, 0, rules=ONE)
-    place = house.root / LIVE / "names"
-    before, count, real = {path.name for path in place.rglob("*")}, 0, LocalDisk.sync_file
+    directory = house.root / LIVE / "names"
+    before, count, real = {path.name for path in directory.rglob("*")}, 0, LocalDisk.sync_file
 
     def full(disk: LocalDisk, path: Path) -> None:
         nonlocal count
-        count += str(path).startswith(str(place))
+        count += str(path).startswith(str(directory))
         if count == nth:
             raise OSError(errno.ENOSPC, "No space left on device", str(path))
         real(disk, path)
@@ -237,7 +237,7 @@ def test_what_a_full_disk_stopped_leaves_no_file(house: House, monkeypatch: pyte
         patch.setattr(LocalDisk, "sync_file", full)
         with pytest.raises(StorageFailedError, match="No space left"):
             move(house, rules=ONE)
-    assert {path.name for path in place.rglob("*")} == before
+    assert {path.name for path in directory.rglob("*")} == before
     check(house, house.epochs[0], ("names",))
     move(house, rules=ONE)
     check(house, house.epochs[-1], ("names",))
@@ -359,8 +359,8 @@ def test_the_check_tells_of_whatever_somebody_did(house: House, damage: Callable
     """Of each, and of nothing else."""
     move(house, rules=LiveRules(["names", "pairs"], (), KEPT))
     damage(house.root / LIVE / "names")
-    found = live_findings(house.root, ["names", "pairs"], rows=True, resources=Resources())
-    assert [(each.severity, each.table, each.repair) for each in found] == [("fault", "names", "repair")]
+    findings = live_findings(house.root, ["names", "pairs"], rows=True, resources=Resources())
+    assert [(finding.severity, finding.table, finding.repair) for finding in findings] == [("fault", "names", "repair")]
 
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.EMFILE, errno.EACCES, None], ids=["EIO", "EMFILE", "EACCES", "store"])
@@ -377,10 +377,10 @@ def test_a_passing_error_leaves_a_live_table_as_it_is(
     error = StoreBusyError("it is slow") if number is None else OSError(number, os.strerror(number), "there")
 
     def failing(ends: str, real: Callable[..., Any]) -> Callable[..., Any]:
-        def call(path: Any, *given: Any, **options: Any) -> Any:  # noqa: ANN401 - any method of a path
+        def call(path: Any, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - any method of a path
             if str(path).startswith(str(table)) and str(path).endswith(ends):
                 raise error
-            return real(path, *given, **options)
+            return real(path, *arguments, **options)
 
         return call
 
@@ -409,15 +409,15 @@ def test_a_passing_error_leaves_a_live_table_as_it_is(
 def test_rows_that_are_not_the_tables_are_found(house: House) -> None:
     """The files of two pieces, or of the table, changed places: sums and rows tell, sizes may not."""
     move(house)
-    place = house.root / LIVE / "names"
-    state = newest_state(place)
+    directory = house.root / LIVE / "names"
+    state = newest_state(directory)
     assert state is not None
-    one, other = sorted(state.files)[:2]
-    content = (place / other).read_bytes()
-    (place / one).unlink()
-    (place / one).write_bytes(content)
-    found = live_findings(house.root, names(house), rows=True, resources=Resources())
-    assert [each.code for each in found] == ["live_damaged"]
+    first, second = sorted(state.files)[:2]
+    content = (directory / second).read_bytes()
+    (directory / first).unlink()
+    (directory / first).write_bytes(content)
+    findings = live_findings(house.root, names(house), rows=True, resources=Resources())
+    assert [finding.code for finding in findings] == ["live_damaged"]
     assert move(house, rebuild=True) == ("names",)
     assert live_findings(house.root, names(house), rows=True, resources=Resources()) == []
 
@@ -448,12 +448,12 @@ def test_a_repair_makes_a_file_with_other_bytes_of_the_same_size_again(
         if not sums:
             patch.setattr("warehouse.publishing.live.files.summed_name", lambda place, **_: place.name)
         move(house)
-    place = house.root / LIVE / "names"
-    state = newest_state(place)
+    directory = house.root / LIVE / "names"
+    state = newest_state(directory)
     assert state is not None
-    held = next(each for each in state.live_files() if (each.cut_slot is not None) == cut)
-    assert has_sum(held.path) == (cut and sums)
-    other_rows(place / held.path)
+    live_file = next(file for file in state.live_files() if (file.cut_slot is not None) == cut)
+    assert has_sum(live_file.path) == (cut and sums)
+    other_rows(directory / live_file.path)
     (finding,) = live_findings(house.root, names(house), rows=True, resources=Resources())
     assert (finding.table, finding.code) == ("names", "live_damaged" if cut and sums else "live_changed")
     assert finding.remedy.startswith("`stream-wh check --repair` makes it again")
@@ -469,31 +469,31 @@ def test_a_former_commit_that_cannot_be_read_stops_nothing(house: House, content
     """The newest version is opened from a checkpoint above it; what it removed goes as a leftover does."""
     for number in range(5):
         move(house, number, rules=ONE)
-    place = house.root / LIVE / "names"
-    checkpoint(place, 3)
-    entry_path(place, 1).write_bytes(content)
-    os.utime(entry_path(place, 1), ns=(house.epochs[1].committed_at * 1000,) * 2)
+    directory = house.root / LIVE / "names"
+    checkpoint(directory, 3)
+    entry_path(directory, 1).write_bytes(content)
+    os.utime(entry_path(directory, 1), ns=(house.epochs[1].committed_at * 1000,) * 2)
     move(house, 5, rules=ONE)
     far = house.epochs[-1].committed_at + 2 * KEPT
     move(house, rules=ONE, now=far)
     check(house, house.epochs[-1], ("names",))
     free_live_space(house.root, house.epochs[-1], ONE, now=1 << 61, grace=0)
-    state = newest_state(place)
+    state = newest_state(directory)
     assert state is not None
-    assert {path.name for path in place.glob("*.parquet")} == set(state.files)
+    assert {path.name for path in directory.glob("*.parquet")} == set(state.files)
 
 
 def test_damage_of_a_piece_does_not_move_into_new_pieces(house: House) -> None:
     """A move that cuts a piece further verifies it first, and cuts the table's own files again when it is damaged."""
     epoch_path(house.root, house.epochs.pop().number).unlink()
     move(house, rules=ONE)
-    place, following = house.root / LIVE / "names", same_tables_later(house, 8)
-    state = newest_state(place)
+    directory, following = house.root / LIVE / "names", same_tables_later(house, 8)
+    state = newest_state(directory)
     assert state is not None
-    pieces = [held for held in state.live_files() if held.cut_slot is not None]
+    pieces = [file for file in state.live_files() if file.cut_slot is not None]
     again = [piece for piece in pieces if piece.min_exp_slot <= following.slot < piece.max_exp_slot]
-    for held in again:
-        other_rows(place / held.path)
+    for piece in again:
+        other_rows(directory / piece.path)
     assert again
     move(house, rules=ONE)
     check(house, following, ("names",))
@@ -503,8 +503,8 @@ def test_damage_of_the_table_is_not_published(house: House, caplog: pytest.LogCa
     """The live table stays at its epoch, with its rows, and nothing is left behind; a repair says so too."""
     epoch_path(house.root, house.epochs.pop().number).unlink()  # the one before cuts a file of the table
     move(house, 3, rules=ONE)
-    place = house.root / LIVE / "names"
-    before = {path.name for path in place.rglob("*")}
+    directory = house.root / LIVE / "names"
+    before = {path.name for path in directory.rglob("*")}
     for path in (house.root / "tables" / "names").rglob("*.parquet"):
         if "_schema" not in path.parts and "_delta_log" not in path.parts:
             content = bytearray(path.read_bytes())
@@ -513,7 +513,7 @@ def test_damage_of_the_table_is_not_published(house: House, caplog: pytest.LogCa
             path.write_bytes(content)
     for rebuild in (False, True):
         move(house, rules=ONE, rebuild=rebuild)
-        assert {path.name for path in place.rglob("*")} == before
+        assert {path.name for path in directory.rglob("*")} == before
     assert "names stays" in caplog.text
 
 
@@ -534,7 +534,7 @@ def test_a_commit_of_somebody_in_between_is_no_base(house: House) -> None:
 def test_readers_see_the_former_epoch_until_the_commit_and_the_new_one_after(house: House) -> None:
     """At each moment of a move, and an open reader goes on with its version afterwards."""
     move(house, 3)
-    held = {name: DeltaTable(str(house.root / LIVE / name)) for name in names(house)}
+    tables = {name: DeltaTable(str(house.root / LIVE / name)) for name in names(house)}
     points = []
 
     def look(moment: Moment) -> None:
@@ -544,53 +544,55 @@ def test_readers_see_the_former_epoch_until_the_commit_and_the_new_one_after(hou
 
     move(house, -1, observer=look)
     assert points == [Point.LIVE_READY, Point.LIVE_MOVED] * len(names(house))
-    for name, table in held.items():
+    for name, table in tables.items():
         assert bag(table.to_pyarrow_table()) == scanned(house, name, house.epochs[3])
 
 
 def test_versions_go_when_they_were_superseded_longer_ago_than_retain(house: House) -> None:
     """Not before; then their files are gone, and nothing but the newest version's is left."""
-    place = house.root / LIVE / "names"
+    directory = house.root / LIVE / "names"
     start = house.epochs[0].committed_at
     for number in range(len(house.epochs)):
         move(house, number, now=start + number * DAY)
-    state = newest_state(place)
+    state = newest_state(directory)
     assert state is not None
     assert state.oldest == 0
     for version in range(state.version + 1):
-        assert bag(DeltaTable(str(place), version=version).to_pyarrow_table()) == scanned(house, "names", house.epochs[version])
+        assert bag(DeltaTable(str(directory), version=version).to_pyarrow_table()) == scanned(
+            house, "names", house.epochs[version]
+        )
     last = same_tables_later(house, 10)
     rules = LiveRules(names(house), (), 2 * DAY)
     publish_live_tables(house.root, last, rules, now=start + 6 * DAY)  # version 4 was superseded at 5 days
-    state = newest_state(place)
+    state = newest_state(directory)
     assert state is not None
     assert state.oldest == 4
     for version in (4, 5, 6):
-        DeltaTable(str(place), version=version).to_pyarrow_table()
-    on_disk = {path.name for path in place.glob("*.parquet")}
+        DeltaTable(str(directory), version=version).to_pyarrow_table()
+    on_disk = {path.name for path in directory.glob("*.parquet")}
     named = {
-        uri.rsplit("/", 1)[1] for version in (4, 5, 6) for uri in DeltaTable(str(place), version=version).file_uris()
+        uri.rsplit("/", 1)[1] for version in (4, 5, 6) for uri in DeltaTable(str(directory), version=version).file_uris()
     }  # fmt: skip
     assert on_disk == named
 
 
 def test_a_long_log_is_summed_up_and_cut(house: House) -> None:
     """After 35 epochs there is a checkpoint, and the log holds what `retain` asks for."""
-    place = house.root / LIVE / "names"
+    directory = house.root / LIVE / "names"
     rules = LiveRules(["names"], (), 5 * DAY)
     for slot in range(10, 45):
         epoch = same_tables_later(house, slot)
         publish_live_tables(house.root, epoch, rules, now=epoch.committed_at + slot * DAY)
-    logs = sorted(path.name for path in (place / "_delta_log").iterdir())
+    logs = sorted(path.name for path in (directory / "_delta_log").iterdir())
     assert any(name.endswith(".checkpoint.parquet") for name in logs)
     assert len(logs) < 25
-    assert bag(by_dataset(str(place))) == scanned(house, "names", house.epochs[-1])
-    state = newest_state(place)
+    assert bag(by_dataset(str(directory))) == scanned(house, "names", house.epochs[-1])
+    state = newest_state(directory)
     assert state is not None
     assert state.trusted
     with pytest.raises(DeltaError):
-        DeltaTable(str(place), version=1)
-    DeltaTable(str(place), version=state.version - 4).to_pyarrow_table()
+        DeltaTable(str(directory), version=1)
+    DeltaTable(str(directory), version=state.version - 4).to_pyarrow_table()
 
 
 def test_an_update_reads_few_entries_of_a_long_log(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -617,14 +619,16 @@ def test_the_log_of_a_bounded_table_begins_with_the_oldest_version_kept(house: H
     start = house.epochs[0].committed_at
     for number, epoch in enumerate(house.epochs):
         publish_live_tables(house.root, epoch, LiveRules(["names"], ["names"], 2 * DAY), now=start + number * DAY)
-        place = house.root / LIVE / "names"
-        state = newest_state(place)
+        directory = house.root / LIVE / "names"
+        state = newest_state(directory)
         assert state is not None
-        kept = sorted(int(path.name[:20]) for path in (place / "_delta_log").glob("0*.json"))
-        assert kept == list(range(max(0, number - 2), number + 1))
-        assert state.oldest == kept[0]
-        assert bag(DeltaTable(str(place), version=kept[0]).to_pyarrow_table()) == scanned(house, "names", house.epochs[kept[0]])
-        assert bag(by_dataset(str(place))) == scanned(house, "names", epoch)
+        versions = sorted(int(path.name[:20]) for path in (directory / "_delta_log").glob("0*.json"))
+        assert versions == list(range(max(0, number - 2), number + 1))
+        assert state.oldest == versions[0]
+        assert bag(DeltaTable(str(directory), version=versions[0]).to_pyarrow_table()) == scanned(
+            house, "names", house.epochs[versions[0]]
+        )
+        assert bag(by_dataset(str(directory))) == scanned(house, "names", epoch)
 
 
 @pytest.mark.parametrize("tool", ["pandas", "polars"])
@@ -636,11 +640,11 @@ def test_connect_reads_the_live_table_where_there_is_one(house: House, tool: str
     with Warehouse(house.root.parent, house.root) as warehouse:
         assert f"/{LIVE}/" not in warehouse.connect(tool, "names")
         move(house)
-        given: dict[str, Any] = {}
-        exec(warehouse.connect(tool, "names"), given)  # noqa: S102 - that it can be executed is the point
+        namespace: dict[str, Any] = {}
+        exec(warehouse.connect(tool, "names"), namespace)  # noqa: S102 - that it can be executed is the point
         assert f"/{LIVE}/" in warehouse.connect(tool, "names")
         assert f"/{LIVE}/" not in warehouse.connect("duckdb", "names")
-    rows = given["rows"]
+    rows = namespace["rows"]
     assert [*rows.columns] == [*house["names"].names, "_ts", "_exp"]
     assert len(rows) == scanned(house, "names", house.epochs[-1]).total() > 0
 
@@ -656,17 +660,17 @@ def test_what_is_not_published_any_more_stays_for_retain(house: House) -> None:
     assert os.listdir(house.root / LIVE) == ["pairs"]  # noqa: PTH208 - names
 
 
-@pytest.mark.parametrize("damage", [torn, other_protocol, without_log], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("damage", [torn, other_protocol, without_log], ids=lambda function: function.__name__)
 def test_a_directory_whose_log_cannot_be_read_stays_for_retain_too(house: House, damage: Callable[[Path], None]) -> None:
     """Somebody may read it still: it goes by the newest of its files, and a directory without any goes at once."""
     move(house)
-    place, newest = house.root / LIVE / "names", house.epochs[-1]
-    damage(place)
+    directory, newest = house.root / LIVE / "names", house.epochs[-1]
+    damage(directory)
     (house.root / LIVE / "empty").mkdir()
-    written = max(path.stat().st_mtime_ns for path in place.rglob("*") if path.is_file()) // 1000
+    written = max(path.stat().st_mtime_ns for path in directory.rglob("*") if path.is_file()) // 1000
     for now, there in ((written + KEPT - 1, True), (written + KEPT, False)):
         publish_live_tables(house.root, newest, LiveRules(["pairs"], (), KEPT), now=now)
-        assert (place.exists(), (house.root / LIVE / "empty").exists()) == (there, False)
+        assert (directory.exists(), (house.root / LIVE / "empty").exists()) == (there, False)
 
 
 def test_a_purge_leaves_the_newest_rows_alone(house: House) -> None:
@@ -678,12 +682,12 @@ def test_a_purge_leaves_the_newest_rows_alone(house: House) -> None:
     purge_live_tables(house.root, house.epochs[-1], rules)
     assert not (house.root / LIVE / "days").exists()
     for name in rules.names:
-        place = house.root / LIVE / name
-        state = newest_state(place)
+        directory = house.root / LIVE / name
+        state = newest_state(directory)
         assert state is not None
-        assert {path.name for path in place.glob("*.parquet")} == set(state.files)
-        assert [path.name for path in (place / "_delta_log").glob("*.json")] == [entry_path(place, state.version).name]
-        assert bag(by_dataset(str(place))) == scanned(house, name, house.epochs[-1])
+        assert {path.name for path in directory.glob("*.parquet")} == set(state.files)
+        assert [path.name for path in (directory / "_delta_log").glob("*.json")] == [entry_path(directory, state.version).name]
+        assert bag(by_dataset(str(directory))) == scanned(house, name, house.epochs[-1])
     assert move(house) == ("days",)
 
 
@@ -702,14 +706,14 @@ def test_added_columns_come_with_their_epoch(house: House) -> None:
     former = pq.read_schema(house.root / state.schema_file)
     pq.write_table(former.append(pa.field("more", pa.float64())).empty_table(), file)
     wider = replace(state, declaration=replace(state.declaration, columns=columns), schema_file="tables/pairs/_schema/2.parquet")
-    add_epoch(house, last.number + 1, 10, tuple(wider if each is state else each for each in last.tables))
+    add_epoch(house, last.number + 1, 10, tuple(wider if entry is state else entry for entry in last.tables))
     move(house)
-    place = str(house.root / LIVE / "pairs")
+    directory = str(house.root / LIVE / "pairs")
     for reader in (by_dataset, by_engine, by_polars):
-        found = reader(place)
-        assert "more" in found.column_names
-        assert found["more"].null_count == found.num_rows > 0
-    table = DeltaTable(place)
+        rows = reader(directory)
+        assert "more" in rows.column_names
+        assert rows["more"].null_count == rows.num_rows > 0
+    table = DeltaTable(directory)
     table.load_as_version(table.version() - 1)
     assert "more" not in table.to_pyarrow_table().column_names
 
@@ -725,5 +729,5 @@ def test_a_table_that_cannot_be_read_stays_where_it_is(house: House, caplog: pyt
     move(house)
     assert "pairs stays" in caplog.text
     assert bag(by_dataset(str(house.root / LIVE / "names"))) == scanned(house, "names", house.epochs[-1])
-    found = live_findings(house.root, names(house), rows=False, resources=Resources())
-    assert [(each.table, each.code) for each in found] == [("pairs", "live_missing")]
+    findings = live_findings(house.root, names(house), rows=False, resources=Resources())
+    assert [(finding.table, finding.code) for finding in findings] == [("pairs", "live_missing")]
