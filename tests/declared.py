@@ -19,7 +19,7 @@ _OF_NAMES = ("streams", "relations", "views", "aggregates")
 def toml(value: object) -> str:
     """Return a value as TOML writes it in one line."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_key(key)} = {toml(each)}" for key, each in value.items()) + "}"
+        return "{" + ", ".join(f"{_key(key)} = {toml(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(toml, value)) + "]"
     return json.dumps(value)
@@ -43,7 +43,7 @@ def _lines(content: Mapping[str, object]) -> Iterator[str]:
             tables = {f"{section}.{_key(name)}": keys for name, keys in value.items()}
         for header, keys in tables.items():
             yield f"[{header}]"
-            yield from (f"{_key(key)} = {toml(each)}" for key, each in keys.items())
+            yield from (f"{_key(key)} = {toml(item)}" for key, item in keys.items())
 
 
 def _key(name: str) -> str:

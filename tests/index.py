@@ -41,9 +41,9 @@ def behaviours(folder: Path = HERE) -> Iterator[Behaviour]:
 
 def listing(word: str = "") -> Iterator[str]:
     """Yield one line for each test whose name, file or description has the word."""
-    for each in behaviours():
-        if word.lower() in f"{each.file} {each.name} {each.text}".lower():
-            yield f"{each.file}:{each.line}: {each.name}: {each.text}"
+    for behaviour in behaviours():
+        if word.lower() in f"{behaviour.file} {behaviour.name} {behaviour.text}".lower():
+            yield f"{behaviour.file}:{behaviour.line}: {behaviour.name}: {behaviour.text}"
 
 
 if __name__ == "__main__":

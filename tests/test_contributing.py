@@ -48,7 +48,7 @@ def test_the_index_describes_every_test() -> None:
     """By the first line of its docstring, so that it can be found by what it shows."""
     tests = list(behaviours())
     assert len(tests) > 1000
-    assert [f"{each.file}:{each.line}" for each in tests if not each.text] == []
+    assert [f"{test.file}:{test.line}" for test in tests if not test.text] == []
     assert [line for line in listing("so that it can be found by what") if "tests/test_contributing.py" in line]
     command = [sys.executable, "-m", "tests.index", "so that a walk leads"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)

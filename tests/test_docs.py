@@ -67,7 +67,7 @@ def _headings(page: Path) -> set[str]:
 
 def test_modules_that_pages_name_exist() -> None:
     """Each module that a page or a reference in a docstring names is a file."""
-    rooms = [each for each in (ROOT / "warehouse").iterdir() if each.is_dir()]
+    rooms = [path for path in (ROOT / "warehouse").iterdir() if path.is_dir()]
     sources = [file for room in [*rooms, ROOT / "benchmarks", ROOT / "tests", ROOT / "docs"] for file in room.rglob("*.py")]
     files = [f"/{file.relative_to(ROOT)}" for file in [*sources, *ROOT.glob("*/*.py")]]
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("[!.]*/*.md"), *(ROOT / "warehouse").glob("*/*.md")]
@@ -78,8 +78,8 @@ def test_modules_that_pages_name_exist() -> None:
         lost += [f"{page.name}: {name}" for name in gone]
     for source in (ROOT / "warehouse").glob("*/*.py"):
         for name in re.findall(r":mod:`(warehouse[\w.]*)`", source.read_text()):
-            place = ROOT / name.replace(".", "/")
-            if not (place.is_dir() or place.with_suffix(".py").exists()):
+            path = ROOT / name.replace(".", "/")
+            if not (path.is_dir() or path.with_suffix(".py").exists()):
                 lost += [f"{source.name}: {name}"]
     assert lost == []
 

@@ -82,15 +82,15 @@ def command(installed: Path, tmp_path: Path) -> Callable[..., str]:
 
 def test_the_wheel_adds_two_packages(installed: Path) -> None:
     """No top-level name like ``cli`` or ``jobs``, which another distribution may have too."""
-    assert {each.name for each in installed.iterdir() if each.suffix != ".dist-info"} == {*PACKAGES, "bin"}
+    assert {path.name for path in installed.iterdir() if path.suffix != ".dist-info"} == {*PACKAGES, "bin"}
 
 
 def test_the_wheel_has_the_modules_of_the_clone(installed: Path, tmp_path: Path) -> None:
     """With the same names and the same data; an import that works in a clone works for users."""
-    modules, data, place = json.loads(_run(sys.executable, "-c", LIST, cwd=tmp_path))
+    modules, data, location = json.loads(_run(sys.executable, "-c", LIST, cwd=tmp_path))
     wheel_modules, wheel_data, wheel_place = json.loads(_run(sys.executable, "-c", LIST, path=installed, cwd=tmp_path))
     assert Path(wheel_place).is_relative_to(installed)
-    assert not Path(place).is_relative_to(installed)
+    assert not Path(location).is_relative_to(installed)
     assert {"warehouse.cli.main", "warehouse.jobs.update", "warehouse.sample_data", "airflow_stream_wh.operators"} <= set(modules)
     assert wheel_modules == modules
     assert wheel_data == data

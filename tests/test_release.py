@@ -17,24 +17,24 @@ VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)(?: \(\d{4}-\d{2}-\d{2}\))?")
 CHANGES = "# Changelog\n\n## Unreleased\n\n### Views\n\n- A view is kept.\n\n## 0.1.0\n\nThe first version.\n"
 
 
-def _git(place: Path, *arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=place, capture_output=True, text=True, check=True).stdout.strip()
+def _git(directory: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=directory, capture_output=True, text=True, check=True).stdout.strip()
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """Make a repository with the files that a release changes."""
-    place = tmp_path / "project"
-    (place / ".ci").mkdir(parents=True)
-    shutil.copy(ROOT / ".ci" / "release.py", place / ".ci" / "release.py")
-    (place / "pyproject.toml").write_text('[project]\nname = "x"\nversion = "0.1.0"\n')
-    (place / "CHANGELOG.md").write_text(CHANGES)
-    _git(place, "init", "-q")
-    _git(place, "config", "user.name", "a developer")
-    _git(place, "config", "user.email", "developer@example.com")
-    _git(place, "add", "-A")
-    _git(place, "commit", "-q", "-m", "begin")
-    return place
+    directory = tmp_path / "project"
+    (directory / ".ci").mkdir(parents=True)
+    shutil.copy(ROOT / ".ci" / "release.py", directory / ".ci" / "release.py")
+    (directory / "pyproject.toml").write_text('[project]\nname = "x"\nversion = "0.1.0"\n')
+    (directory / "CHANGELOG.md").write_text(CHANGES)
+    _git(directory, "init", "-q")
+    _git(directory, "config", "user.name", "a developer")
+    _git(directory, "config", "user.email", "developer@example.com")
+    _git(directory, "add", "-A")
+    _git(directory, "commit", "-q", "-m", "begin")
+    return directory
 
 
 def _release(project: Path, version: str) -> tuple[int, str]:
@@ -87,9 +87,9 @@ def test_the_changelog_lists_versions_the_newest_first() -> None:
     """Unreleased changes stand above all versions; the newest version is that of the package."""
     first, *versions = HEADING.findall((ROOT / "CHANGELOG.md").read_text())
     assert first == "Unreleased"
-    parsed = [VERSION.fullmatch(each) for each in versions]
+    parsed = [VERSION.fullmatch(version) for version in versions]
     assert all(parsed)
-    numbers = [tuple(map(int, each.groups())) for each in parsed if each]
+    numbers = [tuple(map(int, match.groups())) for match in parsed if match]
     assert numbers == sorted(numbers, reverse=True)
     present = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert ".".join(map(str, numbers[0])) == present

@@ -160,9 +160,9 @@ def test_offsets(moment: datetime, minutes: int) -> None:
 def test_what_a_clock_that_was_ahead_superseded(instants: list[int], now: int, retain: int) -> None:
     """Each is over when the first later instant that is not ahead was long enough ago, and so is each one before it."""
     expected = 0
-    for place in range(len(instants)):
-        known = [instant for instant in instants[place:] if instant <= now]
-        if not known or known[0] + retain > now:
+    for position in range(len(instants)):
+        past = [instant for instant in instants[position:] if instant <= now]
+        if not past or past[0] + retain > now:
             break
         expected += 1
     assert superseded(iter(instants), retain, now) == expected

@@ -60,8 +60,8 @@ class Way:
         try:
             values = [*frame.f_locals.values()] if event == "call" else [result]
             if any(_has_row(value) for value in values):
-                place = Path(path).resolve().relative_to(_ROOT).as_posix()
-                self._now.setdefault(place, set()).add(frame.f_code.co_name)
+                module = Path(path).resolve().relative_to(_ROOT).as_posix()
+                self._now.setdefault(module, set()).add(frame.f_code.co_name)
         finally:
             self._looking = False
 
@@ -73,7 +73,7 @@ def _has_row(value: object) -> bool:
         case pa.Table() | pa.RecordBatch():
             return any(map(_has_row, value.columns))
         case pa.Array() | pa.ChunkedArray():
-            return pa.types.is_string(value.type) and any(_TEXT in (each or "") for each in value.to_pylist())
+            return pa.types.is_string(value.type) and any(_TEXT in (text or "") for text in value.to_pylist())
         case str():
             return _TEXT in value
         case bytes():
@@ -112,7 +112,7 @@ def followed(directory: Path, spark: SparkSession) -> dict[str, dict[str, set[st
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
-    assert any(_TEXT in each["one"] for each in project.live("joined"))
+    assert any(_TEXT in result["one"] for result in project.live("joined"))
     return way.steps
 
 
@@ -126,10 +126,10 @@ def main(engine: str = "driver") -> None:
     with tempfile.TemporaryDirectory() as directory:
         steps = followed(Path(directory), spark_session(SMALL_AND_SHORT))
     for step, modules in steps.items():
-        stored = [place for place in modules if place.startswith("warehouse/storage/")]
+        stored = [module for module in modules if module.startswith("warehouse/storage/")]
         sys.stdout.write(f"{step}: {len(modules) - len(stored)} modules, and {len(stored)} of storage\n")
-        for place, functions in modules.items():
-            sys.stdout.write(f"  {place:<50} {', '.join(sorted(functions))}\n")
+        for path, functions in modules.items():
+            sys.stdout.write(f"  {path:<50} {', '.join(sorted(functions))}\n")
 
 
 if __name__ == "__main__":

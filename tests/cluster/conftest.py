@@ -65,12 +65,12 @@ ON_BOTH = {
 @pytest.fixture(scope="session")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the directory of all projects, with what is shared of them."""
-    place = tmp_path_factory.mktemp("projects")
+    directory = tmp_path_factory.mktemp("projects")
     for name in PROJECTS:
         for part in ("data", "landing/a"):
-            (place / name / part).mkdir(parents=True)
-    (place / STORED / "landing" / "a").mkdir(parents=True)
-    return place
+            (directory / name / part).mkdir(parents=True)
+    (directory / STORED / "landing" / "a").mkdir(parents=True)
+    return directory
 
 
 @pytest.fixture(scope="session")

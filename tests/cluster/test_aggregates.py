@@ -26,13 +26,13 @@ def test_answers_of_each_kind_are_those_of_brute_force(on_cluster: SparkSession,
     """Exact distinct values, percentiles, estimates, frequent items and live rows, after a catch-up, late rows and a rollback."""
     project = declare(Project(place / "counted", on_cluster, warehouse={"root": "data"}))
     asked = {key: project.aggregates["arrived"][key] for key in ("from", "group_by", "windows", "every", "keep")}
-    others: dict[str, dict[str, object]] = {
+    added: dict[str, dict[str, object]] = {
         "exact": {**asked, "select": MIDDLE},
         "estimated": {**asked, "select": MIDDLE, "error": 0.02},
         "top": {"from": "a", "over": "live", "frequent": BOUNDED, "windows": ["9h"], "keep": "200h"},
     }
     kinds, drawn = dict(project.aggregates), Drawn(project, random.Random(17))  # noqa: S311 - rows of a test
-    project.aggregates = kinds | others
+    project.aggregates = kinds | added
     project.declare()
     before = len(tasks(events))
     with limited(driver_rows=0):  # however few, the executors read and write them
@@ -56,8 +56,8 @@ def require_middle(drawn: Drawn) -> None:
     assert len(exact) > 20
     for (key, length, instant), row in exact.items():
         end = (to_micros(instant) - ANCHOR) // HOUR
-        rows = [each for name in drawn.loaded[row["epoch"]] for each in drawn.files[name] if each[0] == key]
-        values = [each[1] for each in in_window(rows, WINDOWS[length][0], end, live=False)]
+        rows = [drawn_row for name in drawn.loaded[row["epoch"]] for drawn_row in drawn.files[name] if drawn_row[0] == key]
+        values = [drawn_row[1] for drawn_row in in_window(rows, WINDOWS[length][0], end, live=False)]
         assert (row["n"], row["middle"], row["kinds"]) == (len(values), statistics.median(values), len(set(values)))
         other = estimated[key, length, instant]
         for name in ("middle", "kinds"):

@@ -131,20 +131,20 @@ def test_a_large_run_is_written_by_both_executors(
         keys = pq.read_table(file, columns=["k"], partitioning=None)["k"].to_pylist()
         assert keys == sorted(keys)
         bounds.append((file.parent, keys[0], keys[-1]))
-        if (found := read_summary(str(file), len(keys))) is not None:
-            summaries.append(found)
+        if (summary := read_summary(str(file), len(keys))) is not None:
+            summaries.append(summary)
             counts = Counter(keys)
-            assert all(counts[key] == count for (key,), count in found.counts.items()), "of the rows that an executor wrote"
+            assert all(counts[key] == count for (key,), count in summary.counts.items()), "of the rows that an executor wrote"
     assert summaries
     assert len(bounds) >= 3
     bounds.sort()
-    assert all(one[0] != other[0] or one[2] < other[1] for one, other in pairwise(bounds)), bounds
+    assert all(previous[0] != following[0] or previous[2] < following[1] for previous, following in pairwise(bounds)), bounds
     assert len({task.executor for task in tasks(events)[before:] if task.written}) == 2
     landing = project.directory / "landing" / "a"
     keys = [line.partition(",")[0] for path in landing.iterdir() for line in path.read_text().splitlines()[1:]]
     arrived = {head: [key for key in keys if key < "k02" and key.startswith(head)] for head in {key[:4] for key in keys}}
     assert {row["head"]: (row["n"], row["kinds"], row["full"]) for row in project.live("hourly")} == {
-        head: (len(found), len(set(found)), True) for head, found in arrived.items() if found
+        head: (len(arrived_keys), len(set(arrived_keys)), True) for head, arrived_keys in arrived.items() if arrived_keys
     }
 
 

@@ -101,11 +101,11 @@ def _load(shard: Shard) -> tuple[LandingFile, ...]:
 
 def changes(history: Iterable[Loaded]) -> dict[str, LandingFile | None]:
     """What a history changes of the loaded files."""
-    found: dict[str, LandingFile | None] = {}
+    changed: dict[str, LandingFile | None] = {}
     for record in history:
-        found.update(dict.fromkeys(record.gone))
-        found.update({file.path: file for file in record.loaded})
-    return found
+        changed.update(dict.fromkeys(record.gone))
+        changed.update({file.path: file for file in record.loaded})
+    return changed
 
 
 @given(HISTORIES, HISTORIES, HISTORIES, st.lists(FILES, max_size=7, unique_by=lambda file: file.path), st.integers(1, 3))
@@ -116,18 +116,18 @@ def test_shards_say_what_plain_dictionaries_say(
     """Of each path, of all of them, and of what is to be done with a listing; whatever was written when."""
     first = resting(LoadedFiles(changes=changes(one)), size)
     second = resting(replace(first, changes=changes(two)), size)
-    found = replace(second, changes=changes(three))
+    third = replace(second, changes=changes(three))
     model = summed([*one, *two, *three])
-    assert dict(found) == dict(model.loaded)
-    assert (len(found), sorted(found)) == (len(model.loaded), sorted(model.loaded))
-    assert [found.get(path) for path in PATHS] == [model.loaded.get(path) for path in PATHS]
+    assert dict(third) == dict(model.loaded)
+    assert (len(third), sorted(third)) == (len(model.loaded), sorted(model.loaded))
+    assert [third.get(path) for path in PATHS] == [model.loaded.get(path) for path in PATHS]
     listed = sorted(there, key=lambda file: order(file.path))
-    known = replace(model, loaded=found)
+    expected_files = replace(model, loaded=third)
     for given_files in (listed, sorted(model.loaded.values(), key=lambda file: order(file.path))):
         wanted = modelled(given_files, model)
         rows = [(file.path, file.size, file.mtime_ns) for file in given_files]
-        for each in (known, replace(known, loaded=of_older_builds(found)), model):
-            assert landing_status(rows, each, settle=0, clock=0) == wanted
+        for variant in (expected_files, replace(expected_files, loaded=of_older_builds(third)), model):
+            assert landing_status(rows, variant, settle=0, clock=0) == wanted
 
 
 @given(HISTORIES, HISTORIES, st.integers(1, 3))
@@ -149,9 +149,9 @@ def test_a_listing_is_in_the_order_of_shards(tmp_path: Path) -> None:
     """Directory by directory; what was loaded of many files is found by hashes alone, and what differs by its shard."""
     many = [f"d{day:02d}/{hour}.csv" for day in range(30) for hour in range(9)]
     for path in (*many, "d.csv", "d00.csv", "d\udcff.csv", "é/1.csv"):
-        place = tmp_path / path
-        place.parent.mkdir(exist_ok=True)
-        place.write_text(path[:3] if path.isascii() else "")
+        target = tmp_path / path
+        target.parent.mkdir(exist_ok=True)
+        target.write_text(path[:3] if path.isascii() else "")
     files = [*list_landing(tmp_path, "*")]
     assert files == sorted(files, key=lambda file: order(file.path))
     shards = resting(LoadedFiles(changes={file.path: file for file in files}), 16).shards
@@ -161,15 +161,15 @@ def test_a_listing_is_in_the_order_of_shards(tmp_path: Path) -> None:
         read.append(shard.first)
         return _load(shard)
 
-    known = KnownFiles(LoadedFiles(shards, load), {})
-    assert landing_status(listed_files(tmp_path, "*"), known, settle=0, clock=0) == LandingStatus((), (), (), (), 0)
+    loaded = KnownFiles(LoadedFiles(shards, load), {})
+    assert landing_status(listed_files(tmp_path, "*"), loaded, settle=0, clock=0) == LandingStatus((), (), (), (), 0)
     assert (len(shards) > 10, read) == (True, [])
     (tmp_path / "d15" / "4.csv").write_text("changed")
     (tmp_path / "d15" / "9.csv").write_text("new")
     (tmp_path / "d16" / "0.csv").unlink()
-    found = landing_status(listed_files(tmp_path, "*"), known, settle=0, clock=0)
-    told = ([file.path for file in found.changed], [file.path for file in found.new], found.gone)
-    assert told == (["d15/4.csv"], ["d15/9.csv"], ("d16/0.csv",))
+    status = landing_status(listed_files(tmp_path, "*"), loaded, settle=0, clock=0)
+    paths = ([file.path for file in status.changed], [file.path for file in status.new], status.gone)
+    assert paths == (["d15/4.csv"], ["d15/9.csv"], ("d16/0.csv",))
     assert len(read) <= 2
 
 

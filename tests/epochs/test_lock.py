@@ -86,14 +86,14 @@ def test_one_wins_and_the_other_is_told(holder: tuple[Project, subprocess.Popen[
     """Exit code 3, who holds it and since when; every verb that writes; nothing is changed; when it ends the next goes on."""
     project, process, where = holder
     host = "elsewhere" if where == "elsewhere" else re.escape(os.uname().nodename)
-    told = rf"being updated by process \d+ on {host} since 1970-01-02T00:00:00Z; run again"
+    refusal = rf"being updated by process \d+ on {host} since 1970-01-02T00:00:00Z; run again"
     for before in ([], OTHER_HOST) if _can_be_another_host() else ([],):
         loser = _update(project, *before)
         assert loser.returncode == 3, loser.stderr
-        assert re.search(told, loser.stderr), loser.stderr
+        assert re.search(refusal, loser.stderr), loser.stderr
     updater = project.updater()
     for verb in (lambda: updater.reload("x"), lambda: updater.drop("a"), updater.vacuum, lambda: project.update(1)):
-        with pytest.raises(LockHeldError, match=told):
+        with pytest.raises(LockHeldError, match=refusal):
             verb()
     assert not (project.root / "epochs").exists()
     process.communicate("go\n", timeout=60)
@@ -134,10 +134,10 @@ def test_many_at_once_exclude_each_other(tmp_path: Path) -> None:
     counter = tmp_path / "counter"
     counter.write_text("0")
     racers = [_started(sys.executable, "-c", RACE, str(tmp_path / "root"), str(counter)) for _ in range(6)]
-    told = [racer.communicate(timeout=120) for racer in racers]
-    assert [racer.returncode for racer in racers] == [0] * 6, told
+    outputs = [racer.communicate(timeout=120) for racer in racers]
+    assert [racer.returncode for racer in racers] == [0] * 6, outputs
     assert counter.read_text() == "150"
     pids = {racer.pid for racer in racers}
-    named = {int(pid) for output, _ in told for pid in re.findall(r"by process (\d+)", output)}
+    named = {int(pid) for output, _ in outputs for pid in re.findall(r"by process (\d+)", output)}
     assert named
     assert named <= pids

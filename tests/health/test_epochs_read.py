@@ -41,30 +41,30 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 def read(project: Project, monkeypatch: pytest.MonkeyPatch, *, layouts: bool) -> tuple[Facts, Counter[int]]:
     """Collect the facts, and count how often each older epoch was read."""
-    found: Counter[int] = Counter()
+    reads: Counter[int] = Counter()
 
     def watched(root: Path, number: int) -> Epoch:
-        found[number] += 1
+        reads[number] += 1
         return read_epoch(root, number)
 
     monkeypatch.setattr(update_history, "read_epoch", watched)
     with Reader.open(project.root) as reader:
         facts = health_facts(load_catalog(project.directory), reader, list, now=at(EPOCHS) + MINUTE, layouts=layouts)
-    return facts, found
+    return facts, reads
 
 
 def test_without_layouts_those_of_a_day_are_read(written: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """What arrived in a day is of the newest 24 epochs; the one before tells whether they are a first build."""
-    facts, found = read(written, monkeypatch, layouts=False)
-    assert found == Counter(range(EPOCHS - 25, EPOCHS - 1))
+    facts, reads = read(written, monkeypatch, layouts=False)
+    assert reads == Counter(range(EPOCHS - 25, EPOCHS - 1))
     assert facts.tables[0].day.updates == 24
     assert not facts.replayed
 
 
 def test_with_layouts_each_is_read_once(written: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Signs that a layout does not fit any more are looked for in all of them."""
-    facts, found = read(written, monkeypatch, layouts=True)
-    assert found == Counter(range(EPOCHS - 1))
+    facts, reads = read(written, monkeypatch, layouts=True)
+    assert reads == Counter(range(EPOCHS - 1))
     assert facts.tables[0].day.updates == 24
 
 
@@ -75,6 +75,6 @@ def test_a_replay_of_the_past_is_one_at_every_commit(written: Project, tmp_path:
         epoch = read_epoch(project.root, number)
         epoch_path(project.root, number).unlink()
         write_record(epoch_path(project.root, number), replace(epoch, committed_at=epoch.committed_at + 10**15))
-    facts, found = read(project, monkeypatch, layouts=False)
-    assert found == Counter(range(4, EPOCHS - 1))
+    facts, reads = read(project, monkeypatch, layouts=False)
+    assert reads == Counter(range(4, EPOCHS - 1))
     assert not facts.replayed

@@ -59,7 +59,7 @@ of("vanished", "attention", cars(vanished=3))
 
 def kinds(health: Health) -> list[str]:
     """Return the kinds of the concerns."""
-    return [each.kind for each in health.concerns]
+    return [concern.kind for concern in health.concerns]
 
 
 def test_nothing_is_said_of_a_warehouse_that_is_well() -> None:
@@ -76,10 +76,10 @@ def test_every_kind_of_concern_has_a_case_here() -> None:
 def test_a_fact_is_its_concern_alone_and_can_be_ignored(kind: Any) -> None:  # noqa: ANN401 - one of the kinds
     """Each fact changes the level as far as it should, names what is wrong, and does not count where it is ignored."""
     level, facts = FACTS[kind]
-    found = judge(facts)
-    assert kinds(found) == [kind]
-    assert found.level == level
-    assert found.headline == f"{level}: 1 thing needs a person"
+    health = judge(facts)
+    assert kinds(health) == [kind]
+    assert health.level == level
+    assert health.headline == f"{level}: 1 thing needs a person"
     assert judge(facts, Thresholds(ignore=(kind,))) == Health("ok", ())
 
 
@@ -87,10 +87,10 @@ def test_the_worst_comes_first_and_gives_the_level() -> None:
     """A view that stands still is worse than a late file."""
     tables = (TableFacts("v", "view", standing_still="it fails"), TableFacts("s", "stream", vanished=1))
     facts = replace(WELL, now=NOON + DAY, tables=tables)
-    found = judge(facts)
-    assert found.level == "broken"
-    assert kinds(found) == ["standing_still", "overdue", "vanished"]
-    assert found.headline == "broken: 3 things need a person"
+    health = judge(facts)
+    assert health.level == "broken"
+    assert kinds(health) == ["standing_still", "overdue", "vanished"]
+    assert health.headline == "broken: 3 things need a person"
 
 
 @pytest.mark.parametrize(
@@ -120,8 +120,8 @@ def test_a_table_has_shares_of_its_own(kind: str) -> None:
     arrived = Arrivals(1, rows=100, on_time=100, rejected=60, dead=60, late=60)
     facts = replace(WELL, tables=tuple(TableFacts(name, "stream", last=arrived) for name in ("cars", "trucks")))
     allowed = Thresholds(tables=(("cars", Shares(1.0, 1.0, 1.0)), ("trucks", replace(Shares(1.0, 1.0, 1.0), **{kind: 0.59}))))
-    assert [(each.kind, each.table) for each in judge(facts, allowed).concerns] == [(kind, "trucks")]
-    assert {each.table for each in judge(facts).concerns} == {"cars", "trucks"}
+    assert [(concern.kind, concern.table) for concern in judge(facts, allowed).concerns] == [(kind, "trucks")]
+    assert {concern.table for concern in judge(facts).concerns} == {"cars", "trucks"}
 
 
 def test_no_update_of_a_replayed_past_is_overdue() -> None:
@@ -158,13 +158,13 @@ def test_a_disk_too_small_for_the_next_update_is_broken() -> None:
 
 def test_a_command_for_a_path_with_spaces_can_be_pasted() -> None:
     """The shell takes it as one word."""
-    found = judge(cars(changed=("my file.csv",)))
-    assert found.concerns[0].command == "stream-wh reload 'my file.csv'"
+    health = judge(cars(changed=("my file.csv",)))
+    assert health.concerns[0].command == "stream-wh reload 'my file.csv'"
 
 
 def test_files_are_named_and_the_rest_counted() -> None:
     """A thousand broken files are no thousand lines."""
-    found = judge(cars(unreadable=tuple((f"{number}.csv", "no header") for number in range(1000))))
-    assert found.concerns[0].text == (
+    health = judge(cars(unreadable=tuple((f"{number}.csv", "no header") for number in range(1000))))
+    assert health.concerns[0].text == (
         "1000 landing files could not be loaded: 0.csv: no header; 1.csv: no header; 2.csv: no header; and 997 more"
     )

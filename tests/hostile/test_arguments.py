@@ -43,9 +43,9 @@ def test_bytes_that_are_no_text(tmp_path: Path, arguments: tuple[bytes | str, ..
     """Exit code 2, one line without control characters, or one JSON object."""
     project = Project(tmp_path / "project", None)
     project.update(1)
-    told = run(project.directory, arguments)
-    assert told.returncode == 2, told.stderr
-    assert b"\x1b" not in told.stderr
-    assert b"Traceback" not in told.stderr
+    ended = run(project.directory, arguments)
+    assert ended.returncode == 2, ended.stderr
+    assert b"\x1b" not in ended.stderr
+    assert b"Traceback" not in ended.stderr
     failure = json.loads(run(project.directory, (*arguments, "-o", "json")).stderr.decode(errors="replace"))
     assert failure["exit_code"] == 2

@@ -45,8 +45,8 @@ def problems(directory: Path, content: bytes, *, longest: int, name: str = "a.cs
     path.write_bytes(content)
     facts = path.stat()
     stream = stream_at(directory, max_record=longest, max_expansion=most)
-    found = bounds_problems(stream, [LandingFile(name, facts.st_size, facts.st_mtime_ns)])
-    return [(problem.reason, problem.message) for problem in found]
+    bound_problems = bounds_problems(stream, [LandingFile(name, facts.st_size, facts.st_mtime_ns)])
+    return [(problem.reason, problem.message) for problem in bound_problems]
 
 
 def first_long(content: bytes, longest: int) -> int | None:
@@ -77,13 +77,13 @@ def test_the_longest_line(
         bounds._bounds_problem.cache_clear()
         compress = COMPRESS[packed]
         written = compress(content[:9]) + compress(content[9:])
-        found = problems(tmp_path_factory.getbasetemp(), written, longest=longest, name=f"a.csv{packed}")
+        reported = problems(tmp_path_factory.getbasetemp(), written, longest=longest, name=f"a.csv{packed}")
     long = first_long(content, longest)
-    assert bool(found) == (long is not None)
-    if found:
-        assert found[0][0] == "record_too_long"
+    assert bool(reported) == (long is not None)
+    if reported:
+        assert reported[0][0] == "record_too_long"
         if b"\r" not in content:
-            assert f"line {long} is longer than max_record ({longest} bytes)" in found[0][1]
+            assert f"line {long} is longer than max_record ({longest} bytes)" in reported[0][1]
 
 
 def test_no_file_expands_by_more_than_is_known(tmp_path: Path) -> None:
@@ -103,8 +103,8 @@ def test_lines_of_utf_16(tmp_path: Path) -> None:
             path.write_bytes((mark + text).encode("utf-16-le" if mark else encoding))
             facts = path.stat()
             stream = replace(stream_at(tmp_path, max_record=110), options=(("encoding", encoding),))
-            found = bounds_problems(stream, [LandingFile(path.name, facts.st_size, facts.st_mtime_ns)])
-            assert [problem.reason for problem in found] == (["record_too_long"] if long else []), (encoding, text)
+            reported = bounds_problems(stream, [LandingFile(path.name, facts.st_size, facts.st_mtime_ns)])
+            assert [problem.reason for problem in reported] == (["record_too_long"] if long else []), (encoding, text)
 
 
 def test_a_line_longer_than_memory_should_hold_is_never_held(tmp_path: Path) -> None:
@@ -158,18 +158,18 @@ def test_one_long_value_of_many_rows(tmp_path: Path) -> None:
     alike = pa.array(["x" * 900_000 + str(number) for number in range(100)])
     shared = {"use_dictionary": False, "column_encoding": {"k": "DELTA_BYTE_ARRAY"}}
     for column, options in ((repeated("x" * 10_000, 100_000), {}), (listed, {}), (alike, shared)):
-        found = parquet_problem(tmp_path, column, **options)
-        assert found is not None
-        assert found[0] == "expands_too_much"
+        problem = parquet_problem(tmp_path, column, **options)
+        assert problem is not None
+        assert problem[0] == "expands_too_much"
     assert parquet_problem(tmp_path, repeated("x" * 100, 100_000)) is None
 
 
 def test_one_row_of_a_million_values(tmp_path: Path) -> None:
     """The values of a list count as rows do."""
-    found = parquet_problem(tmp_path, pa.ListArray.from_arrays(pa.array([0, 2 * 10**6]), pa.array([1] * 2 * 10**6)))
-    assert found is not None
-    assert found[0] == "expands_too_much"
-    assert "2000000 rows" in found[1]
+    problem = parquet_problem(tmp_path, pa.ListArray.from_arrays(pa.array([0, 2 * 10**6]), pa.array([1] * 2 * 10**6)))
+    assert problem is not None
+    assert problem[0] == "expands_too_much"
+    assert "2000000 rows" in problem[1]
 
 
 @pytest.mark.parametrize("nested", [False, True])
@@ -177,10 +177,10 @@ def test_a_value_longer_than_a_record_may_be(tmp_path: Path, *, nested: bool) ->
     """In Parquet ``max_record`` bounds each value, those within lists and structs too."""
     values = [os.urandom(10**6 + 1), b"short"]
     column = pa.array([[{"inner": value}] for value in values] if nested else values)
-    found = parquet_problem(tmp_path, column)
-    assert found is not None
-    assert found[0] == "record_too_long"
-    assert "has 1000001 bytes, more than max_record (1000000)" in found[1]
+    problem = parquet_problem(tmp_path, column)
+    assert problem is not None
+    assert problem[0] == "record_too_long"
+    assert "has 1000001 bytes, more than max_record (1000000)" in problem[1]
     assert parquet_problem(tmp_path, pa.array([os.urandom(10**6)])) is None
 
 

@@ -129,9 +129,9 @@ SECTIONS = ("warehouse", "streams.a", "sql", "views.v", "spark", "x")
 @example(key="sql", value='"SELECT ' + "(" * 200 + '"', section="views.v")
 def test_any_value_of_any_key(tmp_path_factory: pytest.TempPathFactory, key: str, value: str, section: str) -> None:
     """A key with any value anywhere is loaded, or refused as a configuration error."""
-    kept = re.sub(rf"^{key} = .*\n", "", BASE, flags=re.MULTILINE)
+    rest = re.sub(rf"^{key} = .*\n", "", BASE, flags=re.MULTILINE)
     head = f"[{section}]\n"
-    content = kept.replace(head, f"{head}{key} = {value}\n") if head in kept else kept + f"{head}{key} = {value}\n"
+    content = rest.replace(head, f"{head}{key} = {value}\n") if head in rest else rest + f"{head}{key} = {value}\n"
     try:
         loaded(tmp_path_factory.getbasetemp(), content)
     except ConfigurationError as error:

@@ -81,10 +81,10 @@ def test_what_has_become_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
 def test_a_file_swapped_for_a_link_after_it_was_planned(tmp_path: Path, swap: str) -> None:
     """Its size and time can be made equal to those of a file outside; it counts as gone all the same."""
     landing, outside = tmp_path / "landing", tmp_path / "outside"
-    for place in (landing / "sub", outside):
-        place.mkdir(parents=True)
-        (place / "a.csv").write_text("k,b,e\n")
-        os.utime(place / "a.csv", ns=(10**18, 10**18))
+    for directory in (landing / "sub", outside):
+        directory.mkdir(parents=True)
+        (directory / "a.csv").write_text("k,b,e\n")
+        os.utime(directory / "a.csv", ns=(10**18, 10**18))
     planned = LandingFile("sub/a.csv", 6, 10**18)
     assert changed_file_problems(landing, [planned]) == []
     if swap == "directory":

@@ -52,7 +52,7 @@ def test_names_of_files(tmp_path: Path, spark: SparkSession) -> None:
     bad = ("bad\\xff.csv", "new\nline.csv", "back\\slash.csv", "esc\x1b[31m.csv", "colon:in.csv")
     assert left_out(report) == dict.fromkeys(bad, "name")
     assert project.keys().split() == sorted(f"n{number}" for number in range(len(loadable)))
-    assert sorted(kept["file"] for kept in project.rejected()) == sorted(loadable)
+    assert sorted(rejected_row["file"] for rejected_row in project.rejected()) == sorted(loadable)
     assert left_out(project.update(2)) == {}
 
 
@@ -86,8 +86,8 @@ def test_csv_made_to_break_a_load(tmp_path: Path, spark: SparkSession) -> None:
     messages = {entry.file.path: entry.message for _, entry in report.left_out}
     assert messages["line.csv"] == "line 3 is longer than max_record (1000000 bytes); cut it, or raise max_record"
     assert "max_expansion (50)" in messages["bomb.csv.gz"]
-    kept = {key for key in (entry["k"] for entry in project.live()) if key}
-    assert {"good", "q", "nul", "bytes", "utf", "=cmd|' /C calc'!A0"} <= kept
+    keys = {key for key in (entry["k"] for entry in project.live()) if key}
+    assert {"good", "q", "nul", "bytes", "utf", "=cmd|' /C calc'!A0"} <= keys
     assert all(entry["reason"] in ("malformed", "mistyped", "null_arrival", "null_expiry") for entry in project.rejected())
     project.change(max_record="16MB", max_expansion=100_000)
     (project.directory / "landing" / "a" / "bomb.csv.gz").unlink()  # else it is tried again: forty million rows

@@ -142,11 +142,11 @@ def test_any_words_as_a_query(bounded: Reader, text: str) -> None:
 def test_any_words_as_a_condition(bounded: Reader, house: House, text: str) -> None:
     """A condition of any words leaves rows out or is refused; it adds none."""
     try:
-        found = bounded.scan("names", where=text).all()
+        rows = bounded.scan("names", where=text).all()
     except WarehouseError as error:
         assert error.exit_code in (1, 2)  # noqa: PT017 - either outcome is right
     else:
-        assert len(found) <= len(house["names"].live(4))
+        assert len(rows) <= len(house["names"].live(4))
 
 
 @pytest.fixture(scope="module")

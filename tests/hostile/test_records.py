@@ -115,8 +115,8 @@ def test_a_newer_format_is_refused_and_left_alone(tmp_path: Path, kind: Kind, *,
         write_ledger(project.root, project.epoch)
     path = record_path(project.root, 2 if kind == "plan" else 1, kind)
     newer(path, foreign=foreign)
-    kept = path.read_bytes()
-    epochs = sorted(each.name for each in (project.root / "epochs").iterdir())
+    content = path.read_bytes()
+    epochs = sorted(path.name for path in (project.root / "epochs").iterdir())
     if kind == "epoch":
         with pytest.raises(NewerFormatError, match=REFUSED):
             newest_epoch(project.root)
@@ -126,7 +126,7 @@ def test_a_newer_format_is_refused_and_left_alone(tmp_path: Path, kind: Kind, *,
     for verb in (*verbs, project.updater().repair) if kind != "ledger" else verbs:  # repairing reads no ledger
         with pytest.raises(NewerFormatError, match=REFUSED):
             verb()
-    assert (path.read_bytes(), sorted(each.name for each in (project.root / "epochs").iterdir())) == (kept, epochs)
+    assert (path.read_bytes(), sorted(path.name for path in (project.root / "epochs").iterdir())) == (content, epochs)
 
 
 def test_a_build_that_would_leave_answers_out_refuses_the_record(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,10 +60,10 @@ def test_secrets_stay_with_spark(tmp_path: Path) -> None:
         check=False,
     )
     assert run.returncode == 0, run.stderr
-    told = json.loads(run.stdout)
-    assert told["arrived"] == SECRETS
-    assert any("java" in text.split("\0")[0] for text in told["java"])
-    assert "canary" not in "".join(told["java"])
+    record = json.loads(run.stdout)
+    assert record["arrived"] == SECRETS
+    assert any("java" in text.split("\0")[0] for text in record["java"])
+    assert "canary" not in "".join(record["java"])
     assert "canary" not in run.stderr
     assert [path for path, content in _texts(project.directory) if b"canary" in content] == []
     assert project.epoch.slot == 1

@@ -55,11 +55,11 @@ def epoch_of(catalog: Catalog, slot: int = LAST, through: int = LAST, waiting: t
     record = AnswersRecord(catalog.aggregates[0].definition, through, waiting)
     tables = tuple(
         TableState(
-            each.name, "stream", f"tables/{each.name}", "id", 1, each.layout, each.declaration, "", (),
-            answers=record if each.name == "a" else None, properties=PROPERTIES,
+            stream.name, "stream", f"tables/{stream.name}", "id", 1, stream.layout, stream.declaration, "", (),
+            answers=record if stream.name == "a" else None, properties=PROPERTIES,
         )
-        for each in _streams(catalog, None, slot)
-        if each.name in ("s", "a")
+        for stream in _streams(catalog, None, slot)
+        if stream.name in ("s", "a")
     )  # fmt: skip
     now = at_slot(slot, catalog.anchor, catalog.update_interval)
     entries = tuple(PinnedEntry(state.path, state.version, "") for state in tables)
@@ -80,7 +80,7 @@ def test_a_catch_up_gives_the_ends_that_single_updates_give_while_keep_lasts(tmp
     caught_up = ends(planned(catalog, epoch_of(catalog), LAST + 7))
     assert caught_up == [("1h", 9, 0), ("1h", 10, 0), ("1h", 11, 0), ("1h", 12, 0), ("3h", 10, 0), ("3h", 12, 0)]
     single = [ends(planned(catalog, epoch_of(catalog, slot - 1, slot - 1), slot)) for slot in range(LAST + 1, LAST + 8)]
-    assert caught_up == sorted(due for some in single for due in some if due[1] > LAST + 7 - 4)
+    assert caught_up == sorted(due for answers in single for due in answers if due[1] > LAST + 7 - 4)
     assert single[0] == [("1h", 6, 0), ("3h", 6, 0)]
     assert single[1] == [("1h", 7, 0)]
 

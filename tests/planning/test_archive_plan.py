@@ -42,14 +42,14 @@ def planned(catalog: Catalog, last: Epoch | None, slot: int) -> Plan:
 def epoch_of(catalog: Catalog, *parts: Partition, archive: tuple[Partition, ...] | None = ()) -> Epoch:
     """Return an epoch whose stream has partitions, and whose archive, if there is one, has others."""
     plan = planned(catalog, None, LAST)
-    held = {"flights": parts, "flights_archive": archive}
+    partitions = {"flights": parts, "flights_archive": archive}
     tables = tuple(
         TableState(
-            each.name, "archive" if each.archive_of else "stream", f"tables/{each.name}", "id", 1, each.layout, each.declaration,
-            "", held[each.name] or (), archive_of=each.archive_of, properties=PROPERTIES,
+            stream.name, "archive" if stream.archive_of else "stream", f"tables/{stream.name}", "id", 1, stream.layout,
+            stream.declaration, "", partitions[stream.name] or (), archive_of=stream.archive_of, properties=PROPERTIES,
         )
-        for each in plan.streams
-        if held[each.name] is not None
+        for stream in plan.streams
+        if partitions[stream.name] is not None
     )  # fmt: skip
     now = at_slot(LAST, catalog.anchor, catalog.update_interval)
     entries = tuple(PinnedEntry(state.path, state.version, "") for state in tables)

@@ -32,11 +32,11 @@ def test_nothing_younger_leaves_and_nothing_older_stays(keep: int, steps: list[t
         now += gap
         through = overdue_epoch(marks, keep, now)
         if through is not None:
-            gone = {each: found for each, found in there.items() if each <= through}
-            assert all(found + keep <= now for found in gone.values())
-            there = {each: found for each, found in there.items() if each > through}
+            gone = {number: time for number, time in there.items() if number <= through}
+            assert all(time + keep <= now for time in gone.values())
+            there = {number: time for number, time in there.items() if number > through}
             marks = marks_after(marks, through)
-        assert all(found > now - keep - keep / SHARES - 1 for found in there.values())
+        assert all(time > now - keep - keep / SHARES - 1 for time in there.values())
         if finds:
             there[epoch] = now
             marks = with_mark(marks, epoch, now, keep)

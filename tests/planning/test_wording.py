@@ -12,7 +12,7 @@ from warehouse.planning.wording import STEP_WORDS, step_text, table_text
 
 def test_every_step_has_words() -> None:
     """A new kind of step fails here until it is named for people."""
-    assert set(STEP_WORDS) == {each.__struct_config__.tag for each in get_args(Step)}
+    assert set(STEP_WORDS) == {kind.__struct_config__.tag for kind in get_args(Step)}
 
 
 @pytest.mark.parametrize("text", ["elsewhere/flights", "a: b: c", "plan, and write the records", "tables/a: unknown-tag"])

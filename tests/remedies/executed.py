@@ -45,19 +45,19 @@ def executes(*parts: str) -> Callable[[Callable[..., None]], Callable[..., None]
 
 def advised(text: str, part: str) -> str:
     """Return the command in a part of a message that stands in a printed text, or the part itself where it is the command."""
-    pattern = r"([^`\n]*?)".join(re.escape(each) for each in part.split(HOLE))
-    found = re.search(pattern + ("" if part.endswith(("`", ")")) else r"(?=[`;,)\n]|\. |$)"), text)
-    assert found is not None, f"{part!r} is not in {text!r}"
+    pattern = r"([^`\n]*?)".join(re.escape(literal) for literal in part.split(HOLE))
+    match = re.search(pattern + ("" if part.endswith(("`", ")")) else r"(?=[`;,)\n]|\. |$)"), text)
+    assert match is not None, f"{part!r} is not in {text!r}"
     _found.add(part)
-    commands = re.findall(r"`(stream-wh [^`]+)`", found[0])
-    return str(commands[-1]) if commands else found[0]
+    commands = re.findall(r"`(stream-wh [^`]+)`", match[0])
+    return str(commands[-1]) if commands else match[0]
 
 
 def typed(directory: Path, command: str, *, code: int = 0, **words: str) -> str:
     """Type a command line in a project and return all that it printed; ``words`` are for what stands in capitals."""
     program, *arguments = shlex.split(command)
     assert program == "stream-wh", command
-    arguments = [words.get(each, each) for each in arguments]
+    arguments = [words.get(argument, argument) for argument in arguments]
     with CliRunner().isolation() as (out, err, _):
         ended = run(["-C", str(directory), *arguments])
         sys.stdout.flush()

@@ -24,16 +24,16 @@ _DESCRIBED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 def messages() -> dict[str, str]:
     """Return each text that gives advice, with the file that it is in; help texts and their examples are none."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for room in ("warehouse", "cli"):
         for path in sorted((_ROOT / room).rglob("*.py")):
-            place = path.relative_to(_ROOT).as_posix()
-            if place.startswith(("warehouse/cli/", "warehouse/jobs/", "warehouse/sample_data/", "cli/commands/", "cli/options")):
+            name = path.relative_to(_ROOT).as_posix()
+            if name.startswith(("warehouse/cli/", "warehouse/jobs/", "warehouse/sample_data/", "cli/commands/", "cli/options")):
                 continue  # links to other folders, and help
             for text in _texts(ast.parse(path.read_text(encoding="utf-8"))):
                 if not _SQL.search(text) and (_COMMAND.search(text) or _SETTING.search(text)):
-                    found.setdefault(text, place)
-    return found
+                    texts.setdefault(text, name)
+    return texts
 
 
 def _texts(tree: ast.Module) -> Iterator[str]:

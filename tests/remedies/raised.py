@@ -30,16 +30,16 @@ _WHOLE = {
 
 def raised() -> dict[str, str]:
     """Return the text of each error that is raised with one, by where that is; of classes that say all of it, their own texts."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for room in ("warehouse", "cli", "airflow_stream_wh"):
         for path in sorted((_ROOT / room).rglob("*.py")):
-            place = path.relative_to(_ROOT).as_posix()
-            if place.startswith(("warehouse/cli/", "warehouse/jobs/", "warehouse/sample_data/")):
+            name = path.relative_to(_ROOT).as_posix()
+            if name.startswith(("warehouse/cli/", "warehouse/jobs/", "warehouse/sample_data/")):
                 continue  # links to other folders
             tree = ast.parse(path.read_text(encoding="utf-8"))
-            for text in _of_errors(tree) if place == "warehouse/errors.py" else _of_raises(tree):
-                found.setdefault(text, place)
-    return found
+            for text in _of_errors(tree) if name == "warehouse/errors.py" else _of_raises(tree):
+                texts.setdefault(text, name)
+    return texts
 
 
 def _of_raises(tree: ast.Module) -> Iterator[str]:

@@ -33,13 +33,13 @@ _UPDATE = "stream-wh update --at 2024-01-01T04:00:00Z"
 def test_a_layout_and_a_wider_type(past: Project) -> None:
     """The table is written again, then updates go on."""
     past.change("a", layout={"grid": [2, 2]})
-    told = typed(past.directory, _UPDATE, code=2)
-    typed(past.directory, advised(told, "stream-wh migrate ○"))
+    printed = typed(past.directory, _UPDATE, code=2)
+    typed(past.directory, advised(printed, "stream-wh migrate ○"))
     typed(past.directory, _UPDATE)
     columns = past.streams["a"]["columns"]
     past.change("a", search_key=["k", "b"], columns={**columns, "more": "int"})  # type: ignore[dict-item]
-    told = typed(past.directory, "stream-wh update", code=2)
-    typed(past.directory, advised(told, "stream-wh migrate ○ --rebuild"))
+    printed = typed(past.directory, "stream-wh update", code=2)
+    typed(past.directory, advised(printed, "stream-wh migrate ○ --rebuild"))
     typed(past.directory, "stream-wh update")
 
 
@@ -52,13 +52,13 @@ def test_a_column_that_is_gone(past: Project) -> None:
         typed(past.directory, f"stream-wh drop {name}")
     renamed = {"k": "string", "b": "timestamp", "until": {"type": "timestamp", "from": "e"}}
     past.change("a", columns=renamed, expires="until")
-    told = typed(past.directory, _UPDATE, code=2)
-    rename = advised(told, "`stream-wh migrate ○ --rename ○=NEW` if it is called otherwise now")
+    printed = typed(past.directory, _UPDATE, code=2)
+    rename = advised(printed, "`stream-wh migrate ○ --rename ○=NEW` if it is called otherwise now")
     typed(past.directory, rename.replace("NEW", "until"))
     typed(past.directory, _UPDATE)
     past.change("a", columns={"k": "string", "b": "timestamp"}, expires="b + INTERVAL 3 HOURS", sources={"e": "string"})
-    told = typed(past.directory, "stream-wh update --at 2024-01-01T05:00:00Z", code=2)
-    typed(past.directory, advised(told, "`stream-wh restate ○ --since first`"))
+    printed = typed(past.directory, "stream-wh update --at 2024-01-01T05:00:00Z", code=2)
+    typed(past.directory, advised(printed, "`stream-wh restate ○ --since first`"))
     typed(past.directory, "stream-wh update --at 2024-01-01T05:00:00Z")
 
 
@@ -73,20 +73,20 @@ def test_another_grid_of_times(past: Project) -> None:
     del past.views["once"]
     past.warehouse["update_interval"] = "2h"
     past.declare()
-    told = typed(past.directory, _UPDATE, code=2)
-    command = advised(told, "stream-wh migrate --rebuild")
+    printed = typed(past.directory, _UPDATE, code=2)
+    command = advised(printed, "stream-wh migrate --rebuild")
     part = "so the slots of all tables are counted again: `stream-wh migrate --rebuild`"
     assert advised(typed(past.directory, "stream-wh migrate a", code=2), part) == command
-    told = typed(past.directory, command, code=2)
-    typed(past.directory, advised(told, "○: `stream-wh drop ○` first"), code=2)  # the file does not fit yet
+    printed = typed(past.directory, command, code=2)
+    typed(past.directory, advised(printed, "○: `stream-wh drop ○` first"), code=2)  # the file does not fit yet
     past.warehouse["update_interval"] = "1h"
     past.declare()
-    typed(past.directory, advised(told, "○: `stream-wh drop ○` first"))
+    typed(past.directory, advised(printed, "○: `stream-wh drop ○` first"))
     past.warehouse["update_interval"] = "2h"
     past.declare()
-    told = typed(past.directory, command, code=2)
-    back = advised(told, "restore ○, `stream-wh update --at ○`, then change it and migrate")
-    assert 'update_interval = "1h"' in told
+    printed = typed(past.directory, command, code=2)
+    back = advised(printed, "restore ○, `stream-wh update --at ○`, then change it and migrate")
+    assert 'update_interval = "1h"' in printed
     past.warehouse["update_interval"] = "1h"
     past.declare()
     typed(past.directory, back)
@@ -103,14 +103,14 @@ def test_another_grid_of_times(past: Project) -> None:
 )
 def test_restating(past: Project) -> None:
     """A relation is loaded again, a stream by another expression; what is not there is named, and what helps."""
-    told = typed(past.directory, "stream-wh migrate r", code=2)
-    typed(past.directory, advised(told, "`stream-wh restate ○ --since first` loads it again"))
+    printed = typed(past.directory, "stream-wh migrate r", code=2)
+    typed(past.directory, advised(printed, "`stream-wh restate ○ --since first` loads it again"))
     past.change("a", expires="e + INTERVAL 1 HOUR")
-    told = typed(past.directory, "stream-wh plan")
-    typed(past.directory, advised(told, "it is for rows loaded from now on; `stream-wh restate ○` applies it to others"))
+    printed = typed(past.directory, "stream-wh plan")
+    typed(past.directory, advised(printed, "it is for rows loaded from now on; `stream-wh restate ○` applies it to others"))
     (past.directory / "landing/a/2.csv").unlink()
-    told = typed(past.directory, "stream-wh restate a", code=2)
-    assert "--allow-lost" in advised(told, "restore them, or give --allow-lost to do without their rows")
+    printed = typed(past.directory, "stream-wh restate a", code=2)
+    assert "--allow-lost" in advised(printed, "restore them, or give --allow-lost to do without their rows")
     typed(past.directory, "stream-wh restate a --allow-lost")
 
 
@@ -123,17 +123,17 @@ def test_what_outsiders_changed(past: Project) -> None:
     state = past.epoch.table("a")
     assert state is not None
     append(past.root / state.path)
-    told = typed(past.directory, _UPDATE, code=1)
+    printed = typed(past.directory, _UPDATE, code=1)
     part = "Take it back with `stream-wh repair --undo-foreign ○` (--dry-run shows what it would do)"
-    command = advised(told, part)
+    command = advised(printed, part)
     typed(past.directory, f"{command} --dry-run")
     typed(past.directory, command)
     typed(past.directory, _UPDATE)
     version = append(past.root / state.path)
     typed(past.directory, "stream-wh update --at 2024-01-01T05:00:00Z", code=1)
     entry_path(past.root / state.path, version).unlink()
-    told = typed(past.directory, "stream-wh status")
-    typed(past.directory, advised(told, 'table "○" stood still, and can go on: `stream-wh update` moves it'))
+    printed = typed(past.directory, "stream-wh status")
+    typed(past.directory, advised(printed, 'table "○" stood still, and can go on: `stream-wh update` moves it'))
     assert "stood still" not in typed(past.directory, "stream-wh status")
 
 
@@ -146,9 +146,9 @@ def test_an_archive(tmp_path: Path, spark: SparkSession) -> None:
     project.update(2)
     project.warehouse["update_interval"] = "2h"
     project.declare()
-    told = typed(project.directory, "stream-wh migrate --rebuild", code=2)
+    printed = typed(project.directory, "stream-wh migrate --rebuild", code=2)
     part = 'set on_expiry = "drop" and `stream-wh drop ○` first'
-    command = advised(told, part)
+    command = advised(printed, part)
     project.warehouse["update_interval"] = "1h"
     project.change("a", on_expiry="drop")
     typed(project.directory, command)
@@ -162,9 +162,9 @@ def test_a_view_that_was_declared_after_the_last_update(past: Project) -> None:
     """It is there after the next."""
     past.views["late"] = {"sql": "SELECT k, b FROM a", "search_key": "k"}
     past.declare()
-    told = typed(past.directory, "stream-wh status -o csv")
+    printed = typed(past.directory, "stream-wh status -o csv")
     part = "it was declared after the last update; the next one builds it: `stream-wh update`"
-    typed(past.directory, advised(told, part))
+    typed(past.directory, advised(printed, part))
     assert "it was declared" not in typed(past.directory, "stream-wh status -o csv")
 
 
@@ -177,15 +177,15 @@ def test_a_view_that_cannot_be_maintained(past: Project) -> None:
     past.views["broken"] = {"sql": "SELECT k, nothing FROM a", "search_key": "k"}
     past.declare()
     typed(past.directory, _UPDATE, code=1)
-    told = typed(past.directory, "stream-wh scan broken", code=1)
+    printed = typed(past.directory, "stream-wh scan broken", code=1)
     part = (
         "is declared and has no rows: it cannot be maintained (○); correct [views.○], look at it with `stream-wh validate`, then "
         "run `stream-wh update`"
     )
-    command = advised(told, part)
+    command = advised(printed, part)
     past.views["broken"]["sql"] = "SELECT k, b FROM a"
     past.declare()
-    for line in re.findall(r"`(stream-wh validate|stream-wh update)`", told):
+    for line in re.findall(r"`(stream-wh validate|stream-wh update)`", printed):
         typed(past.directory, line)
     assert command == "stream-wh update"
     typed(past.directory, "stream-wh scan broken")
@@ -207,19 +207,19 @@ def test_backups(past: Project, tmp_path: Path) -> None:
     )
     (target / "backup.json").rename(target / "gone")
     (target / "backup.begun").touch()
-    told = typed(past.directory, f"stream-wh restore '{target}'", code=1)
+    printed = typed(past.directory, f"stream-wh restore '{target}'", code=1)
     part = "holds a backup that was stopped before it was whole; run `stream-wh backup ○` again"
-    typed(past.directory, advised(told, part))
+    typed(past.directory, advised(printed, part))
     state = past.epoch.table("a")
     assert state is not None
     shutil.rmtree(past.root / state.path)
-    told = typed(past.directory, "stream-wh scan a", code=1)
-    typed(past.directory, advised(told, "(`stream-wh restore DIR --replace`)"), DIR=str(target))
+    printed = typed(past.directory, "stream-wh scan a", code=1)
+    typed(past.directory, advised(printed, "(`stream-wh restore DIR --replace`)"), DIR=str(target))
     typed(past.directory, "stream-wh scan a")
     file = next((past.root / state.path).rglob("*.parquet"))
     file.write_bytes(file.read_bytes()[:-1] + b"?")
-    told = typed(past.directory, f"stream-wh backup '{tmp_path / 'other'}'", code=1)
-    assert file.name in typed(past.directory, advised(told, "○ is damaged: ○; `stream-wh check` says what to do"), code=4)
+    printed = typed(past.directory, f"stream-wh backup '{tmp_path / 'other'}'", code=1)
+    assert file.name in typed(past.directory, advised(printed, "○ is damaged: ○; `stream-wh check` says what to do"), code=4)
 
 
 @executes("give --since ○ or leave it out")
@@ -228,6 +228,6 @@ def test_a_time_that_no_epoch_reaches(past: Project) -> None:
     past.warehouse["retain"] = "0s"
     past.declare()
     past.updater().vacuum()
-    told = typed(past.directory, "stream-wh restate a --since 2024-01-01T01:00:00Z", code=2)
-    since = advised(told, "give --since ○ or leave it out").split()[2]
+    printed = typed(past.directory, "stream-wh restate a --since 2024-01-01T01:00:00Z", code=2)
+    since = advised(printed, "give --since ○ or leave it out").split()[2]
     typed(past.directory, f"stream-wh restate a --since {since}")

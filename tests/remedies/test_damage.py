@@ -30,12 +30,12 @@ def test_a_schema_file(past: Project) -> None:
     schema = past.root / state.schema_file
     whole = schema.read_bytes()
     schema.unlink()
-    found = typed(past.directory, "stream-wh check", code=4)
-    typed(past.directory, advised(found, "`stream-wh check --repair` writes it again from the epoch's record"))
+    checked = typed(past.directory, "stream-wh check", code=4)
+    typed(past.directory, advised(checked, "`stream-wh check --repair` writes it again from the epoch's record"))
     assert schema.read_bytes() == whole
     schema.write_bytes(whole[:-9])
-    told = typed(past.directory, "stream-wh scan named", code=1)
-    typed(past.directory, advised(told, "○ is damaged: ○; `stream-wh check --repair` writes it again"))
+    printed = typed(past.directory, "stream-wh scan named", code=1)
+    typed(past.directory, advised(printed, "○ is damaged: ○; `stream-wh check --repair` writes it again"))
     typed(past.directory, "stream-wh scan named")
 
 
@@ -46,9 +46,9 @@ def test_left_over_files(past: Project) -> None:
     strange.parent.mkdir(parents=True, exist_ok=True)
     strange.write_bytes(b"x" * 11)
     os.utime(strange, (0, time.time() - 700))
-    told = typed(past.directory, "stream-wh check")
+    printed = typed(past.directory, "stream-wh check")
     part = "`stream-wh check --repair` or `stream-wh vacuum` removes what is older than ten minutes"
-    typed(past.directory, advised(told, part))
+    typed(past.directory, advised(printed, part))
     assert not strange.exists()
     strange.parent.mkdir(parents=True, exist_ok=True)
     strange.write_bytes(b"x" * 11)
@@ -84,10 +84,10 @@ def test_the_database(past: Project, tmp_path: Path) -> None:
     """Gone, or copied with the root."""
     database = past.root / DATABASE
     database.unlink()
-    told = typed(past.directory, "stream-wh connect duckdb a", code=1)
-    command = advised(told, "○ is not there; run `stream-wh update`, or `stream-wh check --repair`")
-    found = typed(past.directory, "stream-wh check", code=4)
-    assert advised(found, "the next update or `stream-wh check --repair` makes it again") == command
+    printed = typed(past.directory, "stream-wh connect duckdb a", code=1)
+    command = advised(printed, "○ is not there; run `stream-wh update`, or `stream-wh check --repair`")
+    checked = typed(past.directory, "stream-wh check", code=4)
+    assert advised(checked, "the next update or `stream-wh check --repair` makes it again") == command
     typed(past.directory, command)
     typed(past.directory, "stream-wh connect duckdb a")
     other = tmp_path / "other"
@@ -122,10 +122,10 @@ def _files(project: Project, number: int) -> list[Path]:
 
     from warehouse.epochs.journal import read_epoch  # noqa: PLC0415 - same
 
-    found = []
+    files = []
     for state in read_epoch(project.root, number).tables:
         if state.name == "a":
-            place = project.root / state.path
-            uris = DeltaTable(str(place), version=state.version).file_uris()
-            found += [place / uri.split(f"{state.path}/", 1)[1] for uri in uris]
-    return found
+            directory = project.root / state.path
+            uris = DeltaTable(str(directory), version=state.version).file_uris()
+            files += [directory / uri.split(f"{state.path}/", 1)[1] for uri in uris]
+    return files

@@ -25,15 +25,15 @@ def test_views_in_the_way(past: Project, tmp_path: Path) -> None:
     """One that is declared no more, one that was changed; then backups are to be made again."""
     once = past.views.pop("once")
     past.declare()
-    told = typed(past.directory, _ERASE, code=2)
-    typed(past.directory, advised(told, "is no longer declared, so it cannot be built without them; `stream-wh drop ○` first"))
+    printed = typed(past.directory, _ERASE, code=2)
+    typed(past.directory, advised(printed, "is no longer declared, so it cannot be built without them; `stream-wh drop ○` first"))
     past.views["counts"] = {"sql": "SELECT k, count(*) AS n, min(b) AS first FROM a GROUP BY k", "search_key": "k"}
     past.declare()
-    told = typed(past.directory, _ERASE, code=2)
+    printed = typed(past.directory, _ERASE, code=2)
     part = 'view "○" was changed in warehouse.toml; run `stream-wh update` first, which builds it'
-    typed(past.directory, advised(told, part) + " --at 2024-01-01T04:00:00Z")
-    told = typed(past.directory, _ERASE, code=4)
-    typed(past.directory, advised(told, "then take a new one with `stream-wh backup DIR`"), DIR=str(tmp_path / "new"))
+    typed(past.directory, advised(printed, part) + " --at 2024-01-01T04:00:00Z")
+    printed = typed(past.directory, _ERASE, code=4)
+    typed(past.directory, advised(printed, "then take a new one with `stream-wh backup DIR`"), DIR=str(tmp_path / "new"))
     assert once["sql"]
 
 
@@ -46,13 +46,13 @@ def test_dead_rows_for_too_long(tmp_path: Path, spark: SparkSession) -> None:
     project.update(2)
     project.warehouse["retain"] = "0s"
     project.change("a", erase_within="3h")
-    told = typed(project.directory, "stream-wh health", code=4)
-    command = advised(told, "erase_within allows ○; `○` removes them")
+    printed = typed(project.directory, "stream-wh health", code=4)
+    command = advised(printed, "erase_within allows ○; `○` removes them")
     assert advised(command, "stream-wh erase --expired") == command
     assert advised(typed(project.directory, "stream-wh check", code=4), "run `○`") == command
     typed(project.directory, f"{command} --yes")
-    told = typed(project.directory, "stream-wh health", code=4)  # y, which ended after the window time
-    command = advised(told, "erase_within allows ○; `○` removes them")
+    printed = typed(project.directory, "stream-wh health", code=4)  # y, which ended after the window time
+    command = advised(printed, "erase_within allows ○; `○` removes them")
     assert command == "stream-wh update"
     typed(project.directory, command)
     assert "erase_within" not in typed(project.directory, "stream-wh health", code=0)
@@ -65,9 +65,9 @@ def test_an_aggregate_that_still_has_its_part(tmp_path: Path, spark: SparkSessio
     project = Project(tmp_path / "project", spark, {"a": stream()}, aggregates={"totals": totals})
     project.land("1.csv", csv(row("x", 0.5, 4), row("y", 0.5, 4)))
     project.update(1)
-    told = typed(project.directory, _ERASE, code=4)
+    printed = typed(project.directory, _ERASE, code=4)
     part = "to be rid of it, take it out of warehouse.toml, `stream-wh update` and `stream-wh drop ○`"
-    command = advised(told, part)
+    command = advised(printed, part)
     project.aggregates.clear()
     project.declare()
     typed(project.directory, "stream-wh update --at 2024-01-01T02:00:00Z")

@@ -104,4 +104,4 @@ def test_the_tables_name_texts_that_need_them() -> None:
 def test_what_is_looked_at() -> None:
     """Errors of both rooms and of the provider, by their classes and where they are raised."""
     assert len(TEXTS) > 250
-    assert {place.split("/")[0] for place in TEXTS.values()} == {"warehouse", "cli", "airflow_stream_wh"}
+    assert {path.split("/")[0] for path in TEXTS.values()} == {"warehouse", "cli", "airflow_stream_wh"}

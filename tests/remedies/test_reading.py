@@ -32,8 +32,8 @@ def test_before_the_first_update(tmp_path: Path, spark: SparkSession) -> None:
 @executes("a project directory; `stream-wh init` writes one")
 def test_no_project(tmp_path: Path) -> None:
     """Then there is one."""
-    told = typed(tmp_path, "stream-wh validate", code=2)
-    typed(tmp_path, advised(told, "a project directory; `stream-wh init` writes one"))
+    printed = typed(tmp_path, "stream-wh validate", code=2)
+    typed(tmp_path, advised(printed, "a project directory; `stream-wh init` writes one"))
     typed(tmp_path, "stream-wh validate")
 
 
@@ -46,19 +46,19 @@ def test_no_project(tmp_path: Path) -> None:
 )
 def test_names_of_other_things(past: Project) -> None:
     """An epoch that is none, a stream for a view, rows without ends for intervals."""
-    told = typed(past.directory, "stream-wh changes a --since 0 --to 9", code=2)
-    command = advised(told, "there is no epoch ○; the newest is ○, and `stream-wh history` lists the epochs")
+    printed = typed(past.directory, "stream-wh changes a --since 0 --to 9", code=2)
+    command = advised(printed, "there is no epoch ○; the newest is ○, and `stream-wh history` lists the epochs")
     typed(past.directory, command)
-    told = typed(past.directory, "stream-wh check --views --epoch 9", code=3)
-    assert advised(told, "epoch ○ cannot be read (any more); `stream-wh history` lists those that can") == command
-    told = typed(past.directory, "stream-wh explain a", code=2)
+    printed = typed(past.directory, "stream-wh check --views --epoch 9", code=3)
+    assert advised(printed, "epoch ○ cannot be read (any more); `stream-wh history` lists those that can") == command
+    printed = typed(past.directory, "stream-wh explain a", code=2)
     part = '"○" is a ○, not a view or aggregate; `stream-wh describe ○` shows it'
-    assert "search_key" in typed(past.directory, advised(told, part))
-    told = typed(past.directory, 'stream-wh sql "SELECT duration(a) FROM a"', code=2)
-    assert "timestamp" in typed(past.directory, advised(told, "`stream-wh describe ○` lists its columns")).lower()
-    told = typed(past.directory, "stream-wh rebuild a", code=2)
+    assert "search_key" in typed(past.directory, advised(printed, part))
+    printed = typed(past.directory, 'stream-wh sql "SELECT duration(a) FROM a"', code=2)
+    assert "timestamp" in typed(past.directory, advised(printed, "`stream-wh describe ○` lists its columns")).lower()
+    printed = typed(past.directory, "stream-wh rebuild a", code=2)
     part = "only views are rebuilt; `stream-wh restate ○` reads its landing files once more"
-    typed(past.directory, advised(told, part))
+    typed(past.directory, advised(printed, part))
 
 
 @executes(
@@ -68,23 +68,23 @@ def test_names_of_other_things(past: Project) -> None:
 def test_a_lost_place_in_the_changes(past: Project) -> None:
     """The table as a whole, and its changes from then on."""
     epoch_path(past.root, 0).unlink()
-    told = typed(past.directory, "stream-wh changes a --since 0", code=1)
+    printed = typed(past.directory, "stream-wh changes a --since 0", code=1)
     part = "Take the whole table once (`stream-wh scan ○`, now of epoch ○) and go on from the epoch it is of (--since ○)"
-    typed(past.directory, advised(told, part))
-    since = told.rpartition("--since ")[2].partition(")")[0]
-    told = typed(past.directory, f"stream-wh changes a --since {since}")
-    typed(past.directory, f"stream-wh changes a {advised(told, 'go on with --since ○').removeprefix('go on with ')}")
+    typed(past.directory, advised(printed, part))
+    since = printed.rpartition("--since ")[2].partition(")")[0]
+    printed = typed(past.directory, f"stream-wh changes a --since {since}")
+    typed(past.directory, f"stream-wh changes a {advised(printed, 'go on with --since ○').removeprefix('go on with ')}")
 
 
 @executes("the same with --as-of ○ looks at older ones")
 def test_a_key_of_long_ago(past: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no time is left to look further, it says from where one goes on by hand."""
     monkeypatch.setattr("warehouse.serving.absence._SECONDS", -1.0)
-    told = typed(past.directory, "stream-wh probe a gone -o table")
+    printed = typed(past.directory, "stream-wh probe a gone -o table")
     part = "the same with --as-of ○ looks at older ones"
-    moment = advised(told, part).split("--as-of ")[1].split()[0]
-    told = typed(past.directory, f"stream-wh probe a gone --as-of {moment} -o table")
-    assert "expired" in told or "gone" in told
+    moment = advised(printed, part).split("--as-of ")[1].split()[0]
+    printed = typed(past.directory, f"stream-wh probe a gone --as-of {moment} -o table")
+    assert "expired" in printed or "gone" in printed
 
 
 @executes(
@@ -99,21 +99,21 @@ def test_the_commands_of_the_verdict(past: Project) -> None:
     health = "stream-wh health"
     assert "no" in typed(past.directory, advised(typed(past.directory, health, code=4), "stream-wh rejected ○"))
     past.land("2.csv", csv(row("later", 2.5, 7)), landing="landing/b")
-    told = typed(past.directory, health, code=4)
-    command = advised(told, "stream-wh reload ○")
+    printed = typed(past.directory, health, code=4)
+    command = advised(printed, "stream-wh reload ○")
     assert "landing/b/2.csv" in command
     typed(past.directory, command)
     del past.views["once"]
     past.declare()
-    told = typed(past.directory, health, code=4)
-    forget = advised(told, "stream-wh drop ○")
+    printed = typed(past.directory, health, code=4)
+    forget = advised(printed, "stream-wh drop ○")
     assert advised(typed(past.directory, "stream-wh plan"), "`stream-wh drop ○` forgets it") == forget
     typed(past.directory, forget)
-    told = typed(past.directory, health, code=4)
-    assert "stream-wh drop" not in told
-    assert "stream-wh reload" not in told
+    printed = typed(past.directory, health, code=4)
+    assert "stream-wh drop" not in printed
+    assert "stream-wh reload" not in printed
     past.declare()
-    advised(told + "; stream-wh update", "stream-wh update")
+    advised(printed + "; stream-wh update", "stream-wh update")
 
 
 @executes("stream-wh reload ○", "too: `stream-wh restate ○ --since first`")
@@ -123,10 +123,10 @@ def test_a_file_that_grew_after_it_was_loaded(tmp_path: Path, spark: SparkSessio
     project.land("1.csv", csv(row("p", 0.5, 20)))
     project.update(1)
     project.land("1.csv", csv(row("p", 0.5, 20), row("added", 0.6, 20)))
-    told = typed(project.directory, advised(typed(project.directory, "stream-wh health", code=4), "stream-wh reload ○"))
+    printed = typed(project.directory, advised(typed(project.directory, "stream-wh health", code=4), "stream-wh reload ○"))
     project.update(2)
     assert project.keys("a") == "added p p"
-    typed(project.directory, advised(told, "too: `stream-wh restate ○ --since first`"))
+    typed(project.directory, advised(printed, "too: `stream-wh restate ○ --since first`"))
     assert project.keys("a") == "added p"
 
 
@@ -134,9 +134,9 @@ def test_a_file_that_grew_after_it_was_loaded(tmp_path: Path, spark: SparkSessio
 def test_a_name_that_two_landings_have(past: Project) -> None:
     """Each of the names that are offered is taken."""
     past.land("2.csv", csv(row("later", 2.5, 7)), landing="landing/b")
-    told = typed(past.directory, "stream-wh reload 2.csv", code=2)
-    advised(told, "several landings have a file ○; say which one: ○ or ○")
-    for name in told.rpartition(": ")[2].split(" or "):
+    printed = typed(past.directory, "stream-wh reload 2.csv", code=2)
+    advised(printed, "several landings have a file ○; say which one: ○ or ○")
+    for name in printed.rpartition(": ")[2].split(" or "):
         typed(past.directory, f"stream-wh reload {name.strip()}")
 
 
@@ -150,8 +150,8 @@ def test_a_name_that_two_landings_have(past: Project) -> None:
 def test_options_and_keys(past: Project, tmp_path: Path) -> None:
     """What is to be added is taken."""
     assert "recomputed" in typed(past.directory, "stream-wh restored counts")
-    told = typed(past.directory, "stream-wh restored named")
-    advised(told, '`short_lived = "report"` in [views.○] keeps them')
+    printed = typed(past.directory, "stream-wh restored named")
+    advised(printed, '`short_lived = "report"` in [views.○] keeps them')
     past.views["named"] = {**past.views["named"], "short_lived": "report"}
     past.declare()
     typed(past.directory, "stream-wh validate")
@@ -164,6 +164,6 @@ def test_options_and_keys(past: Project, tmp_path: Path) -> None:
     typed(past.directory, f"{command} --yes", code=4, NAME="r", KEY="bad")  # landing files have it still
     other = Project(tmp_path / "other", past.spark)
     other.land("1.csv", csv(row("x", 0.5, 1.5)))
-    told = typed(other.directory, "stream-wh update --at 2024-01-01T05:00:00Z", code=1)
-    advised(told, "nothing was loaded. Choose an earlier --at, ○accept the loss with --allow-dead")
+    printed = typed(other.directory, "stream-wh update --at 2024-01-01T05:00:00Z", code=1)
+    advised(printed, "nothing was loaded. Choose an earlier --at, ○accept the loss with --allow-dead")
     typed(other.directory, "stream-wh update --at 2024-01-01T05:00:00Z --allow-dead")

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 def test_a_file_without_times(tmp_path: Path) -> None:
     """Both ways: an expression of SQL, and by hand."""
     (tmp_path / "in.csv").write_text("k,n\n" + "".join(f"k{number},{number}\n" for number in range(50)))
-    told = typed(tmp_path, f"stream-wh init first --from {tmp_path / 'in.csv'}", code=2)
+    printed = typed(tmp_path, f"stream-wh init first --from {tmp_path / 'in.csv'}", code=2)
     part = "name one that Spark can make a time of (--arrival ○), or declare the stream by hand after a plain `stream-wh init`"
-    typed(tmp_path, advised(told, part))
-    example = told.partition("(--arrival ")[2].partition("), or declare")[0]
+    typed(tmp_path, advised(printed, part))
+    example = printed.partition("(--arrival ")[2].partition("), or declare")[0]
     typed(tmp_path, f"stream-wh init second --from {tmp_path / 'in.csv'} --key k --arrival {example}")
 
 
@@ -41,15 +41,15 @@ def test_a_log_in_an_unknown_form(tmp_path: Path, spark: SparkSession) -> None:
     """With the pattern that the message shows its lines are read."""
     lines = "2025-06-24 14:36:25 startup archives unpack\n" + "2025-06-24 14:36:25 install perl:amd64 5.36 5.40\n" * 3
     (tmp_path / "dpkg.log").write_text(lines)
-    told = typed(tmp_path, f"stream-wh init first --from {tmp_path / 'dpkg.log'}", code=2)
+    printed = typed(tmp_path, f"stream-wh init first --from {tmp_path / 'dpkg.log'}", code=2)
     part = 'declare the stream by hand after a plain `stream-wh init`, with format = "text" and a pattern of its lines'
-    typed(tmp_path, advised(told, part))
-    (pattern,) = re.findall(r"pattern = '([^']+)'", told)
+    typed(tmp_path, advised(printed, part))
+    (pattern,) = re.findall(r"pattern = '([^']+)'", printed)
     columns = {"at": "timestamp", "message": "string"}
     own = {"columns": columns, "arrival": "at", "search_key": "message", "expires": None, "max_lifetime": None}
     stream = declared(tmp_path / "text", format="text", options={"pattern": pattern}, **own)
-    found = {row["message"] for row in read(spark, stream, {"dpkg.log": lines})}
-    assert found == {"startup archives unpack", "install perl:amd64 5.36 5.40"}
+    messages = {row["message"] for row in read(spark, stream, {"dpkg.log": lines})}
+    assert messages == {"startup archives unpack", "install perl:amd64 5.36 5.40"}
 
 
 @executes("it leaves a quote open at the end of its line; declare options = { multiline = true }")
@@ -79,9 +79,9 @@ def test_files_of_other_formats(tmp_path: Path) -> None:
     frame.write_ipc(tmp_path / "f.arrow")
     frame.write_ipc_stream(tmp_path / "s.arrow")
     for name in ("y.feather", "f.arrow", "s.arrow"):
-        told = typed(tmp_path, f"stream-wh init {name[0]} --from {tmp_path / name}", code=2)
-        advised(told, "cannot be read as it is; `○` writes it as Parquet")
-        (line,) = re.findall(r"`(python -c [^`]+)`", told)
+        printed = typed(tmp_path, f"stream-wh init {name[0]} --from {tmp_path / name}", code=2)
+        advised(printed, "cannot be read as it is; `○` writes it as Parquet")
+        (line,) = re.findall(r"`(python -c [^`]+)`", printed)
         shell = line.replace("python", sys.executable, 1)
         assert subprocess.run(shell, shell=True, cwd=tmp_path, check=False).returncode == 0  # noqa: S602 - as above
         typed(tmp_path, f"stream-wh init {name[0]} --from {tmp_path / name[0]}.parquet --key k")
@@ -96,25 +96,25 @@ def test_a_proposal(tmp_path: Path) -> None:
     """The commands in the file that is written, and those below it."""
     rows = "".join(f'{{"host": "h{n % 9}", "at": "2024-05-13T08:{n:02}:00Z", "ttl": {300 + n}}}\n' for n in range(60))
     (tmp_path / "in.jsonl").write_text(rows)
-    told = typed(tmp_path, f"stream-wh init w --from {tmp_path / 'in.jsonl'} --key host")
+    printed = typed(tmp_path, f"stream-wh init w --from {tmp_path / 'in.jsonl'} --key host")
     written = (tmp_path / "w" / "warehouse.toml").read_text()
     advised(written, "# Check it, then run `stream-wh validate` and `stream-wh plan`")
     for line in ("stream-wh validate", advised(written, "# `stream-wh advise --what-if lifetimes=○,rate=100000`")):
         typed(tmp_path / "w", line)
-    assert advised(told, "stream-wh validate") == "stream-wh validate"
+    assert advised(printed, "stream-wh validate") == "stream-wh validate"
 
 
 @executes('names = "a,b,c" names those of files without one', "(`stream-wh rejected NAME`)")
 def test_options_that_are_refused(tmp_path: Path) -> None:
     """What the message allows is allowed."""
-    with pytest.raises(ConfigurationError) as told:
+    with pytest.raises(ConfigurationError) as error:
         loaded(tmp_path / "a", {"streams.flights.options": {"header": "false"}})
-    advised(str(told.value), 'names = "a,b,c" names those of files without one')
+    advised(str(error.value), 'names = "a,b,c" names those of files without one')
     loaded(tmp_path / "b", {"streams.flights.options": {"names": "a,b,c"}})
     for option in ("mode", "columnNameOfCorruptRecord"):
-        with pytest.raises(ConfigurationError) as told:
+        with pytest.raises(ConfigurationError) as error:
             loaded(tmp_path / option, {"streams.flights.options": {option: "x"}})
-        assert advised(str(told.value), "(`stream-wh rejected NAME`)") == "stream-wh rejected NAME"
+        assert advised(str(error.value), "(`stream-wh rejected NAME`)") == "stream-wh rejected NAME"
 
 
 @executes(
@@ -141,8 +141,8 @@ def test_one_object_with_all_rows(tmp_path: Path) -> None:
     """The command makes lines that `init --from` takes."""
     rows = [{"host": f"h{number % 9}", "at": f"2024-05-13T08:{number:02}:00Z"} for number in range(60)]
     (tmp_path / "one.json").write_text(json.dumps({"data": {"x": 1}, "rows": rows}, indent=1))
-    told = typed(tmp_path, f"stream-wh init one --from {tmp_path / 'one.json'}", code=2)
-    advised(told, "`○` makes a line of each, for --from rows.jsonl")
-    (line,) = re.findall(r"`(jq [^`]+)`", told)
+    printed = typed(tmp_path, f"stream-wh init one --from {tmp_path / 'one.json'}", code=2)
+    advised(printed, "`○` makes a line of each, for --from rows.jsonl")
+    (line,) = re.findall(r"`(jq [^`]+)`", printed)
     assert subprocess.run(line, shell=True, cwd=tmp_path, check=False).returncode == 0  # noqa: S602 - as a person pastes it
     typed(tmp_path, f"stream-wh init one --from {tmp_path / 'rows.jsonl'} --key host")
