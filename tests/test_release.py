@@ -84,7 +84,7 @@ def test_an_existing_tag_is_refused(project: Path) -> None:
 
 
 def test_the_changelog_lists_versions_the_newest_first() -> None:
-    """Unreleased changes stand above all versions; the newest version is that of the package."""
+    """Unreleased changes stand above all versions; the newest version is the package's version."""
     first, *versions = HEADING.findall((ROOT / "CHANGELOG.md").read_text())
     assert first == "Unreleased"
     parsed = [VERSION.fullmatch(version) for version in versions]

@@ -158,7 +158,7 @@ def test_offsets(moment: datetime, minutes: int) -> None:
 
 @given(st.lists(st.integers(0, 100), max_size=12), st.integers(0, 100), st.integers(0, 20))
 def test_what_a_clock_that_was_ahead_superseded(instants: list[int], now: int, retain: int) -> None:
-    """Each is over when the first later instant that is not ahead was long enough ago, and so is each one before it."""
+    """An instant is over if a later instant, not ahead of the clock, is old enough; so are all earlier instants."""
     expected = 0
     for position in range(len(instants)):
         past = [instant for instant in instants[position:] if instant <= now]

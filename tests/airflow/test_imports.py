@@ -29,7 +29,7 @@ def _imports(path: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize("folder", ["warehouse", "cli", "jobs", "sample_data", "benchmarks"])
 def test_the_core_never_imports_the_provider(folder: str) -> None:
-    """Nor Airflow: both are extras."""
+    """The core does not import Airflow either: both are extras."""
     paths = list((ROOT / folder).rglob("*.py"))
     imports = [f"{path.relative_to(ROOT)}: {name}" for path in paths for name in _imports(path) if name.startswith("airflow")]
     assert paths
@@ -37,7 +37,7 @@ def test_the_core_never_imports_the_provider(folder: str) -> None:
 
 
 def test_the_provider_imports_of_the_core_what_needs_nothing() -> None:
-    """So that it can be installed without the warehouse's dependencies."""
+    """The provider can be installed without the warehouse's dependencies."""
     names = {name for path in PROVIDER.rglob("*.py") for name in _imports(path) if name.startswith(("warehouse", "cli", "jobs"))}
     pure = {"errors", "time", "ingest.landing", "catalog.patterns", "objects.path"}
     assert names == {f"warehouse.{module}" for module in pure}

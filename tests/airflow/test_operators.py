@@ -50,7 +50,7 @@ class Log(logging.Handler):
 
 @pytest.fixture
 def log(monkeypatch: pytest.MonkeyPatch) -> Log:
-    """Return what operators log to, empty."""
+    """Return an empty handler that collects the log records of operators."""
     handler = Log()
     logger = logging.getLogger("tests.airflow.task")
     logger.setLevel(logging.INFO)
@@ -77,7 +77,7 @@ def events(found: Mapping[str, Any], *tables: str) -> list[Any]:
 
 
 def test_an_update_runs_the_command_and_tells_where_the_tables_stand(fake: Fake) -> None:
-    """One asset per table, streams, relations and views; its event has window time, epoch and rows."""
+    """There is one asset for each stream, relation and view; its event has window time, epoch and rows."""
     fake.answers("update", moved(7, "2024-01-01T05:00:00Z", cars=4, parked=2))
     fake.stands("2024-01-01T05:00:00Z", 7, cars=40, owners=3, parked=20)
     running = context()
@@ -222,7 +222,7 @@ def test_warnings_of_the_command_are_warnings_of_the_task(fake: Fake, log: Log) 
 
 
 def test_steps_are_told_as_they_are_done(fake: Fake, log: Log) -> None:
-    """The command writes its log as objects, a line each; the task's log has their messages, with their levels."""
+    """The command logs one JSON object a line; the task's log has their messages with their levels."""
     lines = [
         {"level": "info", "message": "step committed: append to cars", "step": 0},
         {"level": "warning", "message": "the disk is slow"},
@@ -316,7 +316,7 @@ def test_assets_need_names(fake: Fake, tmp_path: Path) -> None:
 
 
 def test_check_fails_with_what_it_found(fake: Fake, log: Log) -> None:
-    """Exit code 4, at once: no retry mends it."""
+    """The task fails at once with exit code 4: a retry would not help."""
     finding = {"severity": "fault", "subject": "tables/cars/x.parquet", "message": "is missing", "remedy": "restore it"}
     fake.answers("check", [finding, {**finding, "severity": "note"}], code=4)
     fake.answers("check", [])

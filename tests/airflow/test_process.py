@@ -29,7 +29,7 @@ def _hold(fake: Fake, how: str) -> RunningCommand:
 
 
 def test_lines_come_as_they_are_written_and_output_at_the_end(fake: Fake) -> None:
-    """Standard error is the log, standard output the record; a large one blocks nothing."""
+    """Standard error is the log and standard output the record; a large record blocks nothing."""
     fake.answers("update", "x" * 1_000_000, code=4, err="first\nsecond")
     lines: list[str] = []
     with running_command([fake.executable, "-C", str(fake.project), "update"], {}) as running:
@@ -104,7 +104,7 @@ def test_a_program_that_is_not_there_is_told_by_name() -> None:
 
 
 def test_the_default_is_this_environments(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The command beside this Python, else the one on the path, else an error."""
+    """The default is the command beside this Python, else the command on the path, else an error."""
     python = tmp_path / "python"
     monkeypatch.setattr(sys, "executable", str(python))
     monkeypatch.setenv("PATH", str(tmp_path / "path"))

@@ -131,7 +131,7 @@ def garage(tmp_path_factory: pytest.TempPathFactory) -> Garage:
 
 
 def linked() -> set[str]:
-    """Return where the buttons of the tasks that ran lead."""
+    """Return the links of the buttons of the tasks that ran."""
     with create_session() as session:
         query = select(XComModel.value).where(XComModel.key == "_link_ReportLink")
         return {str(XComModel.deserialize_value(value)) for value in session.execute(query).all()}
@@ -147,7 +147,7 @@ def run(dag: DAG, hour: int) -> dict[str, str]:
 
 
 def events(warehouse: str = "depot") -> list[dict[str, Any]]:
-    """Return what the events of the table's asset carried, the oldest first."""
+    """Return the contents of the events of the table's asset, the oldest first."""
     with create_session() as session:
         asset_events = session.scalars(select(AssetEvent).order_by(AssetEvent.id)).all()
         uri = table_asset(warehouse, "cars").uri

@@ -59,7 +59,7 @@ def test_systemd(tmp_path: Path) -> None:
 
 
 def test_spark_submit(tmp_path: Path) -> None:
-    """The arguments behind the job's path are those of the command."""
+    """The command accepts the arguments that follow the job's path."""
     words = shlex.split(recipe("spark-submit"))
     position = words.index("jobs/update.py")
     assert words[0] == "spark-submit"
@@ -82,7 +82,7 @@ def test_python(marker: str) -> None:
 
 
 def test_the_pod_runs_the_command(tmp_path: Path) -> None:
-    """With the project on its volume."""
+    """The arguments name the project on the pod's volume."""
     calls = [node for node in ast.walk(ast.parse(recipe("airflow pod"))) if isinstance(node, ast.Call)]
     pod = next(call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "KubernetesPodOperator")
     keywords = {word.arg: word.value for word in pod.keywords}

@@ -45,7 +45,7 @@ def test_no_exit_code_is_no_verdict() -> None:
 @pytest.mark.usefixtures("metadata_database")
 @pytest.mark.parametrize(("codes", "state", "tries"), [([2, 0], "failed", 1), ([3, 130, 0], "success", 3)])
 def test_spark_submit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codes: list[int], state: str, tries: int) -> None:
-    """By the exception of Spark's own hook, in a run with retries left: a configuration error ends it, a held lock does not."""
+    """The policy judges the exception of Spark's own hook: a configuration error ends the retries, a held lock does not."""
     program = tmp_path / "spark-submit"
     counted = f"echo x >> {tmp_path}/calls\nn=$(wc -l < {tmp_path}/calls)"
     program.write_text(f"#!/bin/sh\n{counted}\nset -- {' '.join(map(str, codes))}\nshift $((n - 1))\nexit $1\n")

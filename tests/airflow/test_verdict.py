@@ -56,7 +56,7 @@ def test_a_killed_command_is_tried_again(code: int) -> None:
 
 
 def test_a_reason_is_the_commands_own() -> None:
-    """The message of the error, not the warnings around it."""
+    """The reason is the message of the error, not the warnings around it."""
     error = json.dumps({"code": "lock_held", "message": "being updated by process 7", "exit_code": 3, "retry": True})
     assert "being updated by process 7" in judge(ended(3, "", "WARN Utils: hello", error, '{"not": "an error"}')).reason
     assert "Segmentation" in judge(ended(2, "", "Segmentation fault")).reason
@@ -99,7 +99,7 @@ def test_lines_of_the_commands_log_have_their_level(line: str, message: tuple[in
 
 
 def test_faults_of_a_check_are_one_sentence() -> None:
-    """The first three with what helps, and how many more there are; notes and other output are none."""
+    """The sentence has the first three faults with their remedies, and counts the others; notes give no sentence."""
     fault = {"severity": "fault", "subject": "x", "message": "is missing", "remedy": "restore it"}
     sentence = faults_of(CommandResult(4, json.dumps([fault] * 5), ()))
     assert sentence == f"the check found 5 faults: {'; '.join(['x: is missing (restore it)'] * 3)}; and 2 more, in the log"

@@ -54,7 +54,7 @@ def test_before_the_first_epoch_every_file_is_new(fake: Fake) -> None:
 
 
 def test_a_glob_is_on_names_or_on_paths(fake: Fake) -> None:
-    """On the relative path when it has a slash; the stream's own glob holds as well."""
+    """A glob with a slash matches the relative path; the stream's own glob must match, too."""
     fake.stands("2024-01-01T04:00:00Z", 3)
     for name in ("cars/2024/a-05.csv", "cars/b-05.json", "owners/_c-05.csv"):
         _land(fake, name)

@@ -42,7 +42,7 @@ def run(tmp_path: Path, invoke: Callable[..., Ended]) -> Callable[..., Ended]:
 
 
 def test_a_table_is_told_what_would_be_cheaper(run: Callable[..., Ended]) -> None:
-    """The current layout is marked, another recommended with its keys, in text and as JSON alike."""
+    """The current layout is marked, and another one is recommended with its keys, in text and in JSON."""
     much = ("advise", "names", "--what-if", "rate=20000000")
     ended = run(*much)
     assert ended.code == 0, ended.err
@@ -77,7 +77,7 @@ def test_a_layout_that_does_as_well_as_any_is_kept(run: Callable[..., Ended]) ->
 
 
 def test_what_is_supposed_takes_the_place_of_what_was_measured(run: Callable[..., Ended]) -> None:
-    """A hundred thousand probes an update make the decision table say many queries."""
+    """With a hundred thousand probes for each update the decision table says "many queries"."""
     advice = json.loads(run("advise", "names", "--what-if", "probes=100000,rate=5000", "-o", "json").out)
     assert (advice["workload"]["probes"], advice["workload"]["rate"]) == (100_000, 5000)
     assert advice["decision_table"]["queries"] == "many"
@@ -86,7 +86,7 @@ def test_what_is_supposed_takes_the_place_of_what_was_measured(run: Callable[...
 def test_probes_are_counted_from_the_read_log(
     run: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Twelve probes of the command line, each the first of its reader, are enough to fit prices of probes."""
+    """Twelve probes from the command line, each the first probe of its reader, are enough to fit the prices of probes."""
     monkeypatch.setenv(VARIABLE, str(tmp_path / "reads"))
     for _ in range(12):
         assert run("probe", "names", "a", "-o", "csv").code == 0
@@ -116,7 +116,7 @@ def test_status_says_that_the_layout_does_not_fit(run: Callable[..., Ended]) -> 
 
 
 def test_a_table_is_supposed_without_a_project(tmp_path: Path, invoke: Callable[..., Ended]) -> None:
-    """It says that nothing was measured; a project gives interval and retain."""
+    """The answer says that nothing was measured; a project gives interval and retain."""
     directory = str(tmp_path)
     ended = invoke("-C", directory, "advise", "--what-if", "lifetimes=6h,rate=100000,interval=30m", "-o", "json")
     assert ended.code == 0, ended.err

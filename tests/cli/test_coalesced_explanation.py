@@ -32,7 +32,7 @@ def test_a_budget_that_cannot_be_met_is_told() -> None:
     ],
 )
 def test_bytes_and_shares_that_cannot_be_met_are_told(budget: CoalescedBudget, said: str | None) -> None:
-    """As the last update counted what is over them; an accuracy alone is met by keeping more."""
+    """The explanation has the members over the budget, as the last update counted them; more members meet an accuracy."""
     asked = CoalescedDefinition("s", (), (("v", "int"),), ("valid_from",), window=SECOND, budget=budget, ledger=True)
     figures = ShedFigures(kept=3, shed=0, runs=0, lost=0, length=0, length_lost=0, accuracy=1.0)
     lines = coalesced_report(CoalescedExplanation("c", asked, epoch=1, shed=figures, over=2 if said else 0)).lines

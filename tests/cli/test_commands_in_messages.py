@@ -53,7 +53,7 @@ ADVICE = sorted(set(_advice()))
 
 
 def test_messages_do_name_commands() -> None:
-    """The search finds those that are known to be there."""
+    """The search finds commands that messages are known to name."""
     commands = {text for _, text in ADVICE}
     assert {"history", "check", "rollback --to-epoch EPOCH"} <= commands
     assert len(commands) > 30
@@ -61,7 +61,7 @@ def test_messages_do_name_commands() -> None:
 
 @pytest.mark.parametrize("text", sorted({text for _, text in ADVICE}))
 def test_each_is_a_command_with_options_that_it_has(text: str) -> None:
-    """Its name, each option, and no more arguments than it takes."""
+    """The command exists, has each of the options, and takes as many arguments."""
     name, *words = text.replace(_HOLE, "X").split()
     where = [path for path, other in ADVICE if other == text]
     command = stream_wh.get_command(None, name)  # type: ignore[arg-type]
@@ -73,7 +73,7 @@ def test_each_is_a_command_with_options_that_it_has(text: str) -> None:
 
 @pytest.mark.parametrize("text", sorted({text for _, text in ADVICE}))
 def test_each_has_all_that_the_command_needs(text: str) -> None:
-    """Typed as it is printed it is not refused for an argument, or an option, that is missing."""
+    """A user can type the command as it is printed: no argument and no option is missing."""
     refused = [_refused(text.replace(_HOLE, value)) for value in _VALUES]
     assert None in refused, ([path for path, other in ADVICE if other == text], refused)
 

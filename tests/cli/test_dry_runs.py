@@ -34,7 +34,7 @@ DRY_RUNS: dict[str, tuple[tuple[str, ...], ...]] = {
 
 
 def test_every_command_with_a_dry_run_is_here() -> None:
-    """So that a new one is looked at too."""
+    """A new command with a dry run fails here until it is tested."""
     context = click.Context(stream_wh)
     commands = {name: stream_wh.get_command(context, name) for name in COMMANDS}
     assert {
@@ -73,7 +73,7 @@ def foreign_live(frozen: Frozen) -> None:
 
 
 def left_overs(frozen: Frozen) -> None:
-    """A temporary file, and data files that nobody names; all of them old."""
+    """Write a temporary file and data files that no epoch names, all of them old."""
     for path in ("epochs/.x.tmp", "tables/a/left.parquet", "live/a/left.parquet"):
         (frozen.root / path).write_bytes(b"PAR1")
         os.utime(frozen.root / path, (0, 0))

@@ -128,7 +128,7 @@ def _plain(value: object) -> object:
 @pytest.mark.parametrize("hour", [12, 18])
 @pytest.mark.parametrize("query", [query.__name__ for query in QUERIES if query.__name__ != "without_rain"])
 def test_views_answer_as_their_queries_do_from_scratch(flights: Path, query: str, hour: int) -> None:
-    """At each window time a view holds the rows that loops and if statements find in the landing files.
+    """At each window time a view has the rows that loops and if statements find in the landing files.
 
     12:00Z was moved to by an hour, 18:00Z by an update that caught up with six; at the latter the wind is strong at two
     of the three airports.
@@ -141,7 +141,7 @@ def test_views_answer_as_their_queries_do_from_scratch(flights: Path, query: str
 
 
 def test_a_flight_meets_the_plane_that_was_known_at_departure(flights: Path) -> None:
-    """The as-of lookup gives what a join of the landing files gives: every plane was known before the day began."""
+    """The as-of lookup gives the rows of a join of the landing files: every plane was known before the day began."""
     source = "read_csv('{0}/*.csv.gz', header = true, all_varchar = true)"
     planes, departures = (source.format(flights / "landing" / name) for name in ("planes", "flights"))
     at = "2013-01-01T18:00:00Z"
@@ -156,7 +156,7 @@ def test_a_flight_meets_the_plane_that_was_known_at_departure(flights: Path) -> 
 
 
 def test_short_lived_results_are_those_that_no_update_saw(flights: Path) -> None:
-    """`restored` has each pair of flight and weather that began and ended between two of the updates, and no other."""
+    """`restored` has exactly the pairs of flight and weather that began and ended between two updates."""
     rows = json.loads(_read(flights, "restored", "with_weather", "-o", "json").stdout)
     source = "read_csv('{0}/*.csv.gz', header = true, all_varchar = true)"
     weather, departures = (source.format(flights / "landing" / name) for name in ("weather", "flights"))
@@ -173,7 +173,7 @@ def test_short_lived_results_are_those_that_no_update_saw(flights: Path) -> None
 
 
 def test_explain_tells_the_plan_and_what_was_measured(flights: Path) -> None:
-    """Labels and structures of each view, the share of short-lived results, the sizes that a join meets."""
+    """The command shows labels and structures of each view, the share of short-lived results and the sizes of a join's inputs."""
     joined = json.loads(_read(flights, "explain", "with_weather", "-o", "json").stdout)
     assert [(line["operator"], line["state_label"], line["structure"]) for line in joined["plan"]] == [
         ("join", "WK", "doubly partitioned"),

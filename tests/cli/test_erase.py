@@ -43,7 +43,7 @@ def erase(project: Project, invoke: Callable[..., Ended]) -> Callable[..., Ended
 
 
 def test_an_erasure_exits_with_4_until_the_landing_files_are_clean(project: Project, erase: Callable[..., Ended]) -> None:
-    """The receipt is printed and kept; it names the key by a hash that its owner can make."""
+    """The receipt is printed and stored; it names the key by a hash that the key's owner can compute."""
     foreseen = erase("a", "--key", "Gone7", "--dry-run")
     assert foreseen.code == 4
     assert "would erase 2 rows of tables/a" in foreseen.out
@@ -122,7 +122,7 @@ def test_it_waits_for_nobody(project: Project, erase: Callable[..., Ended]) -> N
 
 
 def test_status_tells_of_dead_rows_that_are_overdue(project: Project, invoke: Callable[..., Ended]) -> None:
-    """The clock of the process is years after the rows."""
+    """The clock of the process is years later than the rows."""
     project.warehouse["retain"] = "1h"
     project.change(erase_within="9h")
     project.update(4)

@@ -57,7 +57,7 @@ def test_it_ends_with_what_to_run(invoke: Callable[..., Ended], tmp_path: Path, 
 def test_each_option_is_declared(
     invoke: Callable[..., Ended], tmp_path: Path, leases: Path, options: list[str], declared: dict[str, Any]
 ) -> None:
-    """In place of a guess; the life of an expression is computed from the sample."""
+    """An option replaces a guess; the lifetime of an expression is computed from the sample."""
     assert invoke("-C", str(tmp_path), "init", "new", "--from", str(leases), *options).code == 0
     catalog_facts = facts(load_catalog(tmp_path / "new"))
     assert {name: catalog_facts[name] for name in declared} == declared
@@ -115,7 +115,7 @@ def test_what_only_spark_knows_is_not_foreseen(invoke: Callable[..., Ended], tmp
 
 
 def test_a_terminal_is_asked(tmp_path: Path, leases: Path, environment: dict[str, str]) -> None:
-    """For what no option says; a wrong answer is told and asked again, an empty one takes what is offered."""
+    """The command asks for values that no option gives, again after a wrong answer; an empty answer takes the default."""
     ours, theirs = os.openpty()
     os.write(ours, b"hostnam\nHostname\n\n\n30m\n")
     arguments = [*command_line(), "-C", str(tmp_path), "init", "new", "--from", str(leases)]

@@ -64,7 +64,7 @@ OF_THE_MACHINE = {"demo", "doctor"}
 
 @pytest.mark.parametrize("command", sorted(COMMANDS.keys() - OF_THE_MACHINE))
 def test_every_command_is_a_method_with_a_typed_signature(command: str) -> None:
-    """Each parameter has its name and its type, and so has what is returned."""
+    """Each parameter has a name and a type, and the result has a type."""
     signature = inspect.signature(getattr(Warehouse, command))
     parameters = [parameter for name, parameter in signature.parameters.items() if name != "self"]
     assert [

@@ -22,7 +22,7 @@ def copy(history: Project, tmp_path: Path) -> Project:
 
 
 def test_plan_tells_what_changed_keys_mean_and_migrate_follows(copy: Project, invoke: Callable[..., Ended]) -> None:
-    """The error names the command, `plan` the verdicts, `migrate` says what it did, `status` what is left."""
+    """The error names the command, `plan` shows the verdicts, `migrate` what it did, `status` the rows in the old layout."""
     at = ("-C", str(copy.directory))
     copy.change(layout={"grid": [2, 2]}, max_ahead="2h")
     copy.warehouse["retain"] = "5d"

@@ -99,7 +99,7 @@ def test_a_table_for_people_has_the_verdict_and_a_line_for_each_table(place: Pla
 
 
 def test_thirty_tables_take_one_screen(place: Place) -> None:
-    """A line each, none wider than 100 columns however long their names are, and at most six lines beside them."""
+    """Each table has one line of at most 100 columns, however long its name is, and there are at most six other lines."""
     last = place.house.epochs[-1]
     names = next(state for state in last.tables if state.name == "names")
     states = []
@@ -117,7 +117,7 @@ def test_thirty_tables_take_one_screen(place: Place) -> None:
 
 
 def test_what_ends_next_is_what_the_rows_say(place: Place) -> None:
-    """For each table the live rows that expire with the next update, within six hours and within a day."""
+    """Each table has the live rows that expire with the next update, within six hours and within a day."""
     tau = parse_instant("2013-01-01T04:00:00Z")
     lines = place.command("status", "-v", "-o", "table").out.splitlines()
     for name in ("names", "pairs"):
@@ -128,7 +128,7 @@ def test_what_ends_next_is_what_the_rows_say(place: Place) -> None:
 
 
 def test_health_is_one_record_for_programs(place: Place) -> None:
-    """Level, concerns with the way on, and exit code 4; ok ends with 0."""
+    """The record has the level and the concerns with their remedies; the exit code is 4, or 0 if all is well."""
     assert (place.command("health").code, place.command("health").out.partition(";")[0]) == (0, "ok")
     (place.directory / "landing" / "waits.json").unlink()
     (place.directory / "landing").rmdir()
@@ -211,7 +211,7 @@ def test_a_report_is_in_the_log_as_it_is_in_json(place: Place) -> None:
 
 
 def test_each_moment_of_an_update_is_a_record(caplog: pytest.LogCaptureFixture) -> None:
-    """With the epoch and the step as fields, and nothing of rows or settings."""
+    """The record has the epoch and the step as fields, and nothing of rows or settings."""
     observe = logged(nobody)
     with caplog.at_level(logging.INFO, "warehouse.updates"):
         observe(Moment(Point.LOCKED, -1))

@@ -106,7 +106,7 @@ def test_a_completed_update_is_told_apart() -> None:
 
 
 def test_a_plan_is_told_step_by_step() -> None:
-    """Steps with what they read and touch; no plan is nothing to do."""
+    """Each step has the sizes that it reads and writes; without a plan there is nothing to do."""
     step = StepExplanation(0, "tables/flights", "append", "1 file", 1, 2048)
     report = plan_report(PLAN, (step,), ())
     assert report.data

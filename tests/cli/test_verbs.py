@@ -154,7 +154,7 @@ def test_demo_prints_each_command_it_runs(tmp_path: Path, monkeypatch: pytest.Mo
 def test_demo_ends_with_the_report_that_it_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invoke: Callable[..., Ended]
 ) -> None:
-    """Its path is that of a file that stays, also where the directory of the demo goes."""
+    """The printed path is the path of a file that stays, even if the demo's directory is removed."""
     assert demo._STEPS[-1][1][0] == "report"
     monkeypatch.setattr(demo, "_STEPS", (("a", ("init", ".", "--example", "flights")),))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

@@ -75,7 +75,7 @@ def rows(undeclared: Path, invoke: Callable[..., Ended]) -> Callable[..., list[d
 
 
 def test_names_come_with_what_they_are(rows: Callable[..., list[dict[str, Any]]]) -> None:
-    """Streams, relations and views, never the state of operators."""
+    """The list has streams, relations and views, never the state of operators."""
     kind_of = {row["table"]: row["kind"] for row in rows("tables")}
     assert (kind_of["names"], kind_of["planes"], kind_of["results"]) == ("stream", "relation", "view")
     assert "results.1" not in kind_of
@@ -215,7 +215,7 @@ def test_explain_needs_no_update(catalog: Catalog) -> None:
 
 
 def test_explain_shows_figures_and_equal_plans(catalog: Catalog) -> None:
-    """Shares with their counts, orders with their costs, a rewritten plan when it pays and a line when it would not."""
+    """Shares have their counts, orders their costs; a rewritten plan is shown if it pays, and a line if it would not."""
     explanation = explained(catalog, "even", None)
     left = InputFigures("x", Fraction(5, 2), 40, {"x.name": 4, "x.value": 7})
     right = InputFigures("y", Fraction(1), 8, {"y.name": 2})
@@ -248,7 +248,7 @@ def test_explain_shows_figures_and_equal_plans(catalog: Catalog) -> None:
 
 
 def test_explain_says_what_a_budget_leaves_and_when_it_ranks_nothing(catalog: Catalog) -> None:
-    """Its order, the share and the work that is left, what ended or was given up; the plain plan where all was within it."""
+    """Explain shows the order, the share and the work left, and the lost units; the plain plan if all was within the budget."""
     explanation = explained(catalog, "results", None)
     budget = ViewBudget(pairs=200)
     left = {"least": 250, "most": 300, "share_least": 0.4, "share_most": 0.5, "units": 4, "rows": 80, "incomplete": 60}
@@ -268,7 +268,7 @@ def test_explain_says_what_a_budget_leaves_and_when_it_ranks_nothing(catalog: Ca
 
 
 def test_explain_is_a_command_and_a_method(invoke: Callable[..., Ended], tmp_path: Path) -> None:
-    """The same in Python and typed; an unknown view is exit code 2."""
+    """Command and method give the same plan; an unknown view is exit code 2."""
     assert invoke("init", str(tmp_path / "w"), "--example", "flights").code == 0
     ended = invoke("-C", str(tmp_path / "w"), "explain", "with_weather")
     assert ended.code == 0, ended.err

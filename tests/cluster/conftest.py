@@ -64,7 +64,7 @@ ON_BOTH = {
 
 @pytest.fixture(scope="session")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the directory of all projects, with what is shared of them."""
+    """Return the directory of all projects, with the directories that they share."""
     directory = tmp_path_factory.mktemp("projects")
     for name in PROJECTS:
         for part in ("data", "landing/a"):

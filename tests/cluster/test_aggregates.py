@@ -23,7 +23,7 @@ BOUNDED = {"item": "v", "top": 2, "exact": True}
 
 
 def test_answers_of_each_kind_are_those_of_brute_force(on_cluster: SparkSession, place: Path, events: Path) -> None:
-    """Exact distinct values, percentiles, estimates, frequent items and live rows, after a catch-up, late rows and a rollback."""
+    """All kinds of aggregates have the values of brute force after a catch-up, late rows and a rollback."""
     project = declare(Project(place / "counted", on_cluster, warehouse={"root": "data"}))
     asked = {key: project.aggregates["arrived"][key] for key in ("from", "group_by", "windows", "every", "keep")}
     added: dict[str, dict[str, object]] = {

@@ -29,7 +29,7 @@ class Model:
     points: dict[tuple[Any, int], Any] = field(default_factory=dict)
 
     def arrive(self, batch: Iterable[Reading], now: int) -> None:
-        """Take a batch: of points of one group and stamp the first loaded wins, within a batch the smallest value."""
+        """Take a batch: the first loaded point of a group and stamp wins, and within a batch the smallest value."""
         self.now = max(self.now, now)
         stored = {(group, stamp) for group, stamp, _ in self.members()}
         for group, stamp, value in sorted(batch, key=lambda point: (point[1], _order(point[0]), _order(point[2]))):
@@ -47,7 +47,7 @@ class Model:
         return [point for point in every if self.window is None or point[1] >= self.now - self.window]
 
     def table(self) -> list[Run]:
-        """The rows, by group and start."""
+        """Return the rows, by group and start."""
         rows: list[Run] = []
         members = self.members()
         for group in sorted({point[0] for point in members}, key=_order):

@@ -41,7 +41,7 @@ def stored_rows(runs: Sequence[Run]) -> StoredArrays:
 def test_every_batching_gives_what_the_model_gives(
     batches: list[tuple[list[tuple[int, int, int]], int]], window: int, draw: object
 ) -> None:
-    """Points of three groups, late ones and equal ones, while the window moves; rows are stored in any order."""
+    """Points of three groups, late and equal ones among them, while the window moves; rows are stored in any order."""
     model, now = Model(window=window), 0
     for batch, step in batches:
         now += step

@@ -23,7 +23,7 @@ def test_prices_are_those_of_the_sheet(coalescing: float) -> None:
 
 
 def test_each_table_is_on_its_cheaper_side() -> None:
-    """Beside a stream that is stored anyway each table counts for itself: what seldom coalesces is made by each read."""
+    """Each table is chosen by itself, because the stream is stored anyway: a table that seldom coalesces is lazy."""
     choices = choose([("restless", counted(0.1)), ("even", counted(0.5)), ("steady", counted(0.8))])
     assert [(choice.table, choice.how) for choice in choices] == [("restless", "lazy"), ("even", "eager"), ("steady", "eager")]
 

@@ -49,7 +49,7 @@ class Table:
         self.stored = pa.schema([(name, _kind(text)) for name, text in columns]).empty_table()
 
     def arrive(self, batch: Sequence[Reading], now: int) -> None:
-        """Move it to a window time with a batch of points."""
+        """Move the table to a window time with a batch of points."""
         self.now = max(self.now, now)
         kind = _kind(self.definition.values[0][1])
         arrived = pa.table({
@@ -76,7 +76,7 @@ class Table:
         return Edge(stamp, ("NULL" if group is None else f"'{group}'",))
 
     def table(self) -> list[Run]:
-        """Its rows as the model has them."""
+        """Return the rows in the model's form."""
         micros = self.stored
         for name in ("valid_from", "valid_to"):
             micros = micros.set_column(micros.schema.get_field_index(name), name, micros[name].cast(pa.int64()))
@@ -98,7 +98,7 @@ def connection() -> duckdb.DuckDBPyConnection:
 
 
 def points(text: str) -> list[Reading]:
-    """Arrivals as the sheet writes them: ``7b`` is value b at 7, ``p1x`` of group p.
+    """Return arrivals in the sheet's notation: ``7b`` is value b at 7, ``p1x`` is value x at 1 of group p.
 
     >>> points("7b p1x")
     [('', 7, 'b'), ('p', 1, 'x')]
@@ -145,7 +145,7 @@ V6 = [
     ("rows", "steps"), [(4, V1), (6, V2), (3, V3), (4, V6)], ids=["V1", "V2", "V3", "V6"]
 )
 def test_windows_of_rows(connection: duckdb.DuckDBPyConnection, rows: int, steps: list[tuple[str, str]]) -> None:
-    """V1, V2, V3, V6: the newest rows over all groups, step by step; the model says the same."""
+    """V1, V2, V3, V6: the window has the newest rows over all groups, step by step; the model says the same."""
     table, model = Table(replace(EQUAL, window=None, rows=rows), connection), Model(rows=rows)
     for arrivals, after in steps:
         for implementation in [table, model]:
@@ -170,7 +170,7 @@ V5 = [
 
 @pytest.mark.parametrize(("length", "steps"), [(6, V4), (10, V5)], ids=["V4", "V5"])
 def test_windows_of_time(connection: duckdb.DuckDBPyConnection, length: int, steps: list[tuple[str, int, str]]) -> None:
-    """V4, V5: points up to the window's length old, both ends included; it moves without points too."""
+    """V4, V5: the window has points up to its length, both ends included; it also moves without points."""
     table, model = Table(replace(EQUAL, window=length), connection), Model(window=length)
     for arrivals, now, after in steps:
         for implementation in [table, model]:
@@ -264,7 +264,7 @@ def test_every_batching_gives_what_the_model_gives(
     rows: int | None,
     compared: str,
 ) -> None:
-    """Random points of three groups (one is null), late ones and equal ones, in batches, while the window moves."""
+    """Random points of three groups (one is null), late and equal ones among them, arrive in batches while the window moves."""
     same = None if compared == "equal" else compared
     definition = replace(NUMBERS, window=None if rows else window, rows=rows, same=same)
     table = Table(definition, connection)

@@ -49,7 +49,7 @@ def test_prices_of_the_sheet() -> None:
 
 
 def test_selections_of_the_sheet() -> None:
-    """V13: the shared extent decides; without it the mixed choice would be kept where it is wrong."""
+    """V13: the shared extent decides; if it did not count, a mixed choice would be kept where it is wrong."""
     e, s = (0.90, 1.10, 1.30, 2.00), (1.20, 1.15, 1.10, 1.70)
     for shared, cost, eager in ((0.3, 5.10, (True, True, False, False)), (0.6, 5.30, (True,) * 4)):
         result = select(e, s, shared)
@@ -63,7 +63,7 @@ def test_selections_of_the_sheet() -> None:
 def test_table_5_by_the_calibrated_regression(
     cps: tuple[float, float], expected: tuple[float, float, float], eager: tuple[bool, ...]
 ) -> None:
-    """All four selections of the source's Table 5, with the costs of the sheet's section 12."""
+    """All four selections of the source's Table 5 have the costs of the sheet's section 12."""
     e, s = [], []
     for number, size in enumerate((24, 24, 24, 32, 32, 40)):
         cp = cps[number >= 3]
@@ -80,7 +80,7 @@ def test_table_5_by_the_calibrated_regression(
 @settings(deadline=None)
 @given(st.lists(st.tuples(_COST, _COST, st.integers(0, 9)), max_size=6), _COST, st.integers(0, 9), st.integers(0, 40))
 def test_the_selection_is_the_best_of_all(tables: list[tuple[float, float, int]], shared: float, own: int, limit: int) -> None:
-    """Of all choices none costs less, with or without a limit of storage, however the limited one is looked for."""
+    """No choice costs less, with or without a limit of storage, by enumeration and by bounds."""
     e, s, sizes = ([table[index] for table in tables] for index in range(3))
     every = list(product((False, True), repeat=len(tables)))
     best = select(e, s, shared)

@@ -39,7 +39,7 @@ METHODS = (
 
 
 def runs_of(points: Sequence[tuple[object, int]], end: int | None, group: object = "g") -> list[Run]:
-    """The exact runs of one group; without an end the last member is open."""
+    """Return the exact runs of one group; without an end the last member is open."""
     runs: list[Run] = []
     for value, stamp in points:
         if runs and runs[-1].value == value:
@@ -91,7 +91,7 @@ def test_accuracy_of_given_subsets(numbers: tuple[int, ...], shares: tuple[float
 
 
 def test_what_an_answer_carries() -> None:
-    """All but s2 and s6: one row in two fragments, one lost, eight of 38 gone; holes stay open (S6)."""
+    """Without s2 and s6: one row in two fragments, one row lost, eight of 38 units of length gone; holes stay open (S6)."""
     left = keeping(runs_of(S2, 38), [0, 6, 13, 16, 27, 30])
     assert [(fragment.start, fragment.end) for fragment in left[0].fragments] == [(0, 4), (6, 13)]
     result = accuracy(left)
@@ -109,7 +109,7 @@ def test_what_an_answer_carries() -> None:
     ],
 )  # fmt: skip
 def test_the_on_line_form(method: Method, dropped: list[int], share: float) -> None:
-    """S3: what each arrival sheds, by each method and basis, with five of eight kept."""
+    """S3: each arrival sheds these members, by each method and basis, with a capacity of five of eight."""
     window = OnLine(5, rows=8, method=method)
     gone = [window.arrive("g", stamp, value) for value, stamp in S2]
     window.close("g", 38)
@@ -125,7 +125,7 @@ def test_the_on_line_form(method: Method, dropped: list[int], share: float) -> N
     ],
 )  # fmt: skip
 def test_the_batch_form(capacity: int, stamps: list[int], share: float) -> None:
-    """S4: what is left of eight, and its accuracy; from eight up nothing is shed."""
+    """S4: these of eight members stay, with this accuracy; a capacity of eight or more sheds nothing."""
     result = shed(runs_of(S2, 38), 8 - capacity)
     assert kept(result.runs) == stamps
     assert result.share == pytest.approx(share, abs=5e-5)
@@ -133,7 +133,7 @@ def test_the_batch_form(capacity: int, stamps: list[int], share: float) -> None:
 
 
 def test_trimmed_rows_and_all_subsets() -> None:
-    """S4: five left are four rows cut at their ends; of all subsets of five the best, the mean and the worst."""
+    """S4: five members are four rows cut at their ends; the best, the mean and the worst accuracy of all subsets of five."""
     runs = runs_of(S2, 38)
     rows = [(fragment.start, fragment.end) for run in shed(runs, 3).runs for fragment in run.fragments]
     assert rows == [(6, 13), (13, 21), (21, 27), (30, 38)]
@@ -157,7 +157,7 @@ def test_a_sliding_window(basis: str, dropped: list[int | None]) -> None:
 
 
 def naive(runs: Sequence[Run], count: int, method: Method) -> list[Run]:
-    """Shed one by one after a look at all members."""
+    """Shed members one by one, each after a look at all members."""
     left = list(runs)
     for _ in range(count):
         ranks = [
@@ -194,7 +194,7 @@ def _drawn(groups: Sequence[tuple[Sequence[tuple[str, int]], bool]]) -> list[Run
 def test_queue_naive_and_increments(
     groups: Sequence[tuple[Sequence[tuple[str, int]], bool]], count: int, method: Method, theta: int
 ) -> None:
-    """S6: the queue sheds what a look at all members does, the accuracy counted on is that from scratch, and it balances."""
+    """S6: the queue sheds the members of the naive method, its running accuracy is exact, and all members are counted."""
     runs = _drawn(groups)
     result = shed(runs, count, method, at_least=theta)
     assert list(result.runs) == naive(runs, count, method)
@@ -215,7 +215,7 @@ def test_queue_naive_and_increments(
 def test_the_on_line_queue_is_the_naive_one(
     steps: Sequence[tuple[str, int]], capacity: int, rows: int, method: Method
 ) -> None:
-    """At each arrival the member with the least (score, stamp) of all goes; the window holds what the newest rows are."""
+    """Each arrival sheds the member with the least (score, stamp); the window has the newest rows."""
     window, stamp, points = OnLine(capacity, rows=rows, method=method), 0, []
     for value, step in steps:
         points = [*points, (value, stamp)][-rows:]
@@ -230,7 +230,7 @@ def test_the_on_line_queue_is_the_naive_one(
 @settings(deadline=None)
 @given(_GROUPS, st.floats(0.1, 1.0))
 def test_an_accuracy_is_a_floor(groups: Sequence[tuple[Sequence[tuple[str, int]], bool]], floor: float) -> None:
-    """Shedding stops before the accuracy falls below it, and the next in order would have done that."""
+    """Shedding stops before the accuracy falls below the floor; one member more would fall below it."""
     runs = _drawn(groups)
     result = shed(runs, 10**6, floor=floor)
     assert accuracy(result.runs).share >= floor - 1e-9

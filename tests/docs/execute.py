@@ -50,7 +50,7 @@ def sql(block: Block, connection: duckdb.DuckDBPyConnection, text: str) -> None:
 
 
 def console(block: Block, place: Path) -> Path:
-    """Type the commands of a session one after the other and compare what is shown; return the directory one is then in.
+    """Type the commands of a session one after the other and compare their output; return the directory at the end.
 
     `$ ` begins a command and `> ` goes on with it. Below stands what is shown; a line `...` stands for any lines, and
     `...` in a line for any part of it.

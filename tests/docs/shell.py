@@ -64,7 +64,7 @@ class _Stream(io.TextIOWrapper):
 
 
 def shell(script: str, place: Path, *, terminal: bool = False) -> Ended:
-    """Run a script in a directory; ``terminal``: commands write tables, and what they tell among what they print."""
+    """Run a script in a directory; with ``terminal`` commands write tables, and messages stand among the output."""
     messages = b""
     with socket.create_server(("127.0.0.1", 0)) as server, selectors.DefaultSelector() as waiting:
         bash = subprocess.Popen(
@@ -93,7 +93,7 @@ def shell(script: str, place: Path, *, terminal: bool = False) -> Ended:
 
 
 def _answer(connection: socket.socket, *, terminal: bool) -> bytes:
-    """Run the command that a connection asks for, in the directory that it names, and return what it told."""
+    """Run the command that a connection asks for, in the directory that it names, and return its messages."""
     out, err = _Stream(terminal=terminal), _Stream(terminal=False)
     with connection, connection.makefile("rb") as asked:
         count = int(_word(asked))

@@ -94,7 +94,7 @@ def test_the_plane_has_every_square_of_the_window() -> None:
 
 
 def test_every_page_is_in_the_list() -> None:
-    """Each page of docs/, and each that is generated, stands in one table of contents, and nothing else does."""
+    """Each page of docs/ and each generated page stands in exactly one table of contents."""
     index = PAGES["index.md"].read_text()
     lists = re.findall(r"```\{toctree\}\n(.*?)```", index, re.DOTALL)
     listed = [name for toctree in lists for name in toctree.split("\n\n")[1].split()]
@@ -103,7 +103,7 @@ def test_every_page_is_in_the_list() -> None:
 
 
 def test_classes_of_the_reference_say_what_they_do() -> None:
-    """Each documented class is there, and so is a docstring of each of its public methods."""
+    """Each documented class exists, and each of its public methods has a docstring."""
     for _, name in CLASSES:
         module, _, kind = name.rpartition(".")
         documented = getattr(__import__(module, fromlist=[kind]), kind)

@@ -107,7 +107,7 @@ def test_a_snippet(block: Block, request: pytest.FixtureRequest, spark: SparkSes
 
 
 def _begun(block: Block, tutorial: Path, directory: Path) -> None:
-    """Execute a block that begins with a new project; the tables that the tutorial made are laid under it, to save updates."""
+    """Execute a block that begins with a new project; it gets the tutorial's tables, which saves updates."""
     first, rest = re.split(r"(?<=\ncd flights\n)", block.text, maxsplit=1)
     script(block, directory, first)
     shutil.copytree(tutorial / "data", directory / "flights" / "data")
@@ -142,7 +142,7 @@ def _executed(block: Block, project: Path) -> None:
 
 
 def _declared(block: Block, directory: Path) -> None:
-    """Validate a part of a `warehouse.toml`, laid over the example's."""
+    """Validate a part of a `warehouse.toml`, merged into the example's."""
     whole = tomllib.loads((EXAMPLE / "warehouse.toml").read_text())
     for section, tables in tomllib.loads(block.text).items():
         for name, keys in tables.items():

@@ -100,7 +100,7 @@ def _load(shard: Shard) -> tuple[LandingFile, ...]:
 
 
 def changes(history: Iterable[Loaded]) -> dict[str, LandingFile | None]:
-    """What a history changes of the loaded files."""
+    """Return the changes of the loaded files by a history."""
     changed: dict[str, LandingFile | None] = {}
     for record in history:
         changed.update(dict.fromkeys(record.gone))
@@ -113,7 +113,7 @@ def changes(history: Iterable[Loaded]) -> dict[str, LandingFile | None]:
 def test_shards_say_what_plain_dictionaries_say(
     one: list[Loaded], two: list[Loaded], three: list[Loaded], there: list[LandingFile], size: int
 ) -> None:
-    """Of each path, of all of them, and of what is to be done with a listing; whatever was written when."""
+    """Shards and dictionaries agree on each path, on all paths, and on the status of a listing."""
     first = resting(LoadedFiles(changes=changes(one)), size)
     second = resting(replace(first, changes=changes(two)), size)
     third = replace(second, changes=changes(three))
@@ -146,7 +146,7 @@ def test_after_the_difference_is_recorded_all_is_known_as_before(
 
 
 def test_a_listing_is_in_the_order_of_shards(tmp_path: Path) -> None:
-    """Directory by directory; what was loaded of many files is found by hashes alone, and what differs by its shard."""
+    """A listing goes directory by directory; hashes alone recognise loaded files, and only shards with differences are read."""
     many = [f"d{day:02d}/{hour}.csv" for day in range(30) for hour in range(9)]
     for path in (*many, "d.csv", "d00.csv", "d\udcff.csv", "é/1.csv"):
         target = tmp_path / path

@@ -83,7 +83,7 @@ def holder(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Pro
 
 
 def test_one_wins_and_the_other_is_told(holder: tuple[Project, subprocess.Popen[str], str]) -> None:
-    """Exit code 3, who holds it and since when; every verb that writes; nothing is changed; when it ends the next goes on."""
+    """The loser gets exit code 3 and a message with the holder and the time, for each writing verb; nothing changes."""
     project, process, where = holder
     host = "elsewhere" if where == "elsewhere" else re.escape(os.uname().nodename)
     refusal = rf"being updated by process \d+ on {host} since 1970-01-02T00:00:00Z; run again"
@@ -130,7 +130,7 @@ def test_a_record_without_its_holder_says_nothing(tmp_path: Path, record: str) -
 
 
 def test_many_at_once_exclude_each_other(tmp_path: Path) -> None:
-    """Six processes take the lock 25 times each: no two of them at once, and whoever is refused is told of one of them."""
+    """Six processes take the lock 25 times each: never two at once, and each refusal names one of the six."""
     counter = tmp_path / "counter"
     counter.write_text("0")
     racers = [_started(sys.executable, "-c", RACE, str(tmp_path / "root"), str(counter)) for _ in range(6)]

@@ -22,7 +22,7 @@ def _say(text: str) -> None:
 
 
 def _page(walks: dict[str, Walk], before: float) -> str:
-    """Return the result as Markdown: what was measured, on what, and the table."""
+    """Return the result as Markdown: what was measured, the machine, and the table."""
     host, facts = machine(), versions()
     reached = sum(walk.verdict == "reached" for walk in walks.values())
     slowest = max(sum(walk.seconds) for walk in walks.values())
@@ -45,7 +45,7 @@ def _page(walks: dict[str, Walk], before: float) -> str:
 
 
 def main() -> int:
-    """Walk, print each walk at once and the page at the end; 1 if a file did not reach it."""
+    """Walk, print each walk at once and the page at the end; return 1 if a file did not reach the end."""
     parser = argparse.ArgumentParser(description=__doc__, prog="python -m tests.everyday")
     parser.add_argument("--only", action="append", metavar="FILE", choices=list(ROADS), help="this file; again for others")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write the page there, too")

@@ -48,7 +48,7 @@ class Walk:
 
 
 def commands_of(printed: str) -> list[list[str]]:
-    """Return the commands that ``init`` prints at its end and that have to be run, as words without the program's name."""
+    """Return the commands that ``init`` prints at its end and that a user must run, as words without the program's name."""
     _, _, rest = printed.partition("\nnext:\n")
     words = [shlex.split(line) for line in rest.splitlines() if line.startswith("  ")]
     return [command[1:] for command in words if command[0] not in _OWN and command[1] not in _OWN]
@@ -79,7 +79,7 @@ def walked(file: Path, road: Road, place: Path) -> Walk:
 
 
 def _run(words: Sequence[str], directory: Path, seconds: list[float]) -> tuple[tuple[str, str], str]:
-    """Run a command as a process; return what it printed, answers and messages, and what it says is wrong."""
+    """Run a command as a process; return its output, its messages and the problem that it reports."""
     began = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-m", "warehouse.cli", *words], cwd=directory, capture_output=True, text=True, check=False,

@@ -47,7 +47,7 @@ def _house(directory: Path, spark: SparkSession, seeds: range, depth: int) -> Ho
 
 
 def _compare_plans(spark: SparkSession, options: argparse.Namespace) -> int:
-    """Compare plans with texts; 1 when something was found."""
+    """Compare plans with texts; return 1 if a difference was found."""
     every, last = Compared(), options.seed + options.queries
     for first in range(options.seed, last, options.batch):
         seeds = range(first, min(first + options.batch, last))
@@ -65,7 +65,7 @@ def _compare_plans(spark: SparkSession, options: argparse.Namespace) -> int:
 
 
 def main() -> int:
-    """Run it; 1 when something was found."""
+    """Run the fuzzer; return 1 if a difference was found."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--queries", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0, help="the first query's seed; the others follow")

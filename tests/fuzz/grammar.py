@@ -242,7 +242,7 @@ class _Maker:
         return Query(f"SELECT {select} FROM {source} QUALIFY {over}", tuple(plain))
 
     def _limited(self, depth: int) -> Query:
-        """``ORDER BY ... LIMIT`` over all output columns, by name: an alias may hide a column of the input."""
+        """Return ``ORDER BY ... LIMIT`` over all output columns, by name: an alias may hide a column of the input."""
         source, named = self._item(depth)
         parts, columns = [], []
         for _ in range(self.chance.choice([1, 2, 3])):
@@ -258,7 +258,7 @@ class _Maker:
     # --- FROM ---
 
     def _item(self, depth: int, used: Sequence[str] = ()) -> tuple[str, _Named]:
-        """An item of FROM: a table, a window of ours, a WITH query or a sub-query, under an alias."""
+        """Return an item of FROM: a table, one of our windows, a WITH query or a sub-query, with an alias."""
         chance = self.chance
         aliases = [alias for alias in ("t", "s", "l", "st", "n", "k", "v") if alias not in used]
         alias = chance.choice(aliases)
@@ -287,7 +287,7 @@ class _Maker:
         return texts, scope
 
     def _shared(self, scope: Sequence[_Named]) -> str | None:
-        """A column that both have, of one type, which is the only one of its name on each side."""
+        """Return a column of both items, of one type, whose name occurs once on each side."""
         kinds = {column.name: column.kind for column in scope[0].columns}
         shared = [column.name for column in scope[1].columns if kinds.get(column.name) == column.kind and column.kind in PLAIN]
         return self.chance.choice(shared) if shared else None
@@ -311,7 +311,7 @@ class _Maker:
     # --- SELECT ---
 
     def _name(self, scope: Sequence[_Named], used: Sequence[Column]) -> str:
-        """A name for an output column: often one that the input has, for something else."""
+        """Return a name for an output column: often the name of another column of the input."""
         used_names = {column.name.lower() for column in used}
         names = [column.name for named in scope for column in named.columns] + ["x", "y", "n", "k", "q"]
         free = [name for name in names if name.lower() not in used_names]
@@ -367,7 +367,7 @@ class _Maker:
     # --- expressions ---
 
     def _reference(self, named: _Named, scope: Sequence[_Named], path: str, *, qualified: bool) -> str:
-        """A column, with its table where it must be, and sometimes where it need not."""
+        """Return a reference to a column, with its table where SQL needs it and sometimes where it does not."""
         head = path.split(".", maxsplit=1)[0].split("[", maxsplit=1)[0].lower()
         conflicts = [item for item in scope if item is not named and any(column.name.lower() == head for column in item.columns)]
         aliases = {item.alias.lower() for item in scope}
@@ -388,7 +388,7 @@ class _Maker:
         return references
 
     def _value(self, scope: Sequence[_Named], kind: str, depth: int, *, qualified: bool = False) -> str:
-        """An expression of a type."""
+        """Return an expression of a type."""
         references = self._references(scope, kind, qualified=qualified)
         if references and (depth == 0 or self.chance.random() < 0.6):
             return self.chance.choice(references)

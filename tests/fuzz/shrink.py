@@ -30,7 +30,7 @@ _CLAUSES = ("where", "having", "qualify", "distinct", "with_")
 
 
 def smaller(sql: str) -> Iterator[str]:
-    """Yield queries that are the same but for one thing less, the shortest first."""
+    """Yield queries that lack one thing of the query, the shortest first."""
     tree = parse_query(sql)
     queries = {text(node) for node in _without_one(tree)} | {text(node) for node in _inside(tree)}
     for query in sorted(queries, key=len):
@@ -83,7 +83,7 @@ def _changed(tree: exp.Query, number: int, change: object) -> exp.Expr:
 
 
 def shrunk(spark: SparkSession, found: Difference, house: House, engines: Sequence[str], rounds: int = 6) -> Difference:
-    """Return the smallest difference found on the way, after an update by each engine; it may be the one that was given."""
+    """Return the smallest difference that was found after an update by each engine; it may be the given one."""
     best = found
     for _ in range(rounds):
         queries = {f"s{number}": sql for number, sql in enumerate(_some(smaller(best.sql), 40))}

@@ -64,7 +64,7 @@ def test_random_views_are_their_queries(tmp_path: Path, spark: SparkSession) -> 
 
 
 def test_the_fuzzer_finds_a_wrong_view(tmp_path: Path, spark: SparkSession) -> None:
-    """A view that holds what its query does not give is found; without that a run that finds nothing says nothing."""
+    """A view with other rows than its query is found; without this test a run without findings proves nothing."""
     house = House(tmp_path / "project", spark, {"v": "SELECT k AS c FROM m t"}, {"v": "c"})
     right = house.queries
     house.project.views["v"]["sql"] = "SELECT k AS c FROM m t WHERE q > 1"
@@ -75,7 +75,7 @@ def test_the_fuzzer_finds_a_wrong_view(tmp_path: Path, spark: SparkSession) -> N
 
 
 def test_plans_of_random_views_are_their_texts(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Over the same rows, without a table; where a plan says something else, by its rows or by its names, that is found."""
+    """Plan and text give the same rows over the same data, without a table; a plan with other rows or names is found."""
     drawn = {f"v{seed}": random_query(random.Random(seed), 3) for seed in range(5_000, 5_010)}  # noqa: S311 - test data
     queries = {name: query.sql for name, query in drawn.items()} | {"intersect": CASES["intersect"]}
     keys = {name: query.columns[0].name for name, query in drawn.items()} | {"intersect": "c"}
@@ -94,7 +94,7 @@ def test_plans_of_random_views_are_their_texts(tmp_path: Path, spark: SparkSessi
 
 @pytest.mark.parametrize("seed", range(3))
 def test_smaller_queries_are_smaller(seed: int) -> None:
-    """And each is a query; the whole is not among them."""
+    """Each smaller query is a valid query, and the whole query is not among them."""
     sql = random_query(random.Random(seed), 3).sql  # noqa: S311 - test data
     whole, queries = text(parse_query(sql)), list(smaller(sql))  # as it is written again, with every implied word
     assert queries

@@ -54,7 +54,7 @@ def read(project: Project, monkeypatch: pytest.MonkeyPatch, *, layouts: bool) ->
 
 
 def test_without_layouts_those_of_a_day_are_read(written: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What arrived in a day is of the newest 24 epochs; the one before tells whether they are a first build."""
+    """The arrivals of a day are in the newest 24 epochs; the epoch before tells whether they are a first build."""
     facts, reads = read(written, monkeypatch, layouts=False)
     assert reads == Counter(range(EPOCHS - 25, EPOCHS - 1))
     assert facts.tables[0].day.updates == 24
@@ -62,14 +62,14 @@ def test_without_layouts_those_of_a_day_are_read(written: Project, monkeypatch: 
 
 
 def test_with_layouts_each_is_read_once(written: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Signs that a layout does not fit any more are looked for in all of them."""
+    """The signs that a layout no longer fits are looked for in all epochs."""
     facts, reads = read(written, monkeypatch, layouts=True)
     assert reads == Counter(range(EPOCHS - 1))
     assert facts.tables[0].day.updates == 24
 
 
 def test_a_replay_of_the_past_is_one_at_every_commit(written: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If all of a day lag far behind, older epochs are read until one does not."""
+    """If all epochs of a day lag far behind, older epochs are read until one does not lag."""
     project = written.copy(tmp_path / "project")
     for number in range(5, EPOCHS):
         epoch = read_epoch(project.root, number)

@@ -74,7 +74,7 @@ def test_every_kind_of_concern_has_a_case_here() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_fact_is_its_concern_alone_and_can_be_ignored(kind: Any) -> None:  # noqa: ANN401 - one of the kinds
-    """Each fact changes the level as far as it should, names what is wrong, and does not count where it is ignored."""
+    """Each fact changes the level, names the problem, and does not count if it is ignored."""
     level, facts = FACTS[kind]
     health = judge(facts)
     assert kinds(health) == [kind]
@@ -116,7 +116,7 @@ def test_a_share_counts_from_above_its_threshold(kind: str, at_the_bound: Arriva
 
 @pytest.mark.parametrize("kind", ["rejected", "dead_on_arrival", "late"])
 def test_a_table_has_shares_of_its_own(kind: str) -> None:
-    """A stream of short lives may come dead; of another the same share is a concern, and a stricter bound is one sooner."""
+    """A table of short-lived rows may allow dead arrivals; for another table the same share is a concern."""
     arrived = Arrivals(1, rows=100, on_time=100, rejected=60, dead=60, late=60)
     facts = replace(WELL, tables=tuple(TableFacts(name, "stream", last=arrived) for name in ("cars", "trucks")))
     allowed = Thresholds(tables=(("cars", Shares(1.0, 1.0, 1.0)), ("trucks", replace(Shares(1.0, 1.0, 1.0), **{kind: 0.59}))))
@@ -157,13 +157,13 @@ def test_a_disk_too_small_for_the_next_update_is_broken() -> None:
 
 
 def test_a_command_for_a_path_with_spaces_can_be_pasted() -> None:
-    """The shell takes it as one word."""
+    """The shell takes the path as one word."""
     health = judge(cars(changed=("my file.csv",)))
     assert health.concerns[0].command == "stream-wh reload 'my file.csv'"
 
 
 def test_files_are_named_and_the_rest_counted() -> None:
-    """A thousand broken files are no thousand lines."""
+    """A thousand broken files do not give a thousand lines."""
     health = judge(cars(unreadable=tuple((f"{number}.csv", "no header") for number in range(1000))))
     assert health.concerns[0].text == (
         "1000 landing files could not be loaded: 0.csv: no header; 1.csv: no header; 2.csv: no header; and 997 more"

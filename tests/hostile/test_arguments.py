@@ -40,7 +40,7 @@ def run(directory: Path, arguments: Sequence[bytes | str]) -> subprocess.Complet
     ids=range(7),
 )
 def test_bytes_that_are_no_text(tmp_path: Path, arguments: tuple[bytes | str, ...]) -> None:
-    """Exit code 2, one line without control characters, or one JSON object."""
+    """The exit code is 2, and the message is one line without control characters, or one JSON object."""
     project = Project(tmp_path / "project", None)
     project.update(1)
     ended = run(project.directory, arguments)

@@ -40,7 +40,7 @@ COMPRESS: dict[str, Callable[[bytes], bytes]] = {
 
 
 def problems(directory: Path, content: bytes, *, longest: int, name: str = "a.csv", most: int = 200) -> list[tuple[str, str]]:
-    """Return what is wrong with a file of that content."""
+    """Return the problems of a file with that content."""
     path = directory / name
     path.write_bytes(content)
     facts = path.stat()
@@ -69,7 +69,7 @@ def first_long(content: bytes, longest: int) -> int | None:
 def test_the_longest_line(
     tmp_path_factory: pytest.TempPathFactory, parts: list[bytes], longest: int, chunk: int, packed: str
 ) -> None:
-    """A file is left out when a line of it is longer than the bound, whatever pieces it is read in."""
+    """A file is left out if one of its lines is longer than the bound, whatever chunks it is read in."""
     content = b"".join(parts)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bounds, "_CHUNK", chunk)
@@ -96,7 +96,7 @@ def test_no_file_expands_by_more_than_is_known(tmp_path: Path) -> None:
 
 
 def test_lines_of_utf_16(tmp_path: Path) -> None:
-    """Only a line feed ends one: bytes that look alike within other signs, and carriage returns, do not."""
+    """Only a line feed ends a line: neither a carriage return nor the same byte inside another character does."""
     for encoding, mark in (("UTF-16LE", ""), ("UTF-16BE", ""), ("UTF-16", "\ufeff")):
         for number, (text, long) in enumerate([("\u0a0a\r" * 50, True), ("\u0a0a\r\n" * 50, False), ("x" * 50 + "\n", False)]):
             path = tmp_path / f"{encoding}{number}.csv"
@@ -152,7 +152,7 @@ def repeated(value: object, count: int) -> pa.Array:
 
 
 def test_one_long_value_of_many_rows(tmp_path: Path) -> None:
-    """A footer tells how long a dictionary is, not how often its values are meant; nested ones, and shared beginnings."""
+    """A footer tells the size of a dictionary, not how often its values occur; the same for nested values and shared prefixes."""
     offsets = pa.array([0, 100_000])
     listed = pa.ListArray.from_arrays(offsets, repeated("x" * 10_000, 100_000))
     alike = pa.array(["x" * 900_000 + str(number) for number in range(100)])
@@ -174,7 +174,7 @@ def test_one_row_of_a_million_values(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("nested", [False, True])
 def test_a_value_longer_than_a_record_may_be(tmp_path: Path, *, nested: bool) -> None:
-    """In Parquet ``max_record`` bounds each value, those within lists and structs too."""
+    """In Parquet ``max_record`` bounds each value, also the values inside lists and structs."""
     values = [os.urandom(10**6 + 1), b"short"]
     column = pa.array([[{"inner": value}] for value in values] if nested else values)
     problem = parquet_problem(tmp_path, column)

@@ -128,7 +128,7 @@ SECTIONS = ("warehouse", "streams.a", "sql", "views.v", "spark", "x")
 @example(key="options", value='[["a"]]', section="streams.a")
 @example(key="sql", value='"SELECT ' + "(" * 200 + '"', section="views.v")
 def test_any_value_of_any_key(tmp_path_factory: pytest.TempPathFactory, key: str, value: str, section: str) -> None:
-    """A key with any value anywhere is loaded, or refused as a configuration error."""
+    """A key with any value in any section is loaded, or refused as a configuration error."""
     rest = re.sub(rf"^{key} = .*\n", "", BASE, flags=re.MULTILINE)
     head = f"[{section}]\n"
     content = rest.replace(head, f"{head}{key} = {value}\n") if head in rest else rest + f"{head}{key} = {value}\n"

@@ -79,7 +79,7 @@ def test_what_has_become_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("swap", ["file", "directory", "pipe"])
 def test_a_file_swapped_for_a_link_after_it_was_planned(tmp_path: Path, swap: str) -> None:
-    """Its size and time can be made equal to those of a file outside; it counts as gone all the same."""
+    """The link may lead to a file outside with the same size and time; the planned file counts as gone all the same."""
     landing, outside = tmp_path / "landing", tmp_path / "outside"
     for directory in (landing / "sub", outside):
         directory.mkdir(parents=True)

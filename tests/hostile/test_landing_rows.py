@@ -41,7 +41,7 @@ def left_out(report: UpdateReport) -> dict[str, str]:
 
 
 def test_names_of_files(tmp_path: Path, spark: SparkSession) -> None:
-    """Whatever a file is called it is loaded as that one file, or left out because of its name."""
+    """A file of any name is loaded as that one file, or left out because of its name."""
     project = Project(tmp_path / "project", spark)
     loadable = [name for name in STRANGE_NAMES if not name.startswith(".")]
     for number, name in enumerate(loadable):
@@ -57,7 +57,7 @@ def test_names_of_files(tmp_path: Path, spark: SparkSession) -> None:
 
 
 def test_csv_made_to_break_a_load(tmp_path: Path, spark: SparkSession) -> None:
-    """Endless lines, bombs, floods of fields, quotes that never close, bytes of every value."""
+    """Endless lines, bombs, thousands of fields, quotes that never close and bytes of every value break no load."""
     project = Project(tmp_path / "project", spark, {"a": stream(max_record="1MB", max_expansion=50)})
     good = row("good", 0.9, 3)
     project.land("good.csv", csv(good))

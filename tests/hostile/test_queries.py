@@ -140,7 +140,7 @@ def test_any_words_as_a_query(bounded: Reader, text: str) -> None:
 @example("true ) OR ( true")
 @example("name = 'a' -- ")
 def test_any_words_as_a_condition(bounded: Reader, house: House, text: str) -> None:
-    """A condition of any words leaves rows out or is refused; it adds none."""
+    """A condition of any words leaves rows out or is refused; it never adds rows."""
     try:
         rows = bounded.scan("names", where=text).all()
     except WarehouseError as error:

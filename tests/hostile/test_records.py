@@ -103,7 +103,7 @@ def _with_head(former: bytes) -> bytes:
 @pytest.mark.parametrize("foreign", [False, True])
 @pytest.mark.parametrize("kind", ["epoch", "plan", "ledger"])
 def test_a_newer_format_is_refused_and_left_alone(tmp_path: Path, kind: Kind, *, foreign: bool) -> None:
-    """A record of a later build is whole: no verb takes it for damaged, goes back behind it, repairs or removes it."""
+    """A record of a later build is not damaged: no verb goes back behind it, repairs or removes it."""
     project = Project(tmp_path / "project", None)
     project.update(1)
     project.update(2)

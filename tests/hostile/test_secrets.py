@@ -44,7 +44,7 @@ def _texts(directory: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def test_secrets_stay_with_spark(tmp_path: Path) -> None:
-    """After an update they are in no file of the project, in no output, and on no command line."""
+    """After an update no secret is in a file of the project, in the output, or on a command line."""
     project = Project(tmp_path / "project", None)
     file = project.directory / "warehouse.toml"
     settings = "\n".join(f'"{key}" = "{value}"' for key, value in SECRETS.items())

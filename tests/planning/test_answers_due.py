@@ -75,7 +75,7 @@ def ends(found: AnswersPlan) -> list[tuple[str, int, int]]:
 
 
 def test_a_catch_up_gives_the_ends_that_single_updates_give_while_keep_lasts(tmp_path: Path) -> None:
-    """They are the multiples of the period; an answer that would have expired is not given."""
+    """The ends are multiples of the period; an answer that would have expired is not given."""
     catalog = catalog_of(tmp_path)
     caught_up = ends(planned(catalog, epoch_of(catalog), LAST + 7))
     assert caught_up == [("1h", 9, 0), ("1h", 10, 0), ("1h", 11, 0), ("1h", 12, 0), ("3h", 10, 0), ("3h", 12, 0)]

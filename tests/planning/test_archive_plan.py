@@ -40,7 +40,7 @@ def planned(catalog: Catalog, last: Epoch | None, slot: int) -> Plan:
 
 
 def epoch_of(catalog: Catalog, *parts: Partition, archive: tuple[Partition, ...] | None = ()) -> Epoch:
-    """Return an epoch whose stream has partitions, and whose archive, if there is one, has others."""
+    """Return an epoch whose stream has partitions, and whose archive, if there is one, has other partitions."""
     plan = planned(catalog, None, LAST)
     partitions = {"flights": parts, "flights_archive": archive}
     tables = tuple(

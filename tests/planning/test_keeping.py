@@ -20,7 +20,7 @@ gaps = st.one_of(*(st.integers(0, longest) for longest in LATEST.values()))
 
 @given(keep=st.integers(0, 400), steps=st.lists(st.tuples(gaps, st.booleans()), max_size=120))
 def test_nothing_younger_leaves_and_nothing_older_stays(keep: int, steps: list[tuple[int, bool]]) -> None:
-    """Whatever the rhythm of updates, a row leaves after `keep` and at most a sixteenth later; some thirty marks tell it.
+    """Whatever the rhythm of updates, a row leaves after `keep` and at most a sixteenth of it later; some thirty marks suffice.
 
     found   a b   c            d
     time  --+-+---+------------+------>

@@ -11,7 +11,7 @@ from warehouse.planning.wording import STEP_WORDS, step_text, table_text
 
 
 def test_every_step_has_words() -> None:
-    """A new kind of step fails here until it is named for people."""
+    """A new kind of step fails here until it has words for people."""
     assert set(STEP_WORDS) == {kind.__struct_config__.tag for kind in get_args(Step)}
 
 

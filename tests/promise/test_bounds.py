@@ -35,7 +35,7 @@ class Drawn:
 
     @property
     def unread(self) -> list[Unread]:
-        """What footers say of the others, a little wider than it is."""
+        """Return the footers of the unread files, a little wider than their values."""
         bounds = []
         for file in self.files[self.read :]:
             values = [value for value in file if value is not None] or [0]
@@ -73,7 +73,7 @@ def holds(found: BoundedEstimate, truth: Any) -> bool:  # noqa: ANN401 - any num
 
 @pytest.mark.parametrize("batch", range(10))
 def test_bounds_hold_in_a_thousand_random_queries(batch: int) -> None:
-    """Counts, sums, averages and medians of all rows are within the bounds; read to the end they are the bounds."""
+    """Counts, sums, averages and medians of all rows are within the bounds; when all is read they equal the bounds."""
     for seed in range(batch * 100, batch * 100 + 100):
         case = drawn(seed)
         values, read_values, unread = case.values, case.read_values, case.unread
@@ -95,7 +95,7 @@ def test_bounds_hold_in_a_thousand_random_queries(batch: int) -> None:
 
 
 def test_bounds_of_a_median_are_the_least_and_greatest_points_that_it_may_be() -> None:
-    """As a model says that tries each point; infinite values are values."""
+    """The bounds equal those of a model that tries each point; infinite values are values, too."""
     for seed in range(300):
         random = Random(seed)  # noqa: S311 - a test draws its data
         infinite = [-math.inf, math.inf] if seed % 3 == 0 else []
@@ -114,7 +114,7 @@ def test_bounds_of_a_median_are_the_least_and_greatest_points_that_it_may_be() -
 
 
 def least_median(values: list[Any], unread: list[Unread]) -> float:
-    """The least point of which as many rows can be at most it as must be above it."""
+    """Return the least point with at least as many possible rows at or below it as certain rows above it."""
     there = [file for file in unread if file.most]
     for point in sorted([*values, *(file.low for file in there)]):
         below = sum(value <= point for value in values) + sum(file.most for file in there if file.low <= point)
@@ -134,7 +134,7 @@ def test_bounds_are_reached() -> None:
 
 
 def test_half_of_the_rows_leave_the_width_of_the_others() -> None:
-    """Without a filter, the bounds of a sum are apart by at most the unread rows times the column's range."""
+    """Without a filter the bounds of a sum differ by at most the unread rows times the column's range."""
     unread = [Unread(10, 10, 0, 7), Unread(20, 20, 3, 5)]
     estimate = total(100, 30, unread, 1.0)
     assert (estimate.low, estimate.high) == (100 + 60, 100 + 70 + 100)

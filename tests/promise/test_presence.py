@@ -19,7 +19,7 @@ def held(data: bytes, key: tuple[object, ...]) -> bool:
 
 @given(st.sets(st.tuples(PARTS, PARTS), max_size=200), st.integers(0, 400))
 def test_each_key_is_held_in_few_bytes(keys: set[tuple[object, ...]], most: int) -> None:
-    """Whatever the keys are; a filter that cannot have a byte a key is none."""
+    """The filter has every key, whatever the keys are; without one byte for each key there is no filter."""
     key_filter = filter_of([[key[index] for key in keys] for index in (0, 1)], most)
     assert (key_filter is None) == (most < max(32, len(keys)))
     if key_filter is not None:
@@ -28,7 +28,7 @@ def test_each_key_is_held_in_few_bytes(keys: set[tuple[object, ...]], most: int)
 
 
 def test_few_other_keys_are_held() -> None:
-    """One in 200 with room for it, one in 30 in a byte a key."""
+    """About one in 200 other keys passes a roomy filter, one in 30 a filter of one byte for each key."""
     keys = [(f"{number * 7919:016x}",) for number in range(5000)]
     other_keys = [(f"other-{number}",) for number in range(20_000)]
     for most, share in ((100_000, 0.01), (5_000, 0.05)):
@@ -39,7 +39,7 @@ def test_few_other_keys_are_held() -> None:
 
 @given(st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), PARTS), max_size=50))
 def test_arrays_are_hashed_as_their_numbers(keys: list[tuple[int, object]]) -> None:
-    """One key, keys in lists, and integers as an array: the same hash."""
+    """One key, keys in lists and integers in an array have the same hash."""
     numbers, parts = [number for number, _ in keys], [part for _, part in keys]
     expected = [hash_of(key) for key in keys]
     assert hashes_of([numbers, parts]).tolist() == expected

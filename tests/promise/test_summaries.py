@@ -32,7 +32,7 @@ def encoded(summary: KeySummary, most: int = 1 << 20) -> bytes | None:
 
 
 def cut(summary: KeySummary, keys: int) -> KeySummary:
-    """Return a summary of its most frequent keys alone."""
+    """Return a summary with only its most frequent keys."""
     frequent_keys, counts = [*summary.counts], [*summary.counts.values()]
     return KeySummary(summary.rows, {frequent_keys[position]: counts[position] for position in most_frequent(counts, keys)})
 
@@ -65,7 +65,7 @@ def test_fewer_bytes_hold_the_most_frequent_keys_and_the_rest(keys: list[tuple[i
 
 @given(st.lists(st.lists(st.tuples(st.integers(0, 5)), max_size=20), max_size=5), st.integers(0, 3))
 def test_summaries_are_linear(files: list[list[tuple[int]]], keys: int) -> None:
-    """The sum over files is the summary of all their rows, and taking a file away again leaves the others'."""
+    """The sum over files is the summary of all their rows; without one file it is the summary of the others."""
     parts = [summary_of(rows) for rows in files]
     assert total(parts) == summary_of([row for rows in files for row in rows])
     for part in parts:

@@ -27,7 +27,7 @@ COUNTS = st.dictionaries(st.builds(Unit, st.integers(0, 3), st.integers(0, BUCKE
 
 @given(COUNTS, st.integers(1, 200), st.sampled_from(PREFERENCES))
 def test_a_budget_is_used_and_never_exceeded(pairs: dict[Unit, int], budget: int, prefer: str) -> None:
-    """All of it goes to units, as long as these have so many pairs; none gets more than it has."""
+    """Units get the whole budget while they have so many pairs; no unit gets more pairs than it has."""
     quotas = of_pairs(pairs, budget, prefer)
     assert sum(quotas.values()) == min(budget, sum(pairs.values()))
     assert all(0 < quota <= pairs[unit] for unit, quota in quotas.items())
@@ -55,7 +55,7 @@ def test_the_preferred_come_first() -> None:
     st.sampled_from((*PREFERENCES, "left_count")),
 )
 def test_a_budget_of_rows_joins_no_more_and_something(units: dict[Unit, Worth], budget: int, prefer: str) -> None:
-    """A part of a unit counts its share of the first input's rows and all of the second's; there is always room for a pair."""
+    """A part of a unit counts its share of the first input's rows and all rows of the second; one pair always fits."""
     quotas = allocate(units, ViewBudget(rows=budget, prefer=prefer), budget)
     assert quotas
     assert all(0 < quota <= units[unit].pairs for unit, quota in quotas.items())
@@ -84,7 +84,7 @@ def of_pairs(pairs: dict[Unit, int], budget: int, prefer: str) -> dict[Unit, int
 
 
 def test_a_ledger_that_is_never_completed_stays_small() -> None:
-    """Where each update leaves something owed, new slots wait for others: ranges grow as the logarithm of the updates."""
+    """If each update leaves work owed, new slots wait for others: ranges grow as the logarithm of the updates."""
     ledger, opened = Ledger(), 0
     for slot in range(20_000):
         ledger = ledger.with_slots(slot)

@@ -69,7 +69,7 @@ def executed(text: str) -> Any:  # noqa: ANN401 - what a snippet calls `rows`
 
 
 def test_the_command_prints_every_snippet(house_project: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    """All tools are offered; an unknown table or tool is a usage error; -o json has the text."""
+    """The command offers all tools; an unknown table or tool is a usage error; -o json has the text."""
     command = ["-C", str(house_project.directory), "connect"]
     assert connect.TOOLS == TOOLS
     for tool in TOOLS:
@@ -89,7 +89,7 @@ def house_project(history: Project, tmp_path: Path) -> Project:
 
 
 def test_what_cannot_be_connected_to(project: House) -> None:
-    """A table, a tool or a file that is not there."""
+    """An unknown table, an unknown tool and a missing file are errors."""
     with pytest.raises(UnknownNameError, match="naems"):
         printed(project, "duckdb", "naems")
     with pytest.raises(UsageError, match="polars"):
@@ -134,7 +134,7 @@ def test_spark(project: House, spark: SparkSession) -> None:
 
 
 def test_metabase(project: House) -> None:
-    """The form's fields: Metabase itself is not installed here, but the query and the file are right."""
+    """The snippet has the form's fields: Metabase is not installed here, but query and file are right."""
     text = printed(project, "metabase", "days")
     file_match = re.search(r"Database file +(.*)\n", text)
     query = re.search(r"^ +(SELECT .*)$", text, re.MULTILINE)

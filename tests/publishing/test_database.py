@@ -60,7 +60,7 @@ def names(house: House) -> list[str]:
 
 
 def test_each_view_gives_the_rows_of_a_scan(house: House) -> None:
-    """Of streams, relations and views, with the user's columns and with the system's, of all types and nulls."""
+    """Views of streams, relations and views, with the user's columns and with the system's, of all types and nulls."""
     with Reader.open(house.root) as reader, attached(house.root) as connection:
         views = connection.execute("SELECT schema_name, view_name FROM duckdb_views() WHERE NOT internal").fetchall()
         assert sorted(views) == sorted((schema, name) for name in names(house) for schema in ("main", "system"))
@@ -171,7 +171,7 @@ def test_a_process_changes_the_file_that_it_wrote(own: House, whole: list[int]) 
 
 
 def test_a_file_that_is_not_as_it_was_left_is_written_whole(own: House, whole: list[int]) -> None:
-    """Changed by hand, with somebody's log beside it, gone, grown to four times its size: nothing of it is kept."""
+    """A file that was changed, removed, or grew to four times its size, or has another log beside it, is written as a whole."""
     file = own.root / DATABASE
     publish(own)
     assert not whole
@@ -202,7 +202,7 @@ def test_few_files_are_remembered(own: House, tmp_path: Path) -> None:
 
 
 def test_an_open_connection_keeps_its_epoch_and_a_new_one_sees_the_next(own: House) -> None:
-    """Whatever replaces the file meanwhile; in one process by attaching it, as the snippets do."""
+    """A connection keeps its epoch when the file is replaced, also within one process."""
     counts = {}
     connections = []
     for number in range(len(own.epochs)):
@@ -232,7 +232,7 @@ def test_epochs_that_are_no_longer_readable_leave_it(own: House) -> None:
 
 
 def test_a_moved_warehouse(own: House, tmp_path: Path) -> None:
-    """A variable tells where it is now, until the next verb that writes makes the file for its new place."""
+    """A variable gives the new place until the next writing command makes the file for it."""
     expected = [(len(own["names"].live(4)),)]
     moved = own.root.rename(tmp_path / "elsewhere")
     count = "SELECT count(*) FROM w.names"
@@ -286,7 +286,7 @@ def test_a_damaged_table_does_not_keep_the_others_from_being_read(own: House, lo
 
 
 def test_every_kind_of_change_is_found(own: House) -> None:
-    """A view, a comment, a table or a row that was added, changed or taken away by hand."""
+    """Each view, comment, table or row that was added, changed or removed by hand is found."""
     changes = {
         "CREATE OR REPLACE VIEW days AS SELECT make_date(1, 1, 1) AS day, 2::INTEGER AS n": "views",
         "COMMENT ON COLUMN days.n IS 'x'": "columns",
@@ -314,7 +314,7 @@ def test_every_kind_of_change_is_found(own: House) -> None:
 
 
 def test_it_cannot_be_written_by_accident_and_leaves_nothing_beside_it(own: House) -> None:
-    """No writer may lock out readers; the log of one who could all the same does not reach the next file."""
+    """A writer would lock out readers; the log of a writer who forces his way does not reach the next file."""
     file = own.root / DATABASE
     assert stat.S_IMODE(file.stat().st_mode) & 0o222 == 0
     log = own.root / f"{DATABASE}.wal"

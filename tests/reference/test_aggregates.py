@@ -73,7 +73,7 @@ def test_sums_at_re_evaluations() -> None:
 
 
 def test_maximum_with_a_pruned_window() -> None:
-    """TV-9(c): 75 until 6, 73 until 9, 61 at 10, then null; and at 5 three of four rows need to be kept."""
+    """TV-9(c): 75 until 6, 73 until 9, 61 at 10, then null; at 5 three of four rows must be kept."""
     rows = [Row(ts, (value,), ts, ts + 6) for value, ts in [(75, 1), (60, 2), (73, 4), (61, 5)]]
     largest = group_by(arrivals(rows), None, [max_of(0)])
     maxima = [answer(largest, tau)[0].value[0] for tau in range(1, 13)]

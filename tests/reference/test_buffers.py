@@ -105,7 +105,7 @@ def test_days_of_the_source_example() -> None:
 
 
 def test_as_many_slots_as_days_lose_live_rows() -> None:
-    """A row inserted at 51 that ends at 101 is dropped with the day 51 to 60; one slot more keeps it."""
+    """A row inserted at 51 that ends at 101 is dropped with the day from 51 to 60; with one slot more it is kept."""
     for slots, is_kept in ((5, False), (6, True)):
         calendar = CalendarQueue(50, 5, slots)
         calendar.insert(Row("old", ("a",), 41, 60))

@@ -160,7 +160,7 @@ def test_rows_with_lifetimes_of_their_own() -> None:
 
 
 def test_short_lived_results_are_the_difference() -> None:
-    """Restore reports the short-lived results and nothing else more than no-restore."""
+    """Restore reports the results of no-restore and the short-lived ones, nothing else."""
     lost = 0
     for random in seeds(40):
         drawn = case(random)
@@ -187,7 +187,7 @@ def test_null_keys_match_nothing() -> None:
 
 
 def test_late_rows() -> None:
-    """F1 by load batch reports each result once, also of rows that come late, if prior rows are kept that much longer."""
+    """F1 by load batch reports each result once, late rows included, if prior rows are kept longer by the lateness."""
     lateness, lost_without = 6, 0
     for random in seeds(60):
         inputs = [weakest(random, name, random.randint(5, 12), horizon=20) for name in "lr"]

@@ -43,7 +43,7 @@ def test_output_windows() -> None:
 
 
 def test_results_of_internal_windows_are_not_joined_again() -> None:
-    """TV-2: with every state kept as if external the three-way join is empty; over results that never end it is not."""
+    """TV-2: if every state counts as external, the three-way join is empty; over results that never end it is not."""
     first, second, third = (arrivals(stream(text, 5)) for text in ("a1", "a2", "a7"))
     assert join(first, second, third) == join(join(first, second), third) == []
     assert intervals(join(join(first, second, external=()), third)) == [("a1·a2·a7", 7, 12)]

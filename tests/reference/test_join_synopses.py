@@ -16,7 +16,7 @@ Made = list[tuple[int, int, int]]
 
 
 def made_in(left: list[float], right: list[float], periods: int) -> dict[int, Made]:
-    """The results of a join by the epoch in which they were made; value 1 each."""
+    """Return the results of a join by the epoch in which they were made; each has the value 1."""
     results: dict[int, Made] = {}
     for left_time, right_time in product(left, right):
         if max(left_time, right_time) < min(left_time, right_time) + periods:
@@ -25,14 +25,14 @@ def made_in(left: list[float], right: list[float], periods: int) -> dict[int, Ma
 
 
 def inside(made: dict[int, Made], t: int, periods: int, lengths: tuple[int, int]) -> list[int]:
-    """The values of a join of windows of both lengths, at the end of epoch t."""
+    """Return the values of a join of windows of both lengths, at the end of epoch t."""
     every = [result for epoch, results in made.items() if epoch <= t for result in results]
     left_length, right_length = lengths
     return [value for k1, k2, value in every if t - left_length < k1 and t - right_length < k2 and min(k1, k2) + periods > t]
 
 
 def test_the_vector_of_the_sheet() -> None:
-    """Section 4.2: counts by expiration and difference, answers for all lengths, and what each synopsis keeps."""
+    """Section 4.2: counts by expiration and difference, answers for all lengths, and the contents of each synopsis."""
     made = made_in([0.5, 1.5, 2.5, 3.4], [0.7, 2.2], 3)
     basic, interval, running = BasicIntervalJoin(3, 2, add), IntervalJoin(3, 2, add), RunningJoin(3, 2)
     answers, stored = {}, {}

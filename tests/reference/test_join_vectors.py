@@ -75,7 +75,7 @@ def ended(inputs: Sequence[Sequence[Row]], boundary: Boundary) -> list[list[Row]
 @pytest.mark.parametrize("boundary", ["inclusive", "exclusive"])
 @pytest.mark.parametrize("mode", ["no-restore", "restore"])
 def test_two_inputs_report_what_the_table_says(boundary: Boundary, mode: Mode) -> None:
-    """Each result of table A is reported in its run, with its times, if the table says so; the formulas agree."""
+    """Each result of table A is reported in its run, with its times, if the table says so; both formulas agree."""
     column = 4 if boundary == "inclusive" else 5
     position = 0 if mode == "no-restore" else 1
     tick = 1 if boundary == "inclusive" else 0

@@ -44,7 +44,7 @@ def executes(*parts: str) -> Callable[[Callable[..., None]], Callable[..., None]
 
 
 def advised(text: str, part: str) -> str:
-    """Return the command in a part of a message that stands in a printed text, or the part itself where it is the command."""
+    """Return the command in the part of a message that stands in a printed text; a part without one is itself the command."""
     pattern = r"([^`\n]*?)".join(re.escape(literal) for literal in part.split(HOLE))
     match = re.search(pattern + ("" if part.endswith(("`", ")")) else r"(?=[`;,)\n]|\. |$)"), text)
     assert match is not None, f"{part!r} is not in {text!r}"
@@ -54,7 +54,7 @@ def advised(text: str, part: str) -> str:
 
 
 def typed(directory: Path, command: str, *, code: int = 0, **words: str) -> str:
-    """Type a command line in a project and return all that it printed; ``words`` are for what stands in capitals."""
+    """Type a command line in a project and return its whole output; ``words`` replace the words in capitals."""
     program, *arguments = shlex.split(command)
     assert program == "stream-wh", command
     arguments = [words.get(argument, argument) for argument in arguments]

@@ -23,7 +23,7 @@ _DESCRIBED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def messages() -> dict[str, str]:
-    """Return each text that gives advice, with the file that it is in; help texts and their examples are none."""
+    """Return each text that gives advice, with its file; help texts and their examples are left out."""
     texts: dict[str, str] = {}
     for room in ("warehouse", "cli"):
         for path in sorted((_ROOT / room).rglob("*.py")):

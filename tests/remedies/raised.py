@@ -29,7 +29,7 @@ _WHOLE = {
 
 
 def raised() -> dict[str, str]:
-    """Return the text of each error that is raised with one, by where that is; of classes that say all of it, their own texts."""
+    """Return the text of each raised error, with its file; for classes with fixed texts, the texts of the class."""
     texts: dict[str, str] = {}
     for room in ("warehouse", "cli", "airflow_stream_wh"):
         for path in sorted((_ROOT / room).rglob("*.py")):

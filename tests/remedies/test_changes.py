@@ -45,7 +45,7 @@ def test_a_layout_and_a_wider_type(past: Project) -> None:
 
 @executes("`stream-wh migrate ○ --rename ○=NEW` if it is called otherwise now", "`stream-wh restate ○ --since first`")
 def test_a_column_that_is_gone(past: Project) -> None:
-    """Of the two ways one keeps its values, the other loads all files again."""
+    """One command keeps the column's values; the other loads all files again."""
     past.views.clear()
     past.declare()
     for name in ("counts", "once", "named"):
@@ -69,7 +69,7 @@ def test_a_column_that_is_gone(past: Project) -> None:
     "restore ○, `stream-wh update --at ○`, then change it and migrate",
 )
 def test_another_grid_of_times(past: Project) -> None:
-    """Tables that are declared no more are forgotten first, and the window time must be one of both grids."""
+    """Undeclared tables are dropped first, and the window time must be on both grids."""
     del past.views["once"]
     past.warehouse["update_interval"] = "2h"
     past.declare()
@@ -102,7 +102,7 @@ def test_another_grid_of_times(past: Project) -> None:
     "restore them, or give --allow-lost to do without their rows",
 )
 def test_restating(past: Project) -> None:
-    """A relation is loaded again, a stream by another expression; what is not there is named, and what helps."""
+    """A relation is loaded again, a stream by another expression; missing files are named with a remedy."""
     printed = typed(past.directory, "stream-wh migrate r", code=2)
     typed(past.directory, advised(printed, "`stream-wh restate ○ --since first` loads it again"))
     past.change("a", expires="e + INTERVAL 1 HOUR")
@@ -119,7 +119,7 @@ def test_restating(past: Project) -> None:
     'table "○" stood still, and can go on: `stream-wh update` moves it',
 )
 def test_what_outsiders_changed(past: Project) -> None:
-    """It is taken back, and the next update moves the table."""
+    """The change is undone, and the next update moves the table."""
     state = past.epoch.table("a")
     assert state is not None
     append(past.root / state.path)
@@ -139,7 +139,7 @@ def test_what_outsiders_changed(past: Project) -> None:
 
 @executes('set on_expiry = "drop" and `stream-wh drop ○` first')
 def test_an_archive(tmp_path: Path, spark: SparkSession) -> None:
-    """It has no slots to count again, and columns that its rows cannot follow."""
+    """An archive has no slots to count again, and its rows cannot follow new columns."""
     project = Project(tmp_path / "project", spark, {"a": stream(on_expiry="archive")})
     project.land("1.csv", csv(row("x", 0.5, 4), row("y", 0.5, 1.5)))
     project.update(1)
@@ -159,7 +159,7 @@ def test_an_archive(tmp_path: Path, spark: SparkSession) -> None:
 
 @executes("it was declared after the last update; the next one builds it: `stream-wh update`")
 def test_a_view_that_was_declared_after_the_last_update(past: Project) -> None:
-    """It is there after the next."""
+    """The next update builds the view."""
     past.views["late"] = {"sql": "SELECT k, b FROM a", "search_key": "k"}
     past.declare()
     printed = typed(past.directory, "stream-wh status -o csv")
@@ -173,7 +173,7 @@ def test_a_view_that_was_declared_after_the_last_update(past: Project) -> None:
     "`stream-wh update`",
 )
 def test_a_view_that_cannot_be_maintained(past: Project) -> None:
-    """It is corrected, looked at, and built."""
+    """The view is corrected, validated and built."""
     past.views["broken"] = {"sql": "SELECT k, nothing FROM a", "search_key": "k"}
     past.declare()
     typed(past.directory, _UPDATE, code=1)
@@ -198,7 +198,7 @@ def test_a_view_that_cannot_be_maintained(past: Project) -> None:
     "○ is damaged: ○; `stream-wh check` says what to do",
 )
 def test_backups(past: Project, tmp_path: Path) -> None:
-    """One that was stopped is made again, it replaces what is damaged; damage is not backed up."""
+    """A stopped backup is made again and replaces damaged data; damage is not backed up."""
     target = tmp_path / "my backup"
     typed(past.directory, f"stream-wh backup '{target}'")
     assert "--replace" in advised(
@@ -224,7 +224,7 @@ def test_backups(past: Project, tmp_path: Path) -> None:
 
 @executes("give --since ○ or leave it out")
 def test_a_time_that_no_epoch_reaches(past: Project) -> None:
-    """The oldest one that is possible is named."""
+    """The message names the oldest possible time."""
     past.warehouse["retain"] = "0s"
     past.declare()
     past.updater().vacuum()

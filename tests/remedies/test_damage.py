@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     "○ is damaged: ○; `stream-wh check --repair` writes it again",
 )
 def test_a_schema_file(past: Project) -> None:
-    """One that is gone is a finding, one that is cut an error of whoever reads the table."""
+    """A missing schema file is a finding; a cut one is an error for whoever reads the table."""
     state = past.epoch.table("named")
     assert state is not None
     schema = past.root / state.schema_file
@@ -41,7 +41,7 @@ def test_a_schema_file(past: Project) -> None:
 
 @executes("`stream-wh check --repair` or `stream-wh vacuum` removes what is older than ten minutes")
 def test_left_over_files(past: Project) -> None:
-    """Older than ten minutes."""
+    """Files that are older than ten minutes are removed."""
     strange = past.root / "tables/a/sub_index=1/exp_block=0/part-00000.parquet"
     strange.parent.mkdir(parents=True, exist_ok=True)
     strange.write_bytes(b"x" * 11)
@@ -81,7 +81,7 @@ def test_records(past: Project) -> None:
     "the next update that moves the window or `stream-wh check --repair` makes it again",
 )
 def test_the_database(past: Project, tmp_path: Path) -> None:
-    """Gone, or copied with the root."""
+    """The database was removed, or copied with the root."""
     database = past.root / DATABASE
     database.unlink()
     printed = typed(past.directory, "stream-wh connect duckdb a", code=1)

@@ -22,7 +22,7 @@ _ERASE = "stream-wh erase a --key x --yes"
     "then take a new one with `stream-wh backup DIR`",
 )
 def test_views_in_the_way(past: Project, tmp_path: Path) -> None:
-    """One that is declared no more, one that was changed; then backups are to be made again."""
+    """An undeclared view and a changed view stop the erasure; afterwards a new backup is needed."""
     once = past.views.pop("once")
     past.declare()
     printed = typed(past.directory, _ERASE, code=2)
@@ -39,7 +39,7 @@ def test_views_in_the_way(past: Project, tmp_path: Path) -> None:
 
 @executes("erase_within allows ○; `○` removes them", "run `○`", "stream-wh erase --expired")
 def test_dead_rows_for_too_long(tmp_path: Path, spark: SparkSession) -> None:
-    """They go at once."""
+    """The dead rows are erased at once."""
     project = Project(tmp_path / "project", spark)
     project.land("1.csv", csv(row("x", 0.5, 1.5), row("y", 0.5, 4)))
     project.update(1)
@@ -60,7 +60,7 @@ def test_dead_rows_for_too_long(tmp_path: Path, spark: SparkSession) -> None:
 
 @executes("to be rid of it, take it out of warehouse.toml, `stream-wh update` and `stream-wh drop ○`")
 def test_an_aggregate_that_still_has_its_part(tmp_path: Path, spark: SparkSession) -> None:
-    """It is taken out, and forgotten."""
+    """The aggregate is no longer declared, and dropped."""
     totals = {"from": "a", "select": {"rows": "count(*)"}, "windows": ["1h"], "keep": "1d"}
     project = Project(tmp_path / "project", spark, {"a": stream()}, aggregates={"totals": totals})
     project.land("1.csv", csv(row("x", 0.5, 4), row("y", 0.5, 4)))

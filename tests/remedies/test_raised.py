@@ -102,6 +102,6 @@ def test_the_tables_name_texts_that_need_them() -> None:
 
 
 def test_what_is_looked_at() -> None:
-    """Errors of both rooms and of the provider, by their classes and where they are raised."""
+    """The texts are of errors of both rooms and of the provider, with the files that raise them."""
     assert len(TEXTS) > 250
     assert {path.split("/")[0] for path in TEXTS.values()} == {"warehouse", "cli", "airflow_stream_wh"}

@@ -31,7 +31,7 @@ def test_before_the_first_update(tmp_path: Path, spark: SparkSession) -> None:
 
 @executes("a project directory; `stream-wh init` writes one")
 def test_no_project(tmp_path: Path) -> None:
-    """Then there is one."""
+    """The command writes a project."""
     printed = typed(tmp_path, "stream-wh validate", code=2)
     typed(tmp_path, advised(printed, "a project directory; `stream-wh init` writes one"))
     typed(tmp_path, "stream-wh validate")
@@ -45,7 +45,7 @@ def test_no_project(tmp_path: Path) -> None:
     "only views are rebuilt; `stream-wh restate ○` reads its landing files once more",
 )
 def test_names_of_other_things(past: Project) -> None:
-    """An epoch that is none, a stream for a view, rows without ends for intervals."""
+    """An unknown epoch, a stream in place of a view, and rows without ends in place of intervals."""
     printed = typed(past.directory, "stream-wh changes a --since 0 --to 9", code=2)
     command = advised(printed, "there is no epoch ○; the newest is ○, and `stream-wh history` lists the epochs")
     typed(past.directory, command)
@@ -66,7 +66,7 @@ def test_names_of_other_things(past: Project) -> None:
     "go on with --since ○",
 )
 def test_a_lost_place_in_the_changes(past: Project) -> None:
-    """The table as a whole, and its changes from then on."""
+    """The reader takes the whole table, and its changes from then on."""
     epoch_path(past.root, 0).unlink()
     printed = typed(past.directory, "stream-wh changes a --since 0", code=1)
     part = "Take the whole table once (`stream-wh scan ○`, now of epoch ○) and go on from the epoch it is of (--since ○)"
@@ -78,7 +78,7 @@ def test_a_lost_place_in_the_changes(past: Project) -> None:
 
 @executes("the same with --as-of ○ looks at older ones")
 def test_a_key_of_long_ago(past: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where no time is left to look further, it says from where one goes on by hand."""
+    """If there is no time to look further, the message says where to go on by hand."""
     monkeypatch.setattr("warehouse.serving.absence._SECONDS", -1.0)
     printed = typed(past.directory, "stream-wh probe a gone -o table")
     part = "the same with --as-of ○ looks at older ones"
@@ -95,7 +95,7 @@ def test_a_key_of_long_ago(past: Project, monkeypatch: pytest.MonkeyPatch) -> No
     "`stream-wh drop ○` forgets it",
 )
 def test_the_commands_of_the_verdict(past: Project) -> None:
-    """Rejected rows are shown, an undeclared table forgotten, a changed file loaded where two landings have one of its name."""
+    """Rejected rows are shown, an undeclared table is dropped, a changed file is loaded although two landings have its name."""
     health = "stream-wh health"
     assert "no" in typed(past.directory, advised(typed(past.directory, health, code=4), "stream-wh rejected ○"))
     past.land("2.csv", csv(row("later", 2.5, 7)), landing="landing/b")
@@ -118,7 +118,7 @@ def test_the_commands_of_the_verdict(past: Project) -> None:
 
 @executes("stream-wh reload ○", "too: `stream-wh restate ○ --since first`")
 def test_a_file_that_grew_after_it_was_loaded(tmp_path: Path, spark: SparkSession) -> None:
-    """Loaded again, its former rows are there twice; then the other command leaves each of them once."""
+    """After `reload` the file's former rows are there twice; after `restate` each row is there once."""
     project = Project(tmp_path / "project", spark)
     project.land("1.csv", csv(row("p", 0.5, 20)))
     project.update(1)
@@ -132,7 +132,7 @@ def test_a_file_that_grew_after_it_was_loaded(tmp_path: Path, spark: SparkSessio
 
 @executes("several landings have a file ○; say which one: ○ or ○")
 def test_a_name_that_two_landings_have(past: Project) -> None:
-    """Each of the names that are offered is taken."""
+    """Each of the offered names is accepted."""
     past.land("2.csv", csv(row("later", 2.5, 7)), landing="landing/b")
     printed = typed(past.directory, "stream-wh reload 2.csv", code=2)
     advised(printed, "several landings have a file ○; say which one: ○ or ○")
@@ -148,7 +148,7 @@ def test_a_name_that_two_landings_have(past: Project) -> None:
     "nothing was loaded. Choose an earlier --at, ○accept the loss with --allow-dead",
 )
 def test_options_and_keys(past: Project, tmp_path: Path) -> None:
-    """What is to be added is taken."""
+    """The commands accept the proposed options and keys."""
     assert "recomputed" in typed(past.directory, "stream-wh restored counts")
     printed = typed(past.directory, "stream-wh restored named")
     advised(printed, '`short_lived = "report"` in [views.○] keeps them')

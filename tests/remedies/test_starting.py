@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @executes("name one that Spark can make a time of (--arrival ○), or declare the stream by hand after a plain `stream-wh init`")
 def test_a_file_without_times(tmp_path: Path) -> None:
-    """Both ways: an expression of SQL, and by hand."""
+    """Both remedies work: an SQL expression, and a declaration by hand."""
     (tmp_path / "in.csv").write_text("k,n\n" + "".join(f"k{number},{number}\n" for number in range(50)))
     printed = typed(tmp_path, f"stream-wh init first --from {tmp_path / 'in.csv'}", code=2)
     part = "name one that Spark can make a time of (--arrival ○), or declare the stream by hand after a plain `stream-wh init`"
@@ -38,7 +38,7 @@ def test_a_file_without_times(tmp_path: Path) -> None:
 
 @executes('declare the stream by hand after a plain `stream-wh init`, with format = "text" and a pattern of its lines')
 def test_a_log_in_an_unknown_form(tmp_path: Path, spark: SparkSession) -> None:
-    """With the pattern that the message shows its lines are read."""
+    """The lines are read with the pattern that the message shows."""
     lines = "2025-06-24 14:36:25 startup archives unpack\n" + "2025-06-24 14:36:25 install perl:amd64 5.36 5.40\n" * 3
     (tmp_path / "dpkg.log").write_text(lines)
     printed = typed(tmp_path, f"stream-wh init first --from {tmp_path / 'dpkg.log'}", code=2)
@@ -73,7 +73,7 @@ def test_records_over_several_lines(tmp_path: Path, spark: SparkSession) -> None
 
 @executes("cannot be read as it is; `○` writes it as Parquet")
 def test_files_of_other_formats(tmp_path: Path) -> None:
-    """The command makes a file that `init --from` takes."""
+    """The command makes a file that `init --from` accepts."""
     frame = pl.DataFrame({"k": ["a"] * 30, "seen": [datetime(2024, 5, 1)] * 30})  # noqa: DTZ001 - as others write them
     frame.write_ipc(tmp_path / "y.feather")
     frame.write_ipc(tmp_path / "f.arrow")
@@ -93,7 +93,7 @@ def test_files_of_other_formats(tmp_path: Path) -> None:
     "stream-wh validate",
 )
 def test_a_proposal(tmp_path: Path) -> None:
-    """The commands in the file that is written, and those below it."""
+    """The commands in the written file and in the output can be run."""
     rows = "".join(f'{{"host": "h{n % 9}", "at": "2024-05-13T08:{n:02}:00Z", "ttl": {300 + n}}}\n' for n in range(60))
     (tmp_path / "in.jsonl").write_text(rows)
     printed = typed(tmp_path, f"stream-wh init w --from {tmp_path / 'in.jsonl'} --key host")
@@ -106,7 +106,7 @@ def test_a_proposal(tmp_path: Path) -> None:
 
 @executes('names = "a,b,c" names those of files without one', "(`stream-wh rejected NAME`)")
 def test_options_that_are_refused(tmp_path: Path) -> None:
-    """What the message allows is allowed."""
+    """The options that the message allows are accepted."""
     with pytest.raises(ConfigurationError) as error:
         loaded(tmp_path / "a", {"streams.flights.options": {"header": "false"}})
     advised(str(error.value), 'names = "a,b,c" names those of files without one')
@@ -138,7 +138,7 @@ def test_files_that_the_declaration_refuses(tmp_path: Path, spark: SparkSession)
 @executes("`○` makes a line of each, for --from rows.jsonl")
 @pytest.mark.skipif(shutil.which("jq") is None, reason="the command that is advised is one of jq")
 def test_one_object_with_all_rows(tmp_path: Path) -> None:
-    """The command makes lines that `init --from` takes."""
+    """The command makes lines that `init --from` accepts."""
     rows = [{"host": f"h{number % 9}", "at": f"2024-05-13T08:{number:02}:00Z"} for number in range(60)]
     (tmp_path / "one.json").write_text(json.dumps({"data": {"x": 1}, "rows": rows}, indent=1))
     printed = typed(tmp_path, f"stream-wh init one --from {tmp_path / 'one.json'}", code=2)

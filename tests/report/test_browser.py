@@ -102,7 +102,7 @@ def measured(page: Path, width: int, *arguments: str) -> dict[str, Any]:
 
 
 def found_by(page: Path, *arguments: str) -> dict[str, Any]:
-    """Return what the script of a page finds."""
+    """Return the findings of a page's script."""
     printed = started(page.parent / "profile", *arguments, "--window-size=1700,1000", "--dump-dom", page.as_uri())
     match = re.search(r'<pre id="found">(.*?)</pre>', printed, re.DOTALL)
     assert match, printed[-500:]
@@ -127,7 +127,7 @@ def contrast(one: str, other: str) -> float:
 @pytest.mark.parametrize("width", [400, 1000, 1600])
 @pytest.mark.parametrize("dark", [False, True])
 def test_it_is_readable_at_every_width_in_the_dark_and_in_the_light(page: Path, width: int, *, dark: bool) -> None:
-    """No text is cut off by its picture, nothing stands out on the right, letters keep a size, colours are told apart."""
+    """No text is cut off, nothing overflows on the right, letters have a minimum size, and colours have enough contrast."""
     measures = measured(page, width, *([DARK] if dark else []))
     assert (measures["dark"], measures["cut"]) == (dark, [])
     assert measures["texts"] > 100
@@ -141,7 +141,7 @@ def test_it_is_readable_at_every_width_in_the_dark_and_in_the_light(page: Path, 
 
 
 def test_a_phone_shows_every_column(page: Path) -> None:
-    """On 390 pixels nothing stands out, and each cell of a table of many columns is there with the heading of its column."""
+    """On 390 pixels nothing overflows, and each cell of a wide table is visible with its column's heading."""
     shown = page.with_name("phone.html")
     shown.write_text(PHONE.replace("PAGE", escape(page.read_text())))
     measures = found_by(shown)

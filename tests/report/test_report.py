@@ -129,7 +129,7 @@ def test_probes_are_measured_where_there_are_keys(figures: Figures) -> None:
 
 
 def test_latencies_are_those_of_the_read_log(house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of probes of one key; the page's own probes are noted nowhere, and a table that nobody probed has none."""
+    """Latencies are of probes of one key; the page's own probes are not logged, and a table without probes has none."""
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     with Reader.open(house.root, logged=True) as reader:
         for keys in (["a"], ["b"], ["a", "b"]):
@@ -149,7 +149,7 @@ def test_latencies_are_those_of_the_read_log(house: House, tmp_path: Path, monke
 
 
 def test_seconds_of_an_update_are_those_of_its_steps_and_the_rest(house: House) -> None:
-    """From the plan to the commit; an old record does not tell when its plan was made."""
+    """The time goes from the plan to the commit; an old record does not have the time of its plan."""
     last = house.epochs[-1]
     steps = (StepSeconds("tables/names: move", 2.0), StepSeconds("tables/days: move", 0.5))
     timed = replace(last, seconds=steps, planned_at=last.committed_at - 3_000_000)
@@ -163,7 +163,7 @@ def test_seconds_of_an_update_are_those_of_its_steps_and_the_rest(house: House) 
 
 
 def test_what_ends_next_is_that_of_the_model(house: House, figures: Figures) -> None:
-    """By table with the next update, within six hours and a day; the page has the numbers, or says that nothing ends."""
+    """Each table has the rows that end with the next update, within six hours and a day; the page shows them."""
     tau = figures.window_time
     for ending in figures.endings:
         if ending.table in ("names", "pairs", "days"):
@@ -177,7 +177,7 @@ def test_what_ends_next_is_that_of_the_model(house: House, figures: Figures) -> 
 
 
 def test_the_verdict_stands_on_top_with_what_helps(figures: Figures) -> None:
-    """Each concern is text, never markup, and leads to its table where the page has one."""
+    """Each concern is text, never markup, and links to its table if the page has the table."""
     name = figures.tables[0].name
     concerns = (
         Concern("broken", "standing_still", name, "stands still: a < b", "stream-wh rebuild x"),
@@ -194,7 +194,7 @@ def test_the_verdict_stands_on_top_with_what_helps(figures: Figures) -> None:
 
 
 def test_the_page_is_whole_and_fetches_nothing(figures: Figures) -> None:
-    """Every element is closed; no address, no link but to places of the page; each table has its own."""
+    """Every element is closed; all links lead to places on the page; each table has its own place."""
     text = html_page(figures, "a <b> & 'c'", Health("ok", ()))
     page = _Page(text)
     assert page.open == []
@@ -223,7 +223,7 @@ def test_the_search_field_waits_for_its_script(figures: Figures) -> None:
 
 
 def test_a_view_that_stands_still_says_why_and_names_are_text(figures: Figures) -> None:
-    """Nothing that a name, a step or a reason holds becomes markup; more steps than colours share the last one."""
+    """Names, steps and reasons never become markup; steps beyond the number of colours share the last colour."""
     tables = tuple(replace(table, failed="<i>1 / 0</i>", kind="<view>") for table in figures.tables)
     steps = tuple(StepFigures(f"<step {number}>", 1.0 + number) for number in range(12))
     epochs = tuple(replace(epoch, steps=steps) for epoch in figures.epochs)
@@ -234,7 +234,7 @@ def test_a_view_that_stands_still_says_why_and_names_are_text(figures: Figures) 
 
 
 def test_no_label_needs_a_glossary(figures: Figures) -> None:
-    """How rows leave, steps and tables beside others are in words, not in labels, tags and paths."""
+    """The page describes labels, steps and side tables in words, not by tags and paths."""
     names = ("tables/a: move-window", "tables/a.synopsis0_1: move-window", "rejected/a: store-rejected")
     steps = tuple(StepFigures(name, 1.0) for name in names)
     epochs = tuple(replace(epoch, steps=steps) for epoch in figures.epochs)
@@ -276,7 +276,7 @@ def test_a_warehouse_without_any_row(figures: Figures) -> None:
 
 
 def test_the_command_writes_the_file(house: House, capsys: pytest.CaptureFixture[str]) -> None:
-    """Whole, and says where; a project without an epoch is an error."""
+    """The command writes the whole page and prints its path; a project without an epoch is an error."""
     directory = declare(house.root.parent, "root")
     file = directory / "page.html"
     code = run(["-C", str(directory), "report", "--output-file", str(file)])

@@ -116,7 +116,7 @@ class _Making:
         self.files = [file for file in self.files if any(row[3] > tau for row in file.rows)]
 
     def disturb(self) -> None:
-        """What no update does: rows go, double, and lie elsewhere, whole files with them."""
+        """Change the files as no update does: rows and whole files are removed, doubled and moved."""
         rows = [row for file in self.files for row in file.rows]
         copies: list[Row] = self.draw(st.lists(st.sampled_from(rows), max_size=8)) if rows else []
         chosen = self.draw(st.lists(st.booleans(), min_size=len(self.files), max_size=len(self.files)))
@@ -150,7 +150,7 @@ def histories(draw: st.DrawFn, *, keyed: bool) -> tuple[Drawn, ...]:
 
 
 def write(root: Path, epochs: tuple[Drawn, ...], *, keyed: bool) -> None:
-    """Write a history as a warehouse with table ``t``: data files, one commit an epoch, and the epochs."""
+    """Write a history as a warehouse with table ``t``: data files, one commit for each epoch, and the epochs."""
     table = root / "tables" / "t"
     (table / "_delta_log").mkdir(parents=True)
     (table / "_schema").mkdir()

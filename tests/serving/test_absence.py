@@ -29,7 +29,7 @@ def reader(house: House) -> Iterator[Reader]:
 
 
 def test_a_key_whose_rows_expired_says_when_and_where_it_was_live_last(house: House, reader: Reader) -> None:
-    """The model says which keys were live before and are not now; each is told with the end of its last row."""
+    """The model has the keys that were live before and are not now; the message has the end of a key's last row."""
     table, count = house["names"], 0
     now = reader.epoch
     for before in house.epochs[-2::-1]:
@@ -48,7 +48,7 @@ def test_a_key_whose_rows_expired_says_when_and_where_it_was_live_last(house: Ho
 
 
 def test_rows_that_end_before_now_are_of_the_epoch_itself(house: House, reader: Reader) -> None:
-    """A later `now` filters rows that the newest epoch still has."""
+    """A later `now` hides rows that the newest epoch still has."""
     table = house["names"]
     ending = [row for row in table.live(reader.epoch.slot) if row.exp < to_microseconds_far()]
     row = max(ending, key=lambda ending_row: ending_row.exp)

@@ -29,7 +29,7 @@ SOURCE = Path(__file__).parents[2]
 
 
 def test_rows_arrow_and_batches_are_the_same(reader: Reader) -> None:
-    """Every way gives the same rows, again each time, and Arrow carries the window state."""
+    """Every method gives the same rows each time it is called, and Arrow has the window state as metadata."""
     for answer in (reader.probe("names", ["a", "b"], system_columns=True), reader.scan("names", where="value > 0")):
         rows = answer.all()
         assert [len(piece) for piece in answer.rows(2)][:-1] == [2] * ((len(rows) - 1) // 2)

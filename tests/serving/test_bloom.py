@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def test_a_filter_never_denies_a_value_and_mostly_denies_others(
     tmp_path: Path, kind: str, expression: str, absent: Callable[[Any], Any]
 ) -> None:
-    """Every stored value may be there; hardly any other may."""
+    """The filter has every stored value, and hardly any other value."""
     path = str(tmp_path / "f.parquet")
     with duckdb.connect() as connection:
         query = f"SELECT {expression} AS k FROM range(4000) t(i)"

@@ -68,7 +68,7 @@ def check(epochs: tuple[Drawn, ...], *, keyed: bool) -> None:
 
 
 def check_told(changes: pa.Table, epochs: tuple[Drawn, ...], since: int, to: int, *, keyed: bool) -> None:
-    """Each change has the type, the epoch and the time that it must have, and nothing is told in vain."""
+    """Check that each change has its type, epoch and time, and that there is no needless change."""
     for epoch in range(since + 1, to + 1):
         before, now = (at_slot(drawn.slot, ANCHOR, HOUR) for drawn in epochs[epoch - 1 : epoch + 1])
         expired = of_types(changes, ("expire",), epoch)
@@ -120,7 +120,7 @@ def _names(files: tuple[DataFile, ...]) -> str:
 # cell 3   .          f [7..9]   f          came, alone in its partition
 # cell 3   g [5]      g          .          had expired before: never read
 def test_only_files_that_can_tell_something_are_read() -> None:
-    """A file that both epochs have is read for what expires in it alone, once, however many epochs it was there."""
+    """A file of both epochs is read only for rows that expire in it, once, however many epochs have it."""
     a, b, c, d = _file("a", 1, (6, 9)), _file("b", 1, (20, 20)), _file("c", 2, (5, 6)), _file("d", 2, (8, 9))
     e, f, g = _file("e", 2, (8, 9)), _file("f", 3, (7, 9)), _file("g", 3, (5, 5))
     first_epoch, second_epoch = TableAtEpoch(0, 50, 5, (a, b, c, d, g)), TableAtEpoch(1, 60, 6, (a, b, e, f, g))
@@ -145,7 +145,7 @@ def test_rows_that_may_lie_elsewhere_are_compared_wherever_they_lie() -> None:
 
 
 def test_a_file_without_bounds_is_read_for_everything() -> None:
-    """What is not known of a file is never taken as an answer."""
+    """A file without bounds is read for every question."""
     dim = _file("dim", 1, None)
     plan = changes_between([TableAtEpoch(0, 50, 5, (dim,)), TableAtEpoch(1, 60, 6, (dim,)), TableAtEpoch(2, 60, 6)])
     assert [(interval.after, interval.until, _names(interval.files)) for interval in plan.expiring] == [(50, 60, "dim")]

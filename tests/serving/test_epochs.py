@@ -66,7 +66,7 @@ def test_a_reader_stays_with_its_epoch_until_refreshed(own: House) -> None:
 
 
 def test_key_summaries_are_read_once_by_a_reader(own: House) -> None:
-    """A reader at a later epoch knows the summaries of files that it has seen, also if they are no longer on the disk."""
+    """A reader at a later epoch still has the summaries of files that it has seen, even if they were deleted on the disk."""
     files = [path for path in (own.root / "tables/names").rglob("*.parquet") if path.parent.name != "_schema"]
     with limited(summary_share=50.0):
         for file in files:

@@ -86,10 +86,11 @@ def measured(name: str, **distinct: int) -> JoinInput:
 
 
 def test_a_view_is_explained_before_any_update(catalog: Catalog) -> None:
-    """From the declarations: the plan, and the loss that constant lifetimes lead to expect; no figures."""
+    """The explanation has the plan and the loss that constant lifetimes lead to expect, but no measured figures."""
     explanation = explained(catalog, "windows", None)
-    assert (explanation.name, explanation.epoch, explanation.joins) == ("windows", None, ())
-    assert (explanation.measured, explanation.placement) == (None, None)
+    assert (
+        explanation.name, explanation.epoch, explanation.joins, explanation.measured, explanation.placement,
+    ) == ("windows", None, (), None, None)  # fmt: skip
     assert next(line.operator for line in explanation.description.lines) == "join"
     assert explanation.predicted == lost_share((6, 3), 1)
 
@@ -112,7 +113,7 @@ def test_loss_is_measured_by_the_epochs(catalog: Catalog, reader: Reader) -> Non
 
 
 def test_an_order_is_costed_by_what_arrives_and_lives(catalog: Catalog, reader: Reader) -> None:
-    """Arrivals leave the first epoch out; windows and values are counted in the live rows; the cheapest order is told."""
+    """Arrivals leave the first epoch out; windows and values are counted in the live rows; the cheapest order is shown."""
     (order,) = explained(catalog, "three", reader).joins
     figures = order.figures
     assert [(side.name, side.arriving, side.rows) for side in figures.inputs] == [("a x", 4, 12), ("b y", 2, 8), ("c z", 0, 5)]

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def decoded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, weakref.ref[pa.Table]]]:
-    """Each file that is read into memory, with its rows for as long as they are there."""
+    """Return each file that is read into memory, with a weak reference to its rows."""
     read_files: list[tuple[str, weakref.ref[pa.Table]]] = []
     read = HotTables.read
 
@@ -58,7 +58,7 @@ def places(reader: Reader, table: str) -> set[str]:
 
 
 def test_an_epoch_costs_what_it_added(tmp_path: Path, decoded: list[tuple[str, weakref.ref[pa.Table]]]) -> None:
-    """Files are read at the first read of a table, those of the next epoch alone after it, and dead ones are let go."""
+    """The first read of a table reads its files, a later read only the new files of its epoch; dead files are released."""
     own = build(tmp_path / "root", slots=(2, 3))
     with Reader.open(own.root, hot=["names", "pairs"]) as reader:
         assert not decoded
@@ -89,7 +89,7 @@ def test_an_epoch_costs_what_it_added(tmp_path: Path, decoded: list[tuple[str, w
 
 
 def test_warm_reads_all_hot_tables(own: House, decoded: list[tuple[str, weakref.ref[pa.Table]]]) -> None:
-    """What the first reads would do is done beforehand."""
+    """`warm` does the work of the first reads."""
     with Reader.open(own.root, hot=["names", "pairs"]) as reader:
         reader.warm()
         reader.warm()
@@ -187,7 +187,7 @@ def test_a_project_follows_its_root(own: House, tmp_path: Path) -> None:
 
 
 def test_rows_go_with_their_epoch(own: House, decoded: list[tuple[str, weakref.ref[pa.Table]]]) -> None:
-    """Of a table that nobody asks for again too, of one that is there no more, and of one without a live file."""
+    """Rows are released also if their table is not read again, is gone, or has no live file."""
     with Reader.open(own.root, hot=["names", "pairs"]) as reader:
         reader.warm()
         live = places(reader, "names")
@@ -248,7 +248,7 @@ def test_other_columns_are_read_anew(own: House) -> None:
 def test_slices_hold_what_is_wanted_once(
     values: list[int | None], ordered: bool, wanted: list[int | None], low: int | None, high: int | None
 ) -> None:
-    """Whether a file ascends by its key or not, no wanted row is missing and none comes twice; where it does, few others come."""
+    """Slices of any file have each wanted row exactly once; slices of a sorted file have few others."""
     if ordered:
         values = sorted(values, key=lambda value: (value is not None, value or 0))
     table = pa.table({"k": pa.array(values, pa.int64()), "n": pa.array(range(len(values)), pa.int64())})
@@ -291,7 +291,7 @@ def test_keys_that_do_not_ascend_as_python_compares_are_not_sliced(keys: pa.Arra
 
 
 def test_a_part_of_a_struct_in_a_struct_can_be_read() -> None:
-    """DuckDB reads such a column from its beginning only."""
+    """DuckDB can read such a column only from its beginning."""
     inner = [{"a": n, "in": {"x": float(n)}} for n in range(4)]
     table = pa.table({"k": ["a", "b", "b", "c"], "s": pa.array(inner)})
     rows = HotTables.of(table, "k")

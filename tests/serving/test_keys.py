@@ -105,7 +105,7 @@ def test_ranges() -> None:
 
 
 def test_decimals_have_the_columns_digits_or_are_refused() -> None:
-    """However many zeros they are written with, and beyond the digits that Python's decimals have by themselves."""
+    """The number of written zeros does not matter, nor digits beyond the default precision of Python's decimals."""
     column = (KeyColumn("d", "DECIMAL(38,2)"),)
     long = Decimal("12345678901234567890123456789.12")
     for number, expected in (

@@ -73,7 +73,7 @@ RUN = (
 
 
 def near(found: list[tuple[Any, ...]], expected: list[tuple[Any, ...]]) -> bool:
-    """Whether rows are equal, floats but for the order of their sums."""
+    """Whether rows are equal; floats may differ by the order of their sums."""
     return len(found) == len(expected) and all(
         math.isclose(left, right) if isinstance(left, float) and isinstance(right, float) else left == right
         for row, wanted in zip(sorted(found, key=repr), sorted(expected, key=repr), strict=True)
@@ -96,7 +96,7 @@ def hidden(house: House, *numbers: int) -> Iterator[None]:
 
 @pytest.mark.parametrize("query", [*KEPT, *RUN])
 def test_the_answer_is_that_of_the_rows(house: House, query: str) -> None:
-    """With names, types and rows alike; asked again after each epoch, only what came is read."""
+    """Names, types and rows are the same; after each epoch only new files are read."""
     with hidden(house, 1, 2):
         reader = Reader.open(house.root)
         assert reader.sql(query, isolation="latest").epoch == 0
@@ -120,7 +120,7 @@ def test_the_answer_is_that_of_the_rows(house: House, query: str) -> None:
 
 
 def test_files_whose_results_are_kept_are_not_opened(own: House) -> None:
-    """Asked again after an update: not even their footers, which a query over the rows needs."""
+    """After an update not even the footers of these files are read, which a query over the rows needs."""
     query = "SELECT name, count(*) FROM names GROUP BY name"
     with Reader.open(own.root) as fresh:
         expected = fresh.sql(query).all()
@@ -141,7 +141,7 @@ def test_files_whose_results_are_kept_are_not_opened(own: House) -> None:
 
 
 def test_files_of_later_epochs_are_read_in_the_same_sandbox(own: House, tmp_path: Path) -> None:
-    """It reads what is below the table's directory and nothing else, and has no rows of its own."""
+    """The sandbox reads only files below the table's directory, and has no rows of its own."""
     query = "SELECT name, count(*) FROM names GROUP BY name"
     with hidden(own, 1, 2):
         reader = Reader.open(own.root)
@@ -222,7 +222,7 @@ def test_an_epoch_that_comes_meanwhile_is_answered(own: House) -> None:
 
 
 def test_a_now_on_the_grid_is_put_together_and_another_one_is_run(house: House) -> None:
-    """Rows of a slot are kept together, so partial results tell what lives when a slot ends, also later than the window time."""
+    """Partial results are kept by slot, so they give the live rows at the end of any slot, also after the window time."""
     query = "SELECT name, count(*) AS n, sum(value) AS total FROM names GROUP BY name"
     newest = house.epochs[-1]
     with Reader.open(house.root) as reader, Reader.open(house.root) as other:
@@ -346,7 +346,7 @@ CONDITIONS = st.sampled_from(["", " WHERE value > 3", " WHERE name IS NULL OR we
 @settings(deadline=None, max_examples=40)
 @given(st.lists(NAMES, max_size=2, unique=True), st.lists(VALUES, min_size=1, max_size=4), CONDITIONS)
 def test_random_aggregates(house: House, groups: list[str], values: list[str], condition: str) -> None:
-    """Each is put together, and equals what the rows give."""
+    """Each aggregate is combined from partial results, and equals the query over the rows."""
     by = f" GROUP BY {', '.join(groups)}" if groups else ""
     query = f"SELECT {', '.join([*groups, *values])} FROM names{condition}{by}"
     with Reader.open(house.root) as reader:

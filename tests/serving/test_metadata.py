@@ -35,7 +35,7 @@ def test_tables_and_descriptions(house: House, reader: Reader) -> None:
 
 
 def test_files_and_filter_are_all_that_another_engine_needs(house: House, reader: Reader) -> None:
-    """Both filters over exactly these files give the live rows, in an engine with another time zone too."""
+    """Both filters over these files give the live rows, also in an engine with another time zone."""
     for name, table in house.tables.items():
         listing = metadata.files(reader, name)
         assert (listing.epoch, listing.slot_filter) == (2, "_exp_slot > 4")
@@ -70,7 +70,7 @@ def test_rejected_rows(reader: Reader) -> None:
 
 
 def test_status_counts_live_rows_exactly(house: House) -> None:
-    """By metadata and by reading what slots do not prove; at every epoch."""
+    """The count comes from metadata and from reading rows that slots do not decide; it is right at every epoch."""
     for epoch in house.epochs:
         with Reader.open(house.root, as_of=epoch.window_time) as reader:
             for status in table_status.status(reader, retain=7 * DAY):

@@ -46,7 +46,7 @@ def test_lists_of_keys(house: House, reader: Reader, wanted: list[str], later: i
 @few
 @given(st.lists(pairs, min_size=1, max_size=5))
 def test_composite_keys_and_prefixes(house: House, reader: Reader, wanted: list[tuple[Any, ...]]) -> None:
-    """Keys and prefixes of any length, with nulls, in one call."""
+    """A call takes keys and prefixes of any length, with nulls."""
     expected = house["pairs"].probed(lambda key: any(key[: len(prefix)] == prefix for prefix in wanted), NEWEST)
     assert reader.probe("pairs", wanted).all() == expected
 
@@ -97,7 +97,7 @@ def test_null_keys(house: House, reader: Reader) -> None:
 
 
 def test_every_key_type(house: House, reader: Reader) -> None:
-    """Dates, decimals beyond a double, timestamps to the microsecond and before 1970."""
+    """Keys are dates, decimals beyond a double, and timestamps to the microsecond and before 1970."""
     for table, at in (("days", 4), ("amounts", 4), ("moments", 4)):
         keys = {house[table].key_of(row) for row in house[table].rows}
         for key in keys:
@@ -132,7 +132,7 @@ def test_many_keys_are_one_query(house: House, reader: Reader) -> None:
 
 
 def test_a_second_probe_uses_bloom_filters_and_finds_the_same(house: House) -> None:
-    """Each key gives the same rows on a fresh reader and on one that was asked before."""
+    """A fresh reader and a reader that was asked before give the same rows for each key."""
     keys = [row.values[0] for row in house["names"].rows if row.values[0] is not None]
     with Reader.open(house.root) as warm:
         warm.probe("names", ["a"])
@@ -143,7 +143,7 @@ def test_a_second_probe_uses_bloom_filters_and_finds_the_same(house: House) -> N
 
 
 def test_columns_limit_and_system_columns(house: House, reader: Reader) -> None:
-    """Columns come in the order asked for; a limit cuts after ordering; `_exp` of what never expires is null."""
+    """Columns come in the given order; a limit cuts after sorting; `_exp` of a row that never expires is null."""
     table = house["names"]
     expected = table.probed(lambda key: key[0] == "a", NEWEST)
     answer = reader.probe("names", ["a"], columns=["VALUE", "name"], limit=1)

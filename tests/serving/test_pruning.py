@@ -34,7 +34,7 @@ def cut(values: list[Any], ending: str, *, known: bool) -> Bounds:
 
 @st.composite
 def files(draw: st.DrawFn) -> tuple[list[tuple[Any, ...]], DataFile]:
-    """Rows, and the file that says of them what a writer might."""
+    """Draw rows, and a file record that a writer might make for them."""
     rows = draw(st.lists(parts, min_size=1, max_size=6))
     ending = draw(st.sampled_from(["", "\x7f", "\U0010ffff"]))
     has_bounds = draw(st.tuples(st.booleans() | st.just(value=True), st.booleans() | st.just(value=True)))

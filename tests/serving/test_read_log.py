@@ -40,7 +40,7 @@ def ask(root: Path) -> None:
 
 
 def test_each_read_is_noted_once_it_was_read_to_its_end(house: House, state: Path) -> None:
-    """Kind, number of keys, files looked at and opened, rows, seconds; SQL looks at whole tables and is not."""
+    """The log has kind, number of keys, files considered and opened, rows and seconds; SQL queries are not logged."""
     ask(house.root)
     reads = reads_of(house.root)
     assert [(read.kind, read.keys, read.first) for read in reads] == [

@@ -23,7 +23,7 @@ def comparable(rows: list[tuple[Any, ...]]) -> list[str]:
 
 
 def test_a_scan_gives_the_live_rows(house: House, reader: Reader) -> None:
-    """Of every table, at the window time and later, within a slot and on the grid."""
+    """The scan is right for every table, at the window time and later, within a slot and on the grid."""
     time = house.epochs[-1].window_time
     for name, table in house.tables.items():
         for tau in (time, time + 1, time + 20 * MINUTE, time + HOUR, time + 5 * HOUR, NEVER - 1):

@@ -290,7 +290,7 @@ def test_the_sandbox_holds_without_the_guard(house: House, reader: Reader, tmp_p
 
 
 def test_results_side_by_side(house: House, reader: Reader) -> None:
-    """An answer that is half read does not block others, on other threads neither."""
+    """A half-read answer does not block others, nor other threads."""
     rows = reader.sql("SELECT * FROM range(100000)").rows(10)
     assert len(next(rows)) == 10
     assert reader.sql("SELECT count(*) FROM days").all() == [(len(house["days"].live(4)),)]

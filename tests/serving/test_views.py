@@ -120,7 +120,7 @@ def test_state_does_not_inflate_an_epochs_counts(viewed: House) -> None:
 
 
 def test_status_tells_what_each_table_is(opened: Reader) -> None:
-    """State is there with its kind, for those who ask for all; a relation's live rows are its current versions."""
+    """Verbose status has state with its kind; a relation's live rows are its current versions."""
     statuses = {status.table: status for status in table_status.status(opened, retain=DAY)}
     kinds = {name: statuses[name].kind for name in ("names", "results", "results.1", "planes")}
     assert kinds == {"names": "stream", "results": "view", "results.1": "state", "planes": "relation"}
@@ -128,7 +128,7 @@ def test_status_tells_what_each_table_is(opened: Reader) -> None:
 
 
 def test_a_view_that_failed_is_told_and_not_read(viewed: House) -> None:
-    """Its rows are not those of the window time: reads are refused with the reason, descriptions and status tell it."""
+    """The view's rows are older than the window time: reads are refused with the reason, which status and descriptions show."""
     last = viewed.epochs[-1]
     failed = [
         replace(state, view=replace(state.view, failed="division by zero")) if state.view and state.kind == "view" else state

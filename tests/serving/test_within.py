@@ -51,7 +51,7 @@ def files(house: House) -> Iterator[Reader]:
 
 @pytest.fixture
 def only(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Return what lets the time be up after so many files."""
+    """Return a function that ends the time after so many files."""
 
     def limit(files: int) -> None:
         left = [files]
@@ -125,7 +125,7 @@ def test_bounds_hold_however_little_was_read(
 
 
 def test_what_was_not_read_is_told(files: Reader, only: Callable[[int], None]) -> None:
-    """Files, rows, and that there may be further groups."""
+    """The answer has the numbers of files and rows read, and whether there may be more groups."""
     only(1)
     within = files.sql("SELECT name, sum(value) FROM names GROUP BY name", within=LONG).within
     assert within is not None
@@ -174,7 +174,7 @@ def test_a_time_is_above_zero_and_goes_with_nothing_else(files: Reader) -> None:
 
 
 def test_rows_of_keys_that_are_found_in_time(files: Reader, only: Callable[[int], None]) -> None:
-    """With time enough they are those of a probe, in its order; else some of them, and the answer says so."""
+    """With enough time the rows are those of a probe, in its order; else the answer has some of them, and says so."""
     plain = files.probe("names", ["a", "b", None]).all()
     whole = files.probe("names", ["a", "b", None], within=LONG)
     assert whole.all() == plain
@@ -222,7 +222,7 @@ ODD = (
 
 @pytest.fixture(scope="module")
 def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A table with key summaries: texts that are the same number, infinity, and floats whose column is of doubles by now."""
+    """Make a table with key summaries: texts that are the same number, infinity, and floats in a column that is now double."""
     columns = (("k", "string", pa.string()), ("value", "int", pa.int32()), ("n", "bigint", pa.int64()),
                ("name", "string", pa.string()), ("far", "double", pa.float64()), ("wider", "double", pa.float32()))  # fmt: skip
     rows = [
@@ -250,7 +250,7 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def test_bounds_hold_of_columns_that_are_not_what_they_seem(
     odd: Path, only: Callable[[int], None], query: str, files: int
 ) -> None:
-    """Of a text compared with a number, a name that is the table's and a column's, and values that are no plain numbers."""
+    """Texts compared with numbers, a name of both table and column, and values that are no plain numbers."""
     with Reader.open(odd) as reader:
         (plain,) = reader.sql(query).all()
         only(files)
@@ -275,7 +275,7 @@ FAR = (
 
 @pytest.fixture(scope="module")
 def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A table of the widest decimals, and of the last day that Python knows."""
+    """Make a table with the widest decimals and with the last day that Python has."""
     columns = (("k", "string", pa.string()), ("big", "decimal(38,0)", pa.decimal128(38, 0)), ("day", "date", pa.date32()),
                ("t", "timestamp", pa.timestamp("us", "UTC")), ("n", "int", pa.int32()))  # fmt: skip
     days = (date(9999, 12, 31), None, date(1, 1, 1))
@@ -294,7 +294,7 @@ def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.mark.parametrize("files", [0, 1, 2, 99])
 @pytest.mark.parametrize("query", FAR)
 def test_values_at_the_end_of_their_types(far: Path, only: Callable[[int], None], query: str, files: int) -> None:
-    """Bounds of a sum stay in its type, which the true sum fits; groups may be days and times after those of Python."""
+    """Bounds of a sum stay in its type, which the true sum fits; groups may be days and times beyond Python's."""
     with Reader.open(far) as reader:
         plain, groups = reader.sql(query), query.count(" AS ") or query.count("GROUP BY")
         truth = {repr(row[:groups]): row[groups:] for row in plain.all()}

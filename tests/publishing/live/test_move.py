@@ -35,7 +35,7 @@ class Table:
     names: count[int] = field(default_factory=count)
 
     def move(self, files: dict[str, tuple[TableFile, Rows]], slot: int) -> LiveMove:
-        """Carry out what is planned."""
+        """Plan a move and carry it out."""
         move = plan_move([file for file, _ in files.values()], self.held, slot)
         rows, live_files = {file.path: self.rows[file.path] for file in move.kept}, list(move.kept)
         for shared in move.shared:
@@ -77,7 +77,7 @@ _FILES = st.lists(
 def test_any_history_holds_each_live_row_once(
     start: int, moves: list[tuple[int, list[tuple[list[int], str, bool]], random.Random]]
 ) -> None:
-    """Files come, are sealed into one, leave; slots pass by ones and by many."""
+    """Files come, are sealed into one, and leave; slots pass one by one and many at once."""
     table, files, slot, names = Table(), dict[str, tuple[TableFile, Rows]](), start, count()
     for passed, new, chance in moves:
         slot += passed
@@ -108,7 +108,7 @@ def test_a_row_is_written_at_most_once_for_each_bit_of_the_distance_to_its_end()
 
 
 def test_files_that_are_wholly_live_are_shared_and_stay_shared() -> None:
-    """They are never written."""
+    """Such files are never written again."""
     files = {"f": (stored("f", (5, 9)), (5, 9)), "dead": (stored("dead", (1, 2)), (1, 2))}
     table = Table()
     assert [file.identity for file in table.move(files, 3).shared] == ["f"]

@@ -66,7 +66,7 @@ def scanned(house: House, name: str, epoch: Epoch) -> Counter[str]:
 
 
 def bag(table: pa.Table) -> Counter[str]:
-    """Return rows as texts; an end that never comes is null, as a scan shows it."""
+    """Return rows as texts; an end that never comes is null, as in a scan."""
     ends = table["_exp"].cast(pa.timestamp("us", "UTC"))
     table = table.set_column(table.column_names.index("_exp"), "_exp", pc.if_else(pc.equal(pc.year(ends), 9999), None, ends))
     return Counter(repr([value for _, value in sorted(row.items())]) for row in table.to_pylist())
@@ -137,7 +137,7 @@ def house(built: House, tmp_path: Path) -> House:
 
 
 def test_every_version_is_the_scan_of_its_epoch_to_every_reader(house: House) -> None:
-    """Streams, views, relations: the user's columns, `_ts` and `_exp`; no operators' state, no dead row."""
+    """Live tables have the user's columns, `_ts` and `_exp` of streams, views and relations; no operators' state, no dead row."""
     for number, epoch in enumerate(house.epochs):
         tables = {state.name for state in published_states(epoch, names(house))}
         assert set(move(house, number)) == tables
@@ -158,7 +158,7 @@ def test_every_version_is_the_scan_of_its_epoch_to_every_reader(house: House) ->
 
 
 def test_files_without_dead_rows_are_shared_with_the_table(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a link, or where there are none by a copy."""
+    """Files are shared by links, or by copies where the file system has no links."""
     move(house)
     inodes = {path.stat().st_ino for path in (house.root / "tables" / "names").rglob("*.parquet")}
     state = newest_state(house.root / LIVE / "names")
@@ -182,7 +182,7 @@ def test_files_without_dead_rows_are_shared_with_the_table(house: House, monkeyp
 
 
 def test_no_reader_loses_a_nan_of_a_piece(tmp_path: Path) -> None:
-    """NaN is above all numbers; bounds that leave it out would have its row skipped."""
+    """NaN is above all numbers; with bounds that leave it out, readers would skip its row."""
     columns = (("k", "string", pa.string()), ("value", "double", pa.float64()))
     values = (1.0, float("nan"), 2.0)
     rows = tuple(Row((key, value), ANCHOR, ANCHOR + (3 - (key == "a")) * HOUR, 1) for value in values for key in ("a", "b"))
@@ -216,7 +216,7 @@ def test_a_full_disk_is_told_and_leaves_former_versions(house: House, monkeypatc
 
 @pytest.mark.parametrize("nth", [1, 2, 3, 5])
 def test_what_a_full_disk_stopped_leaves_no_file(house: House, monkeypatch: pytest.MonkeyPatch, nth: int) -> None:
-    """Each attempt would else take more of the disk, until `vacuum`; former versions stay whole."""
+    """A failed move leaves no files, so that retries do not fill the disk until `vacuum`; former versions stay whole."""
     house.epochs.pop()  # the one before cuts pieces
     move(house, 0, rules=ONE)
     directory = house.root / LIVE / "names"
@@ -356,7 +356,7 @@ def test_whatever_somebody_did_to_it_it_is_made_again(house: House, damage: Call
 
 @pytest.mark.parametrize("damage", _DAMAGES)
 def test_the_check_tells_of_whatever_somebody_did(house: House, damage: Callable[[Path], None]) -> None:
-    """Of each, and of nothing else."""
+    """The check finds each kind of damage, and nothing else."""
     move(house, rules=LiveRules(["names", "pairs"], (), KEPT))
     damage(house.root / LIVE / "names")
     findings = live_findings(house.root, ["names", "pairs"], rows=True, resources=Resources())
@@ -368,7 +368,7 @@ def test_the_check_tells_of_whatever_somebody_did(house: House, damage: Callable
 def test_a_passing_error_leaves_a_live_table_as_it_is(
     house: House, monkeypatch: pytest.MonkeyPatch, place: str, number: int | None
 ) -> None:
-    """Whatever cannot be read at the moment: no version is lost, no file made again; the next move goes on."""
+    """Whichever file cannot be read at the moment: no version is lost, no file is written again; the next move succeeds."""
     for epoch in range(5):
         move(house, epoch, rules=ONE)
     table = house.root / LIVE / "names"
@@ -407,7 +407,7 @@ def test_a_passing_error_leaves_a_live_table_as_it_is(
 
 
 def test_rows_that_are_not_the_tables_are_found(house: House) -> None:
-    """The files of two pieces, or of the table, changed places: sums and rows tell, sizes may not."""
+    """Two pieces, or files of the table, changed places: checksums and rows tell, sizes may not."""
     move(house)
     directory = house.root / LIVE / "names"
     state = newest_state(directory)
@@ -442,7 +442,7 @@ def other_rows(path: Path) -> None:
 def test_a_repair_makes_a_file_with_other_bytes_of_the_same_size_again(
     house: House, monkeypatch: pytest.MonkeyPatch, *, cut: bool, sums: bool
 ) -> None:
-    """Once: then the check finds nothing, and a second repair does nothing; pieces of builds before have no sums."""
+    """The check finds nothing after the repair, and a second repair does nothing; pieces of earlier builds have no checksums."""
     epoch_path(house.root, house.epochs.pop().number).unlink()
     with monkeypatch.context() as patch:
         if not sums:
@@ -466,7 +466,7 @@ def test_a_repair_makes_a_file_with_other_bytes_of_the_same_size_again(
 
 @pytest.mark.parametrize("content", [b"", b'{"commitInfo": {', b"\xff\xfe", b"[1]\n", b'{"remove": 1}\n'])
 def test_a_former_commit_that_cannot_be_read_stops_nothing(house: House, content: bytes) -> None:
-    """The newest version is opened from a checkpoint above it; what it removed goes as a leftover does."""
+    """The newest version is opened from a later checkpoint; files that the unreadable commit removed are deleted as leftovers."""
     for number in range(5):
         move(house, number, rules=ONE)
     directory = house.root / LIVE / "names"
@@ -484,7 +484,7 @@ def test_a_former_commit_that_cannot_be_read_stops_nothing(house: House, content
 
 
 def test_damage_of_a_piece_does_not_move_into_new_pieces(house: House) -> None:
-    """A move that cuts a piece further verifies it first, and cuts the table's own files again when it is damaged."""
+    """A move that cuts a piece further verifies the piece first; if it is damaged, the move cuts the table's own files again."""
     epoch_path(house.root, house.epochs.pop().number).unlink()
     move(house, rules=ONE)
     directory, following = house.root / LIVE / "names", same_tables_later(house, 8)
@@ -500,7 +500,7 @@ def test_damage_of_a_piece_does_not_move_into_new_pieces(house: House) -> None:
 
 
 def test_damage_of_the_table_is_not_published(house: House, caplog: pytest.LogCaptureFixture) -> None:
-    """The live table stays at its epoch, with its rows, and nothing is left behind; a repair says so too."""
+    """The live table stays at its epoch with its rows, and no file is left behind; a repair reports the damage, too."""
     epoch_path(house.root, house.epochs.pop().number).unlink()  # the one before cuts a file of the table
     move(house, 3, rules=ONE)
     directory = house.root / LIVE / "names"
@@ -532,7 +532,7 @@ def test_a_commit_of_somebody_in_between_is_no_base(house: House) -> None:
 
 
 def test_readers_see_the_former_epoch_until_the_commit_and_the_new_one_after(house: House) -> None:
-    """At each moment of a move, and an open reader goes on with its version afterwards."""
+    """Readers see one whole epoch at each moment of a move; an open reader keeps its version afterwards."""
     move(house, 3)
     tables = {name: DeltaTable(str(house.root / LIVE / name)) for name in names(house)}
     points = []
@@ -549,7 +549,7 @@ def test_readers_see_the_former_epoch_until_the_commit_and_the_new_one_after(hou
 
 
 def test_versions_go_when_they_were_superseded_longer_ago_than_retain(house: House) -> None:
-    """Not before; then their files are gone, and nothing but the newest version's is left."""
+    """Then their files are deleted, and only the newest version's files are left."""
     directory = house.root / LIVE / "names"
     start = house.epochs[0].committed_at
     for number in range(len(house.epochs)):
@@ -577,7 +577,7 @@ def test_versions_go_when_they_were_superseded_longer_ago_than_retain(house: Hou
 
 
 def test_a_long_log_is_summed_up_and_cut(house: House) -> None:
-    """After 35 epochs there is a checkpoint, and the log holds what `retain` asks for."""
+    """After 35 epochs there is a checkpoint, and the log has the versions that `retain` asks for."""
     directory = house.root / LIVE / "names"
     rules = LiveRules(["names"], (), 5 * DAY)
     for slot in range(10, 45):
@@ -615,7 +615,7 @@ def test_an_update_reads_few_entries_of_a_long_log(house: House, monkeypatch: py
 
 
 def test_the_log_of_a_bounded_table_begins_with_the_oldest_version_kept(house: House) -> None:
-    """Statistics of files hold keys of rows that are dead: with `erase_within` none is older than `retain`."""
+    """File statistics have keys of dead rows: with `erase_within` no log entry is older than `retain`."""
     start = house.epochs[0].committed_at
     for number, epoch in enumerate(house.epochs):
         publish_live_tables(house.root, epoch, LiveRules(["names"], ["names"], 2 * DAY), now=start + number * DAY)
@@ -633,7 +633,7 @@ def test_the_log_of_a_bounded_table_begins_with_the_oldest_version_kept(house: H
 
 @pytest.mark.parametrize("tool", ["pandas", "polars"])
 def test_connect_reads_the_live_table_where_there_is_one(house: House, tool: str) -> None:
-    """As long as it is of the newest epoch: else the snippet reads what belongs to it."""
+    """The snippet reads the live table only if it has the newest epoch."""
     (house.root.parent / "warehouse.toml").write_text(f"[warehouse]\nroot = '{house.root.name}'\n")
     replace_database_if_needed(house.root, house.epochs[-1])
     move(house, -2)
@@ -662,7 +662,7 @@ def test_what_is_not_published_any_more_stays_for_retain(house: House) -> None:
 
 @pytest.mark.parametrize("damage", [torn, other_protocol, without_log], ids=lambda function: function.__name__)
 def test_a_directory_whose_log_cannot_be_read_stays_for_retain_too(house: House, damage: Callable[[Path], None]) -> None:
-    """Somebody may read it still: it goes by the newest of its files, and a directory without any goes at once."""
+    """A reader may still use the directory: it goes by the time of its newest file; an empty directory goes at once."""
     move(house)
     directory, newest = house.root / LIVE / "names", house.epochs[-1]
     damage(directory)
@@ -674,7 +674,7 @@ def test_a_directory_whose_log_cannot_be_read_stays_for_retain_too(house: House,
 
 
 def test_a_purge_leaves_the_newest_rows_alone(house: House) -> None:
-    """No former version, no commit before, no leftover, no table that is not of the newest epoch."""
+    """Former versions, earlier commits, leftovers and tables that are not of the newest epoch go."""
     for number in range(len(house.epochs)):
         move(house, number)
     rules = LiveRules([name for name in names(house) if name != "days"], (), KEPT)
@@ -692,7 +692,7 @@ def test_a_purge_leaves_the_newest_rows_alone(house: House) -> None:
 
 
 def test_added_columns_come_with_their_epoch(house: House) -> None:
-    """The schema is the newest declaration's; rows of before have null, former versions their own columns."""
+    """The schema is that of the newest declaration; older rows have null, former versions keep their own columns."""
     from dataclasses import replace  # noqa: PLC0415 - one use
 
     from warehouse.epochs.records import ColumnRecord  # noqa: PLC0415 - same
@@ -719,7 +719,7 @@ def test_added_columns_come_with_their_epoch(house: House) -> None:
 
 
 def test_a_table_that_cannot_be_read_stays_where_it_is(house: House, caplog: pytest.LogCaptureFixture) -> None:
-    """Others move; the warehouse says so, and the check finds it."""
+    """Other tables move; the warehouse logs a warning, and the check finds the table."""
     move(house, 3)
     for path in (house.root / "tables" / "pairs").rglob("*.parquet"):
         if "_schema" not in path.parts:

@@ -80,7 +80,7 @@ def answer(changes: Iterable[Change], tau: int) -> list[Row]:
 
 
 def lifetimes(changes: Iterable[Change]) -> list[Row]:
-    """The rows with the intervals in which they really were in the answer; those of no tick are left out.
+    """Return the rows with the intervals in which they were in the answer; rows of no tick are left out.
 
     Raises
     ------

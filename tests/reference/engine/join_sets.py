@@ -45,7 +45,7 @@ class Batch:
 
 
 def combinations(inputs: Sequence[Sequence[Row]], keys: Sequence[Key] | None = None) -> Iterator[Row]:
-    """Every combination of one row of each input with equal keys that are not null, alive together or not."""
+    """Yield every combination of one row of each input with equal keys that are not null, alive together or not."""
     used = keys or [first] * len(inputs)
     for parts in product(*inputs):
         key_values = {key(part.value) for key, part in zip(used, parts, strict=True)}

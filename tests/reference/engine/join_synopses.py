@@ -36,12 +36,12 @@ class _JoinSynopsis:
         self.t, self._b, self._g, self._merge = 0, periods, difference, merge
 
     def _entry(self, result: Result) -> tuple[int, int, int]:
-        """The expiration epoch of a result, its difference and its value."""
+        """Return the expiration epoch of a result, its difference and its value."""
         first, second, value = result
         return min(first, second) + self._b, max(-self._g, min(self._g, first - second)), value
 
     def probe(self, one: int, two: int) -> int | None:
-        """The aggregate of the join of windows of both lengths in periods; None without a result.
+        """Return the aggregate of the join of windows of both lengths in periods; None without a result.
 
         Raises
         ------
@@ -73,7 +73,7 @@ class BasicIntervalJoin(_JoinSynopsis):
         self.vectors: defaultdict[int, Vector] = defaultdict(dict)
 
     def update(self, results: Iterable[Result]) -> None:
-        """End an epoch in which these results were made."""
+        """End an epoch with these results."""
         self.t += 1
         for epoch, d, value in map(self._entry, results):
             vector = self.vectors[epoch]
@@ -94,7 +94,7 @@ class IntervalJoin(_JoinSynopsis):
         self._parts: defaultdict[tuple[int, int], Vector] = defaultdict(dict)
 
     def update(self, results: Iterable[Result]) -> None:
-        """End an epoch in which these results were made: each changes an interval of every length."""
+        """End an epoch with these results: each changes an interval of every length."""
         self.t += 1
         for epoch, d, value in map(self._entry, results):
             for length in self._lengths:
@@ -118,7 +118,7 @@ class RunningJoin(_JoinSynopsis):
         self.running: list[Vector] = [{} for _ in range(periods + 1)]
 
     def update(self, results: Iterable[Result]) -> None:
-        """End an epoch in which these results were made; those that are dead by now never enter."""
+        """End an epoch with these results; results that are already dead never enter."""
         self.t += 1
         self.running = [dict(vector) for vector in (*self.running[1:], self.running[-1])]
         for epoch, d, value in map(self._entry, results):

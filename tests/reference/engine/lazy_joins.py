@@ -121,7 +121,7 @@ class LazyJoin:
         return groups
 
     def _of_group(self, i: int, key: Hashable, group: Sequence[Row], now: int) -> list[Row]:
-        """The results of new rows of one key; the other inputs are probed once for all of them."""
+        """Return the results of new rows of one key; the other inputs are probed once for all of them."""
         earliest = min(row.ts for row in group)
         results = []
         for partners in complete(

@@ -31,7 +31,7 @@ class TableUpdate:
 
 
 def versions(updates: Iterable[TableUpdate]) -> list[Row]:
-    """The versions of a table, as rows ``(key, *columns)``, in the order in which they became valid.
+    """Return the versions of a table, as rows ``(key, *columns)``, in the order in which they became valid.
 
     Updates of one instant count in their order; deleting an unknown key does nothing.
 
@@ -51,7 +51,7 @@ def versions(updates: Iterable[TableUpdate]) -> list[Row]:
 
 
 def split_reused(updates: Iterable[TableUpdate]) -> tuple[list[TableUpdate], list[TableUpdate]]:
-    """Tell an NRR's updates from those to reject: a key that was deleted must never be inserted again (4.3).
+    """Separate an NRR's updates from the updates to reject: a deleted key must never be inserted again (4.3).
 
     >>> good, rejected = split_reused([TableUpdate(0, "A"), TableUpdate(6, "A", None), TableUpdate(9, "A")])
     >>> len(good), [update.at for update in rejected]
@@ -91,7 +91,7 @@ def join_relation(stream: Sequence[Change], updates: Iterable[TableUpdate], key:
 
 
 def join_non_retroactive(stream: Sequence[Change], updates: Iterable[TableUpdate], key: Key = first) -> list[Change]:
-    """Join a stream with an NRR event by event: arrivals probe the table as it is, then the updates of that instant count.
+    """Join a stream with an NRR event by event: arrivals probe the table first, then the updates of that instant count.
 
     Neither the stream is stored nor does an update emit anything.
 

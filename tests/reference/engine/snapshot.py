@@ -59,7 +59,7 @@ def snapshot(expression: Expression, sources: Mapping[str, Iterable[Row]], tau: 
 
 
 def matches(left: Key = first, right: Key = first) -> On:
-    """Equality of two keys; null matches nothing.
+    """Return the condition that two keys are equal; null matches nothing.
 
     >>> on = matches()
     >>> on(("a", 1), ("a", 2)), on(("a",), ("b",)), on((None,), (None,))
