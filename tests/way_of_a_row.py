@@ -52,7 +52,7 @@ class Way:
             self._now = self.steps.setdefault(moment.text, {})
 
     def follow(self, frame: FrameType, event: str, result: Any) -> None:  # noqa: ANN401 - as Python calls a profiler
-        """Look at the parameters of a call, or at what it returns."""
+        """Look at the parameters of a call, or at its result."""
         path = frame.f_code.co_filename
         if self._looking or event not in {"call", "return"} or not path.startswith(str(_ROOT / "warehouse")):
             return
@@ -103,7 +103,7 @@ def _project(directory: Path, spark: SparkSession) -> Project:
 
 
 def followed(directory: Path, spark: SparkSession) -> dict[str, dict[str, set[str]]]:
-    """Return the modules that the row crosses, by step, with their functions; the project is made in a directory."""
+    """Return the modules that the row crosses, by step, with their functions; the project is created in the directory."""
     way, project = Way(), _project(directory / "project", spark)
     threading.setprofile(way.follow)
     sys.setprofile(way.follow)
@@ -117,7 +117,7 @@ def followed(directory: Path, spark: SparkSession) -> dict[str, dict[str, set[st
 
 
 def main(engine: str = "driver") -> None:
-    """Print the modules by step; with ``spark`` the view's rows are computed by Spark."""
+    """Print the modules by step; with ``spark`` Spark computes the view's rows."""
     os.environ["STREAM_WH_CLASS_ARCHIVE"] = "read"
     if engine == "spark":
         lookup.LARGE = -1

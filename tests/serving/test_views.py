@@ -120,7 +120,7 @@ def test_state_does_not_inflate_an_epochs_counts(viewed: House) -> None:
 
 
 def test_status_tells_what_each_table_is(opened: Reader) -> None:
-    """Verbose status has state with its kind; a relation's live rows are its current versions."""
+    """Status has operators' state with its kind; a relation's live rows are its current versions."""
     statuses = {status.table: status for status in table_status.status(opened, retain=DAY)}
     kinds = {name: statuses[name].kind for name in ("names", "results", "results.1", "planes")}
     assert kinds == {"names": "stream", "results": "view", "results.1": "state", "planes": "relation"}

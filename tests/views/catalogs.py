@@ -105,7 +105,7 @@ def compiled(*views: View) -> ViewPlans:
 
 
 def plan(sql: str, *key: str, **keys: object) -> ViewPlan:
-    """Return one view, compiled; its key is by default its first column."""
+    """Return one compiled view; its key is by default its first column."""
     if not key:
         view_plan = compiled(View("v", sql, (), **keys)).views[0]  # type: ignore[arg-type]
         key = (next(iter(view_plan.columns)),)

@@ -39,7 +39,7 @@ def query_of(nodes: Sequence[Node]) -> str:
 
 
 def sql_of(operator: Operator, hidden: Mapping[str, Node] | None = None) -> str:
-    """Return a plan as a query; scans of hidden nodes become what they store."""
+    """Return a plan as a query; a scan of a hidden node becomes the node's own query."""
     nodes = hidden or {}
     below = [f"({sql_of(child, nodes)})" for child in inputs_of(operator)]
     match operator:

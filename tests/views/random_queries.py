@@ -81,7 +81,7 @@ class _Maker:
         return Query(f"time_window({name}, INTERVAL {minutes} MINUTES) {alias}", rows, columns)
 
     def _pair(self, depth: int) -> tuple[Query, Query, str]:
-        """Two items and an equality of columns of one kind."""
+        """Return two items and an equality of columns of one kind."""
         left, right = self._item(depth, "l"), self._item(max(1, depth - 1), "r")
         pairs = [
             (left_column, right_column)
@@ -117,7 +117,7 @@ class _Maker:
         return self.chance.choice([f"{name} > 1", f"{name} IS NULL OR {name} < 4", f"NOT {name} = 2"])
 
     def _made(self, select: str, columns: tuple[Column, ...], sources: Sequence[Query], text: str) -> Query:
-        """One query for both engines; ``text`` has ``{0}``, ``{1}`` where the items stand."""
+        """Return one query for both engines; ``text`` has ``{0}``, ``{1}`` in place of the items."""
         return Query(
             f"SELECT {select} FROM {text.format(*(query.sql for query in sources))}",
             f"SELECT {select} FROM {text.format(*(query.oracle for query in sources))}",
@@ -179,7 +179,7 @@ class _Maker:
         return self._made(select, columns, [left, right], f"{{0}} WHERE {written}")
 
     def _united(self, depth: int) -> Query:
-        """A set operation over two selections of columns of the same kinds."""
+        """Return a set operation over two selections of columns of the same kinds."""
         left, right = self._item(depth, "s"), self._item(max(1, depth - 1), "s")
         kinds = [kind for kind in (TEXT, NUMBER) if any(column.kind == kind for column in left.columns)]
         kinds = [kind for kind in kinds if any(column.kind == kind for column in right.columns)]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def short_share(lifetimes: Sequence[Number], interval: Number) -> Fraction:
-    """Return the share of a join's results with a lifetime below `interval`: all that may be lost, section 7, last column.
+    """Return the share of a join's results that live shorter than `interval`: all that may be lost, section 7, last column.
 
     Parameters and errors as for :func:`lost_share`; the clock is continuous.
     """
@@ -28,7 +28,7 @@ def short_share(lifetimes: Sequence[Number], interval: Number) -> Fraction:
 
 
 def rule_share(lifetimes: Sequence[Number], interval: Number, rates: Sequence[Number] | None = None) -> Fraction:
-    """Return the source's estimate, Δ/T: kept to compare with, since it is the share of *short-lived* results of two inputs.
+    """Return the source's estimate, Δ/T, for comparison: it is the share of *short-lived* results of two inputs.
 
     Parameters
     ----------

@@ -106,7 +106,7 @@ def test_what_was_accepted_is_accepted() -> None:
 
 
 def _as_certain(columns: Types, before: str) -> bool:
-    """Whether the columns are those of an earlier build, with the types that it knew; others may be known now."""
+    """Whether the columns and their known types are those of an earlier build; types unknown then may be known now."""
     own = {name: kind for name, _, kind in (part.partition(" ") for part in _split(before))}
     return list(own) == list(columns) and all(columns[name] == kind for name, kind in own.items() if kind)
 
@@ -117,7 +117,7 @@ def _split(written: str) -> list[str]:
 
 
 def test_a_view_that_cannot_be_judged_takes_no_other_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever goes wrong with one view, in whichever part: it is refused with a message, as is what reads it."""
+    """A view that makes any part of the check fail is refused with a message, as are its readers; other views are compiled."""
     texts = {"bad": "SELECT k, n FROM a", "above": "SELECT k FROM bad", "good": "SELECT k FROM w"}
     views = [View(name, sql, ("k",)) for name, sql in texts.items()]
 

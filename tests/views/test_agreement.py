@@ -41,7 +41,7 @@ DIFFER = {
 
 
 def test_columns_are_compared_with_what_spark_analyses(spark: SparkSession) -> None:
-    """Names, order and types must be the same; a node may prove more nulls away than Spark's text allows for none."""
+    """Names, order and types must be the same; a node may exclude more nulls than Spark does."""
     analyser = Analyser(spark.newSession())
     for sql, shape in AGREE.items():
         analyser.check("v", sql, TABLES, shape)

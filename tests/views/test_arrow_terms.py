@@ -31,7 +31,7 @@ _MORE = [
 
 
 def test_expressions_have_the_value_and_type_that_duckdb_gives_them() -> None:
-    """Values at the edges of each type and nulls; what Arrow does not compute, DuckDB does."""
+    """Values at the edges of each type, and nulls; DuckDB computes the terms that Arrow does not."""
     by_arrow = 0
     for sql in [*_ALIKE, *_MORE]:
         try:
@@ -51,7 +51,7 @@ def test_expressions_have_the_value_and_type_that_duckdb_gives_them() -> None:
 
 
 def test_digits_in_texts_and_names_are_no_instants() -> None:
-    """Also numbers that stand for instants elsewhere are themselves where somebody writes them."""
+    """Digits in a text or a name stay as they are; the same digits stand for an instant elsewhere."""
     rows = pa.table(
         {"s": ["12345678901234L", "8999999999999990000L", None], "12345678901234L": [8_999_999_999_999_990_000, 2, 3]}
     )
@@ -73,7 +73,7 @@ def test_digits_in_texts_and_names_are_no_instants() -> None:
 
 
 def test_drawn_conditions_hold_of_the_rows_that_duckdb_finds() -> None:
-    """Conditions of conditions, over columns of several chunks, of which some have no row."""
+    """Nested conditions over columns of several chunks, some without rows."""
     drawn = random.Random(6)  # noqa: S311 - no secret
     rows, by_arrow = _in_chunks(_rows(), drawn), 0
     for _ in range(40):
@@ -88,7 +88,7 @@ def test_drawn_conditions_hold_of_the_rows_that_duckdb_finds() -> None:
 
 
 def _in_chunks(rows: pa.Table, drawn: random.Random) -> pa.Table:
-    """The rows with columns in chunks of their own, some of them empty."""
+    """Return the rows with columns in different chunks, some of them empty."""
     columns = []
     for column in rows.columns:
         whole, ends = column.combine_chunks(), sorted(drawn.choices(range(len(column) + 1), k=4))
@@ -116,7 +116,7 @@ def _drawn_condition(drawn: random.Random, depth: int) -> str:
 
 @pytest.mark.parametrize("columns", [["s"], ["i"], ["y"], ["b"], ["p"], ["d"], ["s", "i"], ["p", "q", "b"], ["x"], ["s", "x"]])
 def test_rows_of_keys_and_distinct_keys_are_those_of_duckdb(columns: Sequence[str]) -> None:
-    """Nulls equal nulls; floats are DuckDB's to compare."""
+    """Nulls equal nulls; DuckDB compares floats."""
     rows = pa.concat_tables([_rows(), _rows().slice(1, 4)])
     keys = DriverRows.of(_rows().slice(2, 4).select([*dict.fromkeys(columns)]))
     for joined in (semi_joined, anti_joined):
@@ -130,7 +130,7 @@ def test_rows_of_keys_and_distinct_keys_are_those_of_duckdb(columns: Sequence[st
 
 
 def test_pairs_of_equal_rows_are_those_of_two_loops(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bounded number at a time; with and without nulls that equal each other."""
+    """The pairs come in bounded parts, with and without nulls that equal each other."""
     monkeypatch.setattr("warehouse.storage.arrow_keys._AT_ONCE", 7)
     drawn = np.random.default_rng(4)
     tables = [
@@ -157,7 +157,7 @@ def test_pairs_of_equal_rows_are_those_of_two_loops(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("state", [[], ["n"]])
 def test_rows_before_and_now_are_matched_as_duckdb_matches_them(monkeypatch: pytest.MonkeyPatch, state: list[str]) -> None:
-    """Equal rows in order of their times; with columns of state equal rows are DuckDB's to order."""
+    """Equal rows are matched in the order of their times; with columns of state DuckDB orders equal rows."""
     drawn = np.random.default_rng(8)
 
     def rows(count: int, keys: int) -> pa.Table:

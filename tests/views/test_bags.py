@@ -25,7 +25,7 @@ def _bag(rows: DataFrame) -> Counter[str]:
 
 
 def test_rows_are_taken_as_often_as_both_have_them(spark: SparkSession) -> None:
-    """Zeros keep their sign, also inside structures; NaN and null equal themselves; maps can be compared."""
+    """Zeros keep their sign, also in structures; NaN equals NaN and null equals null; maps can be compared."""
 
     def row(f: float | None, copies: int = 1, x: float = 1.0) -> list[dict[str, object]]:
         return [{"k": "k", "f": f, "s": {"x": x}, "a": [1.5, None], "m": [("a", 1)]}] * copies

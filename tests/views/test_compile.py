@@ -33,7 +33,7 @@ P30, PDAY = 3, 144
 
 
 def test_one_node() -> None:
-    """A join with what is above it is one table: its label, its p, and the declared key."""
+    """A join and the operators above it are one table, with its label, its p, and the declared key."""
     view_plan = plan("SELECT c.k, e.v FROM calls c JOIN events e ON c.k = e.k WHERE c.v > 1", "v")
     assert view_plan.nodes == (Node("v", view_plan.tree, ("k", "v"), ("v",), "WK", P30),)
 
@@ -254,7 +254,7 @@ def test_equal_state_is_kept_once() -> None:
 
 
 def test_views_over_views() -> None:
-    """A view reads another as a table, with its label, its S and its columns."""
+    """A view reads another view as a table, with its label, its S and its columns."""
     first = View("pairs", "SELECT c.k, e.v FROM calls c JOIN events e ON c.k = e.k", ("k",))
     twice = "SELECT p.k, f.delay FROM time_window(pairs, INTERVAL 20 MINUTES) p JOIN flights f ON f.tail = p.k"
     second = View("twice", twice, ("k",))
@@ -277,7 +277,7 @@ STORABLE = [
 
 @pytest.mark.parametrize("sql", STORABLE)
 def test_every_node_can_be_kept(sql: str) -> None:
-    """A node is one operator with state over stateless inputs, its columns can be stored, and it reads what was before."""
+    """A node has one operator with state over stateless inputs; its columns can be stored; it reads only earlier tables."""
     nodes = plan(sql).nodes
     readable = {"calls", "events"}
     for node in nodes:

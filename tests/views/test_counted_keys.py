@@ -79,7 +79,7 @@ def asked(tables: Tables, join: Join = JOIN, rows: dict[str, pa.Table] | None = 
 
 @pytest.mark.parametrize("driver", [False, True])
 def test_counts_put_a_crowded_join_last(tmp_path: Path, *, driver: bool) -> None:
-    """Two inputs share one key in great number. By even values all orders are alike; counted, their join comes last."""
+    """Two inputs share one frequent key. If values were even, all orders would cost the same; by counts their join comes last."""
     batch = {"a": ["x", "x"], "b": ["x", "x"], "c": EVEN}
     tables = Tables(tmp_path, {"a": CROWDED, "b": CROWDED, "c": EVEN}, batch)
     rows = {name: pa.table({f"{name}_k": pa.chunked_array([[*keys, None]], pa.string())}) for name, keys in batch.items()}
@@ -97,7 +97,7 @@ def test_counts_put_a_crowded_join_last(tmp_path: Path, *, driver: bool) -> None
 
 
 def test_counts_that_are_not_known_leave_the_model(tmp_path: Path) -> None:
-    """A lost summary, another column, a condition or few rows: the order is chosen as without summaries."""
+    """After a lost summary, with another column, with a condition or with few rows the order is that without summaries."""
     every = {"a": EVEN, "b": EVEN, "c": EVEN}
     tables = Tables(tmp_path, every, every)
     assert asked(tables) is not None

@@ -36,7 +36,7 @@ def _rows(column: int) -> str:
 
 @pytest.mark.parametrize("interval", ["1h", "30m"])
 def test_what_windows_drop(tmp_path: Path, spark: SparkSession, interval: str) -> None:
-    """The views have at each hour what the table says, and what met between two updates is told of by one of them."""
+    """The views have the table's keys at each hour; one of them reports results that came and went between two updates."""
     declared: dict[str, Any] = tomllib.loads(re.findall(r"^```text\n(\[views.both\].*?)^```", PAGE, re.MULTILINE | re.DOTALL)[0])
     streams = {"a": stream(), "c": stream(landing="landing/c")}
     project = Project(tmp_path, spark, streams, {"update_interval": interval}, views=declared["views"])
@@ -56,7 +56,7 @@ def test_what_windows_drop(tmp_path: Path, spark: SparkSession, interval: str) -
 
 
 def test_what_a_restated_relation_changes(tmp_path: Path, spark: SparkSession) -> None:
-    """After each step the rows that came at 0:30 and at 1:30 have the names that the table says."""
+    """After each step the rows of 0:30 and 1:30 have the names in the table."""
     views: dict[str, dict[str, object]] = {
         "seen": {"sql": "SELECT a.k, a.b, r.name FROM a JOIN r ON r.k = a.k", "search_key": "k"},
         "now": {"sql": "SELECT a.k, a.b, t.name FROM a JOIN t ON t.k = a.k", "search_key": "k"},
@@ -89,7 +89,7 @@ def _name(project: Project, view: str, hour: float) -> str:
 def test_the_last_results_are_those_that_updates_found(
     tmp_path: Path, spark: SparkSession, interval: str, expected: list[str]
 ) -> None:
-    """`output_window = 2`: what met and ended between two updates takes no place; what was found stays, by its own time."""
+    """With `output_window = 2`, results between two updates take no place; found results stay, by their own time."""
     views = {"last": {"sql": "SELECT a.k FROM a JOIN c ON a.k = c.k", "search_key": "k", "output_window": 2}}
     streams = {"a": stream(), "c": stream(landing="landing/c")}
     project = Project(tmp_path, spark, streams, {"update_interval": interval}, views=views)

@@ -49,7 +49,7 @@ PRICES = {1: [("x", 2, 0.5), ("y", 3, 0.6)], 2: [("x", 4, 1.5)], 3: [("z", 9, 2.
 
 
 def _rows(chance: random.Random, hour: int) -> list[str]:
-    """Rows of an hour: a few keys, null among them, some late, some over before anybody could see them."""
+    """Return rows of an hour: a few keys, nulls among them; some rows are late, some end before any update."""
     lines = []
     for _ in range(chance.randrange(1, 9)):
         begins = max(0.05, hour - chance.choice([0.9, 0.7, 0.3, 1.6]))
@@ -80,7 +80,7 @@ def _project(directory: Path, spark: SparkSession) -> Project:
 
 
 def _cells(project: Project, table: str) -> dict[tuple[int, int], list[tuple[Any, ...]]]:
-    """The live rows of a view's cells with all columns, and the keys by which files are sorted in the order of their rows."""
+    """Return the live rows of each cell of a view, and their keys in the order of the files' rows."""
     state = project.epoch.table(table)
     runs_of: dict[tuple[int, int], list[tuple[Any, ...]]] = {}
     if state is None or state.view is None:
@@ -101,7 +101,7 @@ def _told(project: Project, view: str) -> list[str]:
 
 @pytest.fixture
 def declined(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the driver left to Spark while it was to do everything."""
+    """Return the tables that the driver left to Spark although it should do everything."""
     tables: list[str] = []
 
     def watched(node_inputs: inputs.NodeInputs) -> Any:  # noqa: ANN401 - passed on

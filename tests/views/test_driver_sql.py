@@ -99,7 +99,7 @@ def _in_driver(row: pa.Table, sql: str) -> pa.ChunkedArray | None:
 
 
 def test_what_the_driver_computes_spark_computes_too(spark: SparkSession) -> None:
-    """Values at the edges of each type, one row at a time: the same value of the same type, or none and Spark is asked."""
+    """Driver and Spark compute the same value of the same type at the edges of each type; else the driver leaves it to Spark."""
     rows = _rows()
     single = [rows.slice(position, 1) for position in range(rows.num_rows)]
     computed = {sql: [_in_driver(row, sql) for row in single] for sql in _ALIKE}
@@ -129,7 +129,7 @@ def test_what_is_not_known_to_be_alike_is_left_to_spark(sql: str) -> None:
 
 
 def test_groups_in_the_driver_are_those_of_spark(spark: SparkSession) -> None:
-    """Keys with nulls, of all types but floats and nested ones; aggregates that do not depend on the order of rows."""
+    """Keys have nulls and all types but floats and nested types; aggregates do not depend on the order of rows."""
     rows = pa.concat_tables([_rows(), _rows().slice(2, 3)])
     values = [("count(*)", "n"), ("coalesce(sum(t), 0)", "total"), ("count(s)", "texts")]
     values += [("sum(d)", "decimals"), ("avg(i)", "mean")]

@@ -101,7 +101,7 @@ class Seen(NamedTuple):
 
 
 def _lines(chance: random.Random, hour: int, *, late: bool) -> list[str]:
-    """Five rows that arrive in the hour before ``hour`` (some two hours earlier, if late): no two at one instant."""
+    """Return five rows that arrive in the hour before ``hour`` (some two hours earlier, if late), each at its own instant."""
     lines = []
     for number, minutes in enumerate(chance.sample(range(60), 5)):
         begins = hour - minutes / 60 - (2 if late and number == 0 else 0)
@@ -155,7 +155,7 @@ def test_a_view_is_its_query(runs: dict[str, list[Seen]], name: str) -> None:
 
 
 def test_changes_of_a_view_over_one_window_time_give_another(ran: tuple[Project, dict[str, list[Seen]]]) -> None:
-    """Of every operator, between any two; keyed views tell updates, whose images are as many."""
+    """The changes between any two window times are right for every operator; keyed views have pairs of update images."""
     changes = replayed(ran[0].root)
     assert {table for table, _ in changes} == {*DECLARED, *"abc"}
     updated = {table for table, kind in changes if kind == "update_postimage"}

@@ -54,7 +54,7 @@ def test_a_view_that_fails_is_told_and_built_anew_when_it_can_be(tmp_path: Path,
 
 
 def test_a_faulty_declaration_stops_its_view_alone(tmp_path: Path, spark: SparkSession) -> None:
-    """What `validate` refuses, and what only Spark does, is told by every update until it is corrected; then it is rebuilt."""
+    """Each update reports a view that `validate` or Spark refuses, until it is corrected; then it is rebuilt."""
     good = {"sql": "SELECT k, v FROM a", "search_key": "k"}
     views = {"plain": good, "over": {"sql": "SELECT DISTINCT k FROM plain", "search_key": "k"}}
     project = Project(tmp_path / "project", spark, {"a": stream(columns=COLUMNS)}, views=dict(views))

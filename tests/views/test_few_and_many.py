@@ -116,7 +116,7 @@ def test_few_rows_and_many_make_the_same_answers(
     few: int,
     large: int,
 ) -> None:
-    """Collected or not, looked up or not, null keys among them: each view is its query; no row meets one gone before it came."""
+    """Collected or not, looked up or not, null keys among them: each view equals its query; no row meets an earlier dead row."""
     for module in (joins, cache, distinct, appended):
         monkeypatch.setattr(module, "FEW", few)
     if not few:
@@ -191,7 +191,7 @@ def test_views_of_few_rows_start_no_job_of_spark(tmp_path: Path, spark: SparkSes
     ],
 )
 def test_what_arrow_does_not_hold_is_not_gathered(spark: SparkSession, sql: str, *, goes: bool) -> None:
-    """Such rows are kept by Spark, as many rows are."""
+    """Spark caches such rows, as it caches many rows."""
     rows = spark.sql(sql)
     assert can_be_collected(rows.schema) == goes
     if goes:

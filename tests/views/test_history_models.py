@@ -47,7 +47,7 @@ class Model:
     found: dict[tuple[Row, Row], tuple[float, str]] = field(default_factory=dict)
 
     def update(self, before: float, hour: float, came: dict[str, list[Row]], changes: list[Change]) -> None:
-        """Changes of before the last window time take effect there; then rows see the version of their time, for good."""
+        """Apply changes, earlier ones at the last window time; then each row gets the version of its time for good."""
         for key, begins, value in sorted(changes, key=lambda change: change[1]):
             self.versions.setdefault(key, []).append((max(begins, before), value))
         for key, ts, exp in came["a"]:
@@ -89,7 +89,7 @@ def _changes(chance: random.Random, hour: int) -> list[Change]:
 
 @pytest.mark.parametrize("seed", [3])
 def test_views_are_their_models(tmp_path: Path, spark: SparkSession, seed: int) -> None:
-    """At every update, whether it follows the one before at once or leaves one out."""
+    """Views equal their models at every update, also when an update skips an hour."""
     streams = {"a": stream(over_lifetime="accept"), "c": stream(landing="landing/c", over_lifetime="accept")}
     project = Project(tmp_path / "project", spark, streams, views=VIEWS, relations={"r": RELATION})
     chance, model = random.Random(seed), Model()  # noqa: S311 - test data

@@ -60,7 +60,7 @@ def _newest(rows: list[Arrived], limit: int, *, of_each: bool) -> list[Arrived]:
 
 
 def test_results_stay_that_newer_rows_pushed_out(tmp_path: Path, spark: SparkSession) -> None:
-    """Equal rows are different rows; a result over a stream that expires still ends with its row."""
+    """Equal rows are different rows; a result over an expiring stream still ends with its row."""
     streams = {"a": unbounded("a"), "b": unbounded("b"), "c": windowed("c", 3)}
     project = Project(tmp_path / "project", spark, streams, views=VIEWS)
     chance = random.Random(4)  # noqa: S311 - test data
@@ -93,7 +93,7 @@ def test_results_stay_that_newer_rows_pushed_out(tmp_path: Path, spark: SparkSes
 
 
 def test_what_an_internal_row_window_in_a_join_is_kept_as() -> None:
-    """The windows are state, the join is appended to; over rows that end in another order it is refused."""
+    """The windows are state, and the join is appended to; over rows that end in another order the view is refused."""
     view_plan = plan("SELECT l.k, r.v FROM row_window(calls, 3, internal => true) l JOIN events r ON l.k = r.k")
     assert [(node.table, node.label) for node in view_plan.nodes] == [("v.1", "STR"), ("v", "MON")]
     assert (str(view_plan.state), str(view_plan.label)) == ("STR", "MON")

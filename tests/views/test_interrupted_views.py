@@ -67,7 +67,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Proj
 
 
 def answers(project: Project) -> dict[str, Any]:
-    """Return what can be asked of every table, and what was restored."""
+    """Return the rows, the restored results and the counts of every table."""
     rows = {state.name: project.live(state.name) for state in project.epoch.tables}
     counts = {counted.stream: (counted.inserted, counted.dead, counted.expired) for counted in project.epoch.counts}
     reported = {name: restored(project, name, "k", "v" if name == "lonely" else "lv") for name in ("joined", "lonely")}
@@ -76,7 +76,7 @@ def answers(project: Project) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def undisturbed(begun: Project, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The answers after a second update that nothing stopped: each view is its query, and results came and went unseen."""
+    """Return the answers after an undisturbed second update: each view equals its query, and results came and went unseen."""
     project = begun.copy(tmp_path_factory.mktemp("undisturbed") / "project")
     project.update(2)
     for name, keys in VIEWS.items():
@@ -91,7 +91,7 @@ def undisturbed(begun: Project, tmp_path_factory: pytest.TempPathFactory) -> dic
 def test_an_update_stopped_again_and_again_makes_the_same_answers(
     begun: Project, undisturbed: dict[str, Any], tmp_path: Path
 ) -> None:
-    """Each attempt is stopped one point further on; readers see epoch n until n+1 is written whole, and then just that."""
+    """Each attempt stops one point later; readers see epoch n until n+1 is written, and then exactly that."""
     project = begun.copy(tmp_path / "project")
     before, seen = answers(project), set[tuple[Point, int]]()
 

@@ -50,7 +50,7 @@ def ordered(inputs: Order, digits: int) -> Order:
 
 
 def digits(order: Sequence[JoinInput]) -> int:
-    """The inverse of `ordered`."""
+    """Return the number that `ordered` takes for an order."""
     return int("".join(join_input.name for join_input in order))
 
 
@@ -68,7 +68,7 @@ def test_new_rows_probe_the_others_in_order() -> None:
     ],
 )
 def test_rows_of_joins(members: int, expected: int) -> None:
-    """Every figure of Table 5.4, by the closed form and step by step from each end."""
+    """Every figure of Table 5.4 is right, by the closed form and step by step from each end."""
     inputs = ordered(TABLE_5_3, members)
     assert matches(inputs) == expected
     for order in permutations(inputs):
@@ -132,7 +132,7 @@ def test_cost_of_each_input(name: str, order: int, expected: dict[int, int]) -> 
 
 
 def test_cost_of_each_input_as_written_out() -> None:
-    """For order 1,2,3,4 the X_i are the four formulas of section 8, with any numbers."""
+    """For order 1,2,3,4 the X_i are the four formulas of section 8, for any numbers."""
     s1, s2, s3, s4 = order = table((7, 30, 11), (2, 90, 13), (5, 20, 3), (1, 70, 17))
     phi = {digits(members): matches(members) for size in (2, 3) for members in combinations(order, size)}
     w1, w2, w3, w4 = (join_input.window for join_input in order)
@@ -210,7 +210,7 @@ INPUTS = st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS, st.integers(1, 6)), min_s
 @settings(max_examples=60, deadline=None)
 @given(INPUTS)
 def test_heuristic_on_any_inputs(inputs: Order) -> None:
-    """Zeros included: the choice is an order of the inputs, the cheapest candidate, between the best and the base order."""
+    """With any inputs, zeros included, the choice is the cheapest candidate, between the best order and the base order."""
     choice = best_order(inputs)
     every = {digits(order): cost for order, cost in all_costs(inputs)}
     assert len(choice.candidates) == prod(range(len(inputs) - len(fast_inputs(inputs)) + 1, len(inputs) + 1))
@@ -223,7 +223,7 @@ def test_heuristic_on_any_inputs(inputs: Order) -> None:
 @settings(max_examples=60, deadline=None)
 @given(INPUTS)
 def test_rows_of_a_join_do_not_depend_on_the_order(inputs: Order) -> None:
-    """Step by step from any input in any order, the rows are those of the closed form."""
+    """Step by step, from any input and in any order, the rows are those of the closed form."""
     for order in permutations(inputs):
         first, *rest = order
         assert first.window * partial_results(first, tuple(rest))[-1].rows == matches(inputs)
@@ -328,7 +328,7 @@ def test_grouped_cost() -> None:
 
 
 def test_one_class_is_the_single_attribute() -> None:
-    """Naming the one attribute changes no figure."""
+    """If the one attribute has a name, no figure changes."""
     for inputs in TABLES.values():
         named = tuple(JoinInput(stream.name, stream.rate, stream.lifetime, {"a": stream.distinct}) for stream in inputs)
         assert [cost for _, cost in all_costs(named)] == [cost for _, cost in all_costs(inputs)]
@@ -336,7 +336,7 @@ def test_one_class_is_the_single_attribute() -> None:
 
 
 def test_several_attributes() -> None:
-    """Attributes are independent, each divides by its own larger count, and inputs with none in common are a cross product."""
+    """Attributes are independent, each divides by its larger count; inputs without a common attribute are a cross product."""
     left = JoinInput("left", 1, 60, {"a": 4, "b": 10})
     right = JoinInput("right", 1, 40, {"a": 6, "b": 5})
     end = JoinInput("end", 1, 30, {"b": 3, "c": 7})
@@ -353,7 +353,7 @@ def test_several_attributes() -> None:
 
 
 def test_several_attributes_of_independent_data() -> None:
-    """Over the full grid of two attributes the estimate is the number of rows that truly join."""
+    """Over the full grid of two attributes the estimate is the number of joined rows."""
     left = list(product(range(4), range(10)))
     right = list(product(range(6), range(5))) * 2
     counted = sum(left_row == right_row for left_row in left for right_row in right)
@@ -379,7 +379,7 @@ def test_counted_keys_that_are_even_give_the_model() -> None:
 
 
 def test_counted_keys_against_rows() -> None:
-    """Counts give the rows that a join of real rows has, for keys that are neither even nor contained."""
+    """Counts give the rows of a join of real rows, for keys that are neither even nor contained."""
     keys = {"1": "aaabx", "2": "aabbby", "3": "abbbbbz"}
     new = {"1": "ab", "2": "bby", "3": "azz"}
     counts = KeyCounts(
@@ -398,7 +398,7 @@ def test_counted_keys_against_rows() -> None:
 
 
 def test_counted_keys_change_the_order() -> None:
-    """One key that two inputs share in great number makes their join large: the counts put it last, the model does not."""
+    """One key that two inputs share often makes their join large: counts put the join last, the model does not."""
     inputs = table((1, 100, 50), (1, 100, 50), (1, 100, 40))
     crowded = {0: 100}
     counts = KeyCounts({"1": crowded, "2": crowded, "3": evenly(100, 50)}, {"1": {0: 1}, "2": {0: 1}, "3": evenly(50, 50)})

@@ -77,7 +77,7 @@ def _lines(rows: Sequence[Row], previous: int, now: int, *, ends: bool) -> list[
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> dict[str, list[Run]]:
-    """Every view after each run."""
+    """Return the results of every view after each run."""
     streams = {name: unbounded(name) if name in UNBOUNDED else windowed(name, 10) for name in ROWS}
     reported = {"short_lived": "report"}
     views = {name: view(sql, "k", **(reported if name != "c" else {})) for name, sql in VIEWS.items()}  # c is computed by keys
@@ -99,7 +99,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> dict[
 
 
 def test_two_inputs_report_what_table_a_says(runs: dict[str, list[Run]]) -> None:
-    """Each result is new in its run, or restored there, with its times; without a lifetime it is no result."""
+    """Each result is new or restored in its run, with its times; without a lifetime it is no result."""
     for now, run in zip(RUNS[1:], runs["a"], strict=True):
         results = [(name, ts, end, answers.split()) for name, ts, end, at_run, _, answers in A_RESULTS if at_run == now]
         assert run.new == sorted((name, ts, end) for name, ts, end, answers in results if answers[0] == "yes")
@@ -137,7 +137,7 @@ def test_external_and_internal_windows(runs: dict[str, list[Run]]) -> None:
 
 
 def test_views_of_windows_at_each_run(runs: dict[str, list[Run]]) -> None:
-    """TV-1, Rstream at 5, 10, 15 and 20."""
+    """TV-1: Rstream at 5, 10, 15 and 20."""
     names_shown = [" ".join(name for name, _, _ in run.shown) for run in runs["external"]]
     assert names_shown == ["a1a4", "a1a4 a6a4", "a6a13", ""]
 

@@ -139,7 +139,7 @@ OPEN = {
 
 @pytest.mark.parametrize("case", OPEN.values(), ids=OPEN)
 def test_what_is_computed_from_sums_is_open(judge: _Judge, case: tuple[str, str]) -> None:
-    """Texts, decimals and comparisons; not the other columns beside them."""
+    """Texts, decimals and comparisons of sums are open; other columns beside them are not."""
     sql, other = case
     value = sql[len("SELECT k, ") : sql.index(" AS v FROM")]
     verdict = judge(sql, sql.replace(value, f"CAST({other} AS {_kind(judge, sql)})"))
@@ -164,7 +164,7 @@ CHOSEN = (
 
 @pytest.mark.parametrize("sql", CHOSEN)
 def test_rows_that_a_sum_chooses_are_open(judge: _Judge, sql: str) -> None:
-    """By a condition, an order, a group or a join."""
+    """A condition, an order, a group or a join chooses rows by a sum."""
     verdict = judge(sql, f"SELECT * FROM ({sql}) WHERE false")
     if judge.session.sql(sql).count():
         assert isinstance(verdict, Doubt)

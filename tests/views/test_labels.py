@@ -153,7 +153,7 @@ def test_internal_windows(name: str, tree: Operator, state: Label, output: Label
 
 
 def test_labels_in_words() -> None:
-    """A label prints as the sheets write it."""
+    """A label prints in the notation of the sheets."""
     assert [str(pattern) for pattern in (MON, Label("WKS", 90 * MINUTE), WK, STR)] == ["MON", "WKS(1h30m)", "WK", "STR"]
 
 

@@ -39,7 +39,7 @@ class Before(EarlierSide):
 
 
 def _rows(side: str, count: int, begin: int, rng: np.random.Generator) -> pa.Table:
-    """Rows of a key, a payload that DuckDB would not take apart, and times; some began together, some never end."""
+    """Return rows with a key, a struct and times; some begin together, some never end."""
     begins = begin + rng.integers(0, 20, count) * 10
     ends = begins + rng.integers(1, 200, count) * 10
     leaves = np.where(rng.random(count) < 0.3, ends + 10**6, ends)
@@ -74,7 +74,7 @@ def _inputs(before: Sequence[pa.Table], arrived: Sequence[pa.Table]) -> JoinInpu
 @pytest.mark.parametrize("inputs", [2, 3])
 @pytest.mark.parametrize("null_safe", [False, True])
 def test_new_results_complete_the_join(inputs: int, *, null_safe: bool) -> None:
-    """The earlier and the new results together are the results of all rows, equal ones as often as they occur."""
+    """The earlier and the new results together are the results of all rows, with the number of equal results."""
     join, rng = _join(inputs, null_safe=null_safe), np.random.default_rng(11)
     before = [_rows(name, 30, 0, rng) for name in "abc"[:inputs]]
     before = [rows.filter(pa.compute.greater(rows["_exp"].cast(pa.int64()), SINCE)) for rows in before]
@@ -100,7 +100,7 @@ def test_what_is_too_much_is_left_to_spark(monkeypatch: pytest.MonkeyPatch, boun
 
 
 def test_engines_that_may_compare_in_other_ways_are_not_mixed() -> None:
-    """Spark joins floating point keys, and keys of two types."""
+    """Spark joins floating point keys and keys of two types."""
     rng = np.random.default_rng(3)
     before, arrived = ([_rows(name, 6, begin, rng) for name in "ab"] for begin in (0, SINCE))
 

@@ -147,7 +147,7 @@ def _value(chance: random.Random, table: str, kind: str, number: int, *, key: bo
 
 @pytest.fixture(scope="module")
 def duck() -> Iterator[duckdb.DuckDBPyConnection]:
-    """Small tables with duplicates, nulls and matches; instants are unique, so that an order by them is one."""
+    """Return small tables with duplicates, nulls and matches; each instant occurs once, so that it gives one order."""
     chance = random.Random(5)  # noqa: S311 - test data
     with duckdb.connect() as connection:
         connection.execute("SET default_null_order = 'nulls_first_on_asc_last_on_desc'")  # as Spark

@@ -93,7 +93,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("sql", REFUSED)
 def test_what_no_update_could_do_is_told_by_validate(sql: str) -> None:
-    """With what stands there, and what may."""
+    """The message has the refused name, and the names that are possible."""
     with pytest.raises(ConfigurationError) as error:
         compiled(sql, "k")
     assert REFUSED[sql] in error.value.problems[0].found

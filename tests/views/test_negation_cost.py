@@ -34,7 +34,7 @@ def test_structure_costs_as_written() -> None:
 
 
 def test_without_premature_expirations_the_calendar_queue_wins() -> None:
-    """If the inputs of a negation share no values π is 0, and the calendar queue costs nothing, however large the result."""
+    """If the inputs of a negation share no values, π is 0 and the calendar queue costs nothing, however large the result."""
     cost = structure_cost(10**9, 1000, 0)
     assert (cost.calendar, cost.cheaper, cost.least) == (0, "calendar", 0)
 
@@ -180,7 +180,7 @@ def test_every_rate_against_a_simulated_history(*, measured: bool) -> None:
 
 
 def test_strict_buffers_take_the_cheaper_structure() -> None:
-    """Look-ups in the answer cost what section 5.4 says of it, and push-down has the inner result to look up in as well."""
+    """Look-ups in the answer have the cost of section 5.4; push-down also looks up the inner result."""
     acts = Negation(kept=0.5, cancelled=0.2)
     prices = replace(FREE, scan=1, look_up=1, negative=1)
     costs = negation_placement(LEFT, RIGHT, NEGATED, acts, joining=0.01, prices=prices)
@@ -196,7 +196,7 @@ def test_strict_buffers_take_the_cheaper_structure() -> None:
 
 
 def test_pull_up_wins_while_the_join_is_not_much_larger_than_its_inputs() -> None:
-    """Few partners and a negation that often changes its mind: pull-up; the same with a join that explodes: push-down."""
+    """With few partners and a negation that often changes pull-up wins; with an exploding join push-down wins."""
     acts = Negation(kept=0.9, cancelled=1)
     hashed = [replace(stream, buckets=100) for stream in (LEFT, RIGHT, NEGATED)]
     small = negation_placement(*hashed, acts, joining=1 / 200)
@@ -208,7 +208,7 @@ def test_pull_up_wins_while_the_join_is_not_much_larger_than_its_inputs() -> Non
 
 
 def test_push_down_wins_when_the_negation_leaves_little() -> None:
-    """The fewer rows of S1 a negation keeps, the better is push-down; where it keeps all for ever both are nearly alike."""
+    """The fewer rows of S1 a negation keeps, the better is push-down; if it keeps all, both plans cost nearly the same."""
     gains = []
     for share_kept in (1, 0.5, 0.1, 0.01):
         costs = negation_placement(LEFT, RIGHT, NEGATED, Negation(kept=share_kept, cancelled=0))
@@ -223,7 +223,7 @@ def test_equal_costs_leave_the_plan_with_fewer_strict_edges() -> None:
 
 
 def test_hash_index() -> None:
-    """Buckets divide what is compared, in both plans and for both signs, and nothing else."""
+    """Buckets divide only the compared rows, in both plans and for both signs."""
     acts = Negation(kept=0.5, cancelled=0.2)
     compare = replace(FREE, compare=1)
     plain = negation_placement(LEFT, RIGHT, NEGATED, acts, prices=compare)

@@ -321,7 +321,7 @@ def test_trees(sql: str, expected: Operator) -> None:
 
 
 def test_output_windows() -> None:
-    """An output window is the root, over results that come and stay."""
+    """An output window is the root of a plan, over results that come and stay."""
     sql = "SELECT c.k FROM calls c JOIN events e ON c.k = e.k"
     view_plan = plan(sql, output_length=HOUR)
     assert view_plan.tree == OutputWindow(tree(sql), HOUR, None)

@@ -48,7 +48,7 @@ def _rows(count: int) -> pa.Table:
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS.keys())
 @pytest.mark.parametrize("before", [17, 20])
 def test_rows_lie_alike_whoever_places_them(spark: SparkSession, layout: Layout, before: int) -> None:
-    """Same columns, types and values: of a move by several slots, and of one that stays where it is."""
+    """Driver and Spark give the same columns, types and values, for a move by several slots and for none."""
     at = [ANCHOR + slot * HOUR for slot in (before, 20)]
     move = Move(before, 20, at[0], at[1], ANCHOR, HOUR, first=False)
     rows, columns = _rows(400), ["other", "KEY"]

@@ -69,7 +69,7 @@ def test_an_output_window_over_internal_aggregates() -> None:
 
 
 def test_cycles() -> None:
-    """Views that read themselves, through others or not, are told with the way round; a view over them is passed over."""
+    """Views that read themselves, also through others, are reported with the cycle; a view that only reads them is not."""
     views = (
         View("a", "SELECT k FROM b", ("k",)),
         View("b", "SELECT e.k FROM calls e JOIN time_window(c, INTERVAL 1 HOUR) d ON e.k = d.k", ("k",)),
@@ -207,7 +207,7 @@ TELLING = [
 
 @pytest.mark.parametrize(("sql", "tells"), TELLING)
 def test_report_where_short_lived_results_are_known(*, sql: str, tells: bool) -> None:
-    """Elsewhere "report" is refused: nothing would ever be told."""
+    """For other views "report" is refused: it would never report a result."""
     refusals = problems(View("v", sql, (next(iter(plan(sql).columns)),), short_lived="report"))
     assert [problem.key for problem in refusals] == ([] if tells else ["views.v.short_lived"])
     assert tells or "recomputed where its inputs changed" in refusals[0].found
@@ -237,7 +237,7 @@ def test_not_null_through_views() -> None:
 
 
 def test_a_dozen_views() -> None:
-    """A dozen views over each other compile in the order they depend, whatever the order they are declared in."""
+    """A dozen views over each other compile in the order of their reads, whatever the order of declaration."""
     views = [View("v0", "SELECT c.k, c.v FROM calls c JOIN events e ON c.k = e.k WHERE NOT e.v IS NULL", ("k",))]
     views += [
         View(f"v{number}", f"SELECT a.k, b.v FROM v{number - 1} a JOIN calls b ON a.k = b.k AND a.v < b.v", ("k",))

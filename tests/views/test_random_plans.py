@@ -39,7 +39,7 @@ OWN = (("k", "string"), ("v", "int"), ("u", "int"))
 
 
 def test_random_plans_mean_their_queries(duck: duckdb.DuckDBPyConnection) -> None:  # noqa: F811 - the fixture
-    """While nothing expires a plan, its nodes and its rewritings give the rows that DuckDB gives for the SQL; none is refused."""
+    """While nothing expires, no plan is refused; it, its nodes and its rewritings give DuckDB's rows for the SQL."""
     tables = {name: tuple(column for column, _ in typed_columns) for name, typed_columns in TABLES.items()}
     nonempty = 0
     for seed in range(SEED * 1000, SEED * 1000 + PLANS):
@@ -72,7 +72,7 @@ def _queries() -> list[Query]:
 
 
 def test_random_views_are_their_queries(tmp_path: Path, spark: SparkSession) -> None:
-    """Rows come late, an update catches up over two slots, one finds nothing new; a view is its query from scratch each time."""
+    """Rows are late, one update covers two slots, one finds no new rows; each time a view has the rows of its query."""
     queries = {f"v{number}": query for number, query in enumerate(_queries())}
     streams = {name: stream(columns=COLUMNS, landing=f"landing/{name}", max_lifetime="4h") for name in "abc"}
     views = {name: view(query.sql, query.columns[0].name) for name, query in queries.items()}

@@ -38,7 +38,7 @@ def _recorded() -> dict[str, list[Node]]:
 
 
 def test_views_are_rebuilt_where_their_plan_is_another() -> None:
-    """And nowhere else; each part that is excepted is needed."""
+    """Views are rebuilt nowhere else, and each listed exception is needed."""
     recorded, again = _recorded(), []
     for sql, key, *_ in accepted():
         plan, _ = judged_alone(sql, key)

@@ -85,7 +85,7 @@ def _views(queries: Mapping[str, tuple[str, str]]) -> list[View]:
 
 
 def _unlike(spark: SparkSession, catalog: Catalog) -> tuple[list[str], int]:
-    """Return the views whose nodes refer to anything else, or of which that cannot be told, and how many Spark reads."""
+    """Return the views whose nodes have other references or cannot be judged, and the number of views that Spark reads."""
     plans, tables = _planned(catalog)
     both = _Both(spark, tables)
     unlike, count = [], 0
@@ -181,7 +181,7 @@ def _plan_of(sql: str) -> tuple[ViewPlan, Tables]:
 
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_fault_is_found(name: str, spark: SparkSession) -> None:
-    """A plan in which one name is another column of the same type, at each place that names one."""
+    """In each faulty plan one name is replaced by another column of the same type."""
     sql, own, other = PLANTED[name]
     plan, tables = _plan_of(sql)
     both = _Both(spark, tables)
@@ -243,7 +243,7 @@ KEPT = (
 
 @pytest.mark.parametrize("sql", KEPT)
 def test_lookups_that_keep_all_rows_are_compared(sql: str, spark: SparkSession) -> None:
-    """What else their ON asks decides which of their columns are null: it is among the sources of these."""
+    """The other conditions of ON decide which columns are null: their columns are among the sources."""
     plan, tables = _plan_of(sql)
     both = _Both(spark, tables)
     assert both.agree(sql, plan.nodes)

@@ -66,7 +66,7 @@ def change(project: Project, run: int, changes: list[Change]) -> None:
 
 
 def seen(project: Project, table: str) -> list[tuple[str, float, object]]:
-    """Return key, instant and w of a view's rows."""
+    """Return key, hour and w of a view's rows."""
     return sorted(
         (str(live_row["k"]), round((to_micros(live_row["_ts"]) - at(0)) / HOUR, 3), live_row["w"])
         for live_row in project.live(table)
@@ -104,7 +104,7 @@ def test_a_row_sees_the_version_before_its_arrival(project: Project) -> None:
 
 
 def test_later_changes_leave_joined_rows_alone(project: Project) -> None:
-    """Rows keep what they saw; late rows see the version of their time; y at 1.3 came after the delete at 1.2."""
+    """Joined rows keep their versions; late rows get the version of their time; y at 1.3 came after the delete at 1.2."""
     assert seen(project, "seen") == [
         ("m", 1.4, 2), ("n", 1.9, 9), ("x", 0.3, 1), ("x", 0.5, 1), ("x", 0.7, 2), ("x", 0.9, 2), ("x", 1.2, 7), ("x", 1.7, 3),
         ("y", 1.1, 5),
@@ -130,7 +130,7 @@ def _versions(project: Project, relation: str) -> list[tuple[str, float, object]
 
 
 def test_changes_of_one_instant_count_in_the_order_of_the_file(project: Project) -> None:
-    """Key m is 1 and 2 from 1.3 on: the later line holds, the other was never valid."""
+    """From 1.3 on key m is 2: the later line counts, the earlier one was never valid."""
     assert [version for version in _versions(project, "r") if version[0] == "m"] == [("m", 1.3, 2)]
     assert [version for version in _versions(project, "s") if version[0] == "m"] == [("m", 1.3, 2)]
 
@@ -149,7 +149,7 @@ def test_groups_over_an_as_of_join(project: Project) -> None:
 
 
 def test_what_is_rejected(project: Project) -> None:
-    """An unknown operation and a null key, by both; a key that comes back after its delete, unless retroactive."""
+    """Both reject an unknown operation and a null key; only the non-retroactive one rejects a key that comes back."""
     reasons = {name: sorted(rejection["reason"] for rejection in project.rejected(name)) for name in ("r", "s")}
     assert len(reasons["s"]) == 2
     assert sorted([*reasons["s"], "key_reused"]) == reasons["r"]
@@ -160,7 +160,7 @@ def test_what_is_rejected(project: Project) -> None:
 
 
 def test_versions_are_let_go_and_deleted_keys_stay_known(project: Project, tmp_path: Path) -> None:
-    """No row can live for more than four hours: versions that ended so long before an epoch go, but not a deleted key's last one.
+    """No row lives longer than four hours: versions that ended before that are removed, but not a deleted key's last one.
 
     ::
 

@@ -54,7 +54,7 @@ class _Maker:
         return Query(f"({inner.few})", f"({inner.own})", inner.columns)
 
     def value(self, items: list[tuple[str, str, Query]], kind: str) -> tuple[str, str]:
-        """An expression of a kind over one of the items, in both texts."""
+        """Return an expression of a kind over one of the items, in both texts."""
         candidates = [(few, own, column) for few, own, query in items for column in query.columns]
         usable = {"int": ("int", "struct", "array"), "struct": ("struct",), "text": ("text",), "array": ("array",)}[kind]
         candidates = [candidate for candidate in candidates if candidate[2].kind in usable]
@@ -107,7 +107,7 @@ def connection() -> duckdb.DuckDBPyConnection:
 
 @pytest.mark.parametrize("block", range(10))
 def test_names_make_no_difference(connection: duckdb.DuckDBPyConnection, block: int) -> None:
-    """Thirty queries up to three levels deep."""
+    """The answers are equal for thirty queries up to three levels deep."""
     nonempty = 0
     for seed in range(block * 30, block * 30 + 30):
         query = _Maker(random.Random(seed)).query(seed % 3)  # noqa: S311 - test data

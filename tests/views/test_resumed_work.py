@@ -75,7 +75,7 @@ def test_a_view_whose_rows_are_committed_is_not_computed_again(
 
 
 def test_a_view_that_did_not_change_holds_no_rows(begun: Project, tmp_path: Path, spark: SparkSession) -> None:
-    """What was cached to see that no bucket changes is dropped at once, not at the end of the plan."""
+    """Rows that were cached for a comparison are dropped at once, not at the end of the plan."""
     project = begun.copy(tmp_path / "project")
     land(project, 2, {"a": [row("x", 1.2, 4) + ",1"]}, ",".join(COLUMNS))
     cached: dict[str, set[int]] = {}

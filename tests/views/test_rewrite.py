@@ -16,7 +16,7 @@ OTHER = project(Scan("events"), "e.k = `k`")
 
 
 def rewritten(sql: str) -> dict[str, Operator]:
-    """Return the other plans of a query by name."""
+    """Return the alternative plans of a query by name."""
     return {alternative.name: alternative.tree for alternative in alternatives(tree(sql), COLUMNS)}
 
 
@@ -24,7 +24,7 @@ NEGATED = "(SELECT c.k, c.v FROM calls c WHERE NOT EXISTS (SELECT 1 FROM events 
 
 
 def test_negation_goes_above_a_join() -> None:
-    """``(S1 - S3) x S2`` becomes ``(S1 x S2) - S3`` (TV-12: plan R to plan L); only the root then sees rows leave early."""
+    """``(S1 - S3) x S2`` becomes ``(S1 x S2) - S3`` (TV-12: plan R to plan L); then only the root sees rows leave early."""
     plans = rewritten(f"SELECT s.k, f.delay FROM {NEGATED} s JOIN flights f ON f.delay = s.v")
     joined = Join(
         (qualified("s", CALLS, ["k", "v"]), qualified("f", "flights", ["delay"])),
@@ -63,13 +63,13 @@ def test_several_negations_go_above() -> None:
 
 
 def test_distinct_goes_below_a_negation() -> None:
-    """DISTINCT above an anti-join goes below it when the negated column is distinct too: it need not count."""
+    """DISTINCT above an anti-join goes below it if the negated column is distinct, too: then it need not count."""
     plans = rewritten("SELECT DISTINCT k AS key FROM calls c WHERE NOT EXISTS (SELECT 1 FROM events e WHERE e.k = c.k)")
     assert plans == {"DISTINCT push-down": AntiJoin(Distinct(project(CALLS, "key = `k`")), OTHER, (("key", "e.k"),))}
 
 
 def test_both_together() -> None:
-    """A negation is pulled through DISTINCT and join by each rewriting alone."""
+    """Only one rewriting applies: the negation is pulled through DISTINCT and join at once."""
     plans = rewritten(f"SELECT DISTINCT s.k FROM {NEGATED} s JOIN flights f ON f.delay = s.v")
     assert list(plans) == ["negation pull-up"]
 

@@ -82,7 +82,7 @@ def _named(rows: Iterable[Row]) -> Times:
 
 @pytest.fixture(scope="module")
 def story(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Story:
-    """A whole run."""
+    """Return the rows, the results and the project of a whole run."""
     chance = random.Random(11)  # noqa: S311 - test data
     rows = {name: _random_rows(chance, name) for name in "abc"}
     directory = tmp_path_factory.mktemp("lost") / "project"
@@ -143,7 +143,7 @@ def test_selections_from_an_anti_join_report_what_it_does(story: Story) -> None:
 
 @pytest.mark.parametrize("name", ["pair", "lonely"])
 def test_drop_keeps_none_and_counts_them(story: Story, name: str) -> None:
-    """The same view without a record of them: equal rows, equal counts, nothing restored and no table for it."""
+    """A view that drops short-lived results has equal rows and counts, restores nothing, and has no table for them."""
     for reporting, dropping in zip(story.seen[name], story.seen[f"{name}_dropped"], strict=True):
         assert (dropping.shown, dropping.restored) == (reporting.shown, [])
         assert dropping.counts.dead == reporting.counts.dead

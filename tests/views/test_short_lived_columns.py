@@ -51,7 +51,7 @@ def by_epoch(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def by_delta(project: Project) -> list[dict[str, Any]]:
-    """Return what other tools read of the table at the epoch's version."""
+    """Return the rows that other tools read at the epoch's version."""
     state = project.epoch.table("met")
     assert state is not None
     assert state.restored is not None
@@ -62,7 +62,7 @@ def by_delta(project: Project) -> list[dict[str, Any]]:
 
 
 def by_spark(project: Project, spark: SparkSession) -> list[dict[str, Any]]:
-    """Return the same as Delta's own reader gives it."""
+    """Return the same rows, read with Delta's own reader."""
     rows = [spark_row.asDict() for spark_row in spark.read.format("delta").load(str(project.root / "restored" / "met")).collect()]
     return [{name: value for name, value in result.items() if name not in ("_ts", "_exp", "_epoch")} for result in by_epoch(rows)]
 
@@ -112,7 +112,7 @@ def test_a_column_comes(project: Project, spark: SparkSession, *, moved: bool) -
 
 
 def test_a_column_goes_and_comes_back(project: Project, spark: SparkSession) -> None:
-    """It stays in the table, with the values of before; declared again, it shows them again."""
+    """The column stays in the table with its former values; declared again, the view shows them again."""
     declare(project, "l.k, l.v AS value")
     project.update(2)
     meet(project, 3)
@@ -127,7 +127,7 @@ def test_a_column_goes_and_comes_back(project: Project, spark: SparkSession) -> 
 
 
 def test_a_column_changes_its_type(project: Project, spark: SparkSession) -> None:
-    """Values are converted; what the new type cannot hold stays in a column of its own, and comes back with the type."""
+    """Values are converted; values that do not fit the new type stay in another column, and come back with the old type."""
     declare(project, "l.k, CAST(l.v AS string) AS value, r.v AS word")
     project.update(2)
     assert_sound(project, spark)
@@ -144,7 +144,7 @@ def test_a_column_changes_its_type(project: Project, spark: SparkSession) -> Non
 
 
 def test_types_that_do_not_convert(project: Project, spark: SparkSession) -> None:
-    """A number becomes a list: the results of before have null there, and their number beside it."""
+    """A number becomes a list: former results have null there, and their number in another column."""
     declare(project, "l.k, array(l.v) AS VALUE, l.w AS word")
     project.update(2)
     meet(project, 3)
@@ -208,7 +208,7 @@ def test_going_back_to_before_the_first_result(project: Project, spark: SparkSes
 
 @pytest.mark.parametrize("point", [Point.STAGED, Point.STEP_COMMITTED])
 def test_an_update_that_stops_in_between(project: Project, spark: SparkSession, point: Point) -> None:
-    """The next one finishes it, and converts nothing twice."""
+    """The next update finishes it, and converts nothing twice."""
     declare(project, "l.k, l.w AS value")
     plan, _ = project.updater().plan(UpdateOptions(at=at(2)))
     assert plan is not None

@@ -36,7 +36,7 @@ _NAMES = sorted({name for columns in TABLES.values() for name in columns})
 
 
 def _swapped(nodes: Sequence[Node]) -> Iterator[tuple[str, list[Node]]]:
-    """Yield plans in which one reference inside an expression or a condition is to another column."""
+    """Yield plans in which one reference in an expression or a condition names another column."""
     text = msgspec.json.encode(nodes).decode()
     for reference in _REFERENCE.finditer(text):
         for other in {*_NAMES, *_REFERENCE.findall(text)} - {reference[1]}:
@@ -63,7 +63,7 @@ UNTOLD = {
 
 
 def test_a_swapped_reference_gives_other_rows() -> None:
-    """Of nineteen in twenty swaps the analyser or the rows tell; the others are of the queries that are listed."""
+    """The analyser or the rows detect nineteen of twenty swaps; the other swaps are in the listed queries."""
     detected, undetected = 0, set()
     with duckdb.connect() as connection:
         connection.execute(ROWS + DISTINCT)

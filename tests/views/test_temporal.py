@@ -77,7 +77,7 @@ class Model:
 
 
 def relation(x: tuple[int, int], y: tuple[int, int]) -> str:
-    """The name of the one of Allen's relations that holds, each as the sheet writes it."""
+    """Return the name of the one of Allen's relations that holds, spelled as in the sheet."""
     (a, b), (c, d) = x, y
     holds_of = {
         "before": b < c, "meets": b == c, "overlaps": a < c < b < d, "starts": a == c and b < d, "during": a > c and b < d,
@@ -154,7 +154,7 @@ def test_prompts_and_the_driver_mean_what_the_model_does() -> None:
 
 
 def test_spark_means_what_the_model_does(spark: SparkSession) -> None:
-    """The view's own text as Spark gets it, over the same pairs, in one query."""
+    """Spark runs the view's own text over the same pairs, in one query."""
     written = [
         f"unix_micros({expression})" if ".valid_" in expression and "(interval" not in expression else expression
         for expression in OPERATIONS
@@ -228,7 +228,7 @@ FROM a JOIN c AS b ON a.k = b.k AND interval_overlaps(a, b) AND duration(interva
 
 
 def test_a_temporal_join_is_a_view(tmp_path: Path, spark: SparkSession) -> None:
-    """V11's join: only [15, 19) is shared for four hours; it is kept, verified, asked at a prompt, and goes with its rows.
+    """V11's join: only [15, 19) is shared for four hours; it is stored, verified and queried, and ends with its rows.
 
     ::
 

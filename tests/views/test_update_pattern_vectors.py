@@ -128,7 +128,7 @@ def project(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Pr
 
 @pytest.fixture(scope="module")
 def runs(project: Project) -> dict[str, dict[int, Run]]:
-    """Every view at every update."""
+    """Return the runs of every view at every update."""
     runs_of: dict[str, dict[int, Run]] = {name: {} for name in VIEWS}
     for previous, now in pairwise(RUNS):
         land(project, now, {name: _rows(words, previous, now) for name, words in STREAMS.items()}, "k,b,v")
@@ -167,14 +167,14 @@ def test_distinct(runs: dict[str, dict[int, Run]]) -> None:
 
 
 def test_distinct_of_rows_with_their_own_ends(runs: dict[str, dict[int, Run]]) -> None:
-    """TV-5 (a): x is live from 1 to 29, by the row that lives longest and is not the youngest."""
+    """TV-5 (a): x is live from 1 to 29, because of the row that lives longest, which is not the youngest."""
     view_runs = runs["distinct_of_own_ends"]
     assert {now: run.values for now, run in view_runs.items()} == {0: "", 5: "x", 10: "x", 15: "x", 20: "x", 30: ""}
     assert {end for run in view_runs.values() for _, _, end in run.shown} == {30}
 
 
 def test_periodic_distinct(runs: dict[str, dict[int, Run]]) -> None:
-    """TV-6: a value that was shown is not told of again when another of its rows comes and goes."""
+    """TV-6: a value that was shown is not reported again when another of its rows comes and goes."""
     view_runs = runs["distinct_unseen"]
     assert {now: run.values for now, run in view_runs.items()} == {0: "", 5: "x y", 10: "x y", 15: "", 20: "", 30: ""}
     assert all(run.restored == [] for run in view_runs.values())
@@ -189,7 +189,7 @@ def test_bag_difference(runs: dict[str, dict[int, Run]]) -> None:
 
 
 def test_anti_join(runs: dict[str, dict[int, Run]]) -> None:
-    """TV-8: (a) v1 was there for one tick and v4 for two; (b) with an update every five ticks v1 is seen and u6 is not."""
+    """TV-8: (a) v1 was there for one tick and v4 for two; (b) with an update every five ticks v1 is seen, and u6 is not."""
     view_runs = runs["anti"]
     assert {run.values for run in view_runs.values()} == {""}
     assert {now: run.restored for now, run in view_runs.items() if run.restored} == {5: [("v", 1, 2)], 15: [("v", 12, 14)]}
@@ -199,7 +199,7 @@ def test_anti_join(runs: dict[str, dict[int, Run]]) -> None:
 
 
 def test_anti_join_with_another_interval(tmp_path: Path, spark: SparkSession) -> None:
-    """TV-8 (b) with an update every four ticks: nothing is ever seen, and both are restored."""
+    """TV-8 (b) with an update every four ticks: no result is ever seen, and both are restored."""
     streams = {name: _unbounded(name) for name in ("other_left", "other_right")}
     views = {"anti": view(VIEWS["other_anti"], short_lived="report")}
     project = Project(tmp_path / "project", spark, streams, {"update_interval": "4h"}, views=views)

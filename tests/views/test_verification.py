@@ -70,7 +70,7 @@ def _filtering_nothing(patch: pytest.MonkeyPatch) -> None:
 def test_a_first_build_that_differs_stands_still(
     tmp_path: Path, spark: SparkSession, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """With what reads it; the others go on. The rows of both are told, and not recorded; a rebuild that is right serves it."""
+    """Its readers stand still, too; other views move. Differing rows are logged; a correct rebuild serves the view."""
     views = {name: VIEWS[name] for name in ("large", "above", "summed")}
     project = Project(tmp_path / "project", spark, STREAMS, views=views)
     _land(project, 1)
@@ -99,7 +99,7 @@ def test_a_first_build_that_differs_stands_still(
 def test_views_that_are_their_queries_are_compared_by_one_job(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """None is looked at alone; where that job fails, as it does when one of the queries fails on a row, each is."""
+    """No view is compared alone, unless the common job fails, for example because one query fails on a row."""
     looked_at: list[str] = []
     right = judgement.judged
 
@@ -135,7 +135,7 @@ def test_a_view_that_went_wrong_is_named_until_it_is_rebuilt(
     spark: SparkSession,
     invoke: Callable[..., Ended],  # noqa: F811 - the fixture
 ) -> None:
-    """By ``check --views``, ``check`` and ``status --check``, while updates go on; one command mends it."""
+    """``check --views``, ``check`` and ``status --check`` name it while updates go on; one command mends it."""
     project = Project(tmp_path / "project", spark, STREAMS, views=VIEWS)
     in_project = ("-C", str(project.directory))
     _land(project, 1)
@@ -175,7 +175,7 @@ def test_a_view_that_went_wrong_is_named_until_it_is_rebuilt(
 
 
 def test_updates_verify_views_now_and_then(tmp_path: Path, spark: SparkSession) -> None:
-    """Every ``verify_views``, by the clock; while the lock is held nobody else need."""
+    """An update verifies views every ``verify_views`` by the clock, since it has the lock anyway."""
     views = {name: VIEWS[name] for name in ("large", "summed")}
     project = Project(tmp_path / "project", spark, STREAMS, views=views, warehouse={"verify_views": "1d"})
     _land(project, 1)

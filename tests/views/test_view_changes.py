@@ -68,7 +68,7 @@ def declare(project: Project, **views: dict[str, object] | None) -> None:
 
 
 def state(project: Project, name: str) -> list[str]:
-    """Return the tables that a view is kept in."""
+    """Return the tables that store a view."""
     return sorted(table.name for table in project.epoch.tables if table.owner == name)
 
 
@@ -166,7 +166,7 @@ def test_rebuilt_tables_keep_what_readable_epochs_need(project: Project) -> None
 
 
 def test_a_view_that_was_away_is_built_anew(project: Project) -> None:
-    """What came while it was not declared is in it once it is declared again, with the same query; so is what reads it."""
+    """A view that is declared again has the rows that came meanwhile; so do its readers."""
     declare(project, joined=None, over=None, odd=None)
     project.update(2)
     land(project, 3, {"b": [row("x", 2.1, 3.5) + ",1"]}, ",".join(COLUMNS))
@@ -181,7 +181,7 @@ def test_a_view_that_was_away_is_built_anew(project: Project) -> None:
 
 
 def test_distinct_over_a_stream_whose_rows_ended_once(project: Project) -> None:
-    """Rows from before `expires` was taken away still end: a value that later rows have stays when they do."""
+    """Rows from before `expires` was removed still end; a value that later rows have stays."""
     project.change("a", expires=None, max_lifetime=None)
     project.update(1)  # rebuilt: y is shown by a row that ends at 4, and the next one never does
     assert state(project, "odd") == ["odd", "odd.spare"]
@@ -193,7 +193,7 @@ def test_distinct_over_a_stream_whose_rows_ended_once(project: Project) -> None:
 
 
 def test_a_view_that_is_taken_away_stays_as_it_is(project: Project) -> None:
-    """It is frozen with its state, warned about, and gone for good when it is dropped."""
+    """The view is frozen with its state and warned about; `drop` removes it for good."""
     tables, rows = state(project, "nested"), project.stored("nested")
     declare(project, nested=None)
     report = project.update(2)

@@ -55,14 +55,14 @@ class Plan(NamedTuple):
     below: tuple[Plan, ...]
 
     def all(self) -> Iterator[Plan]:
-        """Yield it and all below."""
+        """Yield the plan and all plans below it."""
         yield self
         for child in self.below:
             yield from child.all()
 
     @property
     def leaves(self) -> set[str]:
-        """The names of the operators that read."""
+        """Return the names of the operators that read."""
         return {operator.name.split(" ")[0] for operator in self.all() if not operator.below}
 
 
@@ -86,7 +86,7 @@ def _line(key: str, begins: float, value: int) -> str:
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Work:
-    """Three updates, the second one watched."""
+    """Run three updates and watch the second."""
     streams: dict[str, dict[str, object]] = {
         name: stream(columns=COLUMNS, landing=f"landing/{name}", max_lifetime="24h") for name in "xyz"
     }
@@ -137,7 +137,7 @@ def _watched_reader(files: dict[str, set[str]]) -> Callable[..., DataFrame]:
 
 
 def _operations(project: Project, table: str) -> set[str]:
-    """Return what the commits of a table say that they did."""
+    """Return the operations in the commits of a table."""
     operations = set()
     for commit in (project.root / "tables" / table / "_delta_log").glob("*.json"):
         actions = [json.loads(line) for line in commit.read_text().splitlines()]
@@ -146,7 +146,7 @@ def _operations(project: Project, table: str) -> set[str]:
 
 
 def test_each_term_of_a_join_starts_at_what_arrived(work: Work) -> None:
-    """Two terms, for one row that arrived on either side: the gathered delta goes to the files of the other, not they to it."""
+    """Each side has one new row, so there are two terms: the collected delta is sent to the other side's files."""
     joins = [operator for plan in work.plans for operator in plan.all() if operator.name == "BroadcastHashJoin"]
     assert len(joins) == 2
     for join in joins:
@@ -161,7 +161,7 @@ def test_each_term_of_a_join_starts_at_what_arrived(work: Work) -> None:
 
 
 def test_few_rows_are_joined_without_reading_windows_by_spark(tmp_path: Path, spark: SparkSession) -> None:
-    """Each window is asked for the keys of what arrived at the other, and gives what they meet; Spark reads none of them."""
+    """Each window is asked for the new keys of the other window and returns their matches; Spark reads neither window."""
     streams = {name: stream(columns=COLUMNS, landing=f"landing/{name}", max_lifetime="24h") for name in "xy"}
     project = Project(tmp_path / "project", spark, streams, views={"joined": VIEWS["joined"]})
     many = [_line(key, 0.5, number) for number, key in enumerate(KEYS)]
