@@ -51,8 +51,8 @@ def test_the_index_describes_every_test() -> None:
     assert [f"{test.file}:{test.line}" for test in tests if not test.text] == []
     assert [line for line in listing("so that it can be found by what") if "tests/test_contributing.py" in line]
     command = [sys.executable, "-m", "tests.index", "so that a walk leads"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
-    assert done.stdout.count(b"\n") == 1
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    assert process.stdout.count(b"\n") == 1
 
 
 def test_the_hooks_are_commands_of_the_page() -> None:

@@ -71,17 +71,17 @@ def test_modules_that_pages_name_exist() -> None:
     sources = [file for room in [*rooms, ROOT / "benchmarks", ROOT / "tests", ROOT / "docs"] for file in room.rglob("*.py")]
     files = [f"/{file.relative_to(ROOT)}" for file in [*sources, *ROOT.glob("*/*.py")]]
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("[!.]*/*.md"), *(ROOT / "warehouse").glob("*/*.md")]
-    lost = []
+    missing = []
     for page in pages:
         named = re.findall(r"`((?:[\w-]+/)*\w+\.py)`", page.read_text())
-        gone = [name for name in named if "NAME" not in name and not any(file.endswith(f"/{name}") for file in files)]
-        lost += [f"{page.name}: {name}" for name in gone]
+        missing_names = [name for name in named if "NAME" not in name and not any(file.endswith(f"/{name}") for file in files)]
+        missing += [f"{page.name}: {name}" for name in missing_names]
     for source in (ROOT / "warehouse").glob("*/*.py"):
         for name in re.findall(r":mod:`(warehouse[\w.]*)`", source.read_text()):
             path = ROOT / name.replace(".", "/")
             if not (path.is_dir() or path.with_suffix(".py").exists()):
-                lost += [f"{source.name}: {name}"]
-    assert lost == []
+                missing += [f"{source.name}: {name}"]
+    assert missing == []
 
 
 def test_every_folder_has_its_paragraph() -> None:

@@ -46,22 +46,22 @@ def _run(*command: str, path: Path | None = None, cwd: Path) -> str:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     if path is not None:
         environment["PYTHONPATH"] = str(path)
-    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    process = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the source archive from a copy of the repository, and the wheel from the archive."""
-    here = tmp_path_factory.mktemp("package")
+    directory = tmp_path_factory.mktemp("package")
 
     def left_out(_: str, names: list[str]) -> set[str]:
         return {name for name in names if name in LOCAL or name.endswith(".egg-info") or name.startswith(".")}
 
-    shutil.copytree(ROOT, here / "source", symlinks=True, ignore=left_out)
-    _run(sys.executable, "-m", "build", "-o", str(here / "dist"), str(here / "source"), cwd=here)
-    return here / "dist"
+    shutil.copytree(ROOT, directory / "source", symlinks=True, ignore=left_out)
+    _run(sys.executable, "-m", "build", "-o", str(directory / "dist"), str(directory / "source"), cwd=directory)
+    return directory / "dist"
 
 
 @pytest.fixture(scope="module")

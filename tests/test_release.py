@@ -38,8 +38,8 @@ def project(tmp_path: Path) -> Path:
 
 
 def _release(project: Path, version: str) -> tuple[int, str]:
-    done = subprocess.run([sys.executable, ".ci/release.py", version], cwd=project, capture_output=True, text=True, check=False)
-    return done.returncode, done.stderr.strip()
+    ended = subprocess.run([sys.executable, ".ci/release.py", version], cwd=project, capture_output=True, text=True, check=False)
+    return ended.returncode, ended.stderr.strip()
 
 
 def test_a_release_is_a_commit_and_a_tag(project: Path) -> None:

@@ -152,8 +152,8 @@ def test_instants_read_back(instant: int) -> None:
 @given(st.datetimes(min_value=datetime(2, 1, 1), max_value=datetime(9998, 12, 31)), st.integers(-14 * 60, 14 * 60))  # noqa: DTZ001 - an offset is added
 def test_offsets(moment: datetime, minutes: int) -> None:
     """An instant is the same with whatever offset it is written; a naive one is UTC."""
-    there = moment.replace(tzinfo=UTC).astimezone(timezone(timedelta(minutes=minutes)))
-    assert to_micros(there) == to_micros(moment)
+    elsewhere = moment.replace(tzinfo=UTC).astimezone(timezone(timedelta(minutes=minutes)))
+    assert to_micros(elsewhere) == to_micros(moment)
 
 
 @given(st.lists(st.integers(0, 100), max_size=12), st.integers(0, 100), st.integers(0, 20))

@@ -123,8 +123,8 @@ class Fake:
 def moved(epoch: int, window_time: str, **inserted: int) -> dict[str, Any]:
     """Return the record of an update that made one epoch."""
     counts = [{"stream": name, "inserted": count, "expired": 1} for name, count in inserted.items()]
-    made = {"epoch": epoch, "window_time": window_time, "counts": counts}
-    return {"epochs": [made], "completed": [], "problems": [], "failed_views": [], "stopped": [], "removed": {}}
+    record = {"epoch": epoch, "window_time": window_time, "counts": counts}
+    return {"epochs": [record], "completed": [], "problems": [], "failed_views": [], "stopped": [], "removed": {}}
 
 
 NOTHING: dict[str, Any] = {"epochs": [], "completed": [], "problems": [], "failed_views": [], "stopped": [], "removed": {}}

@@ -67,8 +67,8 @@ def test_a_schedule_has_intervals(fake: Fake) -> None:
 
 def run(dag: DAG, logical_date: datetime, **conf: str) -> dict[str, str]:
     """Run a DAG as of a logical date and return the states of its tasks."""
-    done = known(dag).test(logical_date=logical_date, run_conf=conf or None)
-    return {task_instance.task_id: str(task_instance.state) for task_instance in done.get_task_instances()}
+    dag_run = known(dag).test(logical_date=logical_date, run_conf=conf or None)
+    return {task_instance.task_id: str(task_instance.state) for task_instance in dag_run.get_task_instances()}
 
 
 def test_a_run_goes_through(fake: Fake) -> None:

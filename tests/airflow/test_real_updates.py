@@ -91,14 +91,14 @@ class Garage:
         landing.mkdir(parents=True)
         (self.directory / "warehouse.toml").write_text(CONFIGURATION)
         self.rows = [(f"car{hour}", ANCHOR + timedelta(hours=hour, minutes=30)) for hour in range(HOURS)]
-        for name, came in self.rows:
-            lines = f"k,ts,e\n{name},{_text(came)},{_text(came + LIFETIME)}\n"
-            (landing / f"{came:%Y-%m-%dT%H}.csv").write_text(lines)
+        for name, arrival in self.rows:
+            lines = f"k,ts,e\n{name},{_text(arrival)},{_text(arrival + LIFETIME)}\n"
+            (landing / f"{arrival:%Y-%m-%dT%H}.csv").write_text(lines)
 
     def model(self, hour: int) -> list[str]:
         """Return the live keys at an hour."""
         now = ANCHOR + timedelta(hours=hour)
-        return sorted(name for name, came in self.rows if came <= now < came + LIFETIME)
+        return sorted(name for name, arrival in self.rows if arrival <= now < arrival + LIFETIME)
 
     def keys(self) -> list[str]:
         """Return the live keys, each as often as it is stored."""
@@ -139,10 +139,10 @@ def linked() -> set[str]:
 
 def run(dag: DAG, hour: int) -> dict[str, str]:
     """Run the interval that ends at an hour and return the states of the tasks."""
-    done = known(dag).test(logical_date=ANCHOR + timedelta(hours=hour))
+    dag_run = known(dag).test(logical_date=ANCHOR + timedelta(hours=hour))
     return {
         task_instance.task_id: f"{task_instance.state} at try {task_instance.try_number}"
-        for task_instance in done.get_task_instances()
+        for task_instance in dag_run.get_task_instances()
     }
 
 
@@ -188,8 +188,8 @@ def test_an_update_killed_in_the_middle_is_completed_by_the_retry(garage: Garage
     marker = garage.directory / "killed"
     wrapper.write_text(KILLED_ONCE.format(epoch=2, marker=marker, plan=plan, command=default_executable()))
     wrapper.chmod(wrapper.stat().st_mode | stat.S_IXUSR)
-    done = run(garage.dag(executable=str(wrapper), check=True), 3)
-    assert done == {**WELL, "update": "success at try 2", "check": "success at try 1"}
+    states = run(garage.dag(executable=str(wrapper), check=True), 3)
+    assert states == {**WELL, "update": "success at try 2", "check": "success at try 1"}
     assert garage.keys() == garage.model(3)
     assert garage.epochs() == [f"2024-01-01T0{hour}:00:00Z" for hour in (1, 2, 3)]
     assert events()[-1] == {"window_time": "2024-01-01T03:00:00Z", "epoch": 2, "rows": len(garage.model(3))}

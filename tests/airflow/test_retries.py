@@ -60,6 +60,6 @@ def test_spark_submit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codes: li
             retry_delay=timedelta(0),
             retry_policy=StreamWarehouseRetryPolicy(),
         )
-    done = known(dag).test(logical_date=datetime(2024, 1, 1, len(codes), tzinfo=UTC))
-    assert [str(task_instance.state) for task_instance in done.get_task_instances()] == [state]
+    dag_run = known(dag).test(logical_date=datetime(2024, 1, 1, len(codes), tzinfo=UTC))
+    assert [str(task_instance.state) for task_instance in dag_run.get_task_instances()] == [state]
     assert len((tmp_path / "calls").read_text().splitlines()) == tries

@@ -102,7 +102,7 @@ def stream_wh(environment: dict[str, str]) -> Callable[..., Ended]:
     """Run the real entry point as a process."""
 
     def start(*arguments: str, text: str = "", cwd: Path | None = None, **env: str) -> Ended:
-        done = subprocess.run(
+        process = subprocess.run(
             [*command_line(), *arguments],
             input=text.encode(),
             capture_output=True,
@@ -111,6 +111,6 @@ def stream_wh(environment: dict[str, str]) -> Callable[..., Ended]:
             timeout=120,
             check=False,
         )
-        return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
+        return Ended(process.returncode, process.stdout.decode(), process.stderr.decode())
 
     return start

@@ -87,8 +87,8 @@ def test_the_real_entry_point_starts(stream_wh: Callable[..., Ended]) -> None:
 def test_starting_imports_nothing_heavy(environment: dict[str, str]) -> None:
     """Help of a reading command imports neither the engine nor the libraries of other commands."""
     code = "import sys; from warehouse.cli.main import run; run(['probe', '--help']); print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
-    assert not set(done.stdout.splitlines()[-1].split()) & set(HEAVY)
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert not set(process.stdout.splitlines()[-1].split()) & set(HEAVY)
 
 
 def test_a_missing_project_says_what_to_do(tmp_path: Path, stream_wh: Callable[..., Ended]) -> None:
@@ -202,14 +202,14 @@ def test_a_closed_pipe_is_silent(environment: dict[str, str]) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     for arguments in (["--help"], ["doctor", "-o", "csv"]):
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", program, *arguments],
             stdout=writer,
             stderr=subprocess.PIPE,
             env=environment,
             check=False,
         )
-        assert (done.returncode, done.stderr) == (0, b""), arguments
+        assert (process.returncode, process.stderr) == (0, b""), arguments
     os.close(writer)
 
 
@@ -243,14 +243,14 @@ def test_completion_knows_commands_and_tables(tmp_path: Path, environment: dict[
             "COMP_WORDS": words,
             "COMP_CWORD": str(len(words.split()) - 1),
         }
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", "from warehouse.cli.main import main; main()"],
             capture_output=True,
             text=True,
             env=env,
             check=False,
         )
-        assert f"plain,{expected}" in done.stdout
+        assert f"plain,{expected}" in process.stdout
 
 
 def test_the_job_takes_the_options_of_update(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,5 +287,5 @@ def test_an_interrupt_inside_exec_does_not_change_the_exit_code(tmp_path: Path) 
     """
     (tmp_path / "sitecustomize.py").write_text(dedent(stand_in))
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{Path(__file__).parent.parent.parent}"}
-    done = subprocess.run([sys.executable, "-m", "warehouse.cli", "update"], env=environment, check=False)
-    assert done.returncode == CANCELLED
+    process = subprocess.run([sys.executable, "-m", "warehouse.cli", "update"], env=environment, check=False)
+    assert process.returncode == CANCELLED

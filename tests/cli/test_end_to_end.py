@@ -67,13 +67,13 @@ def flights(tutorial: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_probe_finds_the_aircraft_in_the_air(flights: Path) -> None:
     """N14228 left Newark at 10:17 UTC for 227 minutes, so it is live at 12:00."""
-    done = _read(flights, "probe", "flights", "N14228", "-o", "json", "--as-of", "2013-01-01T12:00:00Z")
-    assert done.returncode == 0, done.stderr
-    rows = json.loads(done.stdout)
+    process = _read(flights, "probe", "flights", "N14228", "-o", "json", "--as-of", "2013-01-01T12:00:00Z")
+    assert process.returncode == 0, process.stderr
+    rows = json.loads(process.stdout)
     assert [(row["tailnum"], row["departed_at"], row["landed_at"]) for row in rows] == [
         ("N14228", "2013-01-01T10:17:00Z", "2013-01-01T14:04:00Z"),
     ]
-    assert "2013-01-01T12:00:00Z" in done.stderr
+    assert "2013-01-01T12:00:00Z" in process.stderr
 
 
 def test_every_reading_command_works_without_write_permission_and_without_java(flights: Path) -> None:
@@ -101,15 +101,15 @@ def test_every_reading_command_works_without_write_permission_and_without_java(f
         ["explain", "with_weather"],
         ["validate"],
     ):
-        done = _read(flights, *arguments)
-        assert done.returncode == 0, (arguments, done.stderr)
+        process = _read(flights, *arguments)
+        assert process.returncode == 0, (arguments, process.stderr)
     assert {path: path.stat().st_mtime_ns for path in flights.rglob("*")} == before
 
 
 def _answer(project: Path, hour: int, *arguments: str) -> list[dict[str, object]]:
-    done = _read(project, *arguments, "-o", "json", "--as-of", f"2013-01-01T{hour}:00:00Z")
-    assert done.returncode == 0, done.stderr
-    rows: list[dict[str, object]] = json.loads(done.stdout)
+    process = _read(project, *arguments, "-o", "json", "--as-of", f"2013-01-01T{hour}:00:00Z")
+    assert process.returncode == 0, process.stderr
+    rows: list[dict[str, object]] = json.loads(process.stdout)
     return rows
 
 
@@ -192,16 +192,16 @@ def test_explain_tells_the_plan_and_what_was_measured(flights: Path) -> None:
 def test_any_delta_reader_finds_the_same_rows(flights: Path) -> None:
     """delta-rs and DuckDB on the plain table, filtered as the docs say, give what scan gives."""
     scanned = _read(flights, "scan", "flights", "-o", "json", "--columns", "tailnum,departed_at")
-    ours = sorted((row["tailnum"], row["departed_at"]) for row in json.loads(scanned.stdout))
+    view_rows = sorted((row["tailnum"], row["departed_at"]) for row in json.loads(scanned.stdout))
     epoch = newest_epoch(flights / "data")
     assert epoch is not None
     stored = DeltaTable(str(flights / "data" / "tables" / "flights")).to_pyarrow_table()
-    assert stored.num_rows >= len(ours)
-    theirs = duckdb.connect().sql(
+    assert stored.num_rows >= len(view_rows)
+    query_rows = duckdb.connect().sql(
         "SELECT tailnum, strftime(departed_at AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%SZ') FROM stored "
         f"WHERE epoch_us(_exp) > {epoch.window_time}",
     ).fetchall()
-    assert sorted(theirs) == ours
+    assert sorted(query_rows) == view_rows
 
 
 def test_files_lists_what_another_engine_needs(flights: Path) -> None:

@@ -48,9 +48,9 @@ def test_an_erasure_exits_with_4_until_the_landing_files_are_clean(project: Proj
     assert foreseen.code == 4
     assert "would erase 2 rows of tables/a" in foreseen.out
     assert len(project.numbers) == 2
-    done = erase("a", "--key", "Gone7", "--yes", "-o", "json")
-    assert done.code == 4, done.err
-    receipt: dict[str, Any] = json.loads(done.out)
+    ended = erase("a", "--key", "Gone7", "--yes", "-o", "json")
+    assert ended.code == 4, ended.err
+    receipt: dict[str, Any] = json.loads(ended.out)
     assert (receipt["rows"], receipt["whole"], len(receipt["landing"])) == (2, False, 2)
     digest = hashlib.sha256(json.dumps([receipt["salt"], "a", "Gone7"]).encode()).hexdigest()
     assert receipt["keys"] == [digest]
@@ -58,9 +58,9 @@ def test_an_erasure_exits_with_4_until_the_landing_files_are_clean(project: Proj
     assert json.loads(text)["keys"] == [digest]
     assert "Gone7" not in text.replace(str(project.directory), "")
     assert json.loads(text)["beyond_reach"].startswith("backups and other copies of the root that were made before epoch 2 hold")
-    again = erase("a", "--key", "Gone7", "--yes")
-    assert again.code == 4
-    assert "nothing to erase" in again.err
+    second = erase("a", "--key", "Gone7", "--yes")
+    assert second.code == 4
+    assert "nothing to erase" in second.err
     for hour in (1, 2):
         path = project.directory / f"landing/a/{hour}.csv"
         path.write_text(path.read_text().replace("Gone7", "x"))
@@ -72,9 +72,9 @@ def test_many_keys_come_from_a_file_or_standard_input(project: Project, erase: C
     """One a line, beside those of --key."""
     keys = tmp_path / "keys.txt"
     keys.write_text("Gone7\nnobody\n")
-    done = erase("a", "--keys-from", str(keys), "--key", "b", "--yes")
-    assert done.code == 4
-    assert "made before epoch 2 hold the rows still" in done.out + done.err
+    ended = erase("a", "--keys-from", str(keys), "--key", "b", "--yes")
+    assert ended.code == 4
+    assert "made before epoch 2 hold the rows still" in ended.out + ended.err
     assert project.keys() == "c c"
     assert "would erase 2 rows" in erase("a", "--keys-from", "-", "--dry-run", text="c\n").out
 

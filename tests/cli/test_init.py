@@ -31,11 +31,11 @@ def leases(tmp_path: Path) -> Path:
 
 def test_it_ends_with_what_to_run(invoke: Callable[..., Ended], tmp_path: Path, leases: Path) -> None:
     """What was seen, what a first update would show, and the commands for exactly that."""
-    done = invoke("-C", str(tmp_path), "init", "new", "--from", str(leases))
-    assert (done.code, done.out) == (0, "")
-    said = done.err.splitlines()
-    assert "A first update of this sample at 2024-05-01T10:00:00Z would show 120 rows." in said
-    assert [line.strip() for line in said[said.index("next:") + 1 :]] == [
+    ended = invoke("-C", str(tmp_path), "init", "new", "--from", str(leases))
+    assert (ended.code, ended.out) == (0, "")
+    messages = ended.err.splitlines()
+    assert "A first update of this sample at 2024-05-01T10:00:00Z would show 120 rows." in messages
+    assert [line.strip() for line in messages[messages.index("next:") + 1 :]] == [
         f"cd {tmp_path / 'new'}",
         "stream-wh validate",
         "stream-wh update --at 2024-05-01T10:00:00Z",
@@ -89,16 +89,16 @@ def test_what_cannot_be_is_refused(
 ) -> None:
     """With the option's name; nothing is written."""
     monkeypatch.chdir(leases.parent)
-    done = invoke("init", "new", *arguments)
-    assert (done.code, (leases.parent / "new").exists()) == (2, False)
-    assert words in done.err
+    ended = invoke("init", "new", *arguments)
+    assert (ended.code, (leases.parent / "new").exists()) == (2, False)
+    assert words in ended.err
 
 
 def test_its_record(invoke: Callable[..., Ended], tmp_path: Path, leases: Path) -> None:
     """`-o json` has what is proposed, what is foreseen and the next commands."""
     end = "lease_start + INTERVAL 90 MINUTES"
-    done = invoke("-C", str(tmp_path), "init", "new", "--from", str(leases), "--expires", end, "-o", "json")
-    record = done.json()
+    ended = invoke("-C", str(tmp_path), "init", "new", "--from", str(leases), "--expires", end, "-o", "json")
+    record = ended.json()
     assert isinstance(record, dict)
     assert record["first_update"] == {"at": "2024-05-01T10:00:00Z", "live": 89, "waiting": 0, "dead": 31, "rejected": 0}
     assert (record["key"], record["arrival"], record["files"][0]) == (["mac_address"], "lease_start", "warehouse.toml")
@@ -108,25 +108,25 @@ def test_its_record(invoke: Callable[..., Ended], tmp_path: Path, leases: Path) 
 def test_what_only_spark_knows_is_not_foreseen(invoke: Callable[..., Ended], tmp_path: Path, leases: Path) -> None:
     """An expression of Spark's own is declared; nothing is said of what it would show."""
     arrival = "to_timestamp(date_format(lease_start, 'yyyy-MM-dd HH:mm:ss'))"
-    done = invoke("-C", str(tmp_path), "init", "new", "--from", str(leases), "--arrival", arrival)
-    assert done.code == 0, done.err
-    assert "A first update" not in done.err
+    ended = invoke("-C", str(tmp_path), "init", "new", "--from", str(leases), "--arrival", arrival)
+    assert ended.code == 0, ended.err
+    assert "A first update" not in ended.err
     assert load_catalog(tmp_path / "new").streams[0].arrival == arrival
 
 
 def test_a_terminal_is_asked(tmp_path: Path, leases: Path, environment: dict[str, str]) -> None:
     """The command asks for values that no option gives, again after a wrong answer; an empty answer takes the default."""
-    ours, theirs = os.openpty()
-    os.write(ours, b"hostnam\nHostname\n\n\n30m\n")
+    controller, terminal = os.openpty()
+    os.write(controller, b"hostnam\nHostname\n\n\n30m\n")
     arguments = [*command_line(), "-C", str(tmp_path), "init", "new", "--from", str(leases)]
-    done = subprocess.run(arguments, stdin=theirs, capture_output=True, env=environment, timeout=120, check=False)
-    os.close(ours)
-    os.close(theirs)
-    said = done.stderr.decode() + done.stdout.decode()
-    assert done.returncode == 0, said
+    process = subprocess.run(arguments, stdin=terminal, capture_output=True, env=environment, timeout=120, check=False)
+    os.close(controller)
+    os.close(terminal)
+    printed = process.stderr.decode() + process.stdout.decode()
+    assert process.returncode == 0, printed
     offers = ("several with commas [mac_address]", "SQL [lease_start]", "or never [lease_end]", "two updates [15m]")
-    assert [offer for offer in offers if offer not in said] == []
-    assert 'Did you mean "Hostname"?' in said
+    assert [offer for offer in offers if offer not in printed] == []
+    assert 'Did you mean "Hostname"?' in printed
     declared = facts(load_catalog(tmp_path / "new"))
     assert (declared["search_key"], declared["expires"], declared["update_interval"]) == (("Hostname",), "lease_end", 30 * MINUTE)
     assert format_instant(load_catalog(tmp_path / "new").anchor) == "2024-05-01T00:00:00Z"

@@ -84,6 +84,6 @@ def test_init_takes_what_the_command_takes(tmp_path: Path) -> None:
     (stream,) = catalog.streams
     assert (stream.search_key, stream.expires, catalog.update_interval) == (("mac",), "ts + INTERVAL 2 HOURS", 300 * 10**6)
     refused = (({"interval": "soon"}, "interval: "), ({"key": ["nope"]}, "there is no column"), ({"source": None}, "source= too"))
-    for wrong, said in refused:
-        with pytest.raises(UsageError, match=said):
+    for wrong, message in refused:
+        with pytest.raises(UsageError, match=message):
             Warehouse.init(tmp_path / "other", **({"source": file, "key": ["mac"]} | wrong))  # type: ignore[arg-type]

@@ -40,15 +40,15 @@ def test_plan_tells_what_changed_keys_mean_and_migrate_follows(copy: Project, in
     }
     foreseen = invoke(*at, "migrate", "a", "--dry-run")
     assert (foreseen.code, "to be written again" in foreseen.out, copy.numbers) == (0, True, [0, 1, 2])
-    done = invoke(*at, "migrate", "a", "--side-by-side", "--move-below", "5%")
-    assert (done.code, copy.epoch.cause) == (0, "migrate"), done.err
-    assert "a: norebuild 2x4" in done.err
+    ended = invoke(*at, "migrate", "a", "--side-by-side", "--move-below", "5%")
+    assert (ended.code, copy.epoch.cause) == (0, "migrate"), ended.err
+    assert "a: norebuild 2x4" in ended.err
     rows: Any = invoke(*at, "status", "-o", "json").json()
     shown = {row["table"]: (row["old_layout_rows"], row["old_layout_share"], row["old_layout_predicted"]) for row in rows}
     assert (shown["a"], shown["b"]) == ((4, 1.0, 1.0), (None, None, None))
-    again: Any = invoke(*at, "plan", "-o", "json", "--at", "2024-01-01T04:00:00Z").json()
-    assert (again["changed_keys"], len(again["steps"])) == ([], len(again["steps"]))
-    assert any(step["action"] == "append" for step in again["steps"])
+    plan_after: Any = invoke(*at, "plan", "-o", "json", "--at", "2024-01-01T04:00:00Z").json()
+    assert (plan_after["changed_keys"], len(plan_after["steps"])) == ([], len(plan_after["steps"]))
+    assert any(step["action"] == "append" for step in plan_after["steps"])
     assert invoke(*at, "migrate", "a", "--side-by-side", "--move-below", "5%").err.strip().endswith("as they are declared")
 
 

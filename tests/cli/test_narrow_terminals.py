@@ -87,7 +87,7 @@ def test_an_ending_of_another_format_is_refused(
     """Before anything is written: nobody wants a page called .pdf."""
     (tmp_path / "warehouse.toml").write_text(TOML)
     assert run(["-C", str(tmp_path), command, "--output-file", str(tmp_path / file)]) != 0
-    said = capsys.readouterr().err
+    message = capsys.readouterr().err
     if command != "tables":  # which finds no epoch before it writes
-        assert f'"{file}": the ending .{file.rpartition(".")[2]} is of no format; use one of {allowed}' in said
+        assert f'"{file}": the ending .{file.rpartition(".")[2]} is of no format; use one of {allowed}' in message
     assert not (tmp_path / file).exists()

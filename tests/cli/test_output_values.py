@@ -146,12 +146,12 @@ def test_csv_reads_back(values: list[str]) -> None:
 )
 def test_any_value_becomes_json(value: object) -> None:
     """A plain value is JSON that reads back equal."""
-    made = plain(value)
+    result = plain(value)
     try:
-        data = encode_json(made)
+        data = encode_json(result)
     except UnicodeEncodeError:
         return  # a lone surrogate is no text of a database
-    assert msgspec.json.decode(data) == made
+    assert msgspec.json.decode(data) == result
 
 
 def test_text_of_a_float_reads_back() -> None:

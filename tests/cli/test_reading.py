@@ -311,14 +311,14 @@ def test_csv_to_a_probe_imports_nothing_that_is_slow(built: tuple[Path, House], 
     """Reading starts neither pyspark nor pyarrow, rich, pydantic or sqlglot."""
     code = "import sys; from warehouse.cli.main import run; run(sys.argv[1:]); print(*sys.modules)"
     # the epochs of this warehouse carry no digest, so that its declarations are checked with pydantic
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code, "-C", str(built[0]), "probe", "names", "a"],
         capture_output=True,
         text=True,
         check=True,
         env=environment,
     )
-    assert not set(done.stdout.splitlines()[-1].split()) & {"rich", "pyspark", "pyarrow", "pandas", "numpy"}
+    assert not set(process.stdout.splitlines()[-1].split()) & {"rich", "pyspark", "pyarrow", "pandas", "numpy"}
 
 
 @pytest.mark.parametrize(
@@ -338,14 +338,14 @@ def test_an_answer_within_a_time_loads_no_pandas(
     code = "import sys; from warehouse.cli.main import run; run(sys.argv[1:]); print(*sys.modules)"
     numbers = ", sum(value), avg(weight), median(value)" if groups == "name" else ""
     query = f"SELECT {groups}, count(*){numbers} FROM {table} GROUP BY {groups}"
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code, "-C", str(built[0]), "sql", query, "--within", "20s"],
         capture_output=True,
         text=True,
         check=True,
         env=environment,
     )
-    loaded = done.stdout.splitlines()[-1].split()
+    loaded = process.stdout.splitlines()[-1].split()
     assert "warehouse.serving.timed_aggregates" in loaded
     assert not {"pandas", "pyspark"} & set(loaded)
 
@@ -387,11 +387,11 @@ def test_reading_needs_no_write_permission(readable: Path, environment: dict[str
         "sys.exit(max(codes + [run(each) for each in commands]))\n"
     )
     before = sorted(readable.rglob("*"))
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", program, str(readable), msgspec.json.encode(commands).decode()],
         env=environment,
         capture_output=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr
     assert sorted(readable.rglob("*")) == before

@@ -36,8 +36,8 @@ def test_what_would_become_of_rows(tmp_path: Path, spark: SparkSession) -> None:
     assert any("back" in line and "the row expires before it arrives" in line for line in report.lines)
     assert [len(sample.rows) for sample in project.updater().sample(options, 2)] == [2, 0]
     project.update(1)
-    done = project.counts()
-    assert (done.inserted, done.deferred, done.dead, done.rejected) == (1, 1, 1, 2)
+    loaded = project.counts()
+    assert (loaded.inserted, loaded.deferred, loaded.dead, loaded.rejected) == (1, 1, 1, 2)
     project.land("3.csv", csv(row("new", 1.5, 3)))
-    again = project.updater().sample(UpdateOptions(at=at(2)), 10)
-    assert [(sampled.key, sampled.fate) for sampled in again[0].rows] == [(("new",), "live")], "what was loaded is not read again"
+    later = project.updater().sample(UpdateOptions(at=at(2)), 10)
+    assert [(sampled.key, sampled.fate) for sampled in later[0].rows] == [(("new",), "live")], "what was loaded is not read again"

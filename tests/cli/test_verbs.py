@@ -31,8 +31,8 @@ def test_init_writes_an_example_that_validates(tmp_path: Path, invoke: Callable[
     assert (record["streams"], record["relations"]) == (["flights", "weather"], ["planes"])
     assert record["views"] == ["with_weather", "destinations", "without_strong_wind", "by_carrier", "with_plane"]
     before = (directory / "warehouse.toml").read_bytes()
-    again = invoke("init", str(directory), "--example", "flights")
-    assert again.code == 2
+    second = invoke("init", str(directory), "--example", "flights")
+    assert second.code == 2
     assert (directory / "warehouse.toml").read_bytes() == before
 
 

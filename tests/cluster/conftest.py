@@ -30,8 +30,8 @@ collect_ignore = [] if VARIABLE in os.environ else OWN
 def _isolates() -> bool:
     as_root = [] if os.geteuid() == 0 else ["--map-root-user"]
     all_of_it = "mount -t tmpfs tmpfs /mnt && mkdir /mnt/etc && mount --rbind /etc /mnt/etc && exec chroot / true"
-    done = subprocess.run(["unshare", *as_root, "--mount", "sh", "-c", all_of_it], check=False, capture_output=True)
-    return done.returncode == 0
+    process = subprocess.run(["unshare", *as_root, "--mount", "sh", "-c", all_of_it], check=False, capture_output=True)
+    return process.returncode == 0
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

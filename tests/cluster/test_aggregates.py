@@ -25,10 +25,10 @@ BOUNDED = {"item": "v", "top": 2, "exact": True}
 def test_answers_of_each_kind_are_those_of_brute_force(on_cluster: SparkSession, place: Path, events: Path) -> None:
     """All kinds of aggregates have the values of brute force after a catch-up, late rows and a rollback."""
     project = declare(Project(place / "counted", on_cluster, warehouse={"root": "data"}))
-    asked = {key: project.aggregates["arrived"][key] for key in ("from", "group_by", "windows", "every", "keep")}
+    declaration = {key: project.aggregates["arrived"][key] for key in ("from", "group_by", "windows", "every", "keep")}
     added: dict[str, dict[str, object]] = {
-        "exact": {**asked, "select": MIDDLE},
-        "estimated": {**asked, "select": MIDDLE, "error": 0.02},
+        "exact": {**declaration, "select": MIDDLE},
+        "estimated": {**declaration, "select": MIDDLE, "error": 0.02},
         "top": {"from": "a", "over": "live", "frequent": BOUNDED, "windows": ["9h"], "keep": "200h"},
     }
     kinds, drawn = dict(project.aggregates), Drawn(project, random.Random(17))  # noqa: S311 - rows of a test

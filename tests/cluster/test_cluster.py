@@ -88,14 +88,14 @@ def test_spark_submit_moves_windows_by_both_executors(
     events = tmp_path / "events"
     events.mkdir()
     settings = {**ON_BOTH, **event_log_settings(events), "spark.app.name": "nightly"}
-    done = subprocess.run(
+    process = subprocess.run(
         [str(spark_home() / "bin" / "spark-submit"), "--master", cluster.url,
          *(part for key, value in settings.items() for part in ("--conf", f"{key}={value}")),
          str(ROOT / "jobs" / "update.py"), "-C", str(project.directory), "--at", text(4), "--each"],
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_DRIVER_PYTHON": sys.executable, "PYSPARK_PYTHON": "no-python"},
         cwd=tmp_path, capture_output=True, text=True, timeout=500, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr
     assert answers(project) == expected(model)
     assert {row["k"]: row["members"] for row in project.live("spells")} == landed_points(project)
     assert project.numbers == [0, 1, 2, 3]
@@ -117,9 +117,9 @@ def test_a_large_run_is_written_by_both_executors(
     declared = {"root": "data", "target_file_size": "1MB"}
     values = {"n": "count(*)", "kinds": "count(DISTINCT k)"}
     grouped = {"where": "k < 'k02'", "group_by": ["left(k, 4) AS head"]}
-    asked = {"from": "a", **grouped, "select": values, "windows": ["1h"], "keep": "9h"}
+    declaration = {"from": "a", **grouped, "select": values, "windows": ["1h"], "keep": "9h"}
     project = Project(
-        place / "large", on_cluster, {"a": stream(layout=layout)}, warehouse=declared, aggregates={"hourly": asked}
+        place / "large", on_cluster, {"a": stream(layout=layout)}, warehouse=declared, aggregates={"hourly": declaration}
     )
     landed(project, model, 1, 22_000)
     before = len(tasks(events))

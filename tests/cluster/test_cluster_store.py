@@ -54,11 +54,11 @@ def test_executors_write_to_the_store(
     file = project.directory / "warehouse.toml"
     file.write_text(f"spark = {toml(settings)}\n{file.read_text()}")
     command = ["-m", "warehouse.cli.main", "-C", str(project.directory), "update", "--at", text(HOURS), "--each"]
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, *command], env={**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": "no-python"},
         cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr
     assert project.numbers == list(range(HOURS))
     assert answers(project) == expected(model)
     assert {task.executor for task in tasks(events) if task.written} == {"0", "1"}

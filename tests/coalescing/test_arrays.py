@@ -54,10 +54,10 @@ def test_every_batching_gives_what_the_model_gives(
         group, at, value = (np.array([point[index] for point in least], np.int64) for index in range(3))
         result = moved(stored, Points(group, value, at), now - window)
         values = np.concatenate((stored.value, value))
-        made = result.rows
+        new_rows = result.rows
         rows = [
-            (int(g), int(values[s]), int(made.stamps[b]), int(end), tuple(made.stamps[b : b + n].tolist()))
-            for g, s, b, n, end in zip(made.group, made.source, made.begin, made.size, result.ends, strict=True)
+            (int(g), int(values[s]), int(new_rows.stamps[b]), int(end), tuple(new_rows.stamps[b : b + n].tolist()))
+            for g, s, b, n, end in zip(new_rows.group, new_rows.source, new_rows.begin, new_rows.size, result.ends, strict=True)
         ]
         assert rows == model.table()
         last = {row[0]: row[2] for row in rows}

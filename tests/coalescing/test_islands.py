@@ -68,11 +68,11 @@ class Table:
             return Edge(self.now - self.definition.window)
         stamps = {(row["g"], stamp) for row in self.stored.to_pylist() for stamp in row[STAMPS]}
         stamps |= {(row["g"], row[AT]) for row in arrived.to_pylist()}
-        every = sorted(stamps, key=lambda pair: (pair[1], pair[0] is not None, pair[0] or ""))
+        ordered = sorted(stamps, key=lambda pair: (pair[1], pair[0] is not None, pair[0] or ""))
         rows = self.definition.rows or 0
-        if len(every) <= rows:
+        if len(ordered) <= rows:
             return Edge()
-        group, stamp = every[-rows]
+        group, stamp = ordered[-rows]
         return Edge(stamp, ("NULL" if group is None else f"'{group}'",))
 
     def table(self) -> list[Run]:

@@ -82,13 +82,13 @@ def test_table_5_by_the_calibrated_regression(
 def test_the_selection_is_the_best_of_all(tables: list[tuple[float, float, int]], shared: float, own: int, limit: int) -> None:
     """No choice costs less, with or without a limit of storage, by enumeration and by bounds."""
     e, s, sizes = ([table[index] for table in tables] for index in range(3))
-    every = list(product((False, True), repeat=len(tables)))
+    choices = list(product((False, True), repeat=len(tables)))
     best = select(e, s, shared)
     assert best is not None
-    assert best.cost == pytest.approx(min(cost_of(flags, e, s, shared) for flags in every))
+    assert best.cost == pytest.approx(min(cost_of(flags, e, s, shared) for flags in choices))
     fitting = [
         cost_of(flags, e, s, shared)
-        for flags in every
+        for flags in choices
         if sum(size for x, size in zip(flags, sizes, strict=True) if x) + (0 if all(flags) else own) <= limit
     ]
     storage = Storage(sizes, own, limit)

@@ -111,9 +111,9 @@ def test_what_an_answer_carries() -> None:
 def test_the_on_line_form(method: Method, dropped: list[int], share: float) -> None:
     """S3: each arrival sheds these members, by each method and basis, with a capacity of five of eight."""
     window = OnLine(5, rows=8, method=method)
-    gone = [window.arrive("g", stamp, value) for value, stamp in S2]
+    shed_stamps = [window.arrive("g", stamp, value) for value, stamp in S2]
     window.close("g", 38)
-    assert [stamp for stamp in gone if stamp is not None] == dropped
+    assert [stamp for stamp in shed_stamps if stamp is not None] == dropped
     assert accuracy(window.runs).share == pytest.approx(share, abs=5e-5)
 
 
@@ -137,9 +137,9 @@ def test_trimmed_rows_and_all_subsets() -> None:
     runs = runs_of(S2, 38)
     rows = [(fragment.start, fragment.end) for run in shed(runs, 3).runs for fragment in run.fragments]
     assert rows == [(6, 13), (13, 21), (21, 27), (30, 38)]
-    every = [accuracy(keeping(runs, chosen)).share for chosen in combinations([stamp for _, stamp in S2], 5)]
-    assert len(every) == 56
-    assert (max(every), fmean(every), min(every)) == pytest.approx((0.8164, 0.6014, 0.4119), abs=5e-5)
+    shares = [accuracy(keeping(runs, chosen)).share for chosen in combinations([stamp for _, stamp in S2], 5)]
+    assert len(shares) == 56
+    assert (max(shares), fmean(shares), min(shares)) == pytest.approx((0.8164, 0.6014, 0.4119), abs=5e-5)
 
 
 @pytest.mark.parametrize(
@@ -199,8 +199,8 @@ def test_queue_naive_and_increments(
     result = shed(runs, count, method, at_least=theta)
     assert list(result.runs) == naive(runs, count, method)
     assert result.share == pytest.approx(accuracy(result.runs, theta).share)
-    again = shed(shed(runs, count // 2, method).runs, count - count // 2, method)
-    assert again.runs == result.runs
+    in_two_steps = shed(shed(runs, count // 2, method).runs, count - count // 2, method)
+    assert in_two_steps.runs == result.runs
     assert all(len(run.stamps) - 1 not in run.shed for run in result.runs if run.open)
     if method == CALS:
         assert all(len(run.fragments) <= 2 - (not run.open) for run in result.runs)

@@ -68,8 +68,8 @@ def console(block: Block, place: Path) -> Path:
     ended = shell(typed + "pwd", place, terminal=True)
     *shown, last = ended.out.split(_BETWEEN)
     assert ended.code == 0, f"{block}: exit code {ended.code}\n{ended.out}"
-    for command, wanted, output in zip(commands, expected, shown, strict=True):
-        assert shows(wanted, output), f"{block}: $ {command}\nshows\n{output}\nnot\n{wanted}"
+    for command, expected_output, output in zip(commands, expected, shown, strict=True):
+        assert shows(expected_output, output), f"{block}: $ {command}\nshows\n{output}\nnot\n{expected_output}"
     return place.joinpath(last.strip())
 
 

@@ -95,9 +95,9 @@ def shell(script: str, place: Path, *, terminal: bool = False) -> Ended:
 def _answer(connection: socket.socket, *, terminal: bool) -> bytes:
     """Run the command that a connection asks for, in the directory that it names, and return its messages."""
     out, err = _Stream(terminal=terminal), _Stream(terminal=False)
-    with connection, connection.makefile("rb") as asked:
-        count = int(_word(asked))
-        directory, *arguments = [_word(asked) for _ in range(count + 1)]
+    with connection, connection.makefile("rb") as request:
+        count = int(_word(request))
+        directory, *arguments = [_word(request) for _ in range(count + 1)]
         with contextlib.chdir(directory), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = run(arguments)
         answer = out.written + (err.written if terminal else b"")
@@ -106,8 +106,8 @@ def _answer(connection: socket.socket, *, terminal: bool) -> bytes:
     return err.written
 
 
-def _word(asked: io.BufferedReader) -> str:
+def _word(request: io.BufferedReader) -> str:
     word = bytearray()
-    while (letter := asked.read(1)) not in (b"\0", b""):
+    while (letter := request.read(1)) not in (b"\0", b""):
         word += letter
     return word.decode()

@@ -20,10 +20,10 @@ for needed in ("sphinx", "myst_parser", "furo"):
 
 def test_the_site_is_built_and_needs_no_network(tmp_path: Path) -> None:
     """Without a warning; every page is there, and none loads anything from elsewhere."""
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "docs", str(tmp_path / "site")], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (process.returncode, process.stderr) == (0, "")
     built = {path.stem for path in (tmp_path / "site").glob("*.html")}
     assert {name.removesuffix(".md") for name in PAGES if name != "README.md"} <= built
     for path in (tmp_path / "site").rglob("*.html"):

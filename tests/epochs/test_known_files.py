@@ -124,10 +124,10 @@ def test_shards_say_what_plain_dictionaries_say(
     listed = sorted(there, key=lambda file: order(file.path))
     expected_files = replace(model, loaded=third)
     for given_files in (listed, sorted(model.loaded.values(), key=lambda file: order(file.path))):
-        wanted = modelled(given_files, model)
+        expected_status = modelled(given_files, model)
         rows = [(file.path, file.size, file.mtime_ns) for file in given_files]
         for variant in (expected_files, replace(expected_files, loaded=of_older_builds(third)), model):
-            assert landing_status(rows, variant, settle=0, clock=0) == wanted
+            assert landing_status(rows, variant, settle=0, clock=0) == expected_status
 
 
 @given(HISTORIES, HISTORIES, st.integers(1, 3))

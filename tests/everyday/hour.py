@@ -81,14 +81,14 @@ def walked(file: Path, road: Road, place: Path) -> Walk:
 def _run(words: Sequence[str], directory: Path, seconds: list[float]) -> tuple[tuple[str, str], str]:
     """Run a command as a process; return its output, its messages and the problem that it reports."""
     began = time.perf_counter()
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "warehouse.cli", *words], cwd=directory, capture_output=True, text=True, check=False,
         stdin=subprocess.DEVNULL,
     )  # fmt: skip
     seconds.append(time.perf_counter() - began)
-    last = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
-    wrong = f"{words[0]} ended with {done.returncode}: {last[:80]}" if done.returncode else ""
-    return (done.stdout, done.stderr), wrong
+    last = (process.stderr.strip().splitlines() or ["it says nothing"])[-1]
+    wrong = f"{words[0]} ended with {process.returncode}: {last[:80]}" if process.returncode else ""
+    return (process.stdout, process.stderr), wrong
 
 
 def as_row(name: str, walk: Walk) -> list[str]:

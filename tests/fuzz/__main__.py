@@ -48,20 +48,20 @@ def _house(directory: Path, spark: SparkSession, seeds: range, depth: int) -> Ho
 
 def _compare_plans(spark: SparkSession, options: argparse.Namespace) -> int:
     """Compare plans with texts; return 1 if a difference was found."""
-    every, last = Compared(), options.seed + options.queries
+    total, last = Compared(), options.seed + options.queries
     for first in range(options.seed, last, options.batch):
         seeds = range(first, min(first + options.batch, last))
         with tempfile.TemporaryDirectory() as directory:
             seen = compare_plans(_house(Path(directory) / "project", spark, seeds, options.depth))
         for difference in seen.found:
             _say(difference)
-        every.add(seen)
-        _say(f"-- up to seed {seeds.stop - 1}: {every.same} the same, {len(every.found)} differences")
-    _say(f"{options.queries} queries, {every.same} answers are the same ({every.not_empty} not empty), {every.failing} failing")
-    _say(f"{every.untold} whose names are not compared, {every.refused.total()} that are refused, {len(every.found)} differences")
-    for reason, count in every.refused.most_common():
+        total.add(seen)
+        _say(f"-- up to seed {seeds.stop - 1}: {total.same} the same, {len(total.found)} differences")
+    _say(f"{options.queries} queries, {total.same} answers are the same ({total.not_empty} not empty), {total.failing} failing")
+    _say(f"{total.untold} whose names are not compared, {total.refused.total()} that are refused, {len(total.found)} differences")
+    for reason, count in total.refused.most_common():
         _say(f"  refused {count}: {reason}")
-    return bool(every.found)
+    return bool(total.found)
 
 
 def main() -> int:

@@ -154,9 +154,9 @@ class House:
             for name in TABLES:
                 self._show(session, second, name, warehouse.scan(name).arrow(), hour)
             for name, sql in self.queries.items():
-                asked = _asked(session, sql)
+                spark_answer = _asked(session, sql)
                 reason = failed.get(name)
-                if isinstance(asked, str):
+                if isinstance(spark_answer, str):
                     self.outcome.failing["the query"] += 1
                     if reason is None:
                         self.outcome.failing["only the query"] += 1
@@ -167,7 +167,7 @@ class House:
                         if name not in self.refusals:
                             self.outcome.found.append(Difference(name, sql, hour, engine, f"failed: {reason}"))
                     continue
-                columns, expected = asked
+                columns, expected = spark_answer
                 served_rows = answer(warehouse.scan(name).arrow().to_pylist(), columns)
                 more, less = differences(served_rows, expected)
                 self.outcome.compared += 1

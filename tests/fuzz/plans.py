@@ -90,8 +90,8 @@ def _compare(
     session: SparkSession, name: str, sql: str, nodes: Sequence[Node], names: Mapping[str, tuple[str, ...]], seen: Compared
 ) -> None:
     try:
-        asked = session.sql(without_windows(sql))
-        theirs = _answer(asked)
+        query_frame = session.sql(without_windows(sql))
+        query_rows = _answer(query_frame)
     except PySparkException:
         seen.failing += 1
         return
@@ -100,24 +100,26 @@ def _compare(
         seen.found.append(Difference(name, sql, 0, "plan", problem, more or [], less or []))
 
     try:
-        planned = session.sql(query_of(nodes, names))
-        ours = _answer(planned)
+        plan_frame = session.sql(query_of(nodes, names))
+        plan_rows = _answer(plan_frame)
     except PySparkException as error:
         differs(f"failed: {error}")
         return
-    more, less = differences(ours, theirs)
+    more, less = differences(plan_rows, query_rows)
     if more or less:
         differs("differs", more, less)
         return
     seen.same += 1
-    seen.not_empty += bool(theirs)
+    seen.not_empty += bool(query_rows)
     try:
-        mine, wanted = (references(_analysed(frame), outer_lookups(nodes)) for frame in (planned, asked))
+        plan_references, query_references = (
+            references(_analysed(frame), outer_lookups(nodes)) for frame in (plan_frame, query_frame)
+        )
     except UnknownPlanError:
         seen.untold += 1
         return
-    if not agree(mine, wanted):
-        differs(differing(mine, wanted))
+    if not agree(plan_references, query_references):
+        differs(differing(plan_references, query_references))
 
 
 def _answer(rows: DataFrame) -> Answer:
@@ -134,12 +136,12 @@ def _show_rows(session: SparkSession, chance: random.Random) -> dict[str, tuple[
     names = {}
     for table, kinds in TABLES.items():
         lines = landing_rows(chance, table, 1, _NUMBER_OF_ROWS, 0.03).splitlines()
-        every = [msgspec.json.decode(line) for line in lines]
+        records = [msgspec.json.decode(line) for line in lines]
         if table == "r":  # one version of each key
-            every = list({row["k"]: row for row in every}.values())
-        columns = {name: pa.array([_value(row[name], kind) for row in every], _ARROW[kind]) for name, kind in kinds.items()}
+            records = list({row["k"]: row for row in records}.values())
+        columns = {name: pa.array([_value(row[name], kind) for row in records], _ARROW[kind]) for name, kind in kinds.items()}
         for name in ("b", "e") if table == "a" else ("b",):
-            instants = [parse_instant(row[name]) for row in every]
+            instants = [parse_instant(row[name]) for row in records]
             columns[name] = pa.array(instants, pa.timestamp("us", "UTC"))
         session.createDataFrame(pa.table(columns)).createOrReplaceTempView(table)
         names[table] = tuple(columns)

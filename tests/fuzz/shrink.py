@@ -91,8 +91,8 @@ def shrunk(spark: SparkSession, found: Difference, house: House, engines: Sequen
             break
         with tempfile.TemporaryDirectory() as directory:
             keys = {name: _first_column(sql) for name, sql in queries.items()}
-            tried = House(Path(directory) / "project", spark, queries, keys, seed=house.seed, rows=house.rows)
-            outcome = tried.run(range(1, len(engines) + 1), engines)
+            trial = House(Path(directory) / "project", spark, queries, keys, seed=house.seed, rows=house.rows)
+            outcome = trial.run(range(1, len(engines) + 1), engines)
         same = [difference for difference in outcome.found if difference.problem.split(":")[0] == best.problem.split(":")[0]]
         if not same:
             break

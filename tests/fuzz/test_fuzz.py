@@ -85,10 +85,10 @@ def test_plans_of_random_views_are_their_texts(tmp_path: Path, spark: SparkSessi
     assert seen.same > len(queries) // 2
     assert seen.untold == 0
     planned = {"right": "", "rows": " WHERE q > 1", "names": " WHERE x <=> x"}
-    asked = {"right": "", "rows": "", "names": " WHERE q <=> q"}
+    written = {"right": "", "rows": "", "names": " WHERE q <=> q"}
     base = "SELECT k AS c FROM m t"
-    house = House(tmp_path / "other", spark, {name: base + rest for name, rest in planned.items()}, dict.fromkeys(asked, "c"))
-    monkeypatch.setattr(house, "queries", {name: base + rest for name, rest in asked.items()})
+    house = House(tmp_path / "other", spark, {name: base + rest for name, rest in planned.items()}, dict.fromkeys(written, "c"))
+    monkeypatch.setattr(house, "queries", {name: base + rest for name, rest in written.items()})
     assert {difference.view for difference in compare_plans(house).found} == {"rows", "names"}
 
 

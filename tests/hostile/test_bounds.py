@@ -98,13 +98,13 @@ def test_no_file_expands_by_more_than_is_known(tmp_path: Path) -> None:
 def test_lines_of_utf_16(tmp_path: Path) -> None:
     """Only a line feed ends a line: neither a carriage return nor the same byte inside another character does."""
     for encoding, mark in (("UTF-16LE", ""), ("UTF-16BE", ""), ("UTF-16", "\ufeff")):
-        for number, (text, long) in enumerate([("\u0a0a\r" * 50, True), ("\u0a0a\r\n" * 50, False), ("x" * 50 + "\n", False)]):
+        for number, (text, is_long) in enumerate([("\u0a0a\r" * 50, True), ("\u0a0a\r\n" * 50, False), ("x" * 50 + "\n", False)]):
             path = tmp_path / f"{encoding}{number}.csv"
             path.write_bytes((mark + text).encode("utf-16-le" if mark else encoding))
             facts = path.stat()
             stream = replace(stream_at(tmp_path, max_record=110), options=(("encoding", encoding),))
             reported = bounds_problems(stream, [LandingFile(path.name, facts.st_size, facts.st_mtime_ns)])
-            assert [problem.reason for problem in reported] == (["record_too_long"] if long else []), (encoding, text)
+            assert [problem.reason for problem in reported] == (["record_too_long"] if is_long else []), (encoding, text)
 
 
 def test_a_line_longer_than_memory_should_hold_is_never_held(tmp_path: Path) -> None:
@@ -155,9 +155,9 @@ def test_one_long_value_of_many_rows(tmp_path: Path) -> None:
     """A footer tells the size of a dictionary, not how often its values occur; the same for nested values and shared prefixes."""
     offsets = pa.array([0, 100_000])
     listed = pa.ListArray.from_arrays(offsets, repeated("x" * 10_000, 100_000))
-    alike = pa.array(["x" * 900_000 + str(number) for number in range(100)])
+    similar = pa.array(["x" * 900_000 + str(number) for number in range(100)])
     shared = {"use_dictionary": False, "column_encoding": {"k": "DELTA_BYTE_ARRAY"}}
-    for column, options in ((repeated("x" * 10_000, 100_000), {}), (listed, {}), (alike, shared)):
+    for column, options in ((repeated("x" * 10_000, 100_000), {}), (listed, {}), (similar, shared)):
         problem = parquet_problem(tmp_path, column, **options)
         assert problem is not None
         assert problem[0] == "expands_too_much"

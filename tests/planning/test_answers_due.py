@@ -29,11 +29,11 @@ LAST = 5
 def catalog_of(directory: Path, **changes: object) -> Catalog:
     """Return a catalog of a stream and an aggregate of two windows, whose answers stay for four slots."""
     stream = {"landing": "s", "format": "json", "search_key": "k", "arrival": "b", "columns": {"k": "string", "b": "timestamp"}}
-    asked: dict[str, object] = {
+    aggregate: dict[str, object] = {
         "from": "s", "select": {"n": "count(*)"}, "windows": ["1h", "3h"], "every": ["1h", "2h"], "keep": "4h", **changes,
     }  # fmt: skip
     warehouse = {"anchor": "2024-01-01T00:00:00Z", "update_interval": "1h"}
-    write_declarations(directory, {"warehouse": warehouse, "streams": {"s": stream}, "aggregates": {"a": asked}})
+    write_declarations(directory, {"warehouse": warehouse, "streams": {"s": stream}, "aggregates": {"a": aggregate}})
     return load_catalog(directory)
 
 
@@ -99,7 +99,7 @@ def test_a_new_aggregate_answers_what_was_due_last_and_no_end_before(tmp_path: P
     """Where its stream is there the windows must move first."""
     catalog = catalog_of(tmp_path)
     assert ends(planned(catalog, None, LAST + 2)) == [("1h", 7, 0)]
-    there = epoch_of(catalog)
-    alone = replace(there, tables=there.tables[:1], entries=there.entries[:1])
+    former = epoch_of(catalog)
+    alone = replace(former, tables=former.tables[:1], entries=former.entries[:1])
     assert all(stream.answers is None for stream in _streams(catalog, alone, LAST))
     assert ends(planned(catalog, alone, LAST + 1)) == [("1h", 6, 0), ("3h", 6, 0)]

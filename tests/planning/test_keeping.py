@@ -27,18 +27,18 @@ def test_nothing_younger_leaves_and_nothing_older_stays(keep: int, steps: list[t
     marks   a     c            d          (b is taken for c)
     """
     now, marks = 0, tuple["AgeMark", ...]()
-    there: dict[int, int] = {}
+    times: dict[int, int] = {}
     for epoch, (gap, finds) in enumerate(steps):
         now += gap
         through = overdue_epoch(marks, keep, now)
         if through is not None:
-            gone = {number: time for number, time in there.items() if number <= through}
-            assert all(time + keep <= now for time in gone.values())
-            there = {number: time for number, time in there.items() if number > through}
+            removed = {number: time for number, time in times.items() if number <= through}
+            assert all(time + keep <= now for time in removed.values())
+            times = {number: time for number, time in times.items() if number > through}
             marks = marks_after(marks, through)
-        assert all(time > now - keep - keep / SHARES - 1 for time in there.values())
+        assert all(time > now - keep - keep / SHARES - 1 for time in times.values())
         if finds:
-            there[epoch] = now
+            times[epoch] = now
             marks = with_mark(marks, epoch, now, keep)
         assert len(marks) <= 2 * (SHARES + 1) + 2
         assert [mark.epoch for mark in marks] == sorted({mark.epoch for mark in marks})

@@ -115,10 +115,10 @@ def test_bounds_of_a_median_are_the_least_and_greatest_points_that_it_may_be() -
 
 def least_median(values: list[Any], unread: list[Unread]) -> float:
     """Return the least point with at least as many possible rows at or below it as certain rows above it."""
-    there = [file for file in unread if file.most]
-    for point in sorted([*values, *(file.low for file in there)]):
-        below = sum(value <= point for value in values) + sum(file.most for file in there if file.low <= point)
-        above = sum(value > point for value in values) + sum(file.least for file in there if file.low > point)
+    nonempty = [file for file in unread if file.most]
+    for point in sorted([*values, *(file.low for file in nonempty)]):
+        below = sum(value <= point for value in values) + sum(file.most for file in nonempty if file.low <= point)
+        above = sum(value > point for value in values) + sum(file.least for file in nonempty if file.low > point)
         if below >= above:
             return float(point)
     raise AssertionError("the greatest point is one")

@@ -120,7 +120,7 @@ def test_ranges_and_positions_cover_each_pair_once(
     rows: list[tuple[int, int]], moves: list[tuple[int, int, str]]
 ) -> None:
     """Pairs (slot, bucket) that are made in any order, whole or one by one, and those that are owed, are all pairs once."""
-    ledger, slot, made = Ledger(), 0, []
+    ledger, slot, pairs = Ledger(), 0, []
     for budget, step, prefer in moves:
         slot += step
         ledger = msgspec.convert(msgspec.json.decode(msgspec.json.encode(ledger.with_slots(slot))), Ledger)
@@ -129,12 +129,12 @@ def test_ranges_and_positions_cover_each_pair_once(
         positions: dict[Unit, Position | None] = {unit: None for unit, count in counts.items() if not count}
         for unit, quota in of_pairs(counts, budget, prefer).items():
             before = ledger.position(unit).made
-            made += owed[unit][before : before + quota]
+            pairs += owed[unit][before : before + quota]
             positions[unit] = None if quota == counts[unit] else Position(0, 0, before + quota)
         ledger = ledger.with_positions(positions).without_empty()
         left = [pair for unit in ledger.units() for pair in _of(ledger, unit, rows)[ledger.position(unit).made :]]
         later = [pair for pair in rows if pair[0] > slot]
-        assert sorted([*made, *left, *later]) == sorted(rows)
+        assert sorted([*pairs, *left, *later]) == sorted(rows)
 
 
 def _of(ledger: Ledger, unit: Unit, rows: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 def house(tmp_path_factory: pytest.TempPathFactory) -> House:
     """A warehouse in a directory whose name asks for quoting; its last three epochs are the slots of an expiry block."""
     directory = tmp_path_factory.mktemp("project")
-    made = build(directory / "root")
+    built = build(directory / "root")
     for slot in (5, 6):
-        same_tables_later(made, slot)
-    made.root = made.root.rename(directory / "o'clock \"data\"")
-    (directory / "warehouse.toml").write_text(f"[warehouse]\nroot = '''{made.root.name}'''\n")
-    return made
+        same_tables_later(built, slot)
+    built.root = built.root.rename(directory / "o'clock \"data\"")
+    (directory / "warehouse.toml").write_text(f"[warehouse]\nroot = '''{built.root.name}'''\n")
+    return built
 
 
 @pytest.fixture
@@ -166,7 +166,7 @@ def test_dbt(project: House, tmp_path: Path) -> None:
     assert [(epoch.slot - 1) // LAYOUT.expiry_block for epoch in block] == [1] * LAYOUT.expiry_block
     for epoch in block:
         database.replace_database(project.root, epoch)
-        done = subprocess.run(
+        process = subprocess.run(
             [programs / "dbt", "run", "--profiles-dir", "."],
             cwd=tmp_path,
             env={**os.environ, "DBT_SEND_ANONYMOUS_USAGE_STATS": "false"},
@@ -175,7 +175,7 @@ def test_dbt(project: House, tmp_path: Path) -> None:
             timeout=120,
             check=False,
         )
-        assert done.returncode == 0, done.stdout
+        assert process.returncode == 0, process.stdout
         rows = _asked(programs, tmp_path / "models.duckdb", "SELECT count(*) FROM live_names")
         assert rows == len(project["names"].live(epoch.slot))
 
@@ -196,13 +196,13 @@ def test_another_version_of_duckdb(project: House) -> None:
 def _asked(programs: Path, file: Path, query: str) -> Any:  # noqa: ANN401 - one value
     code = "import duckdb, json, sys; file, query = sys.argv[1:]; connection = duckdb.connect(file, read_only=True)\n"
     code += "print(json.dumps(connection.execute(query).fetchone()[0]))"
-    done = subprocess.run([programs / "python", "-c", code, file, query], capture_output=True, text=True, check=True, cwd="/")
-    return json.loads(done.stdout)
+    process = subprocess.run([programs / "python", "-c", code, file, query], capture_output=True, text=True, check=True, cwd="/")
+    return json.loads(process.stdout)
 
 
 def test_snippets_in_python_are_whole_programs(project: House, tmp_path: Path) -> None:
     """What is printed runs as it is, from another directory."""
     file = tmp_path / "reading.py"
     file.write_text(printed(project, "pandas", "days"))
-    done = subprocess.run([sys.executable, file], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120)
-    assert "day" in done.stdout
+    process = subprocess.run([sys.executable, file], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120)
+    assert "day" in process.stdout

@@ -39,19 +39,19 @@ def publish(house: House, number: int = -1, *, rebuild: bool = False) -> None:
 def house(tmp_path_factory: pytest.TempPathFactory) -> House:
     """A warehouse with streams, a view and a relation, in a directory with an odd name, that tests only read."""
     directory = tmp_path_factory.mktemp("house")
-    made = build(directory / "root")
-    add_views(made)
-    made.root = made.root.rename(directory / "a root, with 'odd' [characters]*")
-    publish(made)
-    return made
+    built = build(directory / "root")
+    add_views(built)
+    built.root = built.root.rename(directory / "a root, with 'odd' [characters]*")
+    publish(built)
+    return built
 
 
 @pytest.fixture
 def own(tmp_path: Path) -> House:
     """A warehouse of the test's own, with its file."""
-    made = build(tmp_path / "root")
-    publish(made)
-    return made
+    built = build(tmp_path / "root")
+    publish(built)
+    return built
 
 
 def names(house: House) -> list[str]:

@@ -26,19 +26,19 @@ def made_in(left: list[float], right: list[float], periods: int) -> dict[int, Ma
 
 def inside(made: dict[int, Made], t: int, periods: int, lengths: tuple[int, int]) -> list[int]:
     """Return the values of a join of windows of both lengths, at the end of epoch t."""
-    every = [result for epoch, results in made.items() if epoch <= t for result in results]
+    results = [result for epoch, results in made.items() if epoch <= t for result in results]
     left_length, right_length = lengths
-    return [value for k1, k2, value in every if t - left_length < k1 and t - right_length < k2 and min(k1, k2) + periods > t]
+    return [value for k1, k2, value in results if t - left_length < k1 and t - right_length < k2 and min(k1, k2) + periods > t]
 
 
 def test_the_vector_of_the_sheet() -> None:
     """Section 4.2: counts by expiration and difference, answers for all lengths, and the contents of each synopsis."""
-    made = made_in([0.5, 1.5, 2.5, 3.4], [0.7, 2.2], 3)
+    results = made_in([0.5, 1.5, 2.5, 3.4], [0.7, 2.2], 3)
     basic, interval, running = BasicIntervalJoin(3, 2, add), IntervalJoin(3, 2, add), RunningJoin(3, 2)
     answers, stored = {}, {}
     for t in range(1, 5):
         for synopsis in (basic, interval, running):
-            synopsis.update(made.get(t, []))
+            synopsis.update(results.get(t, []))
         lengths = [*product((1, 2, 3), repeat=2)]
         answers[t] = [[synopsis.probe(*pair) or 0 for pair in lengths] for synopsis in (basic, interval, running)]
         stored[t] = {epoch: dict(sorted(vector.items())) for epoch, vector in sorted(basic.vectors.items())}

@@ -52,11 +52,11 @@ def test_retroactive_updates() -> None:
 
 def test_a_deleted_key_is_not_used_again() -> None:
     """TV-11: a later insert of A into a non-retroactive relation is rejected; changing a known key is not."""
-    again = TableUpdate(9, "A")
-    good, rejected = split_reused([*UPDATES, TableUpdate(8, "Z", (1,)), again])
-    assert (len(good), rejected) == (4, [again])
+    reinsertion = TableUpdate(9, "A")
+    good, rejected = split_reused([*UPDATES, TableUpdate(8, "Z", (1,)), reinsertion])
+    assert (len(good), rejected) == (4, [reinsertion])
     with pytest.raises(ValueError, match="inserted again"):
-        join_non_retroactive(STREAM, [*UPDATES, again])
+        join_non_retroactive(STREAM, [*UPDATES, reinsertion])
 
 
 def test_versions_follow_each_other() -> None:

@@ -75,18 +75,18 @@ document.getElementById("phone").onload = (event) => {
 def started(profile: Path, *arguments: str) -> str:
     """Run the browser without a window and return what it printed."""
     own = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}"]
-    done = subprocess.run([str(BROWSER), *own, *arguments], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    process = subprocess.run([str(BROWSER), *own, *arguments], capture_output=True, text=True, timeout=60, check=False)
+    assert process.returncode == 0, process.stderr
+    return process.stdout
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of a warehouse with all kinds of tables, one of the longest name."""
     directory = tmp_path_factory.mktemp("browser")
-    made = build(directory / "root")
-    add_views(made)
-    with Reader.open(made.root) as reader:
+    built = build(directory / "root")
+    add_views(built)
+    with Reader.open(built.root) as reader:
         figures = figures_of(reader)
     tables = (*figures.tables, replace(figures.tables[0], name=LONGEST))
     text = html_page(replace(figures, tables=tables), "a warehouse", Health("ok", ()))

@@ -33,9 +33,9 @@ WITHOUT_END = ("meta",)
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory) -> House:
     """Streams, a view over one of them and a relation, and the relation."""
-    made = build(tmp_path_factory.mktemp("house") / "root")
-    add_views(made)
-    return made
+    built = build(tmp_path_factory.mktemp("house") / "root")
+    add_views(built)
+    return built
 
 
 @pytest.fixture(scope="module")

@@ -340,9 +340,9 @@ def add_views(house: House) -> None:
         (Table("planes", text, ("name",), (*_rows(("x",), ("y",)), *_rows(("x",), exp=ANCHOR + 295 * MINUTE))), "relation"),
     ):
         house.tables[table.name] = table
-        made = table_state(house, table, 5, 3)
-        declared = tuple(column for column in made.declaration.columns if not column.name.startswith("_"))
-        states.append(replace(made, kind=kind, declaration=replace(made.declaration, columns=declared)))
+        state = table_state(house, table, 5, 3)
+        declared = tuple(column for column in state.declaration.columns if not column.name.startswith("_"))
+        states.append(replace(state, kind=kind, declaration=replace(state.declaration, columns=declared)))
     below = AsOf(Scan("names"), "planes", (("name", "name"),), (Named("kind", "`name`"),))
     nodes = {
         "results.1": _node("results.1", Group(below, ("name",), ()), hidden=True),

@@ -33,8 +33,8 @@ def test_a_key_whose_rows_expired_says_when_and_where_it_was_live_last(house: Ho
     table, count = house["names"], 0
     now = reader.epoch
     for before in house.epochs[-2::-1]:
-        gone = {table.key_of(row) for row in table.live(before.slot)} - {table.key_of(row) for row in table.live(now.slot)}
-        for key in gone:
+        dead_keys = {table.key_of(row) for row in table.live(before.slot)} - {table.key_of(row) for row in table.live(now.slot)}
+        for key in dead_keys:
             count += 1
             last = max(
                 epoch.slot for epoch in house.epochs if any(table.key_of(row) == key for row in table.live(epoch.slot))

@@ -73,8 +73,8 @@ def check_told(changes: pa.Table, epochs: tuple[Drawn, ...], since: int, to: int
         before, now = (at_slot(drawn.slot, ANCHOR, HOUR) for drawn in epochs[epoch - 1 : epoch + 1])
         expired = of_types(changes, ("expire",), epoch)
         assert all(before < row[3] <= now for row in expired)
-        came, went = of_types(changes, COMING, epoch), of_types(changes, ("delete", "update_preimage"), epoch)
-        assert not came & went
+        arrivals, departures = of_types(changes, COMING, epoch), of_types(changes, ("delete", "update_preimage"), epoch)
+        assert not arrivals & departures
         pre, post = (Counter(row[0] for row in of_types(changes, (kind,), epoch).elements()) for kind in ORDER[2:4])
         assert pre == post
         if keyed:

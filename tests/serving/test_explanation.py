@@ -68,8 +68,8 @@ def reader(catalog: Catalog) -> Iterator[Reader]:
     states = []
     for name, (count, keys, numbers) in ROWS.items():
         columns = (("k", "string", pa.string()), ("at", "timestamp", pa.timestamp("us", "UTC")), (f"{name}_n", "int", pa.int32()))
-        made = (Row((f"k{n % keys}", None, n % numbers), ANCHOR + MINUTE, NEVER, 1) for n in range(count))
-        house.tables[name] = Table(name, columns, ("k",), tuple(made))
+        rows = (Row((f"k{n % keys}", None, n % numbers), ANCHOR + MINUTE, NEVER, 1) for n in range(count))
+        house.tables[name] = Table(name, columns, ("k",), tuple(rows))
         states.append(table_state(house, house.tables[name], 1, 0))
     add_epoch(house, 0, 1, tuple(states), (Counts("a", inserted=8), Counts("b", inserted=6), Counts("c", inserted=5)))
     arrived = (Counts("a", inserted=4), Counts("b", inserted=2))

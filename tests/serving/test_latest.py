@@ -76,8 +76,8 @@ def near(found: list[tuple[Any, ...]], expected: list[tuple[Any, ...]]) -> bool:
     """Whether rows are equal; floats may differ by the order of their sums."""
     return len(found) == len(expected) and all(
         math.isclose(left, right) if isinstance(left, float) and isinstance(right, float) else left == right
-        for row, wanted in zip(sorted(found, key=repr), sorted(expected, key=repr), strict=True)
-        for left, right in zip(row, wanted, strict=True)
+        for row, expected_row in zip(sorted(found, key=repr), sorted(expected, key=repr), strict=True)
+        for left, right in zip(row, expected_row, strict=True)
     )
 
 
@@ -111,9 +111,9 @@ def test_the_answer_is_that_of_the_rows(house: House, query: str) -> None:
                 files = fresh.pin.snapshot(fresh.epoch.tables[0]).files if "names" in query else ()
                 assert answer.put is not None
                 assert not files or answer.put[1] < answer.put[0]
-                again = reader.sql(query, isolation="latest")
-                assert again.put == (answer.put[0], 0)
-                assert near(again.all(), expected.all())
+                repeated = reader.sql(query, isolation="latest")
+                assert repeated.put == (answer.put[0], 0)
+                assert near(repeated.all(), expected.all())
             else:
                 assert answer.put is None
     reader.close()

@@ -119,7 +119,7 @@ def test_a_process_that_closes_nothing_leaves_its_entries(house: House, state: P
         "import sys; from pathlib import Path; from warehouse.serving import Reader; "
         "reader = Reader.open(Path(sys.argv[1]), logged=True); reader.probe('names', ['a']).all()"
     )
-    done = subprocess.run([sys.executable, "-c", program, str(house.root)], env=dict(os.environ), check=False, timeout=60)
-    assert done.returncode == 0
+    process = subprocess.run([sys.executable, "-c", program, str(house.root)], env=dict(os.environ), check=False, timeout=60)
+    assert process.returncode == 0
     assert [(read.kind, read.first) for read in reads_of(house.root)] == [("probe", True)]
     assert any(state.rglob("*.jsonl"))

@@ -71,8 +71,8 @@ def _stateful(operator: Operator, below: Sequence[str]) -> str:
             return f"SELECT DISTINCT * FROM {below[0]}"
         case Group(keys=keys):
             listed = ", ".join(f'"{key}"' for key in keys)
-            made = [f'{_duck(aggregate.sql)} AS "{aggregate.name}"' for aggregate in operator.aggregates]
-            return f"SELECT {', '.join([listed] * bool(keys) + made)} FROM {below[0]}" + (f" GROUP BY {listed}" if keys else "")
+            values = [f'{_duck(aggregate.sql)} AS "{aggregate.name}"' for aggregate in operator.aggregates]
+            return f"SELECT {', '.join([listed] * bool(keys) + values)} FROM {below[0]}" + (f" GROUP BY {listed}" if keys else "")
         case BagDifference():
             return f"SELECT * FROM {below[0]} EXCEPT ALL SELECT * FROM {below[1]}"
         case AntiJoin(on=on):

@@ -196,9 +196,9 @@ class _Maker:
 
     def _first_of_each(self, depth: int) -> Query:
         source = self._item(depth, "s")
-        every = ", ".join(f"s.{column.name} AS c{number}" for number, column in enumerate(source.columns, start=1))
+        select = ", ".join(f"s.{column.name} AS c{number}" for number, column in enumerate(source.columns, start=1))
         columns = tuple(Column(f"c{number}", column.kind) for number, column in enumerate(source.columns, start=1))
         order = ", ".join(f"s.{column.name} {self.chance.choice(['ASC', 'DESC'])} NULLS LAST" for column in source.columns)
         by = self.chance.choice(source.columns).name
         first = f"{{0}} QUALIFY row_number() OVER (PARTITION BY s.{by} ORDER BY {order}) <= {self.chance.randint(1, 3)}"
-        return self._made(every, columns, [source], first)
+        return self._made(select, columns, [source], first)

@@ -35,14 +35,14 @@ def test_expressions_have_the_value_and_type_that_duckdb_gives_them() -> None:
     by_arrow = 0
     for sql in [*_ALIKE, *_MORE]:
         try:
-            made = DriverRows.of(_rows()).selectExpr("row", f"{sql} AS value")
-            theirs = replace(made, computed=None).toArrow()
+            terms = DriverRows.of(_rows()).selectExpr("row", f"{sql} AS value")
+            duckdb_rows = replace(terms, computed=None).toArrow()
         except LeftToSparkError:
             continue
-        by_arrow_rows = made.toArrow()
-        by_arrow += made.computed is not None
-        assert by_arrow_rows.schema == theirs.schema, sql
-        assert _lines(by_arrow_rows.sort_by("row")) == _lines(theirs.sort_by("row")), sql
+        by_arrow_rows = terms.toArrow()
+        by_arrow += terms.computed is not None
+        assert by_arrow_rows.schema == duckdb_rows.schema, sql
+        assert _lines(by_arrow_rows.sort_by("row")) == _lines(duckdb_rows.sort_by("row")), sql
         if by_arrow_rows.schema.field("value").type == pa.bool_():
             rows = DriverRows.of(_rows()).where(sql)
             assert sorted(rows.toArrow()["row"].to_pylist()) == sorted(replace(rows, computed=None).toArrow()["row"].to_pylist())
@@ -66,8 +66,8 @@ def test_digits_in_texts_and_names_are_no_instants() -> None:
         filtered = DriverRows.of(rows).where(condition)
         assert filtered.toArrow() == rows.take(positions), condition
         assert replace(filtered, computed=None).toArrow() == rows.take(positions), condition
-    made = DriverRows.of(rows).selectExpr("'12345678901234L' AS text", "s AS `98765432109876L`", "12345678901234L AS number")
-    assert made.toArrow().to_pylist()[0] == {
+    terms = DriverRows.of(rows).selectExpr("'12345678901234L' AS text", "s AS `98765432109876L`", "12345678901234L AS number")
+    assert terms.toArrow().to_pylist()[0] == {
         "text": "12345678901234L", "98765432109876L": "12345678901234L", "number": 12_345_678_901_234,
     }  # fmt: skip
 
@@ -80,10 +80,10 @@ def test_drawn_conditions_hold_of_the_rows_that_duckdb_finds() -> None:
         condition = _drawn_condition(drawn, 3)
         filtered = DriverRows.of(rows).where(condition).selectExpr("row", f"{condition} AS held", "s AS text")
         by_arrow += filtered.computed is not None
-        theirs = replace(filtered, computed=None).toArrow()
-        assert _lines(filtered.toArrow().sort_by("row")) == _lines(theirs.sort_by("row")), condition
-        made = DriverRows.of(rows).selectExpr("row", f"{condition} AS held")
-        assert _lines(made.toArrow().sort_by("row")) == _lines(replace(made, computed=None).toArrow().sort_by("row")), condition
+        duckdb_rows = replace(filtered, computed=None).toArrow()
+        assert _lines(filtered.toArrow().sort_by("row")) == _lines(duckdb_rows.sort_by("row")), condition
+        terms = DriverRows.of(rows).selectExpr("row", f"{condition} AS held")
+        assert _lines(terms.toArrow().sort_by("row")) == _lines(replace(terms, computed=None).toArrow().sort_by("row")), condition
     assert by_arrow == 40
 
 
@@ -122,8 +122,8 @@ def test_rows_of_keys_and_distinct_keys_are_those_of_duckdb(columns: Sequence[st
     for joined in (semi_joined, anti_joined):
         result = joined(DriverRows.of(rows).selectExpr("row", *columns), keys, columns)
         assert (result.computed is None) == ("x" in columns)
-        theirs = replace(result, computed=None).toArrow()
-        assert sorted(map(repr, _lines(result.toArrow()))) == sorted(map(repr, _lines(theirs)))
+        duckdb_rows = replace(result, computed=None).toArrow()
+        assert sorted(map(repr, _lines(result.toArrow()))) == sorted(map(repr, _lines(duckdb_rows)))
     if "x" not in columns:
         values = DriverRows.of(rows).unionByName(DriverRows.of(_rows())).grouped(columns, [])
         assert sorted(map(repr, _lines(values.toArrow()))) == sorted(map(repr, _lines(replace(values, computed=None).toArrow())))
@@ -148,8 +148,8 @@ def test_pairs_of_equal_rows_are_those_of_two_loops(monkeypatch: pytest.MonkeyPa
                 for pair in zip(left_positions.tolist(), right_positions.tolist(), strict=True)
             ]
             expected = [
-                (row, position) for row, mine in enumerate(left_rows) for position, theirs in enumerate(right_rows)
-                if mine == theirs and (nulls or None not in mine)
+                (row, position) for row, left_row in enumerate(left_rows) for position, right_row in enumerate(right_rows)
+                if left_row == right_row and (nulls or None not in left_row)
             ]  # fmt: skip
             assert sorted(pairs) == expected
             assert equal.pairs == len(expected)
@@ -178,6 +178,6 @@ def test_rows_before_and_now_are_matched_as_duckdb_matches_them(monkeypatch: pyt
     layout = keyed_layout(9)
     matched = driver_buckets.matched_rows(stored, answer, columns, state, ["k"], layout)
     monkeypatch.setattr(driver_buckets, "_matched_by_arrow", lambda *_: None)
-    theirs = driver_buckets.matched_rows(stored, answer, columns, state, ["k"], layout)
-    assert sorted(map(str, matched.to_pylist())) == sorted(map(str, theirs.select(matched.column_names).to_pylist()))
+    duckdb_rows = driver_buckets.matched_rows(stored, answer, columns, state, ["k"], layout)
+    assert sorted(map(str, matched.to_pylist())) == sorted(map(str, duckdb_rows.select(matched.column_names).to_pylist()))
     assert [column.type.value_type.num_fields for column in matched.select(["_was", "_came"]).schema] == [3, 3]

@@ -32,8 +32,8 @@ def test_rows_are_taken_as_often_as_both_have_them(spark: SparkSession) -> None:
 
     left = [*row(0.0, 2), *row(-0.0), *row(None, 2), *row(float("nan")), *row(1.0, 3), *row(2.0, x=-0.0), *row(3.0)]
     right = [*row(0.0), *row(None), *row(float("nan")), *row(1.0, 5), *row(2.0, x=0.0), *row(4.0)]
-    here, there = (spark.createDataFrame(pa.Table.from_pylist(rows, _KINDS)) for rows in (left, right))
-    own, subtracted = _bag(here), _bag(there)
-    assert _bag(bag_difference(here, there)) == own - subtracted
-    assert _bag(bag_intersection(here, there)) == own & subtracted
+    left_frame, right_frame = (spark.createDataFrame(pa.Table.from_pylist(rows, _KINDS)) for rows in (left, right))
+    own, subtracted = _bag(left_frame), _bag(right_frame)
+    assert _bag(bag_difference(left_frame, right_frame)) == own - subtracted
+    assert _bag(bag_intersection(left_frame, right_frame)) == own & subtracted
     assert len(own) == 7

@@ -98,14 +98,14 @@ def test_counts_put_a_crowded_join_last(tmp_path: Path, *, driver: bool) -> None
 
 def test_counts_that_are_not_known_leave_the_model(tmp_path: Path) -> None:
     """After a lost summary, with another column, with a condition or with few rows the order is that without summaries."""
-    every = {"a": EVEN, "b": EVEN, "c": EVEN}
-    tables = Tables(tmp_path, every, every)
+    keys = {"a": EVEN, "b": EVEN, "c": EVEN}
+    tables = Tables(tmp_path, keys, keys)
     assert asked(tables) is not None
     computed = Project(Scan("c"), (Named("c_k", "upper(`c_k`)"),))
     renamed = Project(Scan("c"), (Named("c_k", "`c_k`"),))
     for last, is_known in ((computed, False), (Filter(Scan("c"), "`c_k` > 'a'"), False), (renamed, True)):
         assert (asked(tables, Join((Scan("a"), Scan("b"), last), JOIN.equal)) is not None) is is_known
-    assert asked(Tables(tmp_path, every, every, search_key=("v",))) is None
+    assert asked(Tables(tmp_path, keys, keys, search_key=("v",))) is None
     assert counted_keys(JOIN.inputs, equality_classes(JOIN), tables.tables, [(0, None)] * 3) is None
     two = Join((Scan("a"), Scan("b")), JOIN.equal[:1])
     assert counted_keys(two.inputs, equality_classes(two), tables.tables, [(9, None)] * 2) is None

@@ -77,7 +77,7 @@ def test_what_a_restated_relation_changes(tmp_path: Path, spark: SparkSession) -
                 project.land(f"{number}.csv", change, landing=f"landing/{name}")
         if hour is not None:
             project.update(int(hour[1]))
-        names = [_name(project, view, came) for view in views for came in (0.5, 1.5)]
+        names = [_name(project, view, arrival) for view in views for arrival in (0.5, 1.5)]
         assert (step, names) == (step, expected)
 
 

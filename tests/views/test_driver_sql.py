@@ -112,13 +112,13 @@ def test_what_the_driver_computes_spark_computes_too(spark: SparkSession) -> Non
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", "UTC")
     session.conf.set("spark.sql.ansi.enabled", "true")
-    asked = frame_of(session, rows).selectExpr("row", *chosen).toArrow().sort_by("row")
+    spark_rows = frame_of(session, rows).selectExpr("row", *chosen).toArrow().sort_by("row")
     for n, (sql, values) in enumerate(computed.items()):
         for position, value in enumerate(values):
             if value is not None:
-                theirs = asked[f"e{n}"]
-                assert value.type == theirs.type, sql
-                assert _bits(value[0]) == _bits(theirs[position]), (sql, position)
+                spark_values = spark_rows[f"e{n}"]
+                assert value.type == spark_values.type, sql
+                assert _bits(value[0]) == _bits(spark_values[position]), (sql, position)
 
 
 @pytest.mark.parametrize("sql", _REFUSED)
@@ -137,9 +137,9 @@ def test_groups_in_the_driver_are_those_of_spark(spark: SparkSession) -> None:
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", "UTC")
     for keys in (["s"], ["p", "q"], ["i"], ["d", "y"], ["b", "z"], []):
-        own, theirs = (grouped(table, keys, values).toArrow() for table in (DriverRows.of(rows), frame_of(session, rows)))
-        assert own.schema.types == theirs.schema.types
-        assert sorted(map(repr, _lines(own))) == sorted(map(repr, _lines(theirs)))
+        in_driver, by_spark = (grouped(table, keys, values).toArrow() for table in (DriverRows.of(rows), frame_of(session, rows)))
+        assert in_driver.schema.types == by_spark.schema.types
+        assert sorted(map(repr, _lines(in_driver))) == sorted(map(repr, _lines(by_spark)))
     for name, sql in (("x", "count(*)"), ("i", "max(x)"), ("i", "sum(x)"), ("i", "count(DISTINCT t)"), ("i", "avg(x)")):
         with pytest.raises(LeftToSparkError):
             DriverRows.of(rows).grouped([name], [(sql, "value")])

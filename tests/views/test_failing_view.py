@@ -91,8 +91,8 @@ def test_a_faulty_declaration_stops_its_view_alone(tmp_path: Path, spark: SparkS
         assert warehouse.explain("counted").name == "counted"
         with pytest.raises(ConfigurationError):
             warehouse.explain("plain")
-    again = project.update(2)
-    assert (again.epochs, [view for view, _ in again.failed_views]) == ((), ["lasting", "mapped", "over", "plain", "timed"])
+    repeated = project.update(2)
+    assert (repeated.epochs, [view for view, _ in repeated.failed_views]) == ((), ["lasting", "mapped", "over", "plain", "timed"])
     project.views = {**project.views, "new": {"sql": "SELECT nothing FROM a", "search_key": "k"}}
     project.declare()
     stand = status(project.directory, verbose=False, expanded=True).result

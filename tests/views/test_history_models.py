@@ -83,8 +83,8 @@ def _changes(chance: random.Random, hour: int) -> list[Change]:
     """Changes of the last hour, one of them late; in the end a key is deleted, which it stays for good."""
     instants = [hour - minutes / 60 for minutes in chance.sample(range(1, 59), 4)]
     instants[0] -= 1.25 * (hour > 1)
-    gone: list[Change] = [("x", hour - 0.9, None)] if hour == UPDATES[-1] else []
-    return [*((chance.choice("yz" if gone else "xyz"), when, chance.choice([1, 2, 3])) for when in instants), *gone]
+    deletions: list[Change] = [("x", hour - 0.9, None)] if hour == UPDATES[-1] else []
+    return [*((chance.choice("yz" if deletions else "xyz"), when, chance.choice([1, 2, 3])) for when in instants), *deletions]
 
 
 @pytest.mark.parametrize("seed", [3])
@@ -95,15 +95,15 @@ def test_views_are_their_models(tmp_path: Path, spark: SparkSession, seed: int) 
     chance, model = random.Random(seed), Model()  # noqa: S311 - test data
     before = 0
     for hour in UPDATES:
-        came = {"a": _rows(chance, hour, 0.3), "c": _rows(chance, hour, 0.7)}
-        came = {name: [arrival for arrival in rows if arrival[2] > max(arrival[1], hour)] for name, rows in came.items()}
+        arrived = {"a": _rows(chance, hour, 0.3), "c": _rows(chance, hour, 0.7)}
+        arrived = {name: [arrival for arrival in rows if arrival[2] > max(arrival[1], hour)] for name, rows in arrived.items()}
         changes = _changes(chance, hour)
-        for name, rows in came.items():
+        for name, rows in arrived.items():
             project.land(f"{hour}.csv", csv(*(row(*arrived_row) for arrived_row in rows)), landing=f"landing/{name}")
         lines = [f"{key},{text(when)},{'delete' if w is None else 'upsert'},{'' if w is None else w}" for key, when, w in changes]
         land(project, hour, {"r": lines}, "k,b,op,w")
         project.update(hour)
-        model.update(before, hour, came, changes)
+        model.update(before, hour, arrived, changes)
         before = hour
         expected = model.expected(hour)
         assert expected["or_not"], "a test of nothing"

@@ -64,25 +64,25 @@ def test_results_stay_that_newer_rows_pushed_out(tmp_path: Path, spark: SparkSes
     streams = {"a": unbounded("a"), "b": unbounded("b"), "c": windowed("c", 3)}
     project = Project(tmp_path / "project", spark, streams, views=VIEWS)
     chance = random.Random(4)  # noqa: S311 - test data
-    every: dict[str, list[Arrived]] = {name: [] for name in "abc"}
+    all_rows: dict[str, list[Arrived]] = {name: [] for name in "abc"}
     results: dict[str, list[tuple[str, float, float]]] = {name: [] for name in VIEWS}
     for hour in UPDATES:
-        came = {name: _rows(chance, hour, ends=name == "c") for name in "abc"}
-        for name, rows in came.items():
-            every[name] += rows
+        arrived = {name: _rows(chance, hour, ends=name == "c") for name in "abc"}
+        for name, rows in arrived.items():
+            all_rows[name] += rows
             ends = [f",{text(row.exp)}" if name == "c" else "" for row in rows]
             lines = [f"{row.k},{text(row.ts)}{end},{row.id}" for row, end in zip(rows, ends, strict=True)]
             land(project, hour, {name: lines}, "k,b,e,id" if name == "c" else "k,b,id")
         project.update(hour)
         windows = {
-            "a": _newest(every["a"], 3, of_each=False),
-            "b": _newest(every["b"], 2, of_each=True),
-            "c": [row for row in every["c"] if row.exp > hour],
+            "a": _newest(all_rows["a"], 3, of_each=False),
+            "b": _newest(all_rows["b"], 2, of_each=True),
+            "c": [row for row in all_rows["c"] if row.exp > hour],
         }
         for name, right in (("both", "b"), ("one", "c")):
             for a_row in windows["a"]:
                 for partner in windows[right]:
-                    if a_row.k == partner.k and (a_row in came["a"] or partner in came[right]):
+                    if a_row.k == partner.k and (a_row in arrived["a"] or partner in arrived[right]):
                         results[name].append((a_row.id + partner.id + a_row.k, max(a_row.ts, partner.ts), partner.exp))
             expected = [result for result in results[name] if result[2] > hour]
             live_results = lives(project.live(name), "id", "other", "k")

@@ -212,10 +212,10 @@ INPUTS = st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS, st.integers(1, 6)), min_s
 def test_heuristic_on_any_inputs(inputs: Order) -> None:
     """With any inputs, zeros included, the choice is the cheapest candidate, between the best order and the base order."""
     choice = best_order(inputs)
-    every = {digits(order): cost for order, cost in all_costs(inputs)}
+    costs = {digits(order): cost for order, cost in all_costs(inputs)}
     assert len(choice.candidates) == prod(range(len(inputs) - len(fast_inputs(inputs)) + 1, len(inputs) + 1))
-    assert every[digits(choice.order)] == choice.cost == min(cost for _, cost in choice.candidates)
-    assert min(every.values()) <= choice.cost <= probing_cost(base_order(inputs))
+    assert costs[digits(choice.order)] == choice.cost == min(cost for _, cost in choice.candidates)
+    assert min(costs.values()) <= choice.cost <= probing_cost(base_order(inputs))
     least = [digits(order) for order, cost in choice.candidates if cost == choice.cost]
     assert digits(choice.order) == min(least)
 

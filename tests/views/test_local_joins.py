@@ -67,8 +67,8 @@ def _inputs(before: Sequence[pa.Table], arrived: Sequence[pa.Table]) -> JoinInpu
     def not_opened() -> NoReturn:
         raise AssertionError("no session is opened")
 
-    made = (ArrivedSide(not_opened, SINCE, InputStatistics(len(rows), {}, 9), known=rows, picked=rows) for rows in arrived)
-    return JoinInputs(tuple(made), tuple(map(Before, before)), tuple(range(len(arrived))))
+    sides = (ArrivedSide(not_opened, SINCE, InputStatistics(len(rows), {}, 9), known=rows, picked=rows) for rows in arrived)
+    return JoinInputs(tuple(sides), tuple(map(Before, before)), tuple(range(len(arrived))))
 
 
 @pytest.mark.parametrize("inputs", [2, 3])
@@ -80,8 +80,8 @@ def test_new_results_complete_the_join(inputs: int, *, null_safe: bool) -> None:
     before = [rows.filter(pa.compute.greater(rows["_exp"].cast(pa.int64()), SINCE)) for rows in before]
     arrived = [_rows(name, 9, SINCE, rng) for name in "abc"[:inputs]]
     new_results = local_results(join, _inputs(before, arrived), join)
-    every = [pa.concat_tables(parts) for parts in zip(before, arrived, strict=True)]
-    whole, former = (joined(join, [DriverRows.of(rows) for rows in parts]).toArrow() for parts in (every, before))
+    all_rows = [pa.concat_tables(parts) for parts in zip(before, arrived, strict=True)]
+    whole, former = (joined(join, [DriverRows.of(rows) for rows in parts]).toArrow() for parts in (all_rows, before))
     assert new_results is not None
     assert _bag(new_results.select(whole.column_names)) == _bag(whole) - _bag(former)
     assert former.num_rows

@@ -52,9 +52,9 @@ def test_rows_lie_alike_whoever_places_them(spark: SparkSession, layout: Layout,
     at = [ANCHOR + slot * HOUR for slot in (before, 20)]
     move = Move(before, 20, at[0], at[1], ANCHOR, HOUR, first=False)
     rows, columns = _rows(400), ["other", "KEY"]
-    asked = placed(spark.createDataFrame(rows), columns, layout, move)
+    spark_frame = placed(spark.createDataFrame(rows), columns, layout, move)
     in_driver = placed(rows, columns, layout, move)
-    by_spark = asked.toArrow()
+    by_spark = spark_frame.toArrow()
     assert in_driver.column_names == by_spark.column_names
     assert [field.type for field in in_driver.schema] == [field.type for field in by_spark.schema]
     assert in_driver.sort_by("other").to_pylist() == by_spark.sort_by("other").to_pylist()

@@ -39,16 +39,16 @@ def _recorded() -> dict[str, list[Node]]:
 
 def test_views_are_rebuilt_where_their_plan_is_another() -> None:
     """Views are rebuilt nowhere else, and each listed exception is needed."""
-    recorded, again = _recorded(), []
+    recorded, rebuilt = _recorded(), []
     for sql, key, *_ in accepted():
         plan, _ = judged_alone(sql, key)
         if plan is None:
             assert sql in EXCEPTIONS
         elif len(plan.nodes) != len(recorded[sql]) or not all(map(same_plan, recorded[sql], plan.nodes)):
-            again.append(sql)
+            rebuilt.append(sql)
     parts = [part for parts_of_reason in OTHER_PLANS.values() for part in parts_of_reason]
-    assert [sql for sql in again if not any(part in sql for part in parts)] == []
-    assert [part for part in parts if not any(part in sql for sql in again)] == []
+    assert [sql for sql in rebuilt if not any(part in sql for part in parts)] == []
+    assert [part for part in parts if not any(part in sql for sql in rebuilt)] == []
 
 
 def _node(sql: str, *, condition: str = "true") -> Node:

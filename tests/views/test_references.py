@@ -104,10 +104,10 @@ def _unlike(spark: SparkSession, catalog: Catalog) -> tuple[list[str], int]:
 
 def test_nodes_refer_to_what_their_text_refers_to(spark: SparkSession) -> None:
     """Queries in which a name could be taken for another, of every clause; none is left out of the comparison."""
-    every = {**CASES, **VALUES, **STRUCTURES}
-    views = _views({f"q{number}": (case.sql, case.key) for number, case in enumerate(every.values())})
+    cases = {**CASES, **VALUES, **STRUCTURES}
+    views = _views({f"q{number}": (case.sql, case.key) for number, case in enumerate(cases.values())})
     kinds = {name: {**columns, "b": "timestamp", "e": "timestamp"} for name, columns in NAMED.items()}
-    assert _unlike(spark, _catalog(kinds, views)) == ([], len(every))
+    assert _unlike(spark, _catalog(kinds, views)) == ([], len(cases))
 
 
 @pytest.mark.long

@@ -125,17 +125,17 @@ def _at_the_prompt(pairs: Sequence[Model], expressions: Sequence[str]) -> list[t
 
 def _in_the_driver(pairs: Sequence[Model], expressions: Sequence[str]) -> list[tuple[Any, ...]]:
     columns = dict.fromkeys(("xf", "xt", "yf", "yt"), "timestamp")
-    made = []
+    terms = []
     for expression in expressions:
         named = expression.replace("x.valid_from", "xf").replace("y.valid_to", "yt")
         named = named.replace("x, y)", "valid(xf, xt), valid(yf, yt))").replace("duration(x", "duration(valid(xf, xt)")
         named = named.replace("duration(y", "duration(valid(yf, yt)")
         node = with_plain_intervals(parse_query(f"SELECT {named}")).selects[0]
         duckdb_sql = translated(node, columns).sql
-        made.append(f"epoch_us({duckdb_sql})" if ".valid_" in expression and "(interval" not in expression else duckdb_sql)
+        terms.append(f"epoch_us({duckdb_sql})" if ".valid_" in expression and "(interval" not in expression else duckdb_sql)
     values = _values(pairs, "make_timestamptz")
     renamed = f"(SELECT n, a AS xf, b AS xt, c AS yf, d AS yt FROM {values} p)"
-    return _duck().execute(f"SELECT {', '.join(made)} FROM {renamed} ORDER BY n").fetchall()
+    return _duck().execute(f"SELECT {', '.join(terms)} FROM {renamed} ORDER BY n").fetchall()
 
 
 def test_vectors_of_the_sheet() -> None:
@@ -288,16 +288,16 @@ def test_columns_that_a_table_lacks_are_told_with_their_place() -> None:
 
 def test_a_column_of_a_prompt_is_called_as_it_is_written() -> None:
     """A call that is a whole item of a SELECT gets its text as its name; others, and those with a name, stay as they are."""
-    made = for_duckdb("SELECT k, duration(a, 'hours'), (SELECT duration(a)), duration(a) AS d, 1 + duration(a, 'hours') FROM a")
-    assert made.count(" AS \"duration(a, 'hours')\"") == 1
-    assert made.count(' AS "duration(a)"') == 1
-    assert made.count(" AS ") == 2 + made.count("CAST(") + 1
+    query = for_duckdb("SELECT k, duration(a, 'hours'), (SELECT duration(a)), duration(a) AS d, 1 + duration(a, 'hours') FROM a")
+    assert query.count(" AS \"duration(a, 'hours')\"") == 1
+    assert query.count(' AS "duration(a)"') == 1
+    assert query.count(" AS ") == 2 + query.count("CAST(") + 1
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE a AS SELECT 'x' AS k, TIMESTAMPTZ '2024-01-01' AS valid_from, now() AS valid_to")
-        assert [column[0] for column in connection.execute(made).description][:2] == ["k", "duration(a, 'hours')"]
+        assert [column[0] for column in connection.execute(query).description][:2] == ["k", "duration(a, 'hours')"]
         connection.execute("ALTER TABLE a DROP valid_to")
         with pytest.raises(duckdb.BinderException) as bare:
-            connection.execute(made)
+            connection.execute(query)
     assert '"a" has no column valid_to, so its rows are no intervals; say between which columns' in str(query_error(bare.value))
 
 

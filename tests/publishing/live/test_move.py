@@ -43,10 +43,10 @@ class Table:
             live_files.append(LiveFile(path, frozenset((shared.identity,)), shared.group))
             rows[path] = files[shared.identity][1]
         for cut in move.cuts:
-            every = [slot for file in cut.files for slot in files[file.identity][1]]
-            every += [end for piece in cut.pieces for end in self.rows[piece.path]]
+            all_ends = [slot for file in cut.files for slot in files[file.identity][1]]
+            all_ends += [end for piece in cut.pieces for end in self.rows[piece.path]]
             by_bit: dict[int, list[int]] = {}
-            for end in every:
+            for end in all_ends:
                 if end > slot:
                     by_bit.setdefault((end ^ slot).bit_length() if end ^ slot >= 0 else 64, []).append(end)
             for ends in by_bit.values():
@@ -86,8 +86,8 @@ def test_any_history_holds_each_live_row_once(
             rows = tuple(slot + end for end in ends)
             files[identity] = (stored(identity, rows, group, bounded=bounded), rows)
         if len(files) > 3 and chance.random() < 0.5:
-            gone = chance.sample(sorted(files), 2)
-            rows = tuple(end for identity in gone for end in files.pop(identity)[1] if end > slot)
+            sealed = chance.sample(sorted(files), 2)
+            rows = tuple(end for identity in sealed for end in files.pop(identity)[1] if end > slot)
             identity = f"f{next(names)}"
             files[identity] = (stored(identity, rows), rows)
         table.move(files, slot)

@@ -491,10 +491,10 @@ def test_damage_of_a_piece_does_not_move_into_new_pieces(house: House) -> None:
     state = newest_state(directory)
     assert state is not None
     pieces = [file for file in state.live_files() if file.cut_slot is not None]
-    again = [piece for piece in pieces if piece.min_exp_slot <= following.slot < piece.max_exp_slot]
-    for piece in again:
+    pieces_to_cut = [piece for piece in pieces if piece.min_exp_slot <= following.slot < piece.max_exp_slot]
+    for piece in pieces_to_cut:
         other_rows(directory / piece.path)
-    assert again
+    assert pieces_to_cut
     move(house, rules=ONE)
     check(house, following, ("names",))
 
@@ -668,9 +668,9 @@ def test_a_directory_whose_log_cannot_be_read_stays_for_retain_too(house: House,
     damage(directory)
     (house.root / LIVE / "empty").mkdir()
     written = max(path.stat().st_mtime_ns for path in directory.rglob("*") if path.is_file()) // 1000
-    for now, there in ((written + KEPT - 1, True), (written + KEPT, False)):
+    for now, stays in ((written + KEPT - 1, True), (written + KEPT, False)):
         publish_live_tables(house.root, newest, LiveRules(["pairs"], (), KEPT), now=now)
-        assert (directory.exists(), (house.root / LIVE / "empty").exists()) == (there, False)
+        assert (directory.exists(), (house.root / LIVE / "empty").exists()) == (stays, False)
 
 
 def test_a_purge_leaves_the_newest_rows_alone(house: House) -> None:
