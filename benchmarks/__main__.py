@@ -42,8 +42,8 @@ _APART = {"growth", "durability", "coalesced"}
 _RESULTS = Path(__file__).parent / "results"
 
 
-def _settings(context: click.Context, given: dict[str, Any]) -> Settings:
-    chosen = {name: value for name, value in given.items() if value is not None}
+def _settings(context: click.Context, options: dict[str, Any]) -> Settings:
+    chosen = {name: value for name, value in options.items() if value is not None}
     settings = replace(QUICK if context.params["quick"] else FULL, **chosen)
     return replace(settings, warm_up=min(settings.warm_up, settings.updates // 3))
 
@@ -83,12 +83,12 @@ def main(
     big: bool,
     results: Path,
     work: Path | None,
-    **given: Any,  # noqa: ANN401 - the settings
+    **options: Any,  # noqa: ANN401 - the settings
 ) -> None:
     """Measure what the speed claims say: ratios of one run, with the target beside each."""
     del quick
     names = [name for name in MEASUREMENTS if (name in only if only else name not in _APART or big)]
-    settings = _settings(context, given)
+    settings = _settings(context, options)
     started, start, before = datetime.now(UTC), time.monotonic(), load()
     ratios: list[Ratio] = []
     with _scratch(work) as scratch:
@@ -108,7 +108,7 @@ def main(
     }
     saved = save(ratios, facts, results, f"{started:%Y%m%dT%H%M%SZ}")
     click.echo(table(ratios), nl=False)
-    targets = [each.holds for each in ratios if each.holds is not None]
+    targets = [ratio.holds for ratio in ratios if ratio.holds is not None]
     _say(f"{targets.count(True)} of {len(targets)} targets hold; written to {saved[0].name} and {saved[1].name}")
 
 

@@ -119,20 +119,20 @@ class Place:
         start = time.perf_counter()
         with Warehouse.open(self.directory) as warehouse:
             warehouse.update(at=instant(slot), spark=spark)
-            taken = time.perf_counter() - start
+            seconds = time.perf_counter() - start
             with warehouse.reader() as reader:
                 epochs = recent_epochs(reader.root, reader.epoch, 2)
         past = update_history(epochs, TABLE, spark.sparkContext.defaultParallelism)
-        self.works += [(each.work.vector(), each.seconds) for each in past.updates]
-        return taken
+        self.works += [(update.work.vector(), update.seconds) for update in past.updates]
+        return seconds
 
     def probe(self, keys: Sequence[str]) -> list[float]:
         """Return the seconds of each of some probes by one warm reader."""
         seconds = []
         with Warehouse.open(self.directory) as warehouse, warehouse.reader() as reader:
-            for each in (*keys[:3], *keys):
+            for probed_key in (*keys[:3], *keys):
                 start = time.perf_counter()
-                reader.probe(TABLE, [each]).all()
+                reader.probe(TABLE, [probed_key]).all()
                 seconds.append(time.perf_counter() - start)
         return seconds[3:]
 
@@ -166,9 +166,9 @@ def advised(place: Place, landing: Path, spark: SparkSession, say: Callable[[str
         state = reader.pin.state(TABLE)
         epochs = recent_epochs(reader.root, reader.epoch)
         workers = spark.sparkContext.defaultParallelism
-        known = measure_table(reader, state, epochs, workers=workers, retain=retain, now=time.time_ns() // 1000)
-        asked = replace(known.load, probes=float(load.probes), cold_probes=0.0, retained=0.0)
-        return advise_load(asked, known.pricing, spark=settings, table=TABLE, current=state.layout, notes=known.notes)
+        measured = measure_table(reader, state, epochs, workers=workers, retain=retain, now=time.time_ns() // 1000)
+        supposed = replace(measured.load, probes=float(load.probes), cold_probes=0.0, retained=0.0)
+        return advise_load(supposed, measured.pricing, spark=settings, table=TABLE, current=state.layout, notes=measured.notes)
 
 
 def measure(
@@ -185,9 +185,9 @@ def measure(
     layouts = [*others]
     if without_history(advice.best.layout) not in layouts:
         layouts.append(without_history(advice.best.layout))
-    places = [Place(scratch / f"layout{number}", load, layout, landing, memory) for number, layout in enumerate(layouts)]
-    updates, probes = _in_turn(places, load, spark, say)
-    costs = [_cost(place, advice, seconds, probed) for place, seconds, probed in zip(places, updates, probes, strict=True)]
+    projects = [Place(scratch / f"layout{number}", load, layout, landing, memory) for number, layout in enumerate(layouts)]
+    updates, probes = _in_turn(projects, load, spark, say)
+    costs = [_cost(project, advice, seconds, probed) for project, seconds, probed in zip(projects, updates, probes, strict=True)]
     best = min(costs, key=lambda cost: cost.interval)
     chosen = next(cost for cost in costs if cost.layout == in_words(advice.best.layout))
     return {
@@ -199,57 +199,57 @@ def measure(
         "notes": advice.notes,
         "prices": asdict(advice.pricing),
         "costs": [asdict(cost) for cost in costs],
-        "work": [line for place in (before, *places) for line in place.works],
-        "probed": [line for place, probed in zip(places, probes, strict=True) for line in _probed(place, advice, probed)],
+        "work": [line for project in (before, *projects) for line in project.works],
+        "probed": [line for project, probed in zip(projects, probes, strict=True) for line in _probed(project, advice, probed)],
     }
 
 
 def _in_turn(
-    places: Sequence[Place], load: Generated, spark: SparkSession, say: Callable[[str], None]
+    projects: Sequence[Place], load: Generated, spark: SparkSession, say: Callable[[str], None]
 ) -> tuple[list[list[float]], list[list[float]]]:
-    say(f"{len(places)} layouts in turn")
-    for place in places:
-        place.update(load.first_slot, spark)
-    seconds: list[list[float]] = [[] for _ in places]
+    say(f"{len(projects)} layouts in turn")
+    for project in projects:
+        project.update(load.first_slot, spark)
+    seconds: list[list[float]] = [[] for _ in projects]
     for number, slot in enumerate(range(load.first_slot + 1, load.first_slot + load.periods + 1)):
-        order = list(range(len(places)))
+        order = list(range(len(projects)))
         for index in order if number % 2 else reversed(order):
-            taken = places[index].update(slot, spark)
+            elapsed = projects[index].update(slot, spark)
             if number >= min(_WARM_UP, load.periods // 3):
-                seconds[index].append(taken)
+                seconds[index].append(elapsed)
     rng = random.Random(load.seed + 1)  # noqa: S311 - which keys to ask for
     keys = [key(rng.randrange(load.keys)) for _ in range(_PROBED)]
-    probes: list[list[float]] = [[] for _ in places]
+    probes: list[list[float]] = [[] for _ in projects]
     for turn in range(4):
-        for index in range(len(places)):
-            taken = places[index].probe(keys[turn * _PROBED // 4 : (turn + 1) * _PROBED // 4])
-            probes[index].extend(taken)
+        for index in range(len(projects)):
+            elapsed = projects[index].probe(keys[turn * _PROBED // 4 : (turn + 1) * _PROBED // 4])
+            probes[index].extend(elapsed)
     return seconds, probes
 
 
-def _cost(place: Place, advice: LayoutChoice, seconds: Sequence[float], probes: Sequence[float]) -> Cost:
+def _cost(project: Place, advice: LayoutChoice, seconds: Sequence[float], probes: Sequence[float]) -> Cost:
     update, probe = statistics.fmean(seconds), statistics.median(probes)
     load = advice.load
-    foreseen = evaluate(place.layout, load, advice.pricing)
-    with Warehouse.open(place.directory) as warehouse, warehouse.reader() as reader:
+    predicted = evaluate(project.layout, load, advice.pricing)
+    with Warehouse.open(project.directory) as warehouse, warehouse.reader() as reader:
         state = reader.pin.state(TABLE)
     return Cost(
-        layout=in_words(place.layout),
+        layout=in_words(project.layout),
         update=update,
-        step=statistics.fmean(taken for _, taken in place.works),
+        step=statistics.fmean(step_seconds for _, step_seconds in project.works),
         probe=probe,
         interval=update + load.probes * probe,
         files=sum(part.files for part in state.partitions),
         bytes=sum(part.bytes for part in state.partitions),
-        predicted_update=foreseen.update.value,
-        predicted_probe=foreseen.probe.value,
-        predicted_interval=foreseen.interval,
+        predicted_update=predicted.update.value,
+        predicted_probe=predicted.probe.value,
+        predicted_interval=predicted.interval,
     )
 
 
-def _probed(place: Place, advice: LayoutChoice, seconds: Sequence[float]) -> list[tuple[tuple[float, ...], float]]:
+def _probed(project: Place, advice: LayoutChoice, seconds: Sequence[float]) -> list[tuple[tuple[float, ...], float]]:
     """Return one line for a layout: what its median probe is expected to look at, with the files that it has now."""
-    return [(probe_work(footprint(place.layout, advice.load), advice.load).vector(), statistics.median(seconds))]
+    return [(probe_work(footprint(project.layout, advice.load), advice.load).vector(), statistics.median(seconds))]
 
 
 def prices(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -272,14 +272,14 @@ def table(results: Sequence[dict[str, Any]]) -> str:
         load, costs = result["workload"], {cost["layout"]: cost for cost in result["costs"]}
         chosen, best = costs[result["recommended"]], costs[result["best"]]
         rows = f"{load['batch']:,} rows of {load['row_bytes']} bytes"
-        what = f"{load['kind']}, p = {load['periods']}, {rows}, {load['probes']} probes"
+        workload = f"{load['kind']}, p = {load['periods']}, {rows}, {load['probes']} probes"
         lines.append(
-            f"| {what} | {chosen['layout']} | {chosen['interval']:.3f} s | {best['layout']} | {best['interval']:.3f} s "
+            f"| {workload} | {chosen['layout']} | {chosen['interval']:.3f} s | {best['layout']} | {best['interval']:.3f} s "
             f"| {result['ratio']:.3f} | {'yes' if result['ratio'] <= WITHIN else 'no'} |"
         )
     good = sum(result["ratio"] <= WITHIN for result in results)
-    told = f"{good} of {len(results)} recommendations within {WITHIN - 1:.0%} of the best measured layout."
-    return "\n".join([*lines, "", told])
+    summary = f"{good} of {len(results)} recommendations within {WITHIN - 1:.0%} of the best measured layout."
+    return "\n".join([*lines, "", summary])
 
 
 @click.command(epilog="Example: python -m benchmarks.advice --work /tmp/advice")
@@ -298,17 +298,17 @@ def main(*, work: Path, count: int, seed: int, driver_memory: str, quick: bool, 
     before, started = load_average(), datetime.now(UTC)
     session: list[SparkSession] = []
     for load in loads:
-        kept = work / f"{'quick-' if quick else ''}{seed}-{load.number:02d}.json"
-        if not kept.exists():
+        result_file = work / f"{'quick-' if quick else ''}{seed}-{load.number:02d}.json"
+        if not result_file.exists():
             session = session or [spark_session([("spark.driver.memory", driver_memory)])]
             scratch = work / "scratch"
             os.environ[VARIABLE] = str(scratch / "reads")
             _say(f"workload {load.number + 1} of {count}: {load}")
-            found = measure(load, compared(load.periods), scratch.absolute(), session[0], driver_memory, _say)
-            kept.with_suffix(".part").write_text(json.dumps(found))
-            kept.with_suffix(".part").replace(kept)
+            outcome = measure(load, compared(load.periods), scratch.absolute(), session[0], driver_memory, _say)
+            result_file.with_suffix(".part").write_text(json.dumps(outcome))
+            result_file.with_suffix(".part").replace(result_file)
             shutil.rmtree(scratch, ignore_errors=True)
-        done.append(json.loads(kept.read_text()))
+        done.append(json.loads(result_file.read_text()))
         _say(f"{done[-1]['recommended']}: {done[-1]['ratio']:.3f} of the best, {done[-1]['best']}")
     facts = {
         "started": started.isoformat(timespec="seconds"),

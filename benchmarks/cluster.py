@@ -53,7 +53,7 @@ def main(
     started, before = datetime.now(UTC), load()
     options = [f"--{name}={value}" for name, value in
                {"rows": rows, "batch": batch, "updates": updates, "files": files, "memory": memory}.items()]  # fmt: skip
-    found = [_measured(int(number), memory, options) for number in executors.split(",")]
+    results_by_size = [_measured(int(number), memory, options) for number in executors.split(",")]
     facts = {
         "started": started.isoformat(timespec="seconds"),
         "machine": machine(),
@@ -62,11 +62,11 @@ def main(
         "versions": versions(),
         "settings": asdict(settings),
         "executor_memory": memory,
-        "measured": found,
+        "measured": results_by_size,
     }
     results.mkdir(parents=True, exist_ok=True)
     (results / f"cluster-{started:%Y%m%dT%H%M%SZ}.json").write_text(json.dumps(facts, indent=1) + "\n")
-    click.echo(_table(found), nl=False)
+    click.echo(_table(results_by_size), nl=False)
 
 
 def _measured(executors: int, memory: str, options: list[str]) -> dict[str, Any]:
@@ -77,16 +77,16 @@ def _measured(executors: int, memory: str, options: list[str]) -> dict[str, Any]
         with StandaloneCluster(Path(scratch) / "cluster", [shared], workers=executors, memory=memory) as cluster:
             command = [sys.executable, "-m", "benchmarks.cluster", *options, "--driver", cluster.url, str(executors), scratch]
             done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=30 * _MINUTES)
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
 
 
 def _driven(settings: Settings, master: str, executors: int, memory: str, scratch: Path) -> dict[str, Any]:
     events = scratch / "events"
     events.mkdir()
-    given = {"spark.master": master, "spark.cores.max": str(executors), "spark.executor.memory": memory,
+    spark_settings = {"spark.master": master, "spark.cores.max": str(executors), "spark.executor.memory": memory,
              "spark.driver.memory": settings.driver_memory, **event_log_settings(events)}  # fmt: skip
-    spark = spark_session(given.items())
+    spark = spark_session(spark_settings.items())
     project = Project(scratch / "shared" / "warehouse", settings)
     start = time.perf_counter()
     project.build(settings.rows, spark)
@@ -104,12 +104,12 @@ def _driven(settings: Settings, master: str, executors: int, memory: str, scratc
     return {"executors": executors, "build": built, "updates": moves, "task_seconds": shares}
 
 
-def _table(found: list[dict[str, Any]]) -> str:
+def _table(results: list[dict[str, Any]]) -> str:
     lines = ["| executors | first build (s) | update (s, median) | task seconds of each executor |", "|--:|--:|--:|---|"]
-    for each in found:
-        median = statistics.median(move["whole"] for move in each["updates"] if not move["warm_up"])
-        shares = ", ".join(f"{seconds:.1f}" for seconds in each["task_seconds"].values())
-        lines.append(f"| {each['executors']} | {each['build']:.1f} | {median:.2f} | {shares} |")
+    for result in results:
+        median = statistics.median(move["whole"] for move in result["updates"] if not move["warm_up"])
+        shares = ", ".join(f"{seconds:.1f}" for seconds in result["task_seconds"].values())
+        lines.append(f"| {result['executors']} | {result['build']:.1f} | {median:.2f} | {shares} |")
     return "\n".join(lines) + "\n"
 
 

@@ -161,10 +161,10 @@ def measure(bench: Bench) -> list[Ratio]:
     bench.say(f"building two warehouses of {members:,} points in {drawn.groups:,} groups, one with a coalesced table")
     for slot in range(1, _WINDOW + 1):
         points = drawn.points(slot, members // _WINDOW)
-        for each in (whole, alone):
-            each.land("p", slot, points)
-    for each in (alone, whole):
-        each.update(bench.spark)
+        for watched in (whole, alone):
+            watched.land("p", slot, points)
+    for watched in (alone, whole):
+        watched.update(bench.spark)
     lines = _updates(bench, drawn, whole, alone)
     shutil.rmtree(alone.directory)
     lines += _Reads(bench, whole).ratios()
@@ -180,8 +180,8 @@ def _updates(bench: Bench, drawn: Drawn, whole: _Watched, alone: _Watched) -> li
     written: list[int] = []
     for number in range(count + _WARM_UP):
         points = drawn.points(whole.slot, bench.settings.batch)
-        for each in (whole, alone):
-            each.land("p", each.slot, points)
+        for watched in (whole, alone):
+            watched.land("p", watched.slot, points)
         done: list[Epoch] = []
         works = {
             "whole": lambda: done.append(whole.update(bench.spark)),  # noqa: B023 - called at once
@@ -294,31 +294,31 @@ def _join(bench: Bench) -> Ratio:
     declared = "".join(_COALESCED.format(name=name, stream=tables[name], window=9 * _WINDOW) for name in tables)
     view = f'\n[views.joined]\nsearch_key = "g"\nsql = """{_JOINED}"""\n'
     watched = _Watched(bench.scratch / "joined", [*tables.values()], declared + view, 10 * _WINDOW)
-    drawn = {name: Drawn(points // 20, 0.5, bench.settings.seed + place) for place, name in enumerate(watched.streams)}
+    drawn = {name: Drawn(points // 20, 0.5, bench.settings.seed + position) for position, name in enumerate(watched.streams)}
     bench.say(f"building a temporal join of two tables of about {points // 2:,} rows")
-    for name, each in drawn.items():
-        watched.land(name, _WINDOW, each.points(_WINDOW, points, _WINDOW))
+    for name, stream in drawn.items():
+        watched.land(name, _WINDOW, stream.points(_WINDOW, points, _WINDOW))
     watched.update(bench.spark)
-    kept, again = [], []
+    maintained, recomputed = [], []
     for number in range(min(bench.settings.updates, _UPDATES) + _WARM_UP):
-        for name, each in drawn.items():
-            watched.land(name, watched.slot, each.points(watched.slot, points // 200))
+        for name, stream in drawn.items():
+            watched.land(name, watched.slot, stream.points(watched.slot, points // 200))
         epoch = watched.update(bench.spark)
         took = _again(bench, watched)
         if number >= _WARM_UP:
-            kept.append(step_seconds(epoch, "joined"))
-            again.append(took)
+            maintained.append(step_seconds(epoch, "joined"))
+            recomputed.append(took)
     with Warehouse.open(watched.directory) as warehouse:
         rows = {name: warehouse.sql(f"SELECT count(*) FROM {name}").all()[0][0] for name in ("a", "b", "joined")}
-    found = _computed(bench, watched).count()
-    if found != rows["joined"]:
-        message = f"the view has {rows['joined']} rows, its query {found}"
+    computed = _computed(bench, watched).count()
+    if computed != rows["joined"]:
+        message = f"the view has {rows['joined']} rows, its query {computed}"
         raise ValueError(message)
     bench.details["rows of a temporal join and of its tables"] = rows
     shutil.rmtree(watched.directory)
     return ratio(
         _NAME, f"computing a temporal join of {rows['a']:,} and {rows['b']:,} rows again / keeping it",
-        Sample("computing again", "s", tuple(again)), Sample("keeping", "s", tuple(kept)), target=_JOIN, at_least=True,
+        Sample("computing again", "s", tuple(recomputed)), Sample("keeping", "s", tuple(maintained)), target=_JOIN, at_least=True,
     )  # fmt: skip
 
 

@@ -65,8 +65,8 @@ def measure_update(bench: Bench) -> list[Ratio]:
 
 
 def _land(project: Project, slot: int) -> None:
-    place = project.landing / f"{slot:06d}"
-    place.mkdir()
+    directory = project.landing / f"{slot:06d}"
+    directory.mkdir()
     for number in range(_FILES):
         rows = data.arriving(
             shape_of(project.settings),
@@ -76,7 +76,7 @@ def _land(project: Project, slot: int) -> None:
             until=instant(slot),
             lifetime=LIFETIME,
         )
-        pa_csv.write_csv(rows, place / f"{number}.csv")
+        pa_csv.write_csv(rows, directory / f"{number}.csv")
 
 
 def command() -> list[str]:

@@ -87,8 +87,8 @@ def living(shape: Shape, rows: int, *, part: tuple[int, ...], at: int, lifetime:
     rng = np.random.default_rng([shape.seed, *part])
     # of age x in [0, S) a share 1 - x/S still lives; its remaining life is uniform up to S - x
     age = (lifetime * (1 - np.sqrt(rng.random(rows)))).astype(np.int64)
-    rest = 1 + (rng.random(rows) * (lifetime - age - 1)).astype(np.int64)
-    return table_of(shape, rng, at - age, at + rest)
+    remaining = 1 + (rng.random(rows) * (lifetime - age - 1)).astype(np.int64)
+    return table_of(shape, rng, at - age, at + remaining)
 
 
 def write(table: pa.Table, directory: Path, name: str, *, files: int = 1) -> None:

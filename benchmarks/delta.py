@@ -63,11 +63,11 @@ def _resolve(version: str, names: Sequence[str], target: Path) -> None:
             command, env=environment, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
         )
         for name in names:
-            found = next(iter(Path(scratch).glob(f"ivy/jars/*_{name}")), None)
-            if found is None:
+            jar = next(iter(Path(scratch).glob(f"ivy/jars/*_{name}")), None)
+            if jar is None:
                 raise FileNotFoundError(f"{name} could not be resolved: {done.stderr[-500:]}")
             partial = target / f".{name}.{os.getpid()}.tmp"
-            shutil.copyfile(found, partial)
+            shutil.copyfile(jar, partial)
             partial.replace(target / name)
 
 

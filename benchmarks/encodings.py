@@ -41,22 +41,22 @@ WAYS = {
 def main() -> None:
     """Print a line for each way."""
     session = spark_session([("spark.master", "local[1]"), ("spark.driver.memory", "3g")])
-    with tempfile.TemporaryDirectory() as place:
-        given = Path(place) / "given.parquet"
-        pq.write_table(_rows(), given)
-        rows = session.read.parquet(str(given)).repartition(1).sortWithinPartitions("block", "k", "_exp").cache()
+    with tempfile.TemporaryDirectory() as directory:
+        input_file = Path(directory) / "given.parquet"
+        pq.write_table(_rows(), input_file)
+        rows = session.read.parquet(str(input_file)).repartition(1).sortWithinPartitions("block", "k", "_exp").cache()
         rows.count()
         writes: dict[str, list[float]] = {name: [] for name in WAYS}
         reads: dict[str, list[float]] = {name: [] for name in WAYS}
         for round_ in range(ROUNDS + 1):
             for name, settings in WAYS.items():
-                seconds = _written(session, rows, Path(place) / name, settings)
+                seconds = _written(session, rows, Path(directory) / name, settings)
                 if round_:  # the first one compiles
                     writes[name].append(seconds)
-                    reads[name].append(_read(Path(place) / name))
+                    reads[name].append(_read(Path(directory) / name))
         print(f"{ROWS} rows; seconds are of one processor, medians of {ROUNDS}")
         for name in WAYS:
-            size = sum(file.stat().st_size for file in (Path(place) / name).rglob("*.parquet")) / ROWS
+            size = sum(file.stat().st_size for file in (Path(directory) / name).rglob("*.parquet")) / ROWS
             print(f"{name:32} {size:6.1f} bytes a row, write {median(writes[name]):.2f} s, read {median(reads[name]):.3f} s")
 
 
@@ -73,11 +73,11 @@ def _rows() -> pa.Table:
     return rows
 
 
-def _written(session: SparkSession, rows: DataFrame, place: Path, settings: dict[str, str]) -> float:
+def _written(session: SparkSession, rows: DataFrame, target: Path, settings: dict[str, str]) -> float:
     own = {**COMPRESSION, **key_settings([("k", "string")]), "parquet.page.write-checksum.enabled": "true", **settings}
     codec = own.pop("spark.sql.parquet.compression.codec")
     before = _processor_seconds(session)
-    rows.write.partitionBy("block").mode("overwrite").options(**own, compression=codec).parquet(str(place))
+    rows.write.partitionBy("block").mode("overwrite").options(**own, compression=codec).parquet(str(target))
     return _processor_seconds(session) - before
 
 
@@ -87,10 +87,10 @@ def _processor_seconds(session: SparkSession) -> float:
     return float(jvm.java.lang.ProcessHandle.current().info().totalCpuDuration().get().toMillis()) / 1000
 
 
-def _read(place: Path) -> float:
+def _read(directory: Path) -> float:
     """The processor time of a scan of all columns and of one probe."""
     with duckdb.connect(config={"threads": 1}) as engine:
-        files = f"read_parquet('{place}/*/*.parquet')"
+        files = f"read_parquet('{directory}/*/*.parquet')"
         before = time.process_time()
         engine.sql(f"SELECT * FROM {files}").to_arrow_table()
         engine.sql(f"SELECT * FROM {files} WHERE k = '{key(21)}'").fetchall()

@@ -75,8 +75,8 @@ def measure(bench: Bench) -> list[Ratio]:
 
 
 def _update(bench: Bench, project: Project) -> _Update:
-    place = project.land(project.slot + 1)
+    landed = project.land(project.slot + 1)
     counts: list[Counts] = []
     cost = measured(bench.spark, lambda: counts.append(project.update(bench.spark)[0].counts[0]))
-    shutil.rmtree(place)
+    shutil.rmtree(landed)
     return _Update(cost.wall, counts[0])

@@ -150,9 +150,9 @@ def generate(inputs: Order, units: int, seed: int) -> list[Row]:
     """Rows of `units` units of time, in ticks from 1: the generator of section 9."""
     rng = np.random.default_rng(seed)
     ticks = units * _ticks(inputs)
-    shares = np.array([float(each.rate) for each in inputs])
+    shares = np.array([float(stream.rate) for stream in inputs])
     chosen = rng.choice(len(inputs), size=ticks, p=shares / shares.sum())
-    values = rng.integers(1, np.array([int(each.values[""]) for each in inputs])[chosen] + 1)
+    values = rng.integers(1, np.array([int(stream.values[""]) for stream in inputs])[chosen] + 1)
     return [
         (tick, inputs[which].name, value)
         for tick, (which, value) in enumerate(zip(chosen.tolist(), values.tolist(), strict=True), start=1)
@@ -161,12 +161,12 @@ def generate(inputs: Order, units: int, seed: int) -> list[Row]:
 
 def count(algorithm: str, inputs: Order, rows: Sequence[Row], counted_from: int = 0) -> Probed:
     """Return the rows that an algorithm probes from a tick on, for each structure and each of :data:`ORDERS`."""
-    ticks, named = _ticks(inputs), {each.name: each for each in inputs}
+    ticks, named = _ticks(inputs), {stream.name: stream for stream in inputs}
     sequences = {
-        text: {new: [each.name for each in probe_sequence(_order(inputs, text), named[new])] for new in named}
+        text: {new: [joined.name for joined in probe_sequence(_order(inputs, text), named[new])] for new in named}
         for text in ORDERS
     }
-    windows = {each.name: Window(int(each.lifetime * ticks)) for each in inputs}
+    windows = {stream.name: Window(int(stream.lifetime * ticks)) for stream in inputs}
     state = State(windows, sequences, counted_from)
     ALGORITHMS[algorithm](state, rows, INTERVAL * ticks)
     return state.probed
@@ -192,7 +192,7 @@ def measure(units: int, runs: int, seed: int) -> list[Line]:
 
     Eager evaluation is predicted by the model itself, lazy evaluation by it with grouping.
     """
-    inputs, warm_up = TABLE_5_5, max(int(each.lifetime) for each in TABLE_5_5)
+    inputs, warm_up = TABLE_5_5, max(int(stream.lifetime) for stream in TABLE_5_5)
     probed: dict[str, Probed] = {name: Counter() for name in ALGORITHMS}
     for run in range(runs):
         rows = generate(inputs, warm_up + units, seed + run)
@@ -233,17 +233,17 @@ def main(units: int, runs: int, seed: int) -> None:
 
 
 def _predicted(cost: Cost, buckets: int) -> dict[str, float]:
-    inputs = tuple(replace(each, buckets=buckets) for each in TABLE_5_5)
+    inputs = tuple(replace(stream, buckets=buckets) for stream in TABLE_5_5)
     return {order: float(cost(_order(inputs, order))) for order in ORDERS}
 
 
 def _order(inputs: Order, text: str) -> Order:
-    named = {each.name: each for each in inputs}
+    named = {stream.name: stream for stream in inputs}
     return tuple(named[name] for name in text)
 
 
 def _ticks(inputs: Order) -> int:
-    return int(sum(Fraction(each.rate) for each in inputs))
+    return int(sum(Fraction(stream.rate) for stream in inputs))
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ def listing(files: int) -> Iterator[ListedFile]:
 
 def measure(root: Path, files: int, updates: int) -> Spent:
     """Make a ledger of files below a root, and measure updates that find them all as they were."""
-    epoch = Epoch(1, 0, 0, 0, 0, 1, 0, "", (), (Loaded(_STREAM, tuple(LandingFile(*each) for each in listing(files))),))
+    epoch = Epoch(1, 0, 0, 0, 0, 1, 0, "", (), (Loaded(_STREAM, tuple(LandingFile(*entry) for entry in listing(files))),))
     write_record(record_path(root, 0, "epoch"), replace(epoch, number=0, files=()))
     write_record(record_path(root, 1, "epoch"), epoch)
     write_ledger(root, epoch)

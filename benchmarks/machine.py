@@ -25,10 +25,10 @@ def machine() -> dict[str, object]:
 
 def commit() -> str:
     """Return the commit that is measured, marked if files of the clone differ from it; "unknown" outside a clone."""
-    place = Path(__file__).parent
+    directory = Path(__file__).parent
 
-    def told(*words: str) -> str:
-        return subprocess.run(["git", *words], capture_output=True, text=True, check=False, cwd=place).stdout.strip()
+    def told(*arguments: str) -> str:
+        return subprocess.run(["git", *arguments], capture_output=True, text=True, check=False, cwd=directory).stdout.strip()
 
     try:
         name = told("rev-parse", "--short", "HEAD")

@@ -150,24 +150,24 @@ class Minutes:
                 reader.probe(table, [key]).arrow()
                 times.append(time.perf_counter())
         spent = [1000 * (after - before) for before, after in pairwise(times)]
-        return dict(zip(("open_ms", "probe_ms", "view_ms"), (round(each, 2) for each in spent), strict=True))
+        return dict(zip(("open_ms", "probe_ms", "view_ms"), (round(milliseconds, 2) for milliseconds in spent), strict=True))
 
     def weigh(self) -> dict[str, int]:
         """Count what lies under the root and in the landing directories."""
-        found = dict.fromkeys(_COUNTED, 0)
+        counts = dict.fromkeys(_COUNTED, 0)
         for path, size in _walk(self.root):
-            found["files"] += 1
-            found["bytes"] += size
+            counts["files"] += 1
+            counts["bytes"] += size
             parts = path.relative_to(self.root).parts
             if "_delta_log" in parts:
-                found["log_entries"] += path.suffix == ".json"
-                found["checkpoint_bytes"] += size if ".checkpoint." in path.name else 0
+                counts["log_entries"] += path.suffix == ".json"
+                counts["checkpoint_bytes"] += size if ".checkpoint." in path.name else 0
             elif parts[0] in ("epochs", "ledger"):
-                found["record_files"] += 1
-                found["record_bytes"] += size
+                counts["record_files"] += 1
+                counts["record_bytes"] += size
             else:
-                found["data_files"] += path.suffix == ".parquet"
-        return {**found, "landing_files": sum(1 for _ in _walk(self.directory / "landing"))}
+                counts["data_files"] += path.suffix == ".parquet"
+        return {**counts, "landing_files": sum(1 for _ in _walk(self.directory / "landing"))}
 
 
 def _walk(directory: Path) -> Iterator[tuple[Path, int]]:
@@ -184,13 +184,13 @@ def curves(lines: Sequence[dict[str, Any]]) -> str:
     """Return the medians of the tenths of a run, as Markdown; counts are taken from the lines that have them."""
     edges = [round(number * len(lines) / _TENTHS) for number in range(_TENTHS + 1)]
     shown = (0, 1, _TENTHS // 2, _TENTHS - 1)
-    rows = [["medians", *(f"updates {edges[place] + 1} to {edges[place + 1]}" for place in shown), "last / second"]]
+    rows = [["medians", *(f"updates {edges[tenth] + 1} to {edges[tenth + 1]}" for tenth in shown), "last / second"]]
     for name in _CURVES:
         values = [[line[name] for line in lines[low:high] if name in line] for low, high in pairwise(edges)]
-        tenths = [statistics.median(each) if each else None for each in values]
+        tenths = [statistics.median(values_of_tenth) if values_of_tenth else None for values_of_tenth in values]
         first, last = tenths[1], tenths[-1]
         ratio = f"{last / first:.2f}" if first and last is not None else ""
-        rows.append([name, *("" if tenths[place] is None else f"{tenths[place]:.4g}" for place in shown), ratio])
+        rows.append([name, *("" if tenths[tenth] is None else f"{tenths[tenth]:.4g}" for tenth in shown), ratio])
     return markdown_table(rows)
 
 
@@ -207,16 +207,16 @@ def main(*, updates: int, rows: int, apart: int, lifetime: int, retain: str, eve
     minutes = Minutes(work.absolute(), rows, lifetime, apart)
     minutes.directory.mkdir(parents=True, exist_ok=True)
     minutes.declare(retain)
-    kept = work / "curves.jsonl"
+    curves_file = work / "curves.jsonl"
     for slot in range(minutes.slot() + 1, updates + 1):
         line = minutes.update(slot)
         if slot % every == 0 or slot == updates:
             line |= minutes.weigh()
-        with kept.open("a") as stream:
+        with curves_file.open("a") as stream:
             stream.write(json.dumps(line) + "\n")
-        told = f"{line['seconds']:.2f} s, open {line['open_ms']} ms, probe {line['probe_ms']} ms"
-        click.echo(f"... update {slot}: {told}", err=True)
-    lines = [json.loads(line) for line in kept.read_text().splitlines()]
+        times = f"{line['seconds']:.2f} s, open {line['open_ms']} ms, probe {line['probe_ms']} ms"
+        click.echo(f"... update {slot}: {times}", err=True)
+    lines = [json.loads(line) for line in curves_file.read_text().splitlines()]
     few = f"{len(lines)} updates; their tenths are shown from {2 * _TENTHS} on"
     click.echo(few if len(lines) < 2 * _TENTHS else curves(lines))
     faults = check(minutes.root, published={"events", "totals"}).faults

@@ -63,9 +63,9 @@ class PlainWrites:
         self.tuned.conf.set("spark.sql.shuffle.partitions", str(session.sparkContext.defaultParallelism))
         self._out = scratch / "plain"
 
-    def _sorted(self, session: SparkSession, place: Path) -> DataFrame:
+    def _sorted(self, session: SparkSession, directory: Path) -> DataFrame:
         schema = ", ".join(f"`{name}` {kind}" for name, kind in COLUMNS.items())
-        return session.read.schema(schema).parquet(str(place)).sort("k", "until")
+        return session.read.schema(schema).parquet(str(directory)).sort("k", "until")
 
     def write(self, place: Path) -> Cost:
         """Read landing files, sort by key and expiry, write."""

@@ -67,9 +67,9 @@ def measure(bench: Bench) -> list[Ratio]:
     keys = shape_of(settings).keys
     step = keys // MANY
     rng = random.Random(settings.seed)  # noqa: S311 - which keys to ask for
-    some = [index for index in rng.sample(range(keys), min(keys, 2 * _AT_ONCE)) if index % step]
+    sampled = [index for index in rng.sample(range(keys), min(keys, 2 * _AT_ONCE)) if index % step]
     kinds = {
-        "few": [key(index) for index in some[: settings.keys]],
+        "few": [key(index) for index in sampled[: settings.keys]],
         "many": [key(number * step) for number in rng.sample(range(MANY), settings.keys)],
     }
     with project.opened() as warehouse, duckdb.connect() as bare:
@@ -79,7 +79,7 @@ def measure(bench: Bench) -> list[Ratio]:
         for kind, chosen in kinds.items():
             lines += _beside_bare(bench, warehouse, table, kind, chosen)
         lines += _absent(warehouse, table, [absent_key(index) for index in rng.sample(range(keys - 1), _ABSENT)])
-        lines.append(_at_once(bench, warehouse, [key(index) for index in some[:_AT_ONCE]]))
+        lines.append(_at_once(bench, warehouse, [key(index) for index in sampled[:_AT_ONCE]]))
     return lines
 
 

@@ -124,7 +124,7 @@ class Project:
 
     def land(self, slot: int) -> Path:
         """Let the rows of a slot arrive and return where they lie."""
-        place = self.landing / f"{slot:06d}"
+        directory = self.landing / f"{slot:06d}"
         rows = data.arriving(
             shape_of(self.settings),
             self.settings.batch,
@@ -133,8 +133,8 @@ class Project:
             until=instant(slot),
             lifetime=LIFETIME,
         )
-        data.write(rows, place, "part", files=self.settings.files)
-        return place
+        data.write(rows, directory, "part", files=self.settings.files)
+        return directory
 
     def update(self, spark: SparkSession) -> tuple[Epoch, dict[str, float]]:
         """Move the window by one slot, with a warm session; return the epoch and the seconds up to each point."""

@@ -132,25 +132,25 @@ def _key(number: str, slot: int) -> str:
 
 def _probes(project: Summed, keys: list[str], *, first: bool) -> float:
     """Seconds of probes: each the first one of its reader, or warm ones of one reader."""
-    taken = []
+    times = []
     with Warehouse.open(project.directory) as warm:
         for key in keys if first else [*keys, *keys]:
             with Warehouse.open(project.directory) as fresh:
                 reader = fresh if first else warm
                 begin = time.perf_counter()
-                found = reader.probe("s", [key]).all()
-                taken.append(time.perf_counter() - begin)
-            if len(found) != _ROWS_OF_A_KEY:
-                raise click.ClickException(f"{key}: {len(found)} rows")
-    return sum(taken[-len(keys) :])
+                rows = reader.probe("s", [key]).all()
+                times.append(time.perf_counter() - begin)
+            if len(rows) != _ROWS_OF_A_KEY:
+                raise click.ClickException(f"{key}: {len(rows)} rows")
+    return sum(times[-len(keys) :])
 
 
 def _compared(summed: Summed, plain: Summed, keys: list[str], repeat: int) -> Iterator[Ratio]:
     for first, text, target in ((True, "a reader's first probe", 0.5), (False, "a warm probe", 1.0)):
-        one, other = in_turn([partial(_probes, project, keys, first=first) for project in (summed, plain)], repeat)
+        with_summaries, without = in_turn([partial(_probes, project, keys, first=first) for project in (summed, plain)], repeat)
         of = f"{text} with summaries / without, keys in few of {len(list(plain.tables.rglob('*.parquet')))} files"
-        yield ratio(_NAME, of, Sample("with", "s", one), Sample("without", "s", other), target=target)
-    size = [Sample(name, "bytes", (float(each.bytes()),)) for name, each in (("with", summed), ("without", plain))]
+        yield ratio(_NAME, of, Sample("with", "s", with_summaries), Sample("without", "s", without), target=target)
+    size = [Sample(name, "bytes", (float(project.bytes()),)) for name, project in (("with", summed), ("without", plain))]
     yield ratio(_NAME, "bytes with summaries / without", *size, target=1.03)
 
 
@@ -165,8 +165,8 @@ class Query:
     @classmethod
     def drawn(cls, random: Random) -> Query:
         """Return a random query."""
-        what = random.choice([("count(*)",), ("sum(v)",), ("avg(w)",), ("median(v)",), ("count(*)", "sum(w)")])
-        return random.choice([cls(what), cls(what, below=random.randrange(1000)), cls(what, above=random.randrange(10))])
+        select = random.choice([("count(*)",), ("sum(v)",), ("avg(w)",), ("median(v)",), ("count(*)", "sum(w)")])
+        return random.choice([cls(select), cls(select, below=random.randrange(1000)), cls(select, above=random.randrange(10))])
 
     @property
     def text(self) -> str:
@@ -201,10 +201,10 @@ class Truth:
         if name == "sum(v)":
             return sum(value * number for value, number, _ in groups)
         if name != "median(v)":
-            weight = fsum(each for *_, each in groups)
+            weight = fsum(weight_of_group for *_, weight_of_group in groups)
             return weight / rows if name == "avg(w)" else weight
         ends = list(accumulate(number for _, number, _ in groups))
-        middle = [groups[bisect_right(ends, place)][0] for place in ((rows - 1) // 2, rows // 2)]
+        middle = [groups[bisect_right(ends, position)][0] for position in ((rows - 1) // 2, rows // 2)]
         return sum(middle) / 2
 
 
@@ -221,16 +221,16 @@ class Answered:
 
     def add(self, query: Query, truth: Truth, answer: Answer, taken: float) -> None:
         """Count an answer, and the part of its time that it took."""
-        (found,) = answer.all()
+        (row,) = answer.all()
         within = answer.within
         self.taken.append(taken)
         self.latest = max(self.latest, (taken, query.text))
-        self.wrong += not _holds(found, truth.of(query))
+        self.wrong += not _holds(row, truth.of(query))
         if within is None or within.exact:
             self.exact += 1
         elif query.what == ("sum(v)",) and query.below is query.above is None:
             self.sums += 1
-            _, low, high = found
+            _, low, high = row
             self.wide += low is None or high is None or high - low > (within.rows - within.rows_read) * _RANGE
 
 
@@ -253,9 +253,9 @@ def _within(project: Summed, queries: int, milliseconds: int) -> Iterator[Ratio]
     yield value(_NAME, text, [float(done.wide)], target=0.0)
 
 
-def _holds(found: tuple[Any, ...], truth: tuple[float | None, ...]) -> bool:
+def _holds(answer: tuple[Any, ...], truth: tuple[float | None, ...]) -> bool:
     """Whether values lie within their bounds; of no rows there is none, which any bounds allow."""
-    for true, low, high in zip(truth, found[1::3], found[2::3], strict=True):
+    for true, low, high in zip(truth, answer[1::3], answer[2::3], strict=True):
         if true is None:
             continue
         rounding = abs(true) * 1e-9  # of the sums of doubles here
@@ -276,14 +276,14 @@ def main(rows: int, updates: int, keys: int, repeat: int, queries: int, millisec
     """Print the ratios of one run."""
     if work is not None:
         work.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=work) as place:
-        click.echo(table(_measured(Path(place), rows // updates, updates, keys, repeat, queries, milliseconds)))
+    with tempfile.TemporaryDirectory(dir=work) as scratch:
+        click.echo(table(_measured(Path(scratch), rows // updates, updates, keys, repeat, queries, milliseconds)))
 
 
 def _measured(
-    place: Path, rows: int, updates: int, keys: int, repeat: int, queries: int, milliseconds: int
+    scratch: Path, rows: int, updates: int, keys: int, repeat: int, queries: int, milliseconds: int
 ) -> list[Ratio]:
-    summed, plain = Summed(place / "summed", rows, 0.03), Summed(place / "plain", rows, 0.0)
+    summed, plain = Summed(scratch / "summed", rows, 0.03), Summed(scratch / "plain", rows, 0.0)
     for project in (summed, plain):
         project.declare()
     session = spark_session(load_catalog(summed.directory).spark)
@@ -294,14 +294,14 @@ def _measured(
         order = (summed, plain) if slot % 2 else (plain, summed)
         done = {project.share: project.update(slot, session) for project in order}
         pairs.append((done[summed.share], done[plain.share]))
-    one, other = zip(*pairs[len(pairs) // 10 :], strict=True)
+    with_summaries, without = zip(*pairs[len(pairs) // 10 :], strict=True)
     text = "update with summaries / without"
-    found = [ratio(_NAME, text, Sample("with", "s", one), Sample("without", "s", other), target=1.05)]
+    ratios = [ratio(_NAME, text, Sample("with", "s", with_summaries), Sample("without", "s", without), target=1.05)]
     random = Random(3)  # noqa: S311 - keys, not secrets
     with duckdb.connect() as engine:
         chosen = [(random.randrange(rows), random.randrange(1, updates + 1)) for _ in range(keys)]
         names = [str(engine.execute(f"SELECT {_key(str(number), slot)}").fetchall()[0][0]) for number, slot in chosen]
-    return [*found, *_compared(summed, plain, names, repeat), *_within(summed, queries, milliseconds)]
+    return [*ratios, *_compared(summed, plain, names, repeat), *_within(summed, queries, milliseconds)]
 
 
 if __name__ == "__main__":

@@ -20,9 +20,9 @@ _NUMBERS = (2, 3, 4, 6, 7)
 
 def table(ratios: Sequence[Ratio]) -> str:
     """Return the ratios as an aligned Markdown table."""
-    rows = [_HEAD, *(_cells(each) for each in ratios)]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(_HEAD))]
-    rule = ["-" * (width - 1) + ":" if place in _NUMBERS else "-" * width for place, width in enumerate(widths)]
+    rows = [_HEAD, *(_cells(ratio) for ratio in ratios)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
+    rule = ["-" * (width - 1) + ":" if column in _NUMBERS else "-" * width for column, width in enumerate(widths)]
     return "\n".join(_line(row, widths) for row in (_HEAD, rule, *rows[1:])) + "\n"
 
 
@@ -33,19 +33,19 @@ def markdown(ratios: Sequence[Ratio], facts: dict[str, Any]) -> str:
     load = f"load average {facts['load_before']:.1f} before, {facts['load_after']:.1f} after"
     rows = f"{settings['rows']:,} live rows of {settings['row_bytes']} bytes, p = {settings['periods']}"
     updates = f"{settings['updates']} updates of {settings['batch']:,} rows in {settings['files']} files"
-    told = [
+    paragraphs = [
         f"{made_on}; {load}.",
         ", ".join(f"{name} {version}" for name, version in versions.items()) + ".",
         f"{rows}, {updates}, seed {settings['seed']}.",
         f"Started {facts['started']}, took {facts['seconds'] / 60:.0f} minutes.",
     ]
-    return "\n".join([*told, "", table(ratios)])
+    return "\n".join([*paragraphs, "", table(ratios)])
 
 
 def save(ratios: Sequence[Ratio], facts: dict[str, Any], directory: Path, name: str) -> tuple[Path, Path]:
     """Write both forms and return where they are."""
     directory.mkdir(parents=True, exist_ok=True)
-    lines = [{**asdict(each), "holds": each.holds} for each in ratios]
+    lines = [{**asdict(ratio), "holds": ratio.holds} for ratio in ratios]
     as_json, as_markdown = directory / f"{name}.json", directory / f"{name}.md"
     as_json.write_text(json.dumps({**facts, "ratios": lines}, indent=1, default=asdict) + "\n")
     as_markdown.write_text(markdown(ratios, facts))
@@ -54,8 +54,8 @@ def save(ratios: Sequence[Ratio], facts: dict[str, Any], directory: Path, name: 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     padded = [
-        cell.rjust(width) if place in _NUMBERS else cell.ljust(width)
-        for place, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        cell.rjust(width) if column in _NUMBERS else cell.ljust(width)
+        for column, (cell, width) in enumerate(zip(cells, widths, strict=True))
     ]
     return f"| {' | '.join(padded)} |"
 

@@ -57,13 +57,13 @@ def play(project: Project, session: SparkSession, plain: PlainWrites, *, beside:
     rounds = []
     for number in range(project.settings.updates):
         slot = project.slot + 1
-        place = project.land(slot)
+        landed = project.land(slot)
         written_first = beside and number % 2 == 1  # neither side always finds the files in a warmer cache
-        costs = _plain_costs(plain, place) if written_first else None
+        costs = _plain_costs(plain, landed) if written_first else None
         done: list[tuple[Epoch, dict[str, float]]] = []
         update = measured(session, lambda: done.append(project.update(session)))  # noqa: B023 - called at once
         if beside and costs is None:
-            costs = _plain_costs(plain, place)
+            costs = _plain_costs(plain, landed)
         epoch, phases = done[0]
         counts = epoch.counts[0]
         rounds.append(
@@ -76,8 +76,8 @@ def play(project: Project, session: SparkSession, plain: PlainWrites, *, beside:
                 files=counts.files_added,
                 written=counts.bytes_written,
                 records=_record_bytes(project.root, epoch),
-                with_system=plain.bytes_of(place, slot, system_columns=True) if beside else 0,
-                user_only=plain.bytes_of(place, slot, system_columns=False) if beside else 0,
+                with_system=plain.bytes_of(landed, slot, system_columns=True) if beside else 0,
+                user_only=plain.bytes_of(landed, slot, system_columns=False) if beside else 0,
                 held=sum(part.bytes for part in epoch.tables[0].partitions),
                 live_alone=_live_alone(project, plain, slot) if beside and number % _NOW_AND_THEN == 0 else None,
                 update=update,
@@ -87,17 +87,17 @@ def play(project: Project, session: SparkSession, plain: PlainWrites, *, beside:
                 phases=phases,
             ),
         )
-        shutil.rmtree(place)
+        shutil.rmtree(landed)
     return rounds
 
 
 def _live_alone(project: Project, plain: PlainWrites, slot: int) -> tuple[int, int]:
-    with_system, user_only = (plain.bytes_of_live(project.files(), slot, system_columns=each) for each in (True, False))
+    with_system, user_only = (plain.bytes_of_live(project.files(), slot, system_columns=system) for system in (True, False))
     return with_system, user_only
 
 
-def _plain_costs(plain: PlainWrites, place: Path) -> tuple[Cost, Cost, Cost]:
-    return plain.write(place), plain.write_tuned(place), plain.write_cached(place)
+def _plain_costs(plain: PlainWrites, landed: Path) -> tuple[Cost, Cost, Cost]:
+    return plain.write(landed), plain.write_tuned(landed), plain.write_cached(landed)
 
 
 def _record_bytes(root: Path, epoch: Epoch) -> int:

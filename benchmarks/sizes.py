@@ -27,12 +27,12 @@ TARGET_FILTERS = 0.05
 def measure(bench: Bench) -> list[Ratio]:
     """Return the ratios of bytes."""
     rounds = bench.rounds
-    plainly = [each for each in rounds if not each.sealed]
+    plainly = [played for played in rounds if not played.sealed]
     lines = []
     if plainly:
         system, user = _plain(plainly)
-        data = Sample("data files of an update", "bytes", tuple(each.written for each in plainly))
-        everything = Sample("all files", "bytes", tuple(each.written + each.records for each in plainly))
+        data = Sample("data files of an update", "bytes", tuple(played.written for played in plainly))
+        everything = Sample("all files", "bytes", tuple(played.written + played.records for played in plainly))
         lines += [
             ratio(_NAME, "update / plain write of the same columns", data, system, target=TARGET),
             ratio(_NAME, "update with its log, plan and epoch / plain write of the same columns", everything, system),
@@ -46,9 +46,9 @@ def measure(bench: Bench) -> list[Ratio]:
 
 def _newest(rounds: Sequence[Round]) -> list[Ratio]:
     """What dead rows, runs and filters take, with the columns that the format has; and with the system's columns, too."""
-    weighed = [(each.held, *each.live_alone) for each in rounds if each.live_alone is not None]
-    held, system, user = (sum(values) / len(weighed) for values in zip(*weighed, strict=True))
-    files = Sample("files of the newest epoch", "bytes", (held,))
+    weighed = [(played.held, *played.live_alone) for played in rounds if played.live_alone is not None]
+    stored, system, user = (sum(values) / len(weighed) for values in zip(*weighed, strict=True))
+    files = Sample("files of the newest epoch", "bytes", (stored,))
     of = "newest epoch / its live rows"
     return [
         ratio(_NAME, f"{of}, same columns, mean", files, Sample("live rows alone", "bytes", (system,)), target=TARGET_SPACE),
@@ -58,20 +58,20 @@ def _newest(rounds: Sequence[Round]) -> list[Ratio]:
 
 def _plain(rounds: Sequence[Round]) -> tuple[Sample, Sample]:
     return (
-        Sample("plain write, system columns too", "bytes", tuple(each.with_system for each in rounds)),
-        Sample("plain write of the user's columns", "bytes", tuple(each.user_only for each in rounds)),
+        Sample("plain write, system columns too", "bytes", tuple(played.with_system for played in rounds)),
+        Sample("plain write of the user's columns", "bytes", tuple(played.user_only for played in rounds)),
     )
 
 
 def _over_all(rounds: Sequence[Round]) -> list[Ratio]:
-    written = sum(each.written for each in rounds)
-    inserted = sum(each.inserted for each in rounds)
+    written = sum(played.written for played in rounds)
+    inserted = sum(played.inserted for played in rounds)
     span = "p updates" if len(rounds) == PERIODS else f"{len(rounds)} updates (p = {PERIODS})"
     data = Sample(f"data files of {len(rounds)} updates", "bytes", (written,))
     system, user = (
         Sample(sample.what, sample.unit, (sum(sample.values),)) for sample in _plain(rounds)
     )
-    rows = (inserted + sum(each.rewritten for each in rounds)) / inserted
+    rows = (inserted + sum(played.rewritten for played in rounds)) / inserted
     return [
         ratio(_NAME, f"{span} with sealing / plain writes of the same columns", data, system, target=TARGET_SEALED),
         ratio(_NAME, f"{span} with sealing / plain writes of the user's columns", data, user),

@@ -161,8 +161,8 @@ class Meter:
 
         calls, spark = self.calls, SparkSession.getActiveSession()
         jobs = _jobs(spark) if spark else 0
-        found = {"seconds": time.perf_counter(), "Python CPU s": time.process_time(), "JVM CPU s": _jvm_seconds(), "jobs": jobs}
-        return {**found, "JVM calls": calls}
+        counts = {"seconds": time.perf_counter(), "Python CPU s": time.process_time(), "JVM CPU s": _jvm_seconds(), "jobs": jobs}
+        return {**counts, "JVM calls": calls}
 
 
 def _jobs(spark: SparkSession) -> int:
@@ -191,14 +191,14 @@ def measured(small: Small, updates: int, warm_up: int) -> Iterator[dict[str, flo
 def first(small: Small, updates: int, warm_up: int) -> Iterator[dict[str, float]]:
     """Yield what the first update of each new warehouse cost, after the warm-up."""
     new = [replace(small, directory=small.directory / str(number)) for number in range(warm_up + updates)]
-    for each in new:
-        each.declare()
-    yield from _costs(((each, 1) for each in new), warm_up)
+    for project in new:
+        project.declare()
+    yield from _costs(((declared, 1) for declared in new), warm_up)
 
 
-def _costs(given: Iterable[tuple[Small, int]], warm_up: int) -> Iterator[dict[str, float]]:
+def _costs(turns: Iterable[tuple[Small, int]], warm_up: int) -> Iterator[dict[str, float]]:
     meter = Meter()
-    for number, (small, slot) in enumerate(given):
+    for number, (small, slot) in enumerate(turns):
         small.land(slot)
         before = meter.now()
         small.update(slot)

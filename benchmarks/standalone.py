@@ -59,10 +59,10 @@ def spark_home() -> Path:
 
 
 def _java() -> Path:
-    found = Path(os.environ["JAVA_HOME"]) / "bin" / "java" if "JAVA_HOME" in os.environ else shutil.which("java")
-    if not found:
+    java = Path(os.environ["JAVA_HOME"]) / "bin" / "java" if "JAVA_HOME" in os.environ else shutil.which("java")
+    if not java:
         raise FileNotFoundError("there is no Java; set JAVA_HOME")
-    return Path(found).resolve()
+    return Path(java).resolve()
 
 
 def _scala() -> str:
@@ -172,13 +172,13 @@ class StandaloneCluster:
             return {"workers": []}
         return state
 
-    def _await(self, there: Any, what: str) -> None:  # noqa: ANN401 - a condition
+    def _await(self, is_ready: Any, awaited: str) -> None:  # noqa: ANN401 - a condition
         end = time.monotonic() + _SECONDS
-        while not there():
+        while not is_ready():
             ended = [process.args for process in self._processes if process.poll() is not None]
             if ended or time.monotonic() > end:
                 logs = "\n".join(log.read_text(errors="replace")[-2000:] for log in sorted(self.directory.glob("*.log")))
-                raise TimeoutError(f"waited for {what}; the logs end with:\n{logs}")
+                raise TimeoutError(f"waited for {awaited}; the logs end with:\n{logs}")
             time.sleep(0.1)
 
 

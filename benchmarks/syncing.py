@@ -53,21 +53,21 @@ def _measured(bench: Bench, batch: int) -> list[Ratio]:
         done = {id(project): _update(bench, project, syncs=project is synced) for project in order}
         if number >= settings.warm_up:
             pairs.append((done[id(synced)], done[id(other)]))
-    bench.details[f"syncs of an update of {batch:,} rows (median)"] = statistics.median(each.syncs for each, _ in pairs)
+    bench.details[f"syncs of an update of {batch:,} rows (median)"] = statistics.median(update.syncs for update, _ in pairs)
     _free(synced.directory, other.directory)
-    with_syncs, without = (tuple(each.seconds for each in column) for column in zip(*pairs, strict=True))
+    with_syncs, without = (tuple(update.seconds for update in column) for column in zip(*pairs, strict=True))
     text = f"update of {batch:,} rows / the same without a sync"
     return [ratio(_NAME, text, Sample("update", "s", with_syncs), Sample("without", "s", without))]
 
 
 def _update(bench: Bench, project: Project, *, syncs: bool) -> _Update:
-    place = project.land(project.slot + 1)
+    landed = project.land(project.slot + 1)
     os.sync()  # what others left to be written is not this update's
     seen: list[str] = []
     left_out = nullcontext() if syncs else patch.object(local_disk, "_force", lambda *_: None)
-    with left_out, local_disk.watching(lambda what, _: seen.append(what)):
+    with left_out, local_disk.watching(lambda call, _: seen.append(call)):
         _, passed = project.update(bench.spark)
-    shutil.rmtree(place)
+    shutil.rmtree(landed)
     return _Update(passed["whole"], seen.count("sync"))
 
 

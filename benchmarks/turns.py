@@ -30,8 +30,8 @@ def in_turn(works: Sequence[Callable[[], float]], repeat: int) -> list[tuple[flo
     seconds: list[list[float]] = [[] for _ in works]
     for number in range(repeat + 1):
         numbered = list(enumerate(works))
-        for place, work in numbered if number % 2 else reversed(numbered):
-            taken = work()
+        for position, work in numbered if number % 2 else reversed(numbered):
+            elapsed = work()
             if number:
-                seconds[place].append(taken)
+                seconds[position].append(elapsed)
     return [tuple(times) for times in seconds]

@@ -22,25 +22,25 @@ TARGET = 1.5
 
 def measure(bench: Bench) -> list[Ratio]:
     """Return the ratios of update times."""
-    timed = [each for each in bench.rounds if each.timed]
-    plainly = [each for each in timed if not each.sealed]
-    sealing = [each for each in timed if each.sealed]
+    timed = [played for played in bench.rounds if played.timed]
+    plainly = [played for played in timed if not played.sealed]
+    sealing = [played for played in timed if played.sealed]
     bench.details["seconds of an update up to each point, without sealing"] = phases(plainly)
     bench.details["seconds of an update up to each point, sealing"] = phases(sealing)
     lines = [
-        *_lines(plainly, "update / read, sort, write", lambda each: each.plain, target=TARGET),
-        *_lines(sealing, "update that seals / read, sort, write", lambda each: each.plain),
-        *_lines(timed, "any update / read, sort, write", lambda each: each.plain),
-        *_lines(plainly, "update / read, sort, write with the update's Spark settings", lambda each: each.tuned),
-        *_lines(plainly, "update / write of rows sorted and cached before", lambda each: each.cached),
+        *_lines(plainly, "update / read, sort, write", lambda played: played.plain, target=TARGET),
+        *_lines(sealing, "update that seals / read, sort, write", lambda played: played.plain),
+        *_lines(timed, "any update / read, sort, write", lambda played: played.plain),
+        *_lines(plainly, "update / read, sort, write with the update's Spark settings", lambda played: played.tuned),
+        *_lines(plainly, "update / write of rows sorted and cached before", lambda played: played.cached),
     ]
     if plainly:
         lines.append(
             ratio(
                 _NAME,
                 "update / read, sort, write: processor time",
-                Sample("update", "CPU s", tuple(each.update.cpu for each in plainly)),
-                Sample("plain write", "CPU s", tuple(each.plain.cpu for each in plainly if each.plain)),
+                Sample("update", "CPU s", tuple(played.update.cpu for played in plainly)),
+                Sample("plain write", "CPU s", tuple(played.plain.cpu for played in plainly if played.plain)),
             ),
         )
     return lines
@@ -49,7 +49,7 @@ def measure(bench: Bench) -> list[Ratio]:
 def _lines(
     rounds: Sequence[Round], text: str, other: Callable[[Round], Cost | None], target: float | None = None
 ) -> list[Ratio]:
-    pairs = [(each.update.wall, cost.wall) for each in rounds if (cost := other(each)) is not None]
+    pairs = [(played.update.wall, cost.wall) for played in rounds if (cost := other(played)) is not None]
     if not pairs:
         return []
     updates, writes = zip(*pairs, strict=True)
@@ -58,5 +58,5 @@ def _lines(
 
 def phases(rounds: Sequence[Round]) -> dict[str, float]:
     """Return the median seconds that updates took up to each of their points."""
-    names = dict.fromkeys(name for each in rounds for name in each.phases)
-    return {name: statistics.median(each.phases.get(name, 0.0) for each in rounds) for name in names}
+    names = dict.fromkeys(name for played in rounds for name in played.phases)
+    return {name: statistics.median(played.phases.get(name, 0.0) for played in rounds) for name in names}

@@ -86,8 +86,8 @@ Line = list[str]
 
 def twenty(windows: str = '["1h", "6h", "1d"]') -> dict[str, str]:
     """Return twenty aggregates by name, as their sections are written."""
-    asked = [(group, values) for group in _GROUPED for values in _SELECTED]
-    return {f"a{number:02d}": _section(group, values, windows) for number, (group, values) in enumerate(asked)}
+    combinations = [(group, values) for group in _GROUPED for values in _SELECTED]
+    return {f"a{number:02d}": _section(group, values, windows) for number, (group, values) in enumerate(combinations)}
 
 
 def _section(group: str, values: str, windows: str) -> str:
@@ -161,12 +161,12 @@ def instant(hour: int) -> int:
 
 def timed(ask: Callable[[], object], times: int = 3) -> float:
     """Return the median seconds of a question."""
-    found = []
+    times_taken = []
     for _ in range(times):
         begun = time.perf_counter()
         ask()
-        found.append(time.perf_counter() - begun)
-    return statistics.median(found)
+        times_taken.append(time.perf_counter() - begun)
+    return statistics.median(times_taken)
 
 
 def shared(work: Path, spark: SparkSession, rows: int, updates: int) -> Iterator[Line]:
@@ -178,11 +178,11 @@ def shared(work: Path, spark: SparkSession, rows: int, updates: int) -> Iterator
         for traffic in pair:
             traffic.land(hour)
         seconds.append((pair[0].update(spark, hour)[0], pair[1].update(spark, hour)[0]))
-    plain, many = (statistics.median(each) for each in zip(*seconds[3:], strict=True))
+    plain, many = (statistics.median(seconds_of_project) for seconds_of_project in zip(*seconds[3:], strict=True))
     due = 3 * len(every)
     most = 1.3 * plain + 0.05 * due
-    told = f"{many:.2f} s and {plain:.2f} s; {due} answers are due, so {most:.2f} s are allowed"
-    yield ["shared: update with twenty aggregates / without", f"{many / plain:.2f}", told, _verdict(many <= most)]
+    evidence = f"{many:.2f} s and {plain:.2f} s; {due} answers are due, so {most:.2f} s are allowed"
+    yield ["shared: update with twenty aggregates / without", f"{many / plain:.2f}", evidence, _verdict(many <= most)]
 
 
 def week(work: Path, spark: SparkSession, rows: int, updates: int) -> Iterator[Line]:
@@ -199,11 +199,11 @@ def week(work: Path, spark: SparkSession, rows: int, updates: int) -> Iterator[L
             traffic.land(hour)
             if hour % _DAY == 0:
                 traffic.update(spark, hour)
-        taken = []
+        refresh_seconds = []
         for hour in range(_WEEK + 1, _WEEK + updates + 1):
             traffic.land(hour)
-            taken.append(traffic.update(spark, hour, "week")[1])
-        refreshes[size] = statistics.median(taken)
+            refresh_seconds.append(traffic.update(spark, hour, "week")[1])
+        refreshes[size] = statistics.median(refresh_seconds)
         files = f"read_parquet('{traffic.landing}/*.parquet')"
         low, high = instant(traffic.hour - _WEEK), instant(traffic.hour)
         query = _ANSWER.format(table=f'(FROM {files} WHERE epoch_us("at") > {low} AND epoch_us("at") <= {high})')
@@ -213,8 +213,8 @@ def week(work: Path, spark: SparkSession, rows: int, updates: int) -> Iterator[L
         if sorted(tuple(row) for row in stored) != expected:
             raise click.ClickException("the answer is not that of the query over the rows")
         alone, own = timed(partial(_asked, query)), refreshes[size]
-        told = f"{alone:.3f} s over {size * _WEEK:,} rows, {own:.3f} s for the step with its commit"
-        yield ["week: DuckDB over the rows / the refresh", f"{alone / own:.1f}", told, _verdict(alone >= 50 * own)]
+        evidence = f"{alone:.3f} s over {size * _WEEK:,} rows, {own:.3f} s for the step with its commit"
+        yield ["week: DuckDB over the rows / the refresh", f"{alone / own:.1f}", evidence, _verdict(alone >= 50 * own)]
     flat = refreshes[rows] / refreshes[max(rows // 10, 1)]
     yield ["week: refresh at ten times the rows", f"{flat:.2f}", "flat is about 1", _verdict(flat <= 1.5)]
 
@@ -242,27 +242,27 @@ def latest(work: Path, spark: SparkSession, rows: int, updates: int) -> Iterator
         for hour in range(_SEALED + 2, _SEALED + updates + 2):
             traffic.land(hour)
             traffic.update(spark, hour)
-            found, seconds, put = _asked_latest(warehouse, query, hour)
+            rows_of_answer, seconds, put = _asked_latest(warehouse, query, hour)
             again.append(seconds)
             with Warehouse.open(traffic.directory) as other:
                 expected, seconds, _ = _asked_latest(other, query, hour)
                 first.append(seconds)
                 live = sum(row[1] for row in expected)
                 pinned = other.sql(query, now=instant(hour)).all()
-            if not sorted(found) == sorted(expected) == sorted(pinned):
+            if not sorted(rows_of_answer) == sorted(expected) == sorted(pinned):
                 raise click.ClickException("the answer is not that of the rows")
     ratio = statistics.median(again) / statistics.median(first)
     read = f"{put[1]} of {put[0]} files were read" if put else "all files were read"
-    told = f"{statistics.median(again):.3f} s and {statistics.median(first):.3f} s over {live:,} rows; {read}"
-    yield ["latest: asked again after an update / the first time", f"{ratio:.2f}", told, _verdict(ratio <= 0.2)]
+    evidence = f"{statistics.median(again):.3f} s and {statistics.median(first):.3f} s over {live:,} rows; {read}"
+    yield ["latest: asked again after an update / the first time", f"{ratio:.2f}", evidence, _verdict(ratio <= 0.2)]
 
 
 def _asked_latest(warehouse: Warehouse, query: str, hour: int) -> tuple[list[Any], float, tuple[int, int] | None]:
     """Return the newest answer, the seconds that it took, and how many files it is of and were read for it."""
     begun = time.perf_counter()
     answer = warehouse.sql(query, now=instant(hour), isolation="latest")
-    found = answer.all()
-    return found, time.perf_counter() - begun, answer.put
+    rows = answer.all()
+    return rows, time.perf_counter() - begun, answer.put
 
 
 def beside(work: Path, spark: SparkSession, rows: int, updates: int) -> Iterator[Line]:
@@ -282,11 +282,11 @@ def beside(work: Path, spark: SparkSession, rows: int, updates: int) -> Iterator
     yield ["beside: stream-wh", *_figures(ours[_DAY:], answer, _bytes(traffic.directory / "data"))]
     for name, contender in (("DuckDB table", _duckdb), ("ClickHouse AggregatingMergeTree", _clickhouse)):
         try:
-            upkeep, found, seconds, size = contender(work / name.split()[0].lower(), files, traffic.hour)
+            upkeep, answered, seconds, size = contender(work / name.split()[0].lower(), files, traffic.hour)
         except ImportError as error:
             yield [f"beside: {name}", "-", f"{error.name} is not installed: pip install -e '.[bench]'", "-"]
             continue
-        if sorted(found) != expected:
+        if sorted(answered) != expected:
             raise click.ClickException(f"{name} has another answer")
         yield [f"beside: {name}", *_figures(upkeep[_DAY:], seconds, size)]
 
@@ -294,10 +294,10 @@ def beside(work: Path, spark: SparkSession, rows: int, updates: int) -> Iterator
 Found = tuple[list[float], list[tuple[Any, ...]], float, int]
 
 
-def _duckdb(place: Path, files: Mapping[int, list[Path]], last: int) -> Found:
+def _duckdb(directory: Path, files: Mapping[int, list[Path]], last: int) -> Found:
     """A table that gets every row, aggregated when it is asked."""
-    place.mkdir()
-    connection, upkeep = duckdb.connect(str(place / "rows.duckdb")), []
+    directory.mkdir()
+    connection, upkeep = duckdb.connect(str(directory / "rows.duckdb")), []
     connection.execute('CREATE TABLE s (k VARCHAR, "at" TIMESTAMPTZ, until TIMESTAMPTZ, v BIGINT)')
     for paths in files.values():
         begun = time.perf_counter()
@@ -305,26 +305,26 @@ def _duckdb(place: Path, files: Mapping[int, list[Path]], last: int) -> Found:
         upkeep.append(time.perf_counter() - begun)
     low, high = instant(last - _DAY), instant(last)
     query = _ANSWER.format(table=f'(FROM s WHERE epoch_us("at") > {low} AND epoch_us("at") <= {high})')
-    found, seconds = connection.execute(query).fetchall(), timed(lambda: connection.execute(query).fetchall())
+    answer, seconds = connection.execute(query).fetchall(), timed(lambda: connection.execute(query).fetchall())
     connection.close()
-    return upkeep, found, seconds, _bytes(place)
+    return upkeep, answer, seconds, _bytes(directory)
 
 
-def _clickhouse(place: Path, files: Mapping[int, list[Path]], last: int) -> Found:
+def _clickhouse(directory: Path, files: Mapping[int, list[Path]], last: int) -> Found:
     """A table of the rows, and a materialized view that keeps the states of each hour and group."""
     from chdb.session import Session  # noqa: PLC0415 - the extra `bench` has it
 
-    place.mkdir()
-    session, upkeep = Session(str(place)), []
+    directory.mkdir()
+    session, upkeep = Session(str(directory)), []
     columns = "k String, at DateTime64(6, 'UTC'), until DateTime64(6, 'UTC'), v Int64"
     states = "n AggregateFunction(count), total AggregateFunction(sum, Int64), most AggregateFunction(max, Int64)"
-    kept = "countState() AS n, sumState(v) AS total, maxState(v) AS most"
+    states_of_rows = "countState() AS n, sumState(v) AS total, maxState(v) AS most"
     hour = f"intDiv(toUnixTimestamp64Micro(at) - {instant(0)} + {HOUR - 1}, {HOUR})"
     for statement in (
         "CREATE DATABASE w ENGINE = Atomic",
         f"CREATE TABLE w.s ({columns}) ENGINE = MergeTree ORDER BY k",
         f"CREATE TABLE w.a (hour Int64, k String, {states}) ENGINE = AggregatingMergeTree ORDER BY (hour, k)",
-        f"CREATE MATERIALIZED VIEW w.m TO w.a AS SELECT {hour} AS hour, k, {kept} FROM w.s GROUP BY hour, k",
+        f"CREATE MATERIALIZED VIEW w.m TO w.a AS SELECT {hour} AS hour, k, {states_of_rows} FROM w.s GROUP BY hour, k",
     ):
         session.query(statement)
     for paths in files.values():
@@ -340,18 +340,18 @@ def _clickhouse(place: Path, files: Mapping[int, list[Path]], last: int) -> Foun
         keys = [key.decode() if isinstance(key, bytes) else key for key in table["k"].to_pylist()]
         return list(zip(keys, *(table[name].to_pylist() for name in ("n", "total", "most")), strict=True))
 
-    found, seconds = ask(), timed(ask)
+    answer, seconds = ask(), timed(ask)
     session.close()
-    return upkeep, found, seconds, _bytes(place)
+    return upkeep, answer, seconds, _bytes(directory)
 
 
 def _figures(upkeep: list[float], answer: float, size: int) -> Line:
-    told = f"upkeep {statistics.median(upkeep):.3f} s an hour, answer {answer:.4f} s, {size:,} bytes with the rows"
-    return [f"{statistics.median(upkeep):.3f}", told, "-"]
+    evidence = f"upkeep {statistics.median(upkeep):.3f} s an hour, answer {answer:.4f} s, {size:,} bytes with the rows"
+    return [f"{statistics.median(upkeep):.3f}", evidence, "-"]
 
 
-def _bytes(place: Path) -> int:
-    return sum(path.stat().st_size for path in place.rglob("*") if path.is_file())
+def _bytes(directory: Path) -> int:
+    return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
 
 
 def _verdict(reached: bool) -> str:
@@ -374,18 +374,18 @@ def main(*, rows: int, updates: int, only: tuple[str, ...], work: Path, results:
     load, lines = os.getloadavg()[0], [["what", "ratio or seconds", "from", "target"]]
     with spark_session({}, root=work.absolute()) as spark:
         for name in only or MEASURED:
-            place = work.absolute() / name
-            place.mkdir(parents=True)
-            lines += MEASURED[name](place, spark, rows, updates)
-            shutil.rmtree(place)
+            directory = work.absolute() / name
+            directory.mkdir(parents=True)
+            lines += MEASURED[name](directory, spark, rows, updates)
+            shutil.rmtree(directory)
     click.echo(markdown_table(lines))
-    found, loads = machine(), [round(load, 1), round(os.getloadavg()[0], 1)]
-    told = f"{found['processor']}, {found['cores']} cores"
-    click.echo(f"\n{rows:,} rows an update; load {loads[0]} to {loads[1]}; {told}.")
+    computer, loads = machine(), [round(load, 1), round(os.getloadavg()[0], 1)]
+    processor = f"{computer['processor']}, {computer['cores']} cores"
+    click.echo(f"\n{rows:,} rows an update; load {loads[0]} to {loads[1]}; {processor}.")
     if results is not None:
         measured = [dict(zip(("what", "ratio", "from", "target"), line, strict=True)) for line in lines[1:]]
-        told_all = {"rows": rows, "updates": updates, "load": loads, "machine": found, "measured": measured}
-        results.write_text(json.dumps(told_all, indent=1) + "\n")
+        record = {"rows": rows, "updates": updates, "load": loads, "machine": computer, "measured": measured}
+        results.write_text(json.dumps(record, indent=1) + "\n")
 
 
 if __name__ == "__main__":

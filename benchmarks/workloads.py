@@ -68,10 +68,10 @@ def generated(count: int, *, seed: int, scale: float = 1.0, longest: int = 36) -
 
     """
     rng = random.Random(seed)  # noqa: S311 - which workloads to try
-    found = []
+    workloads = []
     for number in range(count):
         batch = round(scale * 10 ** rng.uniform(4.0, 5.2))
-        found.append(
+        workloads.append(
             Generated(
                 number=number,
                 periods=rng.choice([p for p in (8, 12, 18, 24, 36) if p <= longest]),
@@ -83,7 +83,7 @@ def generated(count: int, *, seed: int, scale: float = 1.0, longest: int = 36) -
                 seed=seed + number,
             ),
         )
-    return found
+    return workloads
 
 
 def land_first(load: Generated, landing: Path) -> None:

@@ -48,31 +48,31 @@ def main(
     results: Path,
     work: Path | None,
     keep: bool,
-    **given: Any,  # noqa: ANN401 - the job
+    **options: Any,  # noqa: ANN401 - the job
 ) -> None:
     """Measure this warehouse beside what else could do its job. A run that was stopped goes on when called again."""
     if find_spec("matplotlib") is None:
         raise click.UsageError("the plots need matplotlib; install the extra: pip install -e '.[bench]'")
-    chosen = {name: value for name, value in given.items() if value is not None}
+    chosen = {name: value for name, value in options.items() if value is not None}
     chosen.setdefault("keys", max(100, chosen.get("rows", Job().rows) // 10))
     job = Job(**chosen)
     try:
-        found = Results((results / "field.jsonl").absolute(), job, facts())
+        recorded = Results((results / "field.jsonl").absolute(), job, facts())
     except OtherJobError as error:
         raise click.UsageError(str(error)) from error
     for name in again:
-        found.add("again", name)
-    entries = [each for each in ROSTER if each.name not in without and (not only or each.name in only)]
-    place = (work or results / "work").absolute()
+        recorded.add("again", name)
+    entries = [entry for entry in ROSTER if entry.name not in without and (not only or entry.name in only)]
+    directory = (work or results / "work").absolute()
     try:
-        with alone(place) as lock:
-            Run(job, entries, place, found, lambda entry: worker_for(entry, place, patience, lock), _say).play()
+        with alone(directory) as lock:
+            Run(job, entries, directory, recorded, lambda entry: worker_for(entry, directory, patience, lock), _say).play()
             if not keep:
-                shutil.rmtree(place, ignore_errors=True)
+                shutil.rmtree(directory, ignore_errors=True)
     except BusyError as error:
         raise click.ClickException(str(error)) from error
-    page = save_page(job, found, ROSTER, results)
-    pack(found.path)
+    page = save_page(job, recorded, ROSTER, results)
+    pack(recorded.path)
     _say(f"written: {page}")
 
 

@@ -32,6 +32,6 @@ def alone(work: Path) -> Iterator[int]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            told = f"another run, or a worker of one that was stopped, is at work in {work}; wait for its end"
-            raise BusyError(told) from error
+            message = f"another run, or a worker of one that was stopped, is at work in {work}; wait for its end"
+            raise BusyError(message) from error
         yield file.fileno()

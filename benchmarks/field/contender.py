@@ -88,21 +88,21 @@ class Contender(ABC):
 
     def footprint(self) -> tuple[int, int]:
         """Return files and bytes on the disk."""
-        sizes = [found.stat().st_size for found in self.place.rglob("*") if found.is_file()]
+        sizes = [path.stat().st_size for path in self.place.rglob("*") if path.is_file()]
         return len(sizes), sum(sizes)
 
     def force(self) -> None:
         """Force files that are new or other than at the last call, and their directories, to the disk."""
         seen: dict[Path, tuple[int, int]] = {}
         directories: set[Path] = set()
-        for found in self.place.rglob("*"):
-            if not found.is_file():
+        for path in self.place.rglob("*"):
+            if not path.is_file():
                 continue
-            status = found.stat()
-            seen[found] = (status.st_size, status.st_mtime_ns)
-            if self._forced.get(found) != seen[found]:
-                store_of(found).sync_file(found)
-                directories |= {found.parent, found.parent.parent}
+            status = path.stat()
+            seen[path] = (status.st_size, status.st_mtime_ns)
+            if self._forced.get(path) != seen[path]:
+                store_of(path).sync_file(path)
+                directories |= {path.parent, path.parent.parent}
         for directory in directories:
             store_of(directory).sync_directory(directory)
         self._forced = seen

@@ -43,28 +43,28 @@ def crossings(own: Mapping[int, float], other: Mapping[int, float]) -> Iterator[
     """
     sizes = sorted(own.keys() & other.keys())
     for small, large in pairwise(sizes):
-        here, there = (math.log(other[rows] / own[rows]) for rows in (small, large))
-        if here * there < 0:
-            share = here / (here - there)
+        log_ratio_small, log_ratio_large = (math.log(other[rows] / own[rows]) for rows in (small, large))
+        if log_ratio_small * log_ratio_large < 0:
+            share = log_ratio_small / (log_ratio_small - log_ratio_large)
             yield round(math.exp(math.log(small) + share * math.log(large / small)))
 
 
 def growth(runs: Sequence[tuple[Job, Results]], directory: Path) -> Path:
     """Write a page of how quantities grow with the live rows, with a plot of each, and return its path."""
     parts = ["# By live rows", "Of runs at " + " and ".join(f"{job.rows:,}" for job, _ in runs) + " live rows; medians."]
-    for quantity in (each for each in QUANTITIES if each.name in _GROWING):
+    for quantity in (candidate for candidate in QUANTITIES if candidate.name in _GROWING):
         lines: dict[str, dict[int, float]] = {}
         for job, results in runs:
             for entry in ROSTER:
-                found = spread(results, entry.name, quantity, job)
-                if found is not None:
-                    lines.setdefault(entry.name, {})[job.rows] = found.median
+                measured = spread(results, entry.name, quantity, job)
+                if measured is not None:
+                    lines.setdefault(entry.name, {})[job.rows] = measured.median
         own = lines.get(OURS, {})
         by_size(directory / f"{quantity.name}-by-rows.png", quantity.title, quantity.unit, lines, OURS)
         sizes = [job.rows for job, _ in runs]
         rows = [["", *(f"{size:,}" for size in sizes), "as fast as stream-wh at"]]
         for name, values in lines.items():
-            met = ", ".join(f"{each:,}" for each in crossings(own, values)) if name != OURS else ""
+            met = ", ".join(f"{crossing:,}" for crossing in crossings(own, values)) if name != OURS else ""
             rows.append([name, *(f"{values[size]:.3g}" if size in values else "" for size in sizes), met])
         unit = f", {quantity.unit}" if quantity.unit else ""
         parts += [f"## {quantity.title}{unit}", markdown_table(rows), f"![{quantity.title}]({quantity.name}-by-rows.png)"]
@@ -80,9 +80,9 @@ def main(*, directories: tuple[Path, ...]) -> None:
     with tempfile.TemporaryDirectory(prefix="stream-wh-lines-") as scratch:
         runs = []
         for number, directory in enumerate(directories):
-            place = Path(scratch) / str(number)
-            place.mkdir()
-            job, results = recorded(directory / _LINES, place)
+            target = Path(scratch) / str(number)
+            target.mkdir()
+            job, results = recorded(directory / _LINES, target)
             click.echo(f"written: {save_page(job, results, ROSTER, directory)}")
             runs.append((job, results))
         if len(runs) > 1:

@@ -33,11 +33,11 @@ def as_table(answer: Answer) -> pa.Table:
         columns = answer.columns
     else:
         columns = [pa.array(column) for column in zip(*answer, strict=True)] or [pa.array([], pa.int64()) for _ in _NAMES]
-    return pa.table(dict(zip(_NAMES, (_plain(place, each) for place, each in enumerate(columns)), strict=True)))
+    return pa.table(dict(zip(_NAMES, (_plain(position, column) for position, column in enumerate(columns)), strict=True)))
 
 
-def _plain(place: int, column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    if place in _INSTANTS and pa.types.is_timestamp(column.type):
+def _plain(position: int, column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    if position in _INSTANTS and pa.types.is_timestamp(column.type):
         return column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
     if pa.types.is_binary(column.type):
         return column.cast(pa.string())

@@ -16,17 +16,17 @@ __all__ = ["facts"]
 def facts() -> dict[str, object]:
     """Return what is needed to judge a run's numbers."""
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    known = {"started": started, "commit": commit(), "machine": machine(), "load": load()}
-    return {**known, "versions": {**versions(), **_further()}}
+    run = {"started": started, "commit": commit(), "machine": machine(), "load": load()}
+    return {**run, "versions": {**versions(), **_further()}}
 
 
 def _further() -> dict[str, str]:
     """Return the versions of contenders that are installed."""
-    found = {"sqlite": sqlite3.sqlite_version, "duckdb of DuckLake": "1.5.5"}
+    installed = {"sqlite": sqlite3.sqlite_version, "duckdb of DuckLake": "1.5.5"}
     for name in ("chdb-core", "psycopg"):
         with suppress(PackageNotFoundError):
-            found[name] = version(name)
+            installed[name] = version(name)
     with suppress(FileNotFoundError):
-        told = subprocess.run(["postgres", "--version"], capture_output=True, text=True, check=False).stdout.split()
-        found["postgres"] = told[2] if len(told) > 2 else "unknown"
-    return found
+        words = subprocess.run(["postgres", "--version"], capture_output=True, text=True, check=False).stdout.split()
+        installed["postgres"] = words[2] if len(words) > 2 else "unknown"
+    return installed

@@ -33,7 +33,7 @@ TARGET = 1.5
 
 _TENTHS = 10
 _RESULTS = Path(__file__).parents[1] / "results" / "growth"
-_NAMED = {each.name: each for each in QUANTITIES}
+_NAMED = {quantity.name: quantity for quantity in QUANTITIES}
 
 _Line = dict[str, Any]
 _ROWS: tuple[tuple[str, str, Callable[[_Line, Job], float]], ...] = (
@@ -59,20 +59,20 @@ _ROWS: tuple[tuple[str, str, Callable[[_Line, Job], float]], ...] = (
 def main(*, rows: int, updates: int, periods: int, patience: float, results: Path) -> None:
     """Update one warehouse many times, and tell what grows."""
     job = Job(rows=rows, keys=max(100, rows // 10), updates=updates, periods=periods)
-    place = (results / f"p{periods}-{rows}").absolute()
+    directory = (results / f"p{periods}-{rows}").absolute()
     try:
-        found = Results(place / "growth.jsonl", job, facts())
+        recorded = Results(directory / "growth.jsonl", job, facts())
     except OtherJobError as error:
         raise click.UsageError(str(error)) from error
     entries = [entry for entry in ROSTER if entry.name == OURS]
-    work = place / "work"
+    work = directory / "work"
     try:
         with alone(work) as lock:
-            Run(job, entries, work, found, lambda entry: worker_for(entry, work, patience, lock), _say).play()
+            Run(job, entries, work, recorded, lambda entry: worker_for(entry, work, patience, lock), _say).play()
     except BusyError as error:
         raise click.ClickException(str(error)) from error
-    page = place / "README.md"
-    page.write_text(growth_page(job, found))
+    page = directory / "README.md"
+    page.write_text(growth_page(job, recorded))
     _say(f"written: {page}")
 
 
@@ -80,23 +80,23 @@ def growth_page(job: Job, results: Results) -> str:
     """Return what each tenth of the run took, as Markdown."""
     standing = results.of(OURS)
     lines = [standing.done[slot] for slot in sorted(standing.done)]
-    told = ["# Growth", f"{len(lines):,} updates. {made_on(job, results)}"]
+    paragraphs = ["# Growth", f"{len(lines):,} updates. {made_on(job, results)}"]
     if standing.failed is not None:
-        told.append(f"**Stopped at update {standing.failed['slot']}: {standing.failed['reason']}**")
+        paragraphs.append(f"**Stopped at update {standing.failed['slot']}: {standing.failed['reason']}**")
     if len(lines) >= 2 * _TENTHS:
-        told.append(_table(job, lines))
-    return "\n\n".join(told) + "\n"
+        paragraphs.append(_table(job, lines))
+    return "\n\n".join(paragraphs) + "\n"
 
 
 def _table(job: Job, lines: Sequence[_Line]) -> str:
     edges = [round(number * len(lines) / _TENTHS) for number in range(_TENTHS + 1)]
     shown = (0, 1, _TENTHS // 2, _TENTHS - 1)
-    rows = [["medians", *(f"updates {edges[place] + 1} to {edges[place + 1]}" for place in shown), "last / second", "target"]]
+    rows = [["medians", *(f"updates {edges[tenth] + 1} to {edges[tenth + 1]}" for tenth in shown), "last / second", "target"]]
     for title, target, value in _ROWS:
         tenths = [statistics.median(value(line, job) for line in lines[low:high]) for low, high in pairwise(edges)]
         ratio = tenths[-1] / tenths[1]
         verdict = f"≤ {TARGET}: {'holds' if ratio <= TARGET else 'does not hold'}" if target else ""
-        rows.append([title, *(f"{tenths[place]:.3g}" for place in shown), f"{ratio:.2f}", verdict])
+        rows.append([title, *(f"{tenths[tenth]:.3g}" for tenth in shown), f"{ratio:.2f}", verdict])
     return markdown_table(rows)
 
 

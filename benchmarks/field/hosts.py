@@ -56,12 +56,12 @@ class Worker:
     def __post_init__(self) -> None:
         """Start it, in a process group of its own."""
         paths = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH", "")]))
-        with self.log.open("ab") as told:
+        with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [self.python, "-m", "benchmarks.field.worker"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=told,
+                stderr=log,
                 env={**os.environ, "PYTHONPATH": paths},
                 start_new_session=True,
                 pass_fds=() if self.lock is None else (self.lock,),

@@ -33,8 +33,8 @@ class Oracle:
 
     def probe(self, keys: Sequence[str], now: int) -> dict[str, Digest]:
         """Return the digest of the live rows of each key."""
-        found = self._ask(f"SELECT k, {digest_sql(_MICROS)} {_LIVE} AND k IN (SELECT unnest(?)) GROUP BY k", now, list(keys))
-        return {**dict.fromkeys(keys, (0, 0)), **{str(each): (int(rows), int(total)) for each, rows, total in found}}
+        digests = self._ask(f"SELECT k, {digest_sql(_MICROS)} {_LIVE} AND k IN (SELECT unnest(?)) GROUP BY k", now, list(keys))
+        return {**dict.fromkeys(keys, (0, 0)), **{str(key): (int(rows), int(total)) for key, rows, total in digests}}
 
     def scan(self, now: int) -> Digest:
         """Return the digest of all live rows."""

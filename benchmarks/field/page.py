@@ -70,46 +70,46 @@ def made_on(job: Job, results: Results) -> str:
     """Return what the job was, and the machine and versions it was done on."""
     facts = results.facts
     machine: dict[str, Any] = facts["machine"]
-    told = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
+    names = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
     updates = f"{job.updates} updates" + (f" after {job.settling} that are not measured" if job.settling else "")
     return (
         f"{job.rows:,} live rows of {job.row_bytes} bytes, {job.keys:,} keys, p = {job.periods}, lifetimes {job.lifetimes}, "
         f"rate {job.rate} ({job.batch:,} rows an update), seed {job.seed}; {updates}. "
         f"{machine['processor']}, {machine['cores']} cores, {machine['memory']}, {machine['system']}; "
-        f"commit {facts.get('commit', 'unknown')}; load average {facts['load']:.1f} at the start, {facts['started']}.\n\n{told}."
+        f"commit {facts.get('commit', 'unknown')}; load average {facts['load']:.1f} at the start, {facts['started']}.\n\n{names}."
     )
 
 
 def _named(names: Iterable[str]) -> list[Quantity]:
-    return [next(each for each in QUANTITIES if each.name == name) for name in names]
+    return [next(quantity for quantity in QUANTITIES if quantity.name == name) for name in names]
 
 
 def _table(job: Job, results: Results, ran: Sequence[Entry], names: Sequence[str]) -> str:
     quantities = _named(names)
-    rows = [["", *(f"{each.title}{', ' if each.unit else ''}{each.unit}" for each in quantities)]]
+    rows = [["", *(f"{quantity.title}{', ' if quantity.unit else ''}{quantity.unit}" for quantity in quantities)]]
     for entry in ran:
         cells = [entry.title]
         for quantity in quantities:
-            found = spread(results, entry.name, quantity, job)
-            cells.append("" if found is None else spread_text(found.median, found.low, found.high))
+            measured = spread(results, entry.name, quantity, job)
+            cells.append("" if measured is None else spread_text(measured.median, measured.low, measured.high))
         rows.append(cells)
     return markdown_table(rows)
 
 
 def _ratios(job: Job, results: Results, ran: Sequence[Entry]) -> str:
     quantities = _named(("update", "few", "many", "scan", "aggregate", "written", "space"))
-    rows = [["", *(each.title for each in quantities)]]
+    rows = [["", *(quantity.title for quantity in quantities)]]
     for entry in ran:
         if entry.name != OURS:
-            found = [beside(results, entry.name, OURS, quantity, job) for quantity in quantities]
-            told = ["" if each is None else spread_text(each.value, each.low, each.high) for each in found]
-            rows.append([entry.title, *told])
+            relative = [beside(results, entry.name, OURS, quantity, job) for quantity in quantities]
+            texts = ["" if value is None else spread_text(value.value, value.low, value.high) for value in relative]
+            rows.append([entry.title, *texts])
     return markdown_table(rows)
 
 
 def _reached(job: Job, results: Results, ran: Sequence[Entry]) -> str:
     """Return what was to be reached, and whether it was."""
-    rows = [["to reach", "", "measured"], *([each.text, *each.verdict(results, job)] for each in TARGETS)]
+    rows = [["to reach", "", "measured"], *([target.text, *target.verdict(results, job)] for target in TARGETS)]
     names = [entry.name for entry in ran]
     for ours, how in ((OURS, "from files"), (HOT, "in memory")):
         if ours in names:
@@ -121,22 +121,22 @@ def _reached(job: Job, results: Results, ran: Sequence[Entry]) -> str:
 
 def markdown_table(rows: Sequence[Sequence[str]], *, numbers: bool = True) -> str:
     """Return an aligned Markdown table of a head and rows; all columns but the first are numbers, to the right."""
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-    rule = ["-" * width if place == 0 or not numbers else "-" * (width - 1) + ":" for place, width in enumerate(widths)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    rule = ["-" * width if column == 0 or not numbers else "-" * (width - 1) + ":" for column, width in enumerate(widths)]
     return "\n".join(_line(row, widths, numbers=numbers) for row in (rows[0], rule, *rows[1:]))
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], *, numbers: bool) -> str:
-    first, *others = zip(cells, widths, strict=True)
-    padded = [first[0].ljust(first[1]), *(cell.rjust(width) if numbers else cell.ljust(width) for cell, width in others)]
+    first, *further = zip(cells, widths, strict=True)
+    padded = [first[0].ljust(first[1]), *(cell.rjust(width) if numbers else cell.ljust(width) for cell, width in further)]
     return f"| {' | '.join(padded)} |"
 
 
 def _reason(results: Results, entry: Entry) -> str:
     failed = results.of(entry.name).failed
     assert failed is not None
-    what = "not run" if failed["missing"] else f"failed at update {failed['slot']}"
-    return f"* **{entry.title}**: {what}: {failed['reason']}"
+    outcome = "not run" if failed["missing"] else f"failed at update {failed['slot']}"
+    return f"* **{entry.title}**: {outcome}: {failed['reason']}"
 
 
 def _set_up(entry: Entry) -> str:
@@ -147,9 +147,9 @@ def _set_up(entry: Entry) -> str:
 
 def _draw(job: Job, results: Results, ran: Sequence[Entry], directory: Path) -> list[str]:
     ours = next((entry.title for entry in ran if entry.name == OURS), "")
-    found: dict[str, dict[str, Spread]] = {
+    spreads: dict[str, dict[str, Spread]] = {
         quantity.name: {
-            entry.title: each for entry in ran if (each := spread(results, entry.name, quantity, job)) is not None
+            entry.title: measured for entry in ran if (measured := spread(results, entry.name, quantity, job)) is not None
         }
         for quantity in _named(_DRAWN)
     }
@@ -158,11 +158,11 @@ def _draw(job: Job, results: Results, ran: Sequence[Entry], directory: Path) -> 
     names = []
     for quantity in _named(_DRAWN):
         names.append(f"{quantity.name}.png")
-        bars(directory / names[-1], quantity.title, quantity.unit, found[quantity.name], ours)
+        bars(directory / names[-1], quantity.title, quantity.unit, spreads[quantity.name], ours)
     names.append("updates.png")
-    courses(directory / names[-1], "update, one after another", "s", found["update"], ours)
+    courses(directory / names[-1], "update, one after another", "s", spreads["update"], ours)
     names.append("update-and-probe.png")
-    points = {title: (found["update"][title].median, found["few"][title].median) for title in found["update"]}
+    points = {title: (spreads["update"][title].median, spreads["few"][title].median) for title in spreads["update"]}
     scatter(directory / names[-1], "update and probe: lower left is better", ("update, s", "probe of few rows, ms"), points, ours)
     return names
 

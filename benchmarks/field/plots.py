@@ -51,8 +51,8 @@ def bars(path: Path, title: str, unit: str, spreads: Mapping[str, Spread], ours:
     if min(medians) > 0:
         axes.set_xscale("log")
         _plainly(axes.xaxis)
-    for place, median in enumerate(medians):
-        axes.annotate(f"{median:.3g}", (median, place), (5, 7), textcoords="offset points", fontsize=8)
+    for position, median in enumerate(medians):
+        axes.annotate(f"{median:.3g}", (median, position), (5, 7), textcoords="offset points", fontsize=8)
     axes.set_title(title)
     axes.set_xlabel(unit or "ratio")
     axes.margins(x=0.12)
@@ -64,9 +64,9 @@ def courses(path: Path, title: str, unit: str, spreads: Mapping[str, Spread], ou
     """Draw how a quantity went from update to update, a line for each contender."""
     with _axes(path, title, ("update", unit)) as axes:
         styles = ("-", "--", ":", "-.")
-        for place, (name, each) in enumerate(spreads.items()):
-            numbers = range(1, len(each.values) + 1)
-            axes.plot(numbers, each.values, styles[place // 10 % len(styles)], label=name, **_stroke(name == ours))
+        for position, (name, course) in enumerate(spreads.items()):
+            numbers = range(1, len(course.values) + 1)
+            axes.plot(numbers, course.values, styles[position // 10 % len(styles)], label=name, **_stroke(name == ours))
         axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 

@@ -99,13 +99,13 @@ def _lake_place() -> Path:
 
 def _lake_environment() -> Path:
     """Return the Python of DuckLake's environment, which is made in the cache directory when first asked for."""
-    place = _lake_place()
-    python = place / "bin" / "python"
+    directory = _lake_place()
+    python = directory / "bin" / "python"
     if lake_is_ready():
         return python
-    place.parent.mkdir(parents=True, exist_ok=True)
+    directory.parent.mkdir(parents=True, exist_ok=True)
     steps = (
-        [sys.executable, "-m", "venv", "--clear", str(place)],
+        [sys.executable, "-m", "venv", "--clear", str(directory)],
         [str(python), "-m", "pip", "install", "-q", "--only-binary", ":all:", *_LAKE],
     )
     for command in steps:
@@ -113,5 +113,5 @@ def _lake_environment() -> Path:
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
         if done.returncode:
             raise NotHereError(f"DuckLake's environment could not be made: {(done.stderr or done.stdout)[-300:].strip()}")
-    (place / "ready").touch()
+    (directory / "ready").touch()
     return python

@@ -36,14 +36,14 @@ class Target:
         """Return the verdict, and the smallest ratio with whose it is."""
         if job.rows < self.rows:
             return "not measured", f"from {self.rows:,} live rows on"
-        found = {}
+        ratios = {}
         for name in self.contenders:
             ratio = _ratio(results, job, name, self.quantity, self.of)
             if ratio is None:
                 return "not measured", f"{name} or {self.of} made no update"
-            found[name] = ratio
-        name = min(found, key=lambda each: found[each])
-        return "holds" if found[name] >= self.times else "does not hold", f"{found[name]:.3g} times ours ({name})"
+            ratios[name] = ratio
+        name = min(ratios, key=lambda contender: ratios[contender])
+        return "holds" if ratios[name] >= self.times else "does not hold", f"{ratios[name]:.3g} times ours ({name})"
 
 
 TARGETS: tuple[Target, ...] = (
@@ -67,7 +67,7 @@ def better_at_all(results: Results, job: Job, contenders: Sequence[str], of: str
     better = []
     for name in contenders:
         ratios = [_ratio(results, job, name, quantity, of) for quantity in ("update", "few", "space")]
-        if name not in (OURS, HOT) and all(each is not None and each < 1 for each in ratios):
+        if name not in (OURS, HOT) and all(value is not None and value < 1 for value in ratios):
             better.append(name)
     return better
 
@@ -75,5 +75,5 @@ def better_at_all(results: Results, job: Job, contenders: Sequence[str], of: str
 def _ratio(results: Results, job: Job, name: str, quantity: str, of: str) -> float | None:
     if results.of(name).failed or results.of(of).failed:
         return None
-    found = beside(results, name, of, next(each for each in QUANTITIES if each.name == quantity), job)
-    return None if found is None else found.value
+    compared = beside(results, name, of, next(candidate for candidate in QUANTITIES if candidate.name == quantity), job)
+    return None if compared is None else compared.value

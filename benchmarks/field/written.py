@@ -15,9 +15,9 @@ def bytes_written() -> int:
     memory does not (on a tmpfs everything is 0).
     """
     children: dict[int, list[int]] = {}
-    for place in Path("/proc").iterdir():
-        if place.name.isdigit() and (parent := _parent(place)) is not None:
-            children.setdefault(parent, []).append(int(place.name))
+    for process_directory in Path("/proc").iterdir():
+        if process_directory.name.isdigit() and (parent := _parent(process_directory)) is not None:
+            children.setdefault(parent, []).append(int(process_directory.name))
     total, waiting, seen = 0, [os.getpid()], set[int]()
     while waiting:
         process = waiting.pop()
@@ -28,9 +28,9 @@ def bytes_written() -> int:
     return total
 
 
-def _parent(place: Path) -> int | None:
+def _parent(process_directory: Path) -> int | None:
     try:
-        return int((place / "stat").read_text().rpartition(")")[2].split()[1])
+        return int((process_directory / "stat").read_text().rpartition(")")[2].split()[1])
     except OSError:  # it ended meanwhile
         return None
 

@@ -46,21 +46,21 @@ def main(*, only: tuple[str, ...], results: Path, work: Path | None, **given: in
     """
     small = Job(**given)
     jobs = {"small": small, "rates": replace(small, rate="random"), "large": replace(small, rows=_TIMES * small.rows)}
-    place = (work or results / "work").absolute()
+    work_directory = (work or results / "work").absolute()
     experiments = {}
     for name, job in jobs.items():
         lines = (results / f"{name}.jsonl").absolute()
         if only and name not in only and not lines.exists():
             continue
         try:
-            found = Results(lines, job, facts())
+            recorded = Results(lines, job, facts())
         except OtherJobError as error:
             raise click.UsageError(str(error)) from error
         if not only or name in only:
-            Run(job, _VARIANTS[name], place / name, found, lambda _: Here(), _say).play()
-            shutil.rmtree(place / name, ignore_errors=True)
-        if any(found.of(entry.name).done for entry in _VARIANTS[name]):
-            experiments[name] = Experiment(job, found)
+            Run(job, _VARIANTS[name], work_directory / name, recorded, lambda _: Here(), _say).play()
+            shutil.rmtree(work_directory / name, ignore_errors=True)
+        if any(recorded.of(entry.name).done for entry in _VARIANTS[name]):
+            experiments[name] = Experiment(job, recorded)
             pack(lines)
     counted = None
     if not only or "counts" in only:

@@ -47,10 +47,12 @@ class Experiment:
             When it made no update.
 
         """
-        found = spread(self.results, variant, next(each for each in QUANTITIES if each.name == quantity), self.job)
-        if found is None:
+        measured = spread(
+            self.results, variant, next(candidate for candidate in QUANTITIES if candidate.name == quantity), self.job
+        )
+        if measured is None:
             raise MissingError(variant)
-        return found.median
+        return measured.median
 
     def update(self, variant: str) -> float:
         """Return the median seconds of an update."""
@@ -96,10 +98,10 @@ class Claim:
         if missing:
             return "not measured", f"needs the experiment {', '.join(missing)}"
         try:
-            found = self.judge(experiments)
+            finding = self.judge(experiments)
         except MissingError as error:
             return "not measured", f"{error} did not run"
-        return ("holds", found.measured) if found.holds else ("does not hold here", found.measured)
+        return ("holds", finding.measured) if finding.holds else ("does not hold here", finding.measured)
 
 
 def _square(kind: str, n: int) -> str:
@@ -107,11 +109,11 @@ def _square(kind: str, n: int) -> str:
 
 
 def _times(values: Sequence[float]) -> str:
-    return ", ".join(f"{each:.3g}" for each in values)
+    return ", ".join(f"{ratio_of_times:.3g}" for ratio_of_times in values)
 
 
-def _c1(found: Experiments) -> Finding:
-    small = found["small"]
+def _c1(experiments: Experiments) -> Finding:
+    small = experiments["small"]
     square, flat, tall = (small.update(name) for name in ("Rebuild4x4", "Rebuild2x8", "Rebuild8x2"))
     ratio = square / statistics.mean((flat, tall))
     queries = [
@@ -119,119 +121,119 @@ def _c1(found: Experiments) -> Finding:
         for shape in ("2x8", "8x2")
         for what in ("many", "scan")
     ]
-    alike = all(abs(each - 1) <= _ALIKE for each in queries)
-    told = f"4x4 / mean of 2x8, 8x2: {ratio:.2f} (predicted 0.78); 8x2 / 2x8: {tall / flat:.2f}; probes, scans: {_times(queries)}"
-    return Finding(ratio < 1 and tall < flat and alike, told)
+    alike = all(abs(quotient - 1) <= _ALIKE for quotient in queries)
+    text = f"4x4 / mean of 2x8, 8x2: {ratio:.2f} (predicted 0.78); 8x2 / 2x8: {tall / flat:.2f}; probes, scans: {_times(queries)}"
+    return Finding(ratio < 1 and tall < flat and alike, text)
 
 
-def _c2(found: Experiments) -> Finding:
-    small = found["small"]
+def _c2(experiments: Experiments) -> Finding:
+    small = experiments["small"]
     ratios = {
         kind: [small.update(wave_name(f"{kind}-exp", n)) / small.update(wave_name(f"{kind}-ins", n)) for n in _NS]
         for kind in ("R", "D")
     }
-    told = "; ".join(f"{kind}-exp / {kind}-ins at n = 4, 9, 16, 25: {_times(each)}" for kind, each in ratios.items())
-    return Finding(all(ratio > 1 for each in ratios.values() for ratio in each), told)
+    text = "; ".join(f"{kind}-exp / {kind}-ins at n = 4, 9, 16, 25: {_times(quotients)}" for kind, quotients in ratios.items())
+    return Finding(all(ratio > 1 for quotients in ratios.values() for ratio in quotients), text)
 
 
-def _c3(found: Experiments) -> Finding:
-    small = found["small"]
+def _c3(experiments: Experiments) -> Finding:
+    small = experiments["small"]
     ratios = [
         small.update(_square(grid, n)) / small.update(wave_name(wave, n))
         for grid, wave in (("Rebuild", "R-ins"), ("NoRebuild", "D-ins"))
         for n in _NS
     ]
     against = [small.update(f"{kind}4x4") / small.update(f"{kind}4x4chr") for kind in ("Rebuild", "NoRebuild")]
-    told = (
+    text = (
         f"Rebuild / R-ins at n = 4, 9, 16, 25: {_times(ratios[:4])}; NoRebuild / D-ins: {_times(ratios[4:])}; "
         f"round-robin / chronological 4x4: {_times(against)}"
     )
-    return Finding(all(each < 1 for each in (*ratios, *against)), told)
+    return Finding(all(quotient < 1 for quotient in (*ratios, *against)), text)
 
 
-def _c4(found: Experiments) -> Finding:
-    small = found["small"]
+def _c4(experiments: Experiments) -> Finding:
+    small = experiments["small"]
     updates = [small.update(_square("NoRebuild", n)) / small.update(_square("Rebuild", n)) for n in _NS]
     probes = [small.probe(_square("Rebuild", n)) / small.probe(_square("NoRebuild", n)) for n in _NS]
-    told = f"NoRebuild / Rebuild, update, n = 4, 9, 16, 25: {_times(updates)}; Rebuild / NoRebuild, probe: {_times(probes)}"
-    return Finding(all(each < 1 for each in (*updates, *probes)), told)
+    text = f"NoRebuild / Rebuild, update, n = 4, 9, 16, 25: {_times(updates)}; Rebuild / NoRebuild, probe: {_times(probes)}"
+    return Finding(all(quotient < 1 for quotient in (*updates, *probes)), text)
 
 
-def _c5(found: Experiments) -> Finding:
-    small = found["small"]
+def _c5(experiments: Experiments) -> Finding:
+    small = experiments["small"]
     ratios = [
         small.probe(_square(grid, n)) / small.probe(wave_name(wave, n))
         for grid, wave in (("Rebuild", "R-ins"), ("NoRebuild", "D-ins"))
         for n in _NS
     ]
-    told = f"probe, Rebuild / R-ins at n = 4, 9, 16, 25: {_times(ratios[:4])}; NoRebuild / D-ins: {_times(ratios[4:])}"
-    return Finding(statistics.mean(ratios) < 1, told)
+    text = f"probe, Rebuild / R-ins at n = 4, 9, 16, 25: {_times(ratios[:4])}; NoRebuild / D-ins: {_times(ratios[4:])}"
+    return Finding(statistics.mean(ratios) < 1, text)
 
 
-def _c6(found: Experiments) -> Finding:
-    small = found["small"]
+def _c6(experiments: Experiments) -> Finding:
+    small = experiments["small"]
     grids = ["Rebuild1x1", *(_square("Rebuild", n) for n in _NS)]
-    probes, scans, updates = ([what(name) for name in grids] for what in (small.probe, small.scan, small.update))
+    probes, scans, updates = ([median(name) for name in grids] for median in (small.probe, small.scan, small.update))
     lowest = (1, *_NS)[updates.index(min(updates))]
-    told = (
+    text = (
         f"Rebuild at n = 1, 4, 9, 16, 25: probe ms {_times(probes)}; scan s {_times(scans)}; update s {_times(updates)}, "
         f"lowest at n = {lowest}"
     )
     growing = all(later > earlier * (1 - _ALIKE) for times in (probes, scans) for earlier, later in pairwise(times))
-    return Finding(growing and probes[-1] > probes[0] and lowest == 16, told)
+    return Finding(growing and probes[-1] > probes[0] and lowest == 16, text)
 
 
-def _c7(found: Experiments) -> Finding:
-    small = found["small"]
+def _c7(experiments: Experiments) -> Finding:
+    small = experiments["small"]
     by_kind = {
         kind: [small.space(name(kind, n)) for n in _NS]
         for kind, name in (("Rebuild", _square), ("R-ins", wave_name), ("NoRebuild", _square), ("D-ins", wave_name))
     }
-    told = "bytes for each byte of live rows at n = 4, 9, 16, 25: " + "; ".join(f"{k} {_times(v)}" for k, v in by_kind.items())
-    least = [max(by_kind["Rebuild"][place], by_kind["R-ins"][place]) for place in range(len(_NS))]
-    most = [min(by_kind["NoRebuild"][place], by_kind["D-ins"][place]) for place in range(len(_NS))]
+    text = "bytes for each byte of live rows at n = 4, 9, 16, 25: " + "; ".join(f"{k} {_times(v)}" for k, v in by_kind.items())
+    least = [max(by_kind["Rebuild"][position], by_kind["R-ins"][position]) for position in range(len(_NS))]
+    most = [min(by_kind["NoRebuild"][position], by_kind["D-ins"][position]) for position in range(len(_NS))]
     growing = all(values[-1] > values[0] for values in by_kind.values())
-    return Finding(growing and all(low < high for low, high in zip(least, most, strict=True)), told)
+    return Finding(growing and all(low < high for low, high in zip(least, most, strict=True)), text)
 
 
-def _c8(found: Experiments) -> Finding:
-    small = found["small"]
+def _c8(experiments: Experiments) -> Finding:
+    small = experiments["small"]
     update = small.update("NoIndex4x4") / small.update("Rebuild4x4")
     probe = small.probe("NoIndex4x4") / (1000 * small.scan("NoIndex4x4"))
     indexed = 1000 * small.scan("Rebuild4x4") / small.probe("Rebuild4x4")
-    told = f"update without index / with: {update:.2f}; its probe / its scan: {probe:.2f}; scan / indexed probe: {indexed:.3g}"
-    return Finding(update < 1 and indexed >= 10, told)
+    text = f"update without index / with: {update:.2f}; its probe / its scan: {probe:.2f}; scan / indexed probe: {indexed:.3g}"
+    return Finding(update < 1 and indexed >= 10, text)
 
 
-def _c9(found: Experiments) -> Finding:
-    small, rates = found["small"], found["rates"]
+def _c9(experiments: Experiments) -> Finding:
+    small, rates = experiments["small"], experiments["rates"]
     slower = {
         kind: [rates.update(name(kind, n)) / small.update(name(kind, n)) for n in _NS]
         for kind, name in (("Rebuild", _square), ("NoRebuild", _square), ("R-ins", wave_name), ("D-ins", wave_name))
     }
-    means = {kind: statistics.mean(each) for kind, each in slower.items()}
-    told = "random rate / constant rate, update, n = 4, 9, 16, 25: " + "; ".join(f"{k} {_times(v)}" for k, v in slower.items())
-    return Finding(means["Rebuild"] <= means["R-ins"] and means["NoRebuild"] <= means["D-ins"], told)
+    means = {kind: statistics.mean(quotients) for kind, quotients in slower.items()}
+    text = "random rate / constant rate, update, n = 4, 9, 16, 25: " + "; ".join(f"{k} {_times(v)}" for k, v in slower.items())
+    return Finding(means["Rebuild"] <= means["R-ins"] and means["NoRebuild"] <= means["D-ins"], text)
 
 
-def _c10(found: Experiments) -> Finding:
-    large = found["large"]
+def _c10(experiments: Experiments) -> Finding:
+    large = experiments["large"]
     faster = [large.update(wave_name("R-ins", n)) / large.update(_square("Rebuild", n)) for n in _NS]
     appended = [large.update(wave_name("D-ins", n)) / large.update(_square("NoRebuild", n)) for n in _NS]
     updates = [large.update(_square("Rebuild", n)) for n in _NS]
-    told = (
+    text = (
         f"R-ins / Rebuild at n = 4, 9, 16, 25: {_times(faster)} (row model at 25: 2.8); D-ins / NoRebuild: {_times(appended)}; "
         f"Rebuild s: {_times(updates)}"
     )
-    return Finding(all(each > 1 for each in faster) and min(updates) == updates[-1], told)
+    return Finding(all(quotient > 1 for quotient in faster) and min(updates) == updates[-1], text)
 
 
-def _c11(found: Experiments) -> Finding:
-    large = found["large"]
+def _c11(experiments: Experiments) -> Finding:
+    large = experiments["large"]
     probes = [large.probe(_square("Rebuild", n)) / large.probe(_square("NoRebuild", n)) for n in _NS]
     updates = [large.update(_square("Rebuild", n)) / large.update(_square("NoRebuild", n)) for n in _NS]
-    told = f"Rebuild / NoRebuild at n = 4, 9, 16, 25: probe {_times(probes)}; update {_times(updates)}"
-    return Finding(all(each < 1 for each in probes) and all(each > 1 for each in updates), told)
+    text = f"Rebuild / NoRebuild at n = 4, 9, 16, 25: probe {_times(probes)}; update {_times(updates)}"
+    return Finding(all(quotient < 1 for quotient in probes) and all(quotient > 1 for quotient in updates), text)
 
 
 _APPENDS = "on files NoRebuild and DEL append and drop, they change nothing in place (section 11)"

@@ -66,9 +66,9 @@ class Eager:
     def insert(self, stamp: int, value: object) -> None:
         """Take a member, in order or late."""
         rows, starts = self.rows, self._starts
-        place = bisect_left(starts, stamp)
-        before = rows[place - 1] if place else None
-        after = rows[place] if place < len(rows) else None
+        position = bisect_left(starts, stamp)
+        before = rows[position - 1] if position else None
+        after = rows[position] if position < len(rows) else None
         if before is not None and before[0] == value:
             insort(before[3], stamp)  # type: ignore[arg-type, type-var]
             if after is None:
@@ -80,17 +80,17 @@ class Eager:
             if cut < len(stamps):
                 tail = stamps[cut:]
                 del stamps[cut:]
-                rows[place:place] = [[value, stamp, tail[0], []], [before[0], tail[0], before[2], tail[1:]]]
-                starts[place:place] = [stamp, tail[0]]
+                rows[position:position] = [[value, stamp, tail[0], []], [before[0], tail[0], before[2], tail[1:]]]
+                starts[position:position] = [stamp, tail[0]]
                 before[2] = stamp
                 return
             before[2] = stamp
         if after is not None and after[0] == value:
             after[3].insert(0, after[1])  # type: ignore[attr-defined]
-            after[1] = starts[place] = stamp
+            after[1] = starts[position] = stamp
             return
-        rows.insert(place, [value, stamp, after[1] if after is not None else stamp, []])
-        starts.insert(place, stamp)
+        rows.insert(position, [value, stamp, after[1] if after is not None else stamp, []])
+        starts.insert(position, stamp)
 
     def drop_oldest(self) -> None:
         """Let the oldest member go."""
@@ -209,14 +209,14 @@ def measure(cp: float, oop: float, members: int, window: int) -> Measured:
 
 def _steps(drawn: Sequence[tuple[int, int]], window: int) -> list[tuple[bool, int, int]]:
     """What comes into a window of rows, with whether the oldest member leaves before."""
-    held: list[int] = []
+    window_stamps: list[int] = []
     steps = []
     for stamp, value in drawn:
-        full = len(held) == window
-        if full and stamp < held[0]:
+        full = len(window_stamps) == window
+        if full and stamp < window_stamps[0]:
             continue
-        del held[: int(full)]
-        insort(held, stamp)
+        del window_stamps[: int(full)]
+        insort(window_stamps, stamp)
         steps.append((full, stamp, value))
     return steps
 
@@ -231,28 +231,28 @@ def _play(extent: Eager | Lazy, steps: Sequence[tuple[bool, int, int]]) -> None:
 def _top(members: int, window: int) -> tuple[float, float]:
     """The most that updates and a scan take of members in order, all coalesced or none: what costs are normalised by."""
     ends = [measure(cp, 0.0, members, window) for cp in (0.0, 1.0)]
-    return max(each.update_eager for each in ends), max(each.scan_lazy for each in ends)
+    return max(end.update_eager for end in ends), max(end.scan_lazy for end in ends)
 
 
 def _prices(
-    found: Measured, top: tuple[float, float], weights: tuple[int, int, int], row: int = 24
+    measured: Measured, top: tuple[float, float], weights: tuple[int, int, int], row: int = 24
 ) -> tuple[float, float, float]:
     """e, s and F of section 10."""
     memory, update, scan = weights
-    most, (updates, scans) = found.members * _LAZY, top
-    eager = memory * found.memory(row) / most + update * found.update_eager / updates + scan * found.scan_eager / scans
-    return eager, scan * found.scan_lazy / scans, memory + update * found.update_lazy / updates
+    most, (updates, scans) = measured.members * _LAZY, top
+    eager = memory * measured.memory(row) / most + update * measured.update_eager / updates + scan * measured.scan_eager / scans
+    return eager, scan * measured.scan_lazy / scans, memory + update * measured.update_lazy / updates
 
 
 def experiment(weights: tuple[int, int, int], members: int, window: int) -> dict[tuple[float, float], tuple[float, float]]:
     """Return the costs of one query, eager and lazy, by cp and oop."""
     top = _top(members, window)
-    found = {}
+    costs = {}
     for cp in STEPS:
         for oop in STEPS:
             eager, scan, shared = _prices(measure(cp, oop, members, window), top, weights)
-            found[cp, oop] = (eager, scan + shared)
-    return found
+            costs[cp, oop] = (eager, scan + shared)
+    return costs
 
 
 def claims(members: int, window: int) -> list[tuple[str, str, bool, str]]:
@@ -264,7 +264,7 @@ def claims(members: int, window: int) -> list[tuple[str, str, bool, str]]:
     near = [max(eager / lazy, lazy / eager) for eager, lazy in grids["1d"].values()]
     rising = sum(heavy[cp, 1.0] > heavy[cp, 0.0] for cp in STEPS)
     falling = sum(heavy[1.0, oop] < heavy[0.0, oop] for oop in STEPS[1:])
-    told = [
+    judged = [
         ("1a", "eager is cheaper everywhere", cheaper["1a"] == cells, f"in {cheaper['1a']} of {cells} cells"),
         (
             "1b, 1c",
@@ -278,7 +278,7 @@ def claims(members: int, window: int) -> list[tuple[str, str, bool, str]]:
         ("1c", "it falls with cp where members are late", falling == len(STEPS) - 1, f"for {falling} of {len(STEPS) - 1} of oop"),
         ("1d", "without memory both cost about the same (within a half)", max(near) < 1.5, f"quotients up to {max(near):.2f}"),
     ]
-    return told + [_selected(name, members, window) for name in _CASES]
+    return judged + [_selected(name, members, window) for name in _CASES]
 
 
 def _cell(costs: dict[tuple[float, float], float], choose: Callable[..., tuple[float, float]]) -> str:
@@ -289,12 +289,12 @@ def _cell(costs: dict[tuple[float, float], float], choose: Callable[..., tuple[f
 def _selected(name: str, members: int, window: int) -> tuple[str, str, bool, str]:
     weights, cps, oops, expected = _CASES[name]
     top = _top(members, window)
-    found = [
+    queries = [
         _prices(measure(cp, oop, members, window), top, weights, row)
         for cp, oop, row in zip(cps, oops, _EAGER_SIZES, strict=True)
     ]
-    costs, scans = [each[0] for each in found], [each[1] for each in found]
-    shared = max(each[2] for each in found)
+    costs, scans = [costs_of_query[0] for costs_of_query in queries], [costs_of_query[1] for costs_of_query in queries]
+    shared = max(costs_of_query[2] for costs_of_query in queries)
     chosen = select(costs, scans, shared)
     if chosen is None:
         raise ValueError(name)
@@ -306,7 +306,7 @@ def _selected(name: str, members: int, window: int) -> tuple[str, str, bool, str
 def _word(eager: Sequence[bool]) -> str:
     if len(set(eager)) == 1:
         return "all eager" if eager[0] else "all lazy"
-    return ", ".join(f"Q{number}" for number, each in enumerate(eager, 1) if each) + " eager"
+    return ", ".join(f"Q{number}" for number, is_eager in enumerate(eager, 1) if is_eager) + " eager"
 
 
 _ISLANDS = """
@@ -364,13 +364,15 @@ def _timed(connection: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
 @click.option("--results", type=click.Path(path_type=Path), default=_RESULTS, help="Where the page and its picture go.")
 def main(members: int, window: int, points: int, results: Path) -> None:
     """Measure both updates for each cp and oop, select, and judge each claim of the source."""
-    found = claims(members, window)
+    claimed = claims(members, window)
     head = ["", "claim", "verdict", "measured"]
-    judged = [[name, words, "holds" if holds else f"does not hold here{_why(name)}", told] for name, words, holds, told in found]
-    held = sum(holds for *_, holds, _ in found)
+    judged = [
+        [name, words, "holds" if holds else f"does not hold here{_why(name)}", text] for name, words, holds, text in claimed
+    ]
+    holding = sum(holds for *_, holds, _ in claimed)
     made = (
         f"{members:,} members of one group, a window of {window:,}, in Python, least of three times of the processor; "
-        f"{held} of {len(found)} claims hold. {machine()['processor']}."
+        f"{holding} of {len(claimed)} claims hold. {machine()['processor']}."
     )
     parts = [
         "# Eager and lazy coalescing: the source's experiments",

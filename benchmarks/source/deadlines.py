@@ -67,7 +67,7 @@ class DeadlineTask:
     @property
     def name(self) -> str:
         """The name of the first part."""
-        return min(each.name for each in self.parts)
+        return min(part.name for part in self.parts)
 
     @property
     def group(self) -> str:
@@ -77,17 +77,17 @@ class DeadlineTask:
     @property
     def period(self) -> int:
         """In updates."""
-        return min(each.period for each in self.parts)
+        return min(part.period for part in self.parts)
 
     @property
     def cost(self) -> float:
         """The cost of the most expensive part, which computes the others too."""
-        return max(each.cost for each in self.parts)
+        return max(part.cost for part in self.parts)
 
 
 def conservative(subgroups: Iterable[SubGroup]) -> tuple[DeadlineTask, ...]:
     """Return a task for each sub-group: no query is refreshed more often than it asks for."""
-    return tuple(DeadlineTask((each,)) for each in sorted(subgroups))
+    return tuple(DeadlineTask((subgroup,)) for subgroup in sorted(subgroups))
 
 
 def hybrid(subgroups: Iterable[SubGroup]) -> tuple[DeadlineTask, ...]:
@@ -97,13 +97,13 @@ def hybrid(subgroups: Iterable[SubGroup]) -> tuple[DeadlineTask, ...]:
     (section 8.5). Of more than 12 sub-groups neighbours are merged one by one.
     """
     groups: defaultdict[str, list[SubGroup]] = defaultdict(list)
-    for each in sorted(subgroups):
-        groups[each.group].append(each)
-    found: list[DeadlineTask] = []
+    for subgroup in sorted(subgroups):
+        groups[subgroup.group].append(subgroup)
+    tasks: list[DeadlineTask] = []
     for members in groups.values():
-        ordered = sorted(members, key=lambda each: (each.period, each.name))
-        found += _best(ordered) if len(ordered) <= _ENUMERATED else _merged(ordered)
-    return tuple(sorted(found, key=lambda task: task.name))
+        ordered = sorted(members, key=lambda subgroup: (subgroup.period, subgroup.name))
+        tasks += _best(ordered) if len(ordered) <= _ENUMERATED else _merged(ordered)
+    return tuple(sorted(tasks, key=lambda task: task.name))
 
 
 def _best(ordered: Sequence[SubGroup]) -> tuple[DeadlineTask, ...]:
@@ -112,22 +112,22 @@ def _best(ordered: Sequence[SubGroup]) -> tuple[DeadlineTask, ...]:
 
 def _contiguous(ordered: Sequence[SubGroup]) -> Iterator[tuple[DeadlineTask, ...]]:
     for cuts in range(len(ordered)):
-        for places in combinations(range(1, len(ordered)), cuts):
-            bounds = (0, *places, len(ordered))
+        for positions in combinations(range(1, len(ordered)), cuts):
+            bounds = (0, *positions, len(ordered))
             yield tuple(DeadlineTask(tuple(ordered[low:high])) for low, high in pairwise(bounds))
 
 
 def _merged(ordered: Sequence[SubGroup]) -> tuple[DeadlineTask, ...]:
     """The best partition found by merging neighbours, the cheapest merge first, from all apart to all together."""
-    tasks = best = tuple(DeadlineTask((each,)) for each in ordered)
+    tasks = best = tuple(DeadlineTask((subgroup,)) for subgroup in ordered)
     while len(tasks) > 1:
-        tasks = min((_joined(tasks, place) for place in range(len(tasks) - 1)), key=cost_rate)
+        tasks = min((_joined(tasks, position) for position in range(len(tasks) - 1)), key=cost_rate)
         best = min(best, tasks, key=cost_rate)
     return best
 
 
-def _joined(tasks: tuple[DeadlineTask, ...], place: int) -> tuple[DeadlineTask, ...]:
-    return (*tasks[:place], DeadlineTask(tasks[place].parts + tasks[place + 1].parts), *tasks[place + 2 :])
+def _joined(tasks: tuple[DeadlineTask, ...], position: int) -> tuple[DeadlineTask, ...]:
+    return (*tasks[:position], DeadlineTask(tasks[position].parts + tasks[position + 1].parts), *tasks[position + 2 :])
 
 
 def harmonic(tasks: Iterable[DeadlineTask]) -> tuple[DeadlineTask, ...]:
@@ -137,26 +137,29 @@ def harmonic(tasks: Iterable[DeadlineTask]) -> tuple[DeadlineTask, ...]:
     no period is longer than the period of the task.
     """
     groups: defaultdict[str, list[DeadlineTask]] = defaultdict(list)
-    for each in tasks:
-        groups[each.group].append(each)
-    found: list[DeadlineTask] = []
+    for task in tasks:
+        groups[task.group].append(task)
+    harmonized: list[DeadlineTask] = []
     for members in groups.values():
-        kept: tuple[DeadlineTask, ...] = tuple(sorted(members, key=lambda task: task.period))
-        for place in range(1, len(kept)):
-            choices = {kept[place].period, *(kept[place].period // shorter.period * shorter.period for shorter in kept[:place])}
-            kept = min(
+        periodic: tuple[DeadlineTask, ...] = tuple(sorted(members, key=lambda task: task.period))
+        for position in range(1, len(periodic)):
+            choices = {
+                periodic[position].period,
+                *(periodic[position].period // shorter.period * shorter.period for shorter in periodic[:position]),
+            }
+            periodic = min(
                 (
-                    (*kept[:place], _with_period(kept[place], period), *kept[place + 1 :])
+                    (*periodic[:position], _with_period(periodic[position], period), *periodic[position + 1 :])
                     for period in sorted(choices, reverse=True)
                 ),
                 key=cost_rate,
             )
-        found += kept
-    return tuple(sorted(found, key=lambda task: task.name))
+        harmonized += periodic
+    return tuple(sorted(harmonized, key=lambda task: task.name))
 
 
 def _with_period(task: DeadlineTask, period: int) -> DeadlineTask:
-    parts = (SubGroup(each.name, each.group, min(each.period, period), each.cost, each.queries) for each in task.parts)
+    parts = (SubGroup(part.name, part.group, min(part.period, period), part.cost, part.queries) for part in task.parts)
     return DeadlineTask(tuple(parts))
 
 

@@ -130,11 +130,11 @@ def count(
 
     """
     _declare(place, grids, periods)
-    found: dict[str, list[Counted]] = {grid.label: [] for grid in grids}
+    counted: dict[str, list[Counted]] = {grid.label: [] for grid in grids}
     with Warehouse.open(place) as warehouse:
         for slot in range(periods, periods + updates + 1):
             arrived = range(1, periods + 1) if slot == periods else (slot,)
-            rows = pa.concat_tables(_rows(each, periods) for each in arrived)
+            rows = pa.concat_tables(_rows(arrival_slot, periods) for arrival_slot in arrived)
             for grid in grids:
                 pq.write_table(rows, place / "landing" / grid.stream / f"{slot}.parquet")
             epoch = warehouse.update(at=_at(slot), spark=spark).epochs[0]
@@ -142,7 +142,7 @@ def count(
                 by_stream = {counts.stream: counts for counts in epoch.counts}
                 for grid in grids:
                     counts = by_stream[grid.stream]
-                    found[grid.label].append(
+                    counted[grid.label].append(
                         Counted(
                             accessed=counts.planned,
                             changed=counts.changed,
@@ -152,7 +152,7 @@ def count(
                             expired=counts.expired,
                         ),
                     )
-    return found
+    return counted
 
 
 def _at(slot: int) -> int:
@@ -173,10 +173,10 @@ def _rows(slot: int, periods: int) -> pa.Table:
     return pa.table(columns)
 
 
-def _declare(place: Path, grids: Iterable[Grid], periods: int) -> None:
+def _declare(directory: Path, grids: Iterable[Grid], periods: int) -> None:
     text = [_HEAD.format(anchor=_ANCHOR)]
     for grid in grids:
-        (place / "landing" / grid.stream).mkdir(parents=True)
+        (directory / "landing" / grid.stream).mkdir(parents=True)
         layout = layout_lines(grid.technique, (grid.rows, grid.columns), grid.assignment)
         text.append(_STREAM.format(name=grid.stream, periods=periods, layout=layout))
-    (place / "warehouse.toml").write_text("".join(text))
+    (directory / "warehouse.toml").write_text("".join(text))

@@ -92,7 +92,7 @@ def measure(rows: int, sub_window: int, lengths: Sequence[int], trials: Sequence
         true = Counter(items.tolist())
         slots = [summarise(Counter(part.tolist()), max(lengths)) for part in items.reshape(-1, sub_window)]
         for k in lengths:
-            lists = [each.shortened(k) if len(each.listed) >= k else each for each in slots]
+            lists = [summary.shortened(k) if len(summary.listed) >= k else summary for summary in slots]
             window = bounds(lists)
             above = {item: count for item, count in true.items() if count > window.delta}
             least = {item: low for item, (low, _) in window.items.items()}
@@ -103,15 +103,15 @@ def measure(rows: int, sub_window: int, lengths: Sequence[int], trials: Sequence
                     above=len(above),
                     reported=len(reported),
                     found=len(reported) / len(above) if above else 1.0,
-                    pairs=sum(len(each.listed) for each in lists),
+                    pairs=sum(len(summary.listed) for summary in lists),
                     error=fmean((count - least.get(item, 0)) / count for item, count in above.items()) if above else 0.0,
                 )
             )
-    return {k: _mean(each) for k, each in singles.items()}
+    return {k: _mean(qualities) for k, qualities in singles.items()}
 
 
-def _mean(each: Sequence[Quality]) -> Quality:
-    return Quality(**{name: fmean(getattr(one, name) for one in each) for name in Quality.__dataclass_fields__})
+def _mean(qualities: Sequence[Quality]) -> Quality:
+    return Quality(**{name: fmean(getattr(mean, name) for mean in qualities) for name in Quality.__dataclass_fields__})
 
 
 def _draw(rows: int, seed: int) -> np.ndarray:
@@ -136,7 +136,7 @@ def claims(grid: Mapping[tuple[int, int], Quality]) -> list[tuple[str, str, bool
 
     small = SUB_WINDOWS[0]
     later = LENGTHS[2:]
-    found = [value for b in SUB_WINDOWS for value in course("found", b, later)]
+    shares_found = [value for b in SUB_WINDOWS for value in course("found", b, later)]
     ends = {name: [(course(name, b)[0], course(name, b)[-1]) for b in SUB_WINDOWS] for name in ("above", "reported", "error")}
     return [
         ("a", "delta falls as k grows", all(_falls(course("delta", b)) for b in SUB_WINDOWS), _shares(course("delta", small))),
@@ -144,7 +144,7 @@ def claims(grid: Mapping[tuple[int, int], Quality]) -> list[tuple[str, str, bool
         (
             "a",
             "delta is about 5 percent at k = 5 (3 to 7)",
-            all(0.03 <= each <= 0.07 for each in at("delta", 5)),
+            all(0.03 <= delta <= 0.07 for delta in at("delta", 5)),
             _shares(at("delta", 5)),
         ),
         ("b", "more items are above delta as k grows", _grows(ends["above"]), _numbers(course("above", small))),
@@ -152,10 +152,10 @@ def claims(grid: Mapping[tuple[int, int], Quality]) -> list[tuple[str, str, bool
         (
             "b",
             "three to four items are above delta at k = 5",
-            all(2.5 <= each <= 4.5 for each in at("above", 5)),
+            all(2.5 <= items_above <= 4.5 for items_above in at("above", 5)),
             _numbers(at("above", 5)),
         ),
-        ("d", "at least 80 percent are found for k >= 3", min(found) >= _MOSTLY, f"least {min(found):.0%}"),
+        ("d", "at least 80 percent are found for k >= 3", min(shares_found) >= _MOSTLY, f"least {min(shares_found):.0%}"),
         (
             "d",
             "almost none is missed for b = 20 and k > 7",
@@ -192,11 +192,11 @@ def _grows(ends: Sequence[tuple[float, float]]) -> bool:
 
 
 def _shares(values: Sequence[float]) -> str:
-    return " ".join(f"{each:.1%}" for each in values)
+    return " ".join(f"{value:.1%}" for value in values)
 
 
 def _numbers(values: Sequence[float]) -> str:
-    return " ".join(f"{each:.3g}" for each in values)
+    return " ".join(f"{value:.3g}" for value in values)
 
 
 @click.command(epilog="Example: python -m benchmarks.source.frequent_items --trials 10")
@@ -210,7 +210,7 @@ def main(rows: int, trials: int, results: Path) -> None:
         raise click.BadParameter(message, param_hint="--rows")
     grid: Grid = {}
     for b in SUB_WINDOWS:
-        grid |= {(b, k): quality for k, quality in measure(rows, b, LENGTHS, range(trials)).items()}
+        grid |= {(b, k): mean for k, mean in measure(rows, b, LENGTHS, range(trials)).items()}
     results.mkdir(parents=True, exist_ok=True)
     page = _page(grid, rows, trials)
     (results / "frequent-items.md").write_text(page)
@@ -225,9 +225,9 @@ def _page(grid: Grid, rows: int, trials: int) -> str:
         for letter, text, holds, found in claims(grid)
     ]
     table = [["b, k", "(a) delta", "(b) above", "(c) reported", "(d) found", "(e) pairs", "(f) error"]]
-    for (b, k), each in grid.items():
-        numbers = (f"{each.delta:.1%}", f"{each.above:.3g}", f"{each.reported:.3g}", f"{each.found:.0%}", f"{each.pairs:.0f}")
-        table.append([f"{b}, {k}", *numbers, f"{each.error:.1%}"])
+    for (b, k), mean in grid.items():
+        numbers = (f"{mean.delta:.1%}", f"{mean.above:.3g}", f"{mean.reported:.3g}", f"{mean.found:.0%}", f"{mean.pairs:.0f}")
+        table.append([f"{b}, {k}", *numbers, f"{mean.error:.1%}"])
     made = f"{rows} rows a window, {trials} windows, Zipf({EXPONENT}) over {ITEMS} items. {machine()['processor']}."
     parts = ["# Frequent items: chapter 6 of the source", made, markdown_table([head, *judged], numbers=False)]
     parts += [f"![{name}](frequent-{name}.png)" for name in _DRAWN]

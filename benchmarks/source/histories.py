@@ -57,7 +57,7 @@ def judged(history: str, slots: int, needed: int, newest: int) -> Verdict:
     """
     content = {movement % slots: movement for movement in range(newest - slots + 1, newest + 1)}
     read: dict[int, int] = {}  # slot to movement
-    place: dict[int | str, int] = {}  # when each transaction committed
+    commit_positions: dict[int | str, int] = {}  # when each transaction committed
     edges: set[tuple[int | str, int | str]] = set()
     written = newest
     at_commit = newest
@@ -74,15 +74,15 @@ def judged(history: str, slots: int, needed: int, newest: int) -> Verdict:
                 edges.add((_QUERY, written))
         else:
             commit = operation["commit"]
-            place[_QUERY if commit == _QUERY else int(commit)] = number
+            commit_positions[_QUERY if commit == _QUERY else int(commit)] = number
             if commit == _QUERY:
                 at_commit = written
-    found = tuple(sorted(read.values()))
-    ws = len(set(found)) == needed and found[-1] - found[0] == needed - 1
+    movements = tuple(sorted(read.values()))
+    ws = len(set(movements)) == needed and movements[-1] - movements[0] == needed - 1
     return Verdict(
-        read=found,
+        read=movements,
         edges=frozenset(edges),
         ws=ws,
-        lws=ws and found[-1] == at_commit,
-        cps=all(place[first] < place[second] for first, second in edges),
+        lws=ws and movements[-1] == at_commit,
+        cps=all(commit_positions[first] < commit_positions[second] for first, second in edges),
     )

@@ -35,8 +35,8 @@ class Run:
 
     def held_of_first(self, since: int) -> float:
         """Return the share of the memory that the first stream has, from a time on."""
-        held = Counter(stream for memory in self.memory[since:] for stream, _ in memory)
-        return held[0] / held.total()
+        tuples_of_streams = Counter(stream for memory in self.memory[since:] for stream, _ in memory)
+        return tuples_of_streams[0] / tuples_of_streams.total()
 
 
 def play(streams_: Streams, window: int, cells: int, policy: Policy, *, variable: bool = False, seed: int = 0) -> Run:
@@ -48,46 +48,49 @@ def play(streams_: Streams, window: int, cells: int, policy: Policy, *, variable
     length = len(streams_[0])
     odds = [{value: count / length for value, count in Counter(stream).items()} for stream in streams_]
     last = [list(range(length)), list(range(length))]
-    held: list[tuple[int, int]] = []
+    stored: list[tuple[int, int]] = []
     memory = []
 
-    def priority(one: tuple[int, int], now: int) -> tuple[float, int, int]:
-        stream, arrived = one
+    def priority(row: tuple[int, int], now: int) -> tuple[float, int, int]:
+        stream, arrived = row
         odd = odds[1 - stream].get(streams_[stream][arrived], 0.0)
         return (odd * (arrived + window - 1 - now) if policy == "LIFE" else odd, arrived, -stream)
 
     for now in range(length):
-        for stream, arrived in held:
+        for stream, arrived in stored:
             last[stream][arrived] = now
-        candidates = [one for one in (*held, (0, now), (1, now)) if one[1] > now - window + 1]
-        parts = [candidates] if variable else [[one for one in candidates if one[0] == stream] for stream in (0, 1)]
+        candidates = [row for row in (*stored, (0, now), (1, now)) if row[1] > now - window + 1]
+        parts = [candidates] if variable else [[row for row in candidates if row[0] == stream] for stream in (0, 1)]
         room = cells if variable else cells // 2
-        held = []
+        stored = []
         for part in parts:
             if policy == "RAND":
-                held += part if len(part) <= room else random.sample(part, room)
+                stored += part if len(part) <= room else random.sample(part, room)
             else:
-                held += sorted(part, key=lambda one: priority(one, now), reverse=True)[:room]
-        memory.append(tuple(sorted(held)))
+                stored += sorted(part, key=lambda row: priority(row, now), reverse=True)[:room]
+        memory.append(tuple(sorted(stored)))
     return Run((tuple(last[0]), tuple(last[1])), tuple(memory))
 
 
 def exact(streams_: Streams, window: int) -> list[tuple[int, int]]:
     """Return all pairs (place in the first stream, place in the second one)."""
-    places: dict[int, list[int]] = defaultdict(list)
-    for place, value in enumerate(streams_[1]):
-        places[value].append(place)
+    positions: dict[int, list[int]] = defaultdict(list)
+    for position, value in enumerate(streams_[1]):
+        positions[value].append(position)
     return [
-        (one, other) for one, value in enumerate(streams_[0]) for other in places.get(value, ()) if abs(one - other) < window
+        (first, second)
+        for first, value in enumerate(streams_[0])
+        for second in positions.get(value, ())
+        if abs(first - second) < window
     ]
 
 
 def kept(pairs: Sequence[tuple[int, int]], run: Run) -> list[tuple[int, int]]:
     """Return the pairs that were joined: the older tuple was in memory when the younger one came."""
     return [
-        (one, other)
-        for one, other in pairs
-        if one == other or (run.last[0][one] >= other if one < other else run.last[1][other] >= one)
+        (first, second)
+        for first, second in pairs
+        if first == second or (run.last[0][first] >= second if first < second else run.last[1][second] >= first)
     ]
 
 
@@ -112,13 +115,13 @@ def predicted(streams_: Streams, window: int, cells: int, policy: Literal["PROB"
     if policy == "RAND":
         return min(1.0, (cells + 1) / (2 * window - 1))
     own = [(odds[1 - side].get(value, 0.0), (window - 1) * odd, side) for side in (0, 1) for value, odd in odds[side].items()]
-    rest = [cells, cells] if variable else [cells // 2, cells // 2]
+    free_cells = [cells, cells] if variable else [cells // 2, cells // 2]
     earned = together
     for gain, tuples, side in sorted(own, reverse=True):
-        taken = min(rest[side], tuples)
-        earned += taken * gain
-        for each in (0, 1) if variable else (side,):
-            rest[each] -= taken
+        added = min(free_cells[side], tuples)
+        earned += added * gain
+        for memory in (0, 1) if variable else (side,):
+            free_cells[memory] -= added
     return earned / ((2 * window - 1) * together)
 
 
@@ -144,5 +147,5 @@ def weather(length: int, seed: int) -> tuple[list[int], list[int]]:
     skew = random.uniform(0.8, 1.2)
     weights = [1 / rank**skew for rank in range(1, _CELLS_OF_THE_GLOBE + 1)]
     later = [weight * random.lognormvariate(0.0, _PERTURBED) for weight in weights]
-    first, second = (random.choices(range(_CELLS_OF_THE_GLOBE), each, k=length) for each in (weights, later))
+    first, second = (random.choices(range(_CELLS_OF_THE_GLOBE), odds, k=length) for odds in (weights, later))
     return first, second

@@ -32,11 +32,11 @@ class Flow:
     @property
     def nodes(self) -> dict[object, int]:
         """The number of each node."""
-        found: dict[object, int] = {self.source: 0, self.sink: 1}
+        numbers: dict[object, int] = {self.source: 0, self.sink: 1}
         for begin, end, _, _ in self.arcs:
-            found.setdefault(begin, len(found))
-            found.setdefault(end, len(found))
-        return found
+            numbers.setdefault(begin, len(numbers))
+            numbers.setdefault(end, len(numbers))
+        return numbers
 
     def least_cost(self) -> int:
         """Return the least cost, which is a whole number."""
@@ -47,10 +47,10 @@ class Flow:
         nodes = self.nodes
         starts = np.array([nodes[begin] for begin, _, _, _ in self.arcs])
         ends = np.array([nodes[end] for _, end, _, _ in self.arcs])
-        places = np.arange(len(self.arcs))
+        arc_numbers = np.arange(len(self.arcs))
         data = np.concatenate([np.ones(len(self.arcs)), -np.ones(len(self.arcs))])
         shape = (len(nodes), len(self.arcs))
-        matrix = coo_array((data, (np.concatenate([starts, ends]), np.concatenate([places, places]))), shape=shape)
+        matrix = coo_array((data, (np.concatenate([starts, ends]), np.concatenate([arc_numbers, arc_numbers]))), shape=shape)
         supply = np.zeros(len(nodes))
         supply[0], supply[1] = self.units, -self.units
         bounds = np.array([(0, capacity) for _, _, capacity, _ in self.arcs])
@@ -68,7 +68,7 @@ def optimum(streams_: Streams, window: int, cells: int, *, variable: bool = Fals
     A cell goes from time to time, at no cost while its tuple does not matter, or by the partners of one tuple, each a unit of
     profit.
     """
-    together = sum(one == other for place, (one, other) in enumerate(zip(*streams_, strict=True)) if place >= since)
+    together = sum(first == second for now, (first, second) in enumerate(zip(*streams_, strict=True)) if now >= since)
     if variable:
         return together - _small_graph(streams_, window, cells, (0, 1), since).least_cost()
     room = min(cells // 2, window - 1)
@@ -77,14 +77,14 @@ def optimum(streams_: Streams, window: int, cells: int, *, variable: bool = Fals
 
 def _small_graph(streams_: Streams, window: int, cells: int, of: Sequence[int], since: int) -> Flow:
     length = len(streams_[0])
-    flow = Flow(0, length, cells, [(time, time + 1, cells, 0.0) for time in range(length)])
+    flow = Flow(0, length, cells, [(now, now + 1, cells, 0.0) for now in range(length)])
     for stream in of:
-        places: dict[int, list[int]] = defaultdict(list)
-        for place, value in enumerate(streams_[1 - stream]):
-            places[value].append(place)
+        positions: dict[int, list[int]] = defaultdict(list)
+        for position, value in enumerate(streams_[1 - stream]):
+            positions[value].append(position)
         for arrived, value in enumerate(streams_[stream]):
             before: object = arrived
-            for partner in places.get(value, ()):
+            for partner in positions.get(value, ()):
                 if arrived < partner < arrived + window:
                     met = (stream, arrived, partner)
                     flow.arcs += [(before, met, 1, -1.0 if partner >= since else 0.0), (met, partner, 1, 0.0)]
@@ -106,16 +106,18 @@ def full_graph(streams_: Streams, window: int, cells: int, *, variable: bool = F
         for arrived, value in enumerate(streams_[stream]):
             if arrived < room:
                 flow.arcs.append(("source", (stream, arrived, arrived), 1, 0.0))
-            for time in range(arrived, min(arrived + window - 1, last) + 1):
-                node = (stream, arrived, time)
-                if time < min(arrived + window - 1, last):
-                    meets = streams_[1 - stream][time + 1] == value and time + 1 >= since
-                    flow.arcs.append((node, (stream, arrived, time + 1), 1, -1.0 if meets else 0.0))
-                for other in ((stream, 1 - stream) if variable else (stream,)) if time > arrived else ():
-                    flow.arcs.append((node, (other, time, time), 1, 0.0))
-                if time == last:
+            for now in range(arrived, min(arrived + window - 1, last) + 1):
+                node = (stream, arrived, now)
+                if now < min(arrived + window - 1, last):
+                    meets = streams_[1 - stream][now + 1] == value and now + 1 >= since
+                    flow.arcs.append((node, (stream, arrived, now + 1), 1, -1.0 if meets else 0.0))
+                for other in ((stream, 1 - stream) if variable else (stream,)) if now > arrived else ():
+                    flow.arcs.append((node, (other, now, now), 1, 0.0))
+                if now == last:
                     flow.arcs.append((node, "sink", 1, 0.0))
-    together = [("top", time) for time, (one, other) in enumerate(zip(*streams_, strict=True)) if one == other and time >= since]
+    together = [
+        ("top", time) for time, (first, second) in enumerate(zip(*streams_, strict=True)) if first == second and time >= since
+    ]
     path = ["source", *together, "sink"]
     flow.arcs += [(begin, end, 1, 0.0 if begin == "source" else -1.0) for begin, end in pairwise(path)]
     return flow
@@ -135,13 +137,13 @@ def best(components: Sequence[tuple[int, int]], nodes: int) -> tuple[int, tuple[
     table: list[tuple[int, tuple[int, ...]] | None] = [(0, ()), *([None] * nodes)]
     for left, right in components:
         following: list[tuple[int, tuple[int, ...]] | None] = [None] * (nodes + 1)
-        for before, held in enumerate(table):
-            for taken in range(min(left + right, nodes - before) + 1) if held is not None else ():
-                few = min(left, right, taken // 2)
-                edges = held[0] + few * min(taken - few, max(left, right))
-                known = following[before + taken]
-                if known is None or edges > known[0]:
-                    following[before + taken] = edges, (*held[1], taken)
+        for before, entry in enumerate(table):
+            for added in range(min(left + right, nodes - before) + 1) if entry is not None else ():
+                few = min(left, right, added // 2)
+                edges = entry[0] + few * min(added - few, max(left, right))
+                reached = following[before + added]
+                if reached is None or edges > reached[0]:
+                    following[before + added] = edges, (*entry[1], added)
         table = following
     return max((found for found in table if found is not None), key=lambda found: found[0])
 
@@ -153,13 +155,13 @@ def best_of_each(components: Sequence[tuple[int, int]], left: int, right: int) -
     9
     """
     table = {(0, 0): 0}
-    for ones, others in components:
+    for first_size, second_size in components:
         following: dict[tuple[int, int], int] = {}
         for (first, second), edges in table.items():
-            for taken in range(min(ones, left - first) + 1):
-                for met in range(min(others, right - second) + 1):
-                    place = first + taken, second + met
-                    following[place] = max(following.get(place, 0), edges + taken * met)
+            for first_kept in range(min(first_size, left - first) + 1):
+                for second_kept in range(min(second_size, right - second) + 1):
+                    sizes = first + first_kept, second + second_kept
+                    following[sizes] = max(following.get(sizes, 0), edges + first_kept * second_kept)
         table = following
     return max(table.values())
 
@@ -170,9 +172,9 @@ def greedy(components: Sequence[tuple[int, int]], nodes: int) -> int:
     >>> greedy([(3, 3), (5, 2)], 7), best([(3, 3), (5, 2)], 7)[0]
     (9, 10)
     """
-    held = [list(each) for each in components]
-    while sum(map(sum, held)) > nodes:
-        sides = [(each[1 - side], number, side) for number, each in enumerate(held) for side in (0, 1) if each[side]]
+    remaining = [list(each) for each in components]
+    while sum(map(sum, remaining)) > nodes:
+        sides = [(tuples[1 - side], number, side) for number, tuples in enumerate(remaining) for side in (0, 1) if tuples[side]]
         _, number, side = min(sides)
-        held[number][side] -= 1
-    return sum(left * right for left, right in held)
+        remaining[number][side] -= 1
+    return sum(left * right for left, right in remaining)

@@ -84,13 +84,13 @@ Shares = dict[tuple[Setting, str], Share]
 
 def settings(window: int) -> tuple[Setting, ...]:
     """Return the settings of the source's figures: against memory, at twice the window, against skew, against values; weather."""
-    found = [Setting(window, kind, memory) for kind in KINDS for memory in MEMORIES]
-    found += [Setting(2 * window, kind, memory) for kind in KINDS for memory in (0.5, 1.0)]
-    found += [Setting(window, "uncorrelated", memory, (0.0, 0.0)) for memory in MEMORIES]
-    found += [Setting(window, kind, skews=(skew, skew)) for kind in KINDS for skew in SKEWS]
-    found += [Setting(window, kind, values=values) for kind in KINDS for values in DOMAINS]
-    found += [Setting(window, skews=(1.0, 0.0)), Setting(window, "weather")]
-    return tuple(dict.fromkeys(found))
+    chosen = [Setting(window, kind, memory) for kind in KINDS for memory in MEMORIES]
+    chosen += [Setting(2 * window, kind, memory) for kind in KINDS for memory in (0.5, 1.0)]
+    chosen += [Setting(window, "uncorrelated", memory, (0.0, 0.0)) for memory in MEMORIES]
+    chosen += [Setting(window, kind, skews=(skew, skew)) for kind in KINDS for skew in SKEWS]
+    chosen += [Setting(window, kind, values=values) for kind in KINDS for values in DOMAINS]
+    chosen += [Setting(window, skews=(1.0, 0.0)), Setting(window, "weather")]
+    return tuple(dict.fromkeys(chosen))
 
 
 def shares(lengths: int, chosen: Sequence[Setting], seeds: int, *, with_optimum: bool = True) -> Shares:
@@ -98,14 +98,17 @@ def shares(lengths: int, chosen: Sequence[Setting], seeds: int, *, with_optimum:
 
     For the weather there is no optimum, as in the source.
     """
-    found: dict[tuple[Setting, str], list[Share]] = defaultdict(list)
+    measured: dict[tuple[Setting, str], list[Share]] = defaultdict(list)
     for setting in chosen:
         for seed in range(seeds):
             own = setting.drawn(lengths * setting.window, seed)
             for method, share in _measured(setting, own, seed, with_optimum=with_optimum and setting.kind != "weather"):
-                found[setting, method].append(share)
+                measured[setting, method].append(share)
     fields = ("pairs", "incomplete", "expected", "of_first")
-    return {key: Share(*(fmean(getattr(one, name) for one in each) for name in fields)) for key, each in found.items()}
+    return {
+        key: Share(*(fmean(getattr(share_of_seed, name) for share_of_seed in shares_of_key) for name in fields))
+        for key, shares_of_key in measured.items()
+    }
 
 
 def _measured(setting: Setting, own: Streams, seed: int, *, with_optimum: bool) -> Iterator[tuple[str, Share]]:
@@ -134,13 +137,13 @@ def claims(found: Shares, window: int) -> list[_Claim]:
     return [*_of_memory(found, window), *_of_skew(found, window), *_of_values(found, window), *_of_weather(found, window)]
 
 
-def _of_memory(found: Shares, window: int) -> Iterator[_Claim]:
+def _of_memory(means: Shares, window: int) -> Iterator[_Claim]:
     cells = [Setting(window, kind, memory) for kind in KINDS for memory in MEMORIES]
 
     def at(setting: Setting, method: str) -> float:
-        return found[setting, method].pairs
+        return means[setting, method].pairs
 
-    linear = max(abs(at(cell, "RAND") - found[cell, "RAND"].expected) for cell in cells)
+    linear = max(abs(at(cell, "RAND") - means[cell, "RAND"].expected) for cell in cells)
     yield "3", "RAND is linear in memory", linear < 0.03, f"largest distance from (M+1)/(2w-1): {linear:.3f}"
     ordered = sum(at(cell, "RAND") - 0.01 <= at(cell, "LIFE") <= at(cell, "PROB") + 0.01 for cell in cells)
     yield "3", "RAND <= LIFE <= PROB (to 0.01)", ordered == len(cells), f"{ordered} of {len(cells)} cells"
@@ -149,54 +152,58 @@ def _of_memory(found: Shares, window: int) -> Iterator[_Claim]:
     other = {cell: replace(cell, window=2 * window) for cell in cells if cell.memory in (0.5, 1.0)}
     apart = max(abs(at(cell, name) - at(twice, name)) for cell, twice in other.items() for name in ("RAND", "LIFE", "PROB"))
     yield "4", "twice the window gives the same shares (to 0.05)", apart <= 0.05, f"apart by at most {apart:.3f}"
-    far = max(abs(at(cell, name) - found[cell, name].expected) for cell in cells for name in ("PROB", "PROBV"))
+    far = max(abs(at(cell, name) - means[cell, name].expected) for cell in cells for name in ("PROB", "PROBV"))
     yield "", "the sheet's: PROB and PROBV are as predicted (to 0.03)", far <= 0.03, f"largest distance: {far:.3f}"
     half = [at(Setting(window, kind), "PROB") for kind in KINDS]
-    yield "4.6", "half of the memory gives 90 % of the pairs", min(half) >= 0.9, ", ".join(f"{each:.3f}" for each in half)
+    yield "4.6", "half of the memory gives 90 % of the pairs", min(half) >= 0.9, ", ".join(f"{share:.3f}" for share in half)
     best = sum(
-        found[cell, "PROB"].incomplete <= min(found[cell, name].incomplete for name in ("LIFE", "RAND")) + 0.01 for cell in cells
+        means[cell, "PROB"].incomplete <= min(means[cell, name].incomplete for name in ("LIFE", "RAND")) + 0.01 for cell in cells
     )
     yield "", "the sheet's: PROB leaves the fewest tuples incomplete", best == len(cells), f"{best} of {len(cells)} cells"
 
 
-def _of_skew(found: Shares, window: int) -> Iterator[_Claim]:
+def _of_skew(means: Shares, window: int) -> Iterator[_Claim]:
     flat = [Setting(window, memory=memory, skews=(0.0, 0.0)) for memory in MEMORIES]
-    apart = max(abs(found[one, name].pairs - found[one, "RAND"].pairs) for one in flat for name in ("LIFE", "PROB"))
+    apart = max(abs(means[setting, name].pairs - means[setting, "RAND"].pairs) for setting in flat for name in ("LIFE", "PROB"))
     yield "5", "without skew RAND, LIFE and PROB are alike (to 0.06)", apart <= 0.06, f"apart by at most {apart:.3f}"
     lines = {kind: [Setting(window, kind, skews=(skew, skew)) for skew in SKEWS] for kind in KINDS}
     gaps = {
-        kind: [(found[one, "PROB"].pairs - found[one, "RAND"].pairs) / found[one, "OPT"].pairs for one in line]
+        kind: [(means[setting, "PROB"].pairs - means[setting, "RAND"].pairs) / means[setting, "OPT"].pairs for setting in line]
         for kind, line in lines.items()
     }
-    told = "; ".join(f"{kind} {', '.join(f'{gap:.2f}' for gap in each)}" for kind, each in gaps.items())
-    growing = all(one < other for each in gaps.values() for one, other in pairwise(each[:3]))
-    yield "6", "the gap of PROB and RAND grows with the skew up to 1", growing, f"of OPT: {told}"
-    near = [found[one, "PROB"].pairs / found[one, "OPT"].pairs for one in lines["correlated"] if one.skews[0] >= 1]
-    told = ", ".join(f"{each:.3f}" for each in near)
-    yield "6", "correlated, skew from 1 on: PROB is above 96 % of OPT", min(near) >= 0.96, told
-    gain = max(found[one, "PROBV"].pairs / found[one, "PROB"].pairs for one, name in found if name == "PROBV")
+    text = "; ".join(f"{kind} {', '.join(f'{gap:.2f}' for gap in gaps_of_kind)}" for kind, gaps_of_kind in gaps.items())
+    growing = all(gap < next_gap for gaps_of_kind in gaps.values() for gap, next_gap in pairwise(gaps_of_kind[:3]))
+    yield "6", "the gap of PROB and RAND grows with the skew up to 1", growing, f"of OPT: {text}"
+    near = [
+        means[setting, "PROB"].pairs / means[setting, "OPT"].pairs for setting in lines["correlated"] if setting.skews[0] >= 1
+    ]
+    text = ", ".join(f"{share:.3f}" for share in near)
+    yield "6", "correlated, skew from 1 on: PROB is above 96 % of OPT", min(near) >= 0.96, text
+    gain = max(means[setting, "PROBV"].pairs / means[setting, "PROB"].pairs for setting, name in means if name == "PROBV")
     yield "4.3", "variable allocation never gains more than a tenth", gain <= 1.1, f"at most {gain:.3f} times"
-    unequal = found[Setting(window, skews=(1.0, 0.0)), "PROBV"].of_first
+    unequal = means[Setting(window, skews=(1.0, 0.0)), "PROBV"].of_first
     yield "4.3", "the more skewed stream gets more of the memory", unequal > 0.5, f"{unequal:.2f} of it"
 
 
-def _of_values(found: Shares, window: int) -> Iterator[_Claim]:
+def _of_values(means: Shares, window: int) -> Iterator[_Claim]:
     for kind in KINDS:
         line = [Setting(window, kind, values=values) for values in DOMAINS]
-        near = [found[one, "PROB"].pairs / found[one, "OPT"].pairs for one in line]
-        whole = [found[one, "OPT"].pairs for one in line]
-        told = f"PROB / OPT {', '.join(f'{each:.3f}' for each in near)}; OPT {', '.join(f'{each:.3f}' for each in whole)}"
+        near = [means[setting, "PROB"].pairs / means[setting, "OPT"].pairs for setting in line]
+        whole = [means[setting, "OPT"].pairs for setting in line]
+        text = f"PROB / OPT {', '.join(f'{share:.3f}' for share in near)}; OPT {', '.join(f'{share:.3f}' for share in whole)}"
         holds = near[0] >= near[-1] and whole[0] <= whole[-1]
-        yield "9-11", f"{kind}: with 10, 50, 200 values PROB is further from OPT, OPT nearer to all pairs", holds, told
+        yield "9-11", f"{kind}: with 10, 50, 200 values PROB is further from OPT, OPT nearer to all pairs", holds, text
 
 
-def _of_weather(found: Shares, window: int) -> Iterator[_Claim]:
-    one, both = (found[Setting(window, "weather"), method] for method in ("PROB", "PROBV"))
-    alike = abs(one.pairs - both.pairs) <= 0.02
-    yield "7", "weather: half of the memory gives 90 %, PROB is PROBV", min(one.pairs, both.pairs) >= 0.9 and alike, (
-        f"{one.pairs:.3f}, {both.pairs:.3f}"
+def _of_weather(means: Shares, window: int) -> Iterator[_Claim]:
+    fixed, variable = (means[Setting(window, "weather"), method] for method in ("PROB", "PROBV"))
+    alike = abs(fixed.pairs - variable.pairs) <= 0.02
+    yield "7", "weather: half of the memory gives 90 %, PROB is PROBV", min(fixed.pairs, variable.pairs) >= 0.9 and alike, (
+        f"{fixed.pairs:.3f}, {variable.pairs:.3f}"
     )
-    yield "8", "weather: both streams have about half of the memory", abs(both.of_first - 0.5) <= 0.05, f"{both.of_first:.2f}"
+    yield "8", "weather: both streams have about half of the memory", abs(variable.of_first - 0.5) <= 0.05, (
+        f"{variable.of_first:.2f}"
+    )
 
 
 # --- the page ---
@@ -209,25 +216,25 @@ def _of_weather(found: Shares, window: int) -> Iterator[_Claim]:
 @click.option("--results", type=click.Path(path_type=Path), default=_RESULTS, help="Where the page and its pictures go.")
 def main(lengths: int, window: int, seeds: int, results: Path) -> None:
     """Measure all methods in each setting, and judge each claim of the source."""
-    found = shares(lengths, settings(window), seeds)
+    means = shares(lengths, settings(window), seeds)
     results.mkdir(parents=True, exist_ok=True)
-    page = _page(found, lengths, window, seeds)
+    page = _page(means, lengths, window, seeds)
     (results / "join-shedding.md").write_text(page)
-    _draw(found, window, results)
+    _draw(means, window, results)
     click.echo(page)
 
 
-def _page(found: Shares, lengths: int, window: int, seeds: int) -> str:
+def _page(means: Shares, lengths: int, window: int, seeds: int) -> str:
     judged = [
-        [figure, words, "holds" if holds else "does not hold here", told] for figure, words, holds, told in claims(found, window)
+        [figure, words, "holds" if holds else "does not hold here", text] for figure, words, holds, text in claims(means, window)
     ]
     methods = ("RAND", "LIFE", "PROB", "PROBV", "OPT", "OPTV")
     rows = [["", "M / w", *methods, "incomplete: PROB", "LIFE", "RAND", "the sheet's RAND, LIFE, PROB, OPT"]]
-    for one in (Setting(window, kind, memory) for kind in KINDS for memory in MEMORIES):
-        values = [f"{found[one, each].pairs:.3f}" for each in methods]
-        missed = [f"{found[one, each].incomplete:.3f}" for each in ("PROB", "LIFE", "RAND")]
-        sheet = " ".join(f"{each:.3f}" for each in _SHEET[one.kind, one.memory])
-        rows.append([one.kind, str(one.memory), *values, *missed, sheet])
+    for setting in (Setting(window, kind, memory) for kind in KINDS for memory in MEMORIES):
+        values = [f"{means[setting, method].pairs:.3f}" for method in methods]
+        missed = [f"{means[setting, method].incomplete:.3f}" for method in ("PROB", "LIFE", "RAND")]
+        sheet = " ".join(f"{share:.3f}" for share in _SHEET[setting.kind, setting.memory])
+        rows.append([setting.kind, str(setting.memory), *values, *missed, sheet])
     made = (
         f"{seeds} pairs of streams of {lengths} windows for each setting; where nothing else is said {VALUES} values, Zipf 1, a "
         f"memory of a window, which is {window}; counted after a warm-up of two windows. {machine()['processor']}. The sheet's "
@@ -245,7 +252,7 @@ def _page(found: Shares, lengths: int, window: int, seeds: int) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _draw(found: Mapping[tuple[Setting, str], Share], window: int, results: Path) -> None:
+def _draw(means: Mapping[tuple[Setting, str], Share], window: int, results: Path) -> None:
     from matplotlib.figure import Figure  # noqa: PLC0415 - the extra `bench` has it
 
     figure = Figure(figsize=(10, 10), layout="constrained")
@@ -256,10 +263,12 @@ def _draw(found: Mapping[tuple[Setting, str], Share], window: int, results: Path
             "skew": [(skew, Setting(window, kind, skews=(skew, skew))) for skew in SKEWS],
             "values": [(values, Setting(window, kind, values=values)) for values in DOMAINS],
         }
-        for axes, (what, line) in zip(every[:, column], lines.items(), strict=True):
+        for axes, (label, line) in zip(every[:, column], lines.items(), strict=True):
             for method in ("RAND", "LIFE", "PROB", "OPT", "OPTV"):
-                axes.plot([place for place, _ in line], [found[one, method].pairs for _, one in line], marker="o", label=method)
-            axes.set(xlabel=what, ylabel="share of the exact pairs", title=kind, ylim=(0, 1))
+                axes.plot(
+                    [place for place, _ in line], [means[setting, method].pairs for _, setting in line], marker="o", label=method
+                )
+            axes.set(xlabel=label, ylabel="share of the exact pairs", title=kind, ylim=(0, 1))
             axes.grid(alpha=0.3)
         every[0, column].legend()
     figure.savefig(results / "join-shedding.png", dpi=110)

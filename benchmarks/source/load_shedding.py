@@ -76,7 +76,7 @@ def stream(cp: float, seed: int, members: int = MEMBERS) -> tuple[list[tuple[int
     value, stamp, drawn = random.randrange(VALUES), 0, []
     for number in range(members):
         if number and random.random() >= cp:
-            value = random.choice([each for each in range(VALUES) if each != value])
+            value = random.choice([candidate for candidate in range(VALUES) if candidate != value])
         drawn.append((value, stamp))
         stamp += random.randint(1, _STEP)
     return drawn, stamp
@@ -105,16 +105,16 @@ def _runs(drawn: Sequence[tuple[int, int]], end: int) -> list[Run]:
 
 def sweep(streams: int, cps: Sequence[float] = CPS, thetas: Sequence[int] = THETAS) -> Sweep:
     """Return the mean accuracy over so many streams of each algorithm, probability, share and threshold."""
-    found: dict[tuple[str, float, float, int], list[float]] = {}
+    means: dict[tuple[str, float, float, int], list[float]] = {}
     for cp in cps:
         for seed in range(streams):
             drawn, end = stream(cp, seed)
             for name in ALGORITHMS:
                 for ratio in RATIOS:
-                    left = kept(drawn, end, name, round(ratio * len(drawn)), seed)
+                    remaining = kept(drawn, end, name, round(ratio * len(drawn)), seed)
                     for theta in thetas:
-                        found.setdefault((name, cp, ratio, theta), []).append(accuracy(left, theta).share)
-    return {key: fmean(shares) for key, shares in found.items()}
+                        means.setdefault((name, cp, ratio, theta), []).append(accuracy(remaining, theta).share)
+    return {key: fmean(shares) for key, shares in means.items()}
 
 
 def close_to_the_sheet(found: Sweep) -> list[tuple[str, float, float, float, float]]:
@@ -142,11 +142,11 @@ def optimum(windows: int) -> Optimum:
     gaps = []
     for seed in range(windows):
         runs = _runs(*stream(CPS[seed % len(CPS)], 10_000 + seed, 10))
-        members = [(place, number) for place, run in enumerate(runs) for number in run.closed]
+        members = [(position, number) for position, run in enumerate(runs) for number in run.closed]
         best = 0.0
-        for gone in combinations(members, 5):
-            left = [run.without(n for place, n in gone if place == number) for number, run in enumerate(runs)]
-            best = max(best, accuracy(left).share)
+        for shed_members in combinations(members, 5):
+            remaining = [run.without(n for position, n in shed_members if position == number) for number, run in enumerate(runs)]
+            best = max(best, accuracy(remaining).share)
         gaps.append(best - shed(runs, 5).share)
     return Optimum(windows, fmean(gap < 1e-9 for gap in gaps), fmean(gaps))
 
@@ -180,7 +180,7 @@ def claims(found: Sweep, aware: Mapping[float, float]) -> list[tuple[str, str, b
         for name in ("CALS-V", "CALS-I")
     ]
     means = {name: [fmean(at(name, cp, ratio) for cp in CPS) for ratio in RATIOS] for name in ("CALS-V", "CALS-I")}
-    apart = max(abs(one - other) for one, other in zip(*means.values(), strict=True))
+    apart = max(abs(first - second) for first, second in zip(*means.values(), strict=True))
     base = {cp: at("CALS retained", cp, 0.5) for cp in CPS}
     moved = {theta: max(abs(at("CALS retained", cp, 0.5, theta) - base[cp]) for cp in CPS) for theta in THETAS[1:]}
     interval = over_cp("CALS-I")
@@ -235,19 +235,19 @@ def _grows(values: Sequence[float]) -> bool:
 
 
 def _numbers(values: Sequence[float]) -> str:
-    return " ".join(f"{each:.3g}" for each in values)
+    return " ".join(f"{value:.3g}" for value in values)
 
 
 def theta_aware(streams: int, theta: int = 10) -> dict[float, float]:
     """Return the mean accuracy of the theta-aware batch form, half kept, by probability of coalescing."""
-    found: dict[float, float] = {}
+    means: dict[float, float] = {}
     for cp in CPS[1:]:
         shares = []
         for seed in range(streams):
             runs = _runs(*stream(cp, seed))
             shares.append(shed(runs, MEMBERS // 2, Method(at_least=theta), at_least=theta).share)
-        found[cp] = fmean(shares)
-    return found
+        means[cp] = fmean(shares)
+    return means
 
 
 @click.command(epilog="Example: python -m benchmarks.source.load_shedding --streams 20")
@@ -255,29 +255,29 @@ def theta_aware(streams: int, theta: int = 10) -> dict[float, float]:
 @click.option("--results", type=click.Path(path_type=Path), default=_RESULTS, help="Where the page and its pictures go.")
 def main(streams: int, results: Path) -> None:
     """Measure all algorithms for each probability, share and threshold, and judge each claim of the source."""
-    found = sweep(streams)
+    means = sweep(streams)
     real = sweep(streams, REAL_CPS, (0,))
     aware = theta_aware(streams)
     results.mkdir(parents=True, exist_ok=True)
-    page = _page(found, real, aware, optimum(100), streams)
+    page = _page(means, real, aware, optimum(100), streams)
     (results / "load-shedding.md").write_text(page)
-    _draw(found, real, results)
+    _draw(means, real, results)
     click.echo(page)
 
 
-def _page(found: Sweep, real: Sweep, aware: Mapping[float, float], best: Optimum, streams: int) -> str:
+def _page(means: Sweep, real: Sweep, aware: Mapping[float, float], best: Optimum, streams: int) -> str:
     judged = [
         [figure, words, "holds" if holds else f"does not hold here{_WHY.get(words, '')}", measured]
-        for figure, words, holds, measured in claims(found, aware)
+        for figure, words, holds, measured in claims(means, aware)
     ]
-    far = close_to_the_sheet(found)
+    far = close_to_the_sheet(means)
     within = len(RECOMPUTED) * len(RATIOS) - len(far)
-    told = "; ".join(f"{name}, cp {cp}, {ratio:.0%}: {ours:.3f} for {expected}" for name, cp, ratio, ours, expected in far)
+    deviations = "; ".join(f"{name}, cp {cp}, {ratio:.0%}: {ours:.3f} for {expected}" for name, cp, ratio, ours, expected in far)
     made = (
         f"{streams} streams of {MEMBERS} members for each probability of coalescing (cp), one window filled from empty, "
         f"ties drawn. {machine()['processor']}."
     )
-    outside = f"; outside: {told}" if told else ""
+    outside = f"; outside: {deviations}" if deviations else ""
     close = f"Of the sheet's {len(RECOMPUTED) * len(RATIOS)} recomputed values {within} are within its tolerance{outside}."
     optimal = (
         f"The batch form over {best.windows} windows of ten members, five kept: the best of all subsets in {best.best:.0%}, "
@@ -292,7 +292,7 @@ def _page(found: Sweep, real: Sweep, aware: Mapping[float, float], best: Optimum
         "![accuracy by cp](shedding-cp.png)",
         "![accuracy by share](shedding-share.png)",
         "## Accuracy by cp, share kept and theta",
-        _table(found, CPS, THETAS),
+        _table(means, CPS, THETAS),
         "## At the probabilities of the source's sensor log",
         _table(real, REAL_CPS, (0,)),
     ]
@@ -306,10 +306,10 @@ _WHY = {
 }
 
 
-def _table(found: Sweep, cps: Sequence[float], thetas: Sequence[int]) -> str:
+def _table(means: Sweep, cps: Sequence[float], thetas: Sequence[int]) -> str:
     rows = [["", "cp", "theta", *(f"{ratio:.0%}" for ratio in RATIOS)]]
     rows += [
-        [name, str(cp), str(theta), *(f"{found[name, cp, ratio, theta]:.3f}" for ratio in RATIOS)]
+        [name, str(cp), str(theta), *(f"{means[name, cp, ratio, theta]:.3f}" for ratio in RATIOS)]
         for name in ALGORITHMS
         for cp in cps
         for theta in thetas
@@ -317,14 +317,14 @@ def _table(found: Sweep, cps: Sequence[float], thetas: Sequence[int]) -> str:
     return markdown_table(rows)
 
 
-def _draw(found: Sweep, real: Sweep, results: Path) -> None:
+def _draw(accuracies: Sweep, real: Sweep, results: Path) -> None:
     from matplotlib.figure import Figure  # noqa: PLC0415 - the extra `bench` has it
 
     drawn = {"cp": "probability of coalescing", "share": "share kept"}
     for axis, label in drawn.items():
         figure = Figure(figsize=(10, 4), layout="constrained")
         for axes, (title, sweep_, cps) in zip(
-            figure.subplots(1, 2, sharey=True), (("drawn", found, CPS), ("at the log's cp", real, REAL_CPS)), strict=True
+            figure.subplots(1, 2, sharey=True), (("drawn", accuracies, CPS), ("at the log's cp", real, REAL_CPS)), strict=True
         ):
             for name in ALGORITHMS:
                 if axis == "cp":

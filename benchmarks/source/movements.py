@@ -138,8 +138,8 @@ class _Play:
             staleness=_mean(self.staleness),
             between=_mean(gaps),
             throughput=self.committed / self.now,
-            response=_mean(each for each, _ in self.once),
-            once_staleness=_mean(each for _, each in self.once),
+            response=_mean(response for response, _ in self.once),
+            once_staleness=_mean(staleness for _, staleness in self.once),
         )
 
     def _arrive(self) -> None:
@@ -149,10 +149,10 @@ class _Play:
 
     def _move(self) -> None:
         self.now += _MOVEMENT
-        gone = self.window.move()
+        ended_queries = self.window.move()
         self.moved[self.window.newest] = self.now
         self.due += self.setting.seconds
-        self.ended += len(gone)
+        self.ended += len(ended_queries)
         for job in (*self.waiting, *self.periodic):
             if job.query is not None and job.query.aborted:
                 job.query = None
@@ -180,13 +180,13 @@ class _Play:
 
 def measure(setting: Setting, kind: Kind, seeds: Iterable[int]) -> Measured:
     """Return what a scheduler does, as means over draws of the queries and of the times."""
-    found = [_Play(setting, kind, random.Random(seed)).run() for seed in seeds]  # noqa: S311 - a simulation
-    return Measured(**{name: fmean(getattr(each, name) for each in found) for name in Measured.__dataclass_fields__})
+    outcomes = [_Play(setting, kind, random.Random(seed)).run() for seed in seeds]  # noqa: S311 - a simulation
+    return Measured(**{name: fmean(getattr(outcome, name) for outcome in outcomes) for name in Measured.__dataclass_fields__})
 
 
 def _mean(values: Iterable[float]) -> float:
-    found = list(values)
-    return fmean(found) if found else 0.0
+    numbers = list(values)
+    return fmean(numbers) if numbers else 0.0
 
 
 Table = dict[tuple[Setting, Kind], Measured]
@@ -194,9 +194,9 @@ Table = dict[tuple[Setting, Kind], Measured]
 
 def claims(table: Table) -> list[Claim]:
     """Return the claims E1 to E7 of section 9, judged over all settings."""
-    short = [each for each in SETTINGS if each.seconds == 1]
-    long = [each for each in SETTINGS if each.seconds > 1 and not each.mixed]
-    mixed = [each for each in SETTINGS if each.mixed]
+    short = [setting for setting in SETTINGS if setting.seconds == 1]
+    long = [setting for setting in SETTINGS if setting.seconds > 1 and not setting.mixed]
+    mixed = [setting for setting in SETTINGS if setting.mixed]
     plain = [*short, *long]
 
     def of(name: str, kind: Kind, settings: Sequence[Setting] = plain) -> list[float]:
@@ -205,12 +205,12 @@ def claims(table: Table) -> list[Claim]:
     def first(name: str, kinds: Sequence[Kind], settings: Sequence[Setting]) -> bool:
         """Whether the first kind's value is the least in all settings, but for a hundredth."""
         return all(
-            getattr(table[each, kinds[0]], name) <= 1.01 * min(getattr(table[each, kind], name) for kind in kinds[1:])
-            for each in settings
+            getattr(table[setting, kinds[0]], name) <= 1.01 * min(getattr(table[setting, kind], name) for kind in kinds[1:])
+            for setting in settings
         )
 
     aborts = of("aborts", "LWS", short)
-    lost = [1 - best / serial for best, serial in zip(of("throughput", "TTU"), of("throughput", "Serial"), strict=True)]
+    losses = [1 - best / serial for best, serial in zip(of("throughput", "TTU"), of("throughput", "Serial"), strict=True)]
     near = [best / plain_ws for best, plain_ws in zip(of("between", "TTU"), of("between", "WS"), strict=True)]
     return [
         Claim("E1", "TTU ends no query", not any(of("aborts", "TTU", SETTINGS)), _text(of("aborts", "TTU", SETTINGS))),
@@ -220,7 +220,7 @@ def claims(table: Table) -> list[Claim]:
         Claim(
             "E1",
             "Algorithm 7 ends more at t = 1 s than at 5 s",
-            all(one > five for one, five in zip(aborts, of("aborts", "LWS", long), strict=True)),
+            all(short_aborts > long_aborts for short_aborts, long_aborts in zip(aborts, of("aborts", "LWS", long), strict=True)),
             _text(of("aborts", "LWS", long)),
         ),
         Claim(
@@ -240,10 +240,10 @@ def claims(table: Table) -> list[Claim]:
         Claim(
             "E3",
             "WS and TTU run queries again equally often, LWS least often",
-            all(0.95 < each < 1.05 for each in near) and first("between", ("TTU", "LWS"), plain),
+            all(0.95 < quotient < 1.05 for quotient in near) and first("between", ("TTU", "LWS"), plain),
             _text(near),
         ),
-        Claim("E4", "TTU loses at most 4 % of the throughput of Serial", max(lost) <= 0.04, f"{100 * max(lost):.1f} %"),
+        Claim("E4", "TTU loses at most 4 % of the throughput of Serial", max(losses) <= 0.04, f"{100 * max(losses):.1f} %"),
         Claim(
             "E5",
             "one-time queries are answered soonest by TTU and WS, latest by Serial",
@@ -267,15 +267,15 @@ def claims(table: Table) -> list[Claim]:
 
 
 def _ordered(table: Table, settings: Sequence[Setting]) -> bool:
-    for each in settings:
-        best, second, *rest = (table[each, kind].staleness for kind in ("TTU", "LWS", "Serial", "WS"))
-        if not best <= 1.02 * second <= 1.02**2 * min(rest):
+    for setting in settings:
+        best, second, *further = (table[setting, kind].staleness for kind in ("TTU", "LWS", "Serial", "WS"))
+        if not best <= 1.02 * second <= 1.02**2 * min(further):
             return False
     return True
 
 
 def _text(values: Iterable[float]) -> str:
-    return " ".join(f"{each:.3g}" for each in values)
+    return " ".join(f"{value:.3g}" for value in values)
 
 
 @click.command(epilog="Example: python -m benchmarks.source.movements --seeds 1")
@@ -294,16 +294,16 @@ def main(seeds: int, results: Path) -> None:
 
 def _page(table: Table, seeds: int) -> str:
     judged = [["", "claim of the source", "verdict", "measured"]]
-    for each in claims(table):
-        why = f": {each.why}" if each.why else ""
-        judged.append([each.name, each.text, "holds" if each.holds else f"does not hold here{why}", each.measured])
+    for claim in claims(table):
+        why = f": {claim.why}" if claim.why else ""
+        judged.append([claim.name, claim.text, "holds" if claim.holds else f"does not hold here{why}", claim.measured])
     names: Mapping[str, str] = {
         "aborts": "ended, %", "staleness": "staleness, s", "between": "again after, s", "throughput": "a second",
         "response": "one-time: response, s", "once_staleness": "one-time: staleness, s",
     }  # fmt: skip
     rows = [["test, scheduler", *names.values()]]
-    for (setting, kind), each in table.items():
-        rows.append([f"{setting}, {kind}", *(f"{getattr(each, name):.2f}" for name in names)])
+    for (setting, kind), claim in table.items():
+        rows.append([f"{setting}, {kind}", *(f"{getattr(claim, name):.2f}" for name in names)])
     made = f"A model of one processor, {seeds} draws, one window length each. LWS is Algorithm 7, TTU Algorithm 8."
     pictures = "\n".join(f"![{name}](movements-{name}.png)" for name in ("aborts", "staleness"))
     parts = ("# Queries while windows move: chapter 7 of the source", made, markdown_table(judged, numbers=False), pictures)
@@ -316,13 +316,15 @@ def _draw(table: Table, name: str, file: Path) -> None:
 
     figure = Figure(figsize=(9, 3))
     tests = [(1.0, False), (5.0, False), (5.0, True)]
-    for place, (axes, (seconds, mixed)) in enumerate(zip(figure.subplots(1, len(tests)), tests, strict=True)):
-        settings = [each for each in SETTINGS if (each.seconds, each.mixed) == (seconds, mixed)]
+    for position, (axes, (seconds, mixed)) in enumerate(zip(figure.subplots(1, len(tests)), tests, strict=True)):
+        settings = [setting for setting in SETTINGS if (setting.seconds, setting.mixed) == (seconds, mixed)]
         for kind in KINDS:
-            axes.plot([each.slots for each in settings], [getattr(table[each, kind], name) for each in settings], label=kind)
+            axes.plot(
+                [setting.slots for setting in settings], [getattr(table[setting, kind], name) for setting in settings], label=kind
+            )
         axes.set_title(f"t = {seconds:g} s{', mixed' * mixed}")
         axes.set_xlabel("n")
-        if not place:
+        if not position:
             axes.set_ylabel({"aborts": "ended, %", "staleness": "staleness, s"}[name])
             axes.legend()
     figure.tight_layout()

@@ -105,9 +105,9 @@ class OnLine:
             number, oldest = self._arrived.popleft()
             run = self._runs[number]
             self._kept -= 0 not in run.shed
-            left = run.within(oldest + 1)
-            if left is not None:
-                self._put(number, left)
+            remaining = run.within(oldest + 1)
+            if remaining is not None:
+                self._put(number, remaining)
                 continue
             del self._runs[number], self._versions[number]
             if self._last.get(run.group) == number:
@@ -117,8 +117,8 @@ class OnLine:
         """Store a run, and queue the best candidate of each of its fragments; earlier entries of the run are stale."""
         self._runs[number] = run
         version = self._versions[number] = self._versions.get(number, 0) + 1
-        for each in run.fragments:
-            ranks = sorted(candidates((run,), self.method, 0, each.first, each.last))
+        for fragment in run.fragments:
+            ranks = sorted(candidates((run,), self.method, 0, fragment.first, fragment.last))
             for score, at, group, _, member in ranks if self._tie else ranks[:1]:
                 if score == ranks[0][0]:
                     heapq.heappush(self._queue, ((score, at, group, number, member), version))
@@ -144,7 +144,7 @@ class OnLine:
     def _pop(self) -> tuple[tuple[float, int, str, int, int], int] | None:
         """Remove and return the first entry of the queue that is not stale."""
         while self._queue:
-            found = heapq.heappop(self._queue)
-            if self._versions.get(found[0][3]) == found[1]:
-                return found
+            entry = heapq.heappop(self._queue)
+            if self._versions.get(entry[0][3]) == entry[1]:
+                return entry
         return None

@@ -64,8 +64,8 @@ class Archive:
         return exact(self.streams, self.window)
 
     def _older(self, pair: Pair) -> tuple[Row, Row]:
-        one, other = sorted(((0, pair[0]), (1, pair[1])), key=position)
-        return one, other
+        first, second = sorted(((0, pair[0]), (1, pair[1])), key=position)
+        return first, second
 
     def delivered(self) -> list[Pair]:
         """Return the pairs that were made in time: the younger row was seen, the older one still there."""
@@ -79,28 +79,28 @@ class Archive:
 
     def owed(self) -> dict[Row, list[Pair]]:
         """Return what each row owes."""
-        found: dict[Row, list[Pair]] = {}
+        pairs_of_rows: dict[Row, list[Pair]] = {}
         for pair in self.pairs():
             owner = self._owner(pair)
             if owner is not None:
-                found.setdefault(owner, []).append(pair)
-        return found
+                pairs_of_rows.setdefault(owner, []).append(pair)
+        return pairs_of_rows
 
     def backward(self, row: Row) -> list[Pair]:
         """Make the pairs of a row that was dropped unseen with its older partners."""
-        found = [pair for pair in self.pairs() if row in self.unseen and self._older(pair)[1] == row]
+        pairs = [pair for pair in self.pairs() if row in self.unseen and self._older(pair)[1] == row]
         self.unseen.discard(row)
-        return found
+        return pairs
 
     def forward(self, row: Row, upto: int) -> list[Pair]:
         """Make the pairs of a row with younger partners that were seen, up to a position."""
-        found = []
+        pairs = []
         for pair in self.pairs():
             older, younger = self._older(pair)
             if older == row and younger not in self.dropped and self.until[row] < position(younger) <= upto:
-                found.append(pair)
+                pairs.append(pair)
         self.until[row] = max(self.until[row], upto)
-        return found
+        return pairs
 
 
 def metric_by_formula(
@@ -112,9 +112,9 @@ def metric_by_formula(
     """
     incomplete = 0
     for stream in (0, 1):
-        own, others = streams[stream], streams[1 - stream]
+        own, partner_values = streams[stream], streams[1 - stream]
         for place, value in enumerate(own):
-            partners = [other for other, theirs in enumerate(others) if theirs == value and abs(other - place) < window]
+            partners = [other for other, theirs in enumerate(partner_values) if theirs == value and abs(other - place) < window]
             later = max((other for other in partners if other >= place), default=place)
             earlier = [other for other in partners if other < place]
             complete = last[stream][place] >= later and all(last[1 - stream][other] >= place for other in earlier)
@@ -135,10 +135,12 @@ class Measures(NamedTuple):
     @classmethod
     def of(cls, delivered: Counter[object], answer: Counter[object]) -> Measures:
         """Return the measures of two bags with a row in each."""
-        both, one, other = (delivered & answer).total(), delivered.total(), answer.total()
+        both, first, second = (delivered & answer).total(), delivered.total(), answer.total()
         apart = ((delivered - answer) + (answer - delivered)).total()
         union = (delivered | answer).total()
-        return cls(apart, both, 2 * both / (one + other), both / union, both / math.sqrt(one * other), both / min(one, other))
+        return cls(
+            apart, both, 2 * both / (first + second), both / union, both / math.sqrt(first * second), both / min(first, second)
+        )
 
 
 class KeyRun(NamedTuple):
@@ -153,12 +155,12 @@ class KeyRun(NamedTuple):
 
 def kept_runs(runs: Sequence[KeyRun], capacity: int) -> dict[KeyRun, int]:
     """Return the runs that a memory keeps, and how many rows of each: the last one is cut, and its later rows stay."""
-    kept = {}
+    rows_of_runs = {}
     for run in sorted(runs, key=lambda run: (-run.priority, -run.batch)):
         if rows := min(run.rows, capacity):
-            kept[run] = rows
+            rows_of_runs[run] = rows
             capacity -= rows
-    return kept
+    return rows_of_runs
 
 
 # --- joins of more relations ---
@@ -169,19 +171,20 @@ def independent(results: Sequence[tuple[int, ...]], sizes: Sequence[int], drops:
 
     ``results`` are the numbers of the joined rows, one of each relation.
     """
-    alone, gone = [], []
+    alone, dropped_rows = [], []
     for relation, (size, dropped) in enumerate(zip(sizes, drops, strict=True)):
         counts = Counter(result[relation] for result in results)
         chosen = sorted(range(size), key=lambda row: (counts[row], row))[:dropped]
-        gone.append(set(chosen))
+        dropped_rows.append(set(chosen))
         alone.append(sum(counts[row] for row in chosen))
-    lost = sum(any(row in gone[relation] for relation, row in enumerate(result)) for result in results)
-    return alone, lost
+    lost_results = sum(any(row in dropped_rows[relation] for relation, row in enumerate(result)) for result in results)
+    return alone, lost_results
 
 
 def most_kept(results: Sequence[tuple[int, ...]], sizes: Sequence[int], drops: Sequence[int]) -> int:
     """Return the most results that are left after so many rows of each relation were dropped, by trying all choices."""
     choices = [combinations(range(size), size - dropped) for size, dropped in zip(sizes, drops, strict=True)]
     return max(
-        sum(all(row in held for row, held in zip(result, kept, strict=True)) for result in results) for kept in product(*choices)
+        sum(all(row in rows for row, rows in zip(result, choice, strict=True)) for result in results)
+        for choice in product(*choices)
     )

@@ -61,7 +61,7 @@ def _counted(counted: Mapping[str, Sequence[Counted]], periods: int) -> str:
     rows = [["", "sub-indices touched", "rows read", "rows rewritten", "rows in", "rows out", "equal to section 5"]]
     for grid in GRIDS:
         right = predicted(grid, periods)
-        equal = all(each == right for each in counted[grid.label])
+        equal = all(counts == right for counts in counted[grid.label])
         first = counted[grid.label][0]
         numbers = (first.accessed, first.read, first.written, first.inserted, first.expired)
         rows.append([grid.label, *map(str, numbers), "yes" if equal else f"no: {right}"])
@@ -69,15 +69,18 @@ def _counted(counted: Mapping[str, Sequence[Counted]], periods: int) -> str:
 
 
 def _table(experiment: Experiment, variants: Sequence[Entry]) -> str:
-    quantities = [each for name in _SHOWN for each in QUANTITIES if each.name == name]
-    rows = [["", *(f"{each.title}{', ' if each.unit else ''}{each.unit}" for each in quantities)]]
+    quantities = [quantity for name in _SHOWN for quantity in QUANTITIES if quantity.name == name]
+    rows = [["", *(f"{quantity.title}{', ' if quantity.unit else ''}{quantity.unit}" for quantity in quantities)]]
     out = []
     for entry in variants:
         failed = experiment.results.of(entry.name).failed
         if failed is not None:
             out.append(f"* {entry.title}: {failed['reason']}")
             continue
-        found = [spread(experiment.results, entry.name, quantity, experiment.job) for quantity in quantities]
-        if found[0] is not None:
-            rows.append([entry.title, *("" if each is None else spread_text(each.median, each.low, each.high) for each in found)])
+        measured = [spread(experiment.results, entry.name, quantity, experiment.job) for quantity in quantities]
+        if measured[0] is not None:
+            rows.append([
+                    entry.title,
+                    *("" if values is None else spread_text(values.median, values.low, values.high) for values in measured),
+                ])
     return "\n\n".join([markdown_table(rows), *(["\n".join(out)] if out else [])])

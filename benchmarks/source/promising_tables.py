@@ -96,38 +96,38 @@ def delivered(place: Path, spark: SparkSession, seed: int, share: float, *, guid
     return Delivered(made / sum(exact), work / whole)
 
 
-def _declare(place: Path, pairs: int, prefer: str) -> None:
+def _declare(directory: Path, pairs: int, prefer: str) -> None:
     """Write ``warehouse.toml``."""
-    place.mkdir(exist_ok=True)
+    directory.mkdir(exist_ok=True)
     streams = "".join(_STREAM.format(name=name) for name in _STREAMS)
-    (place / "warehouse.toml").write_text(_HEAD + streams + _VIEW.format(pairs=pairs, prefer=prefer))
+    (directory / "warehouse.toml").write_text(_HEAD + streams + _VIEW.format(pairs=pairs, prefer=prefer))
 
 
 def _by_key(drawn: list[tuple[Counter[int], Counter[int]]], now: int) -> dict[int, tuple[int, int]]:
     """The results of each key that a batch brings, and their work."""
-    found: dict[int, tuple[int, int]] = {}
+    sums: dict[int, tuple[int, int]] = {}
     for unit in (unit for unit in units_of(drawn, now) if unit.pairs):
-        pairs, cost = found.get(unit.key, (0, 0))
-        found[unit.key] = pairs + unit.pairs, cost + unit.cost
-    return found
+        pairs, cost = sums.get(unit.key, (0, 0))
+        sums[unit.key] = pairs + unit.pairs, cost + unit.cost
+    return sums
 
 
-def _land(place: Path, drawn: list[tuple[Counter[int], Counter[int]]], now: int) -> None:
+def _land(directory: Path, drawn: list[tuple[Counter[int], Counter[int]]], now: int) -> None:
     """Let the rows of a batch arrive at its end."""
     arrived = _ANCHOR + (now + 1) * _INTERVAL
     for name, rows in zip(_STREAMS, drawn[now], strict=True):
         keys = sorted(rows.elements())
         times = pa.array([arrived] * len(keys), pa.timestamp("us", "UTC"))
         numbers = pa.array(range(now * 10_000, now * 10_000 + len(keys)), pa.int32())
-        path = place / name / f"{now:02d}.parquet"
+        path = directory / name / f"{now:02d}.parquet"
         path.parent.mkdir(exist_ok=True)
         pq.write_table(pa.table({"k": pa.array(keys, pa.int32()), "at": times, "n": numbers}), path)
         os.utime(path, ns=(arrived * 1000, arrived * 1000))
 
 
-def _made(place: Path, now: int) -> dict[int, int]:
+def _made(directory: Path, now: int) -> dict[int, int]:
     """The number of results of each key that the newest epoch made. At least one row of such a result is of its batch."""
-    with Warehouse.open(place) as warehouse:
+    with Warehouse.open(directory) as warehouse:
         newest = f"a // 10000 = {now} OR b // 10000 = {now}"
         return dict(warehouse.sql(f"SELECT k, count(*) FROM pairs WHERE {newest} GROUP BY k").all())
 
@@ -136,8 +136,8 @@ def _rows(work: Path, spark: SparkSession, seeds: int) -> Iterator[list[str]]:
     yield ["results allowed of all", "order", "delivered", "of this work, as the sheet counts"]
     for guided, shares in ((True, _GUIDED), (False, _FREE)):
         for share in shares:
-            each = [delivered(work / f"{guided}-{share}-{seed}", spark, seed, share, guided=guided) for seed in range(seeds)]
-            results, costs = fmean(one.results for one in each), fmean(one.work for one in each)
+            outcomes = [delivered(work / f"{guided}-{share}-{seed}", spark, seed, share, guided=guided) for seed in range(seeds)]
+            results, costs = fmean(outcome.results for outcome in outcomes), fmean(outcome.work for outcome in outcomes)
             yield [f"{share:.0%}", "most results first" if guided else "none", f"{results:.3f}", f"{costs:.3f}"]
 
 
@@ -148,8 +148,8 @@ def main(seeds: int, work: Path | None) -> None:
     """Print what a view under a budget delivers, and what share of the whole join's work that takes."""
     if work is not None:
         work.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=work) as place:
-        click.echo(markdown_table([*_rows(Path(place), spark_session(()), seeds)]))
+    with tempfile.TemporaryDirectory(dir=work) as scratch:
+        click.echo(markdown_table([*_rows(Path(scratch), spark_session(()), seeds)]))
 
 
 if __name__ == "__main__":

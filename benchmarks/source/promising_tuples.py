@@ -67,9 +67,9 @@ def _measured_by_spark(seeds: int) -> Found:
     }
 
 
-def _mean(each: list[Outcome]) -> Outcome:
+def _mean(outcomes: list[Outcome]) -> Outcome:
     names = ("share", "error", "precision", "recall", "age")
-    return Outcome(*(fmean(getattr(one, quantity) for one in each) for quantity in names))
+    return Outcome(*(fmean(getattr(outcome, quantity) for outcome in outcomes) for quantity in names))
 
 
 _Looks = dict[str, float]
@@ -86,7 +86,7 @@ def claims(found: Found, faded: dict[float, Outcome], looked: _Looks) -> list[tu
     def told(values: list[float]) -> str:
         return ", ".join(f"{value:.2f}" for value in values)
 
-    each = {(name, cut): times(name, cut) for name in ("desc", "desc by sketch") for cut in CUTS}
+    gains = {(name, cut): times(name, cut) for name in ("desc", "desc by sketch") for cut in CUTS}
     errors = {cut: [found["weighted", budget, cut].error < none[budget].error for budget in BUDGETS] for cut in CUTS}
     rare = {
         cut: [found["asc", budget, cut].precision / max(none[budget].precision, 1e-9) for budget in BUDGETS] for cut in CUTS
@@ -100,7 +100,7 @@ def claims(found: Found, faded: dict[float, Outcome], looked: _Looks) -> list[tu
     return [
         *(
             (f"{name} over {cut} gives at least 1.5 times the results of no order", min(values) >= 1.5, told(values))
-            for (name, cut), values in each.items()
+            for (name, cut), values in gains.items()
         ),
         ("desc gives at least 1.5 times the results of a sample (TABLESAMPLE)", min(above) >= 1.5, told(above)),
         *(
@@ -126,15 +126,15 @@ def claims(found: Found, faded: dict[float, Outcome], looked: _Looks) -> list[tu
 @click.option("--results", type=click.Path(path_type=Path), default=_RESULTS, help="Where the page and its picture go.")
 def main(seeds: int, results: Path, *, spark: bool) -> None:
     """Play each order under each budget, and judge each claim."""
-    found = {**measured(seeds), **(_measured_by_spark(seeds) if spark else {})}
+    outcomes = {**measured(seeds), **(_measured_by_spark(seeds) if spark else {})}
     faded = {alpha: _mean([played(seed, "desc", 0.25, alpha) for seed in range(seeds)]) for alpha in (1.0, 0.9, 0.8, 0.5)}
     looked = {
         name: fmean(looks(seed, _LONG, most) for seed in range(seeds)) for name, most in (("rare", _FEW), ("all", _LONG))
     }
-    judged = [[words, "holds" if holds else "does not hold here", told] for words, holds, told in claims(found, faded, looked)]
+    judged = [[words, "holds" if holds else "does not hold here", text] for words, holds, text in claims(outcomes, faded, looked)]
     rows = [["order", "zones", "budget", "share", "Hist-MSE", "precision of rare keys", "recall", "age, batches"]]
-    for (name, budget, cut), one in found.items():
-        numbers = (one.share, one.error, one.precision, one.recall, one.age)
+    for (name, budget, cut), outcome in outcomes.items():
+        numbers = (outcome.share, outcome.error, outcome.precision, outcome.recall, outcome.age)
         rows.append([name, cut, f"{budget:.0%}", *(f"{number:.4f}" for number in numbers)])
     made = (
         f"{seeds} pairs of streams, {KEYS} keys, Zipf 1, {ROWS} rows a batch, a window of {WINDOW} of {BATCHES} batches. Work is "
@@ -149,11 +149,11 @@ def main(seeds: int, results: Path, *, spark: bool) -> None:
     ])  # fmt: skip
     results.mkdir(parents=True, exist_ok=True)
     (results / "promising-tuples.md").write_text(page + "\n")
-    _draw(found, results)
+    _draw(outcomes, results)
     click.echo(page)
 
 
-def _draw(found: Mapping[tuple[str, float, Cut], Outcome], results: Path) -> None:
+def _draw(outcomes: Mapping[tuple[str, float, Cut], Outcome], results: Path) -> None:
     from matplotlib.figure import Figure  # noqa: PLC0415 - the extra `bench` has it
 
     figure = Figure(figsize=(12, 4), layout="constrained")
@@ -163,9 +163,9 @@ def _draw(found: Mapping[tuple[str, float, Cut], Outcome], results: Path) -> Non
         ("precision", "results that are rare", ("none", "sample", "asc")),
     )
     for axes, (quantity, label, names) in zip(figure.subplots(1, 3), goals, strict=True):
-        lines = [(name, cut) for name in names for cut in CUTS if (name, BUDGETS[0], cut) in found]
+        lines = [(name, cut) for name in names for cut in CUTS if (name, BUDGETS[0], cut) in outcomes]
         for name, cut in lines:
-            values = [getattr(found[name, budget, cut], quantity) for budget in BUDGETS]
+            values = [getattr(outcomes[name, budget, cut], quantity) for budget in BUDGETS]
             axes.plot(BUDGETS, values, marker="o", label=name if cut == "batches" else f"{name}, {cut}")
         axes.set(xlabel="share of the work", ylabel=label)
         axes.grid(alpha=0.3)

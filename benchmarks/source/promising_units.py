@@ -114,8 +114,8 @@ def histogram_error(exact: Mapping[int, float], found: Mapping[int, float]) -> f
     >>> histogram_error({5: 6, 9: 1, 3: 1}, {5: 6})
     0.09375
     """
-    one, other = sum(exact.values()), sum(found.values())
-    return sum((exact.get(key, 0) / one - found.get(key, 0) / other) ** 2 for key in exact.keys() | found.keys())
+    exact_total, found_total = sum(exact.values()), sum(found.values())
+    return sum((exact.get(key, 0) / exact_total - found.get(key, 0) / found_total) ** 2 for key in exact.keys() | found.keys())
 
 
 def proportional(budget: int, weights: Sequence[float]) -> list[int]:
@@ -125,10 +125,10 @@ def proportional(budget: int, weights: Sequence[float]) -> list[int]:
     [4, 3, 3, 2]
     """
     exact = [budget * weight / sum(weights) for weight in weights]
-    found = [math.floor(share) for share in exact]
-    for place in sorted(range(len(exact)), key=lambda place: found[place] - exact[place])[: budget - sum(found)]:
-        found[place] += 1
-    return found
+    shares = [math.floor(share) for share in exact]
+    for position in sorted(range(len(exact)), key=lambda place: shares[place] - exact[place])[: budget - sum(shares)]:
+        shares[position] += 1
+    return shares
 
 
 def order(units: Sequence[Unit], name: str, random: Random, alpha: float = 1.0) -> list[Unit]:
@@ -178,7 +178,7 @@ def zones_at(batches: _Batches, side: int, now: int, cut: Cut) -> list[list[int]
 
 def units_of(batches: _Batches, now: int, *, sketched: bool = False, cut: Cut = "batches") -> list[Unit]:
     """Return the work that a batch brings: of each stream's new rows against the other's window; new against new once."""
-    found = []
+    units = []
     first = max(0, now - WINDOW + 1)
     for side in (0, 1):
         window = sum((batches[other][1 - side] for other in range(first, now + 1)), Counter[int]())
@@ -190,8 +190,8 @@ def units_of(batches: _Batches, now: int, *, sketched: bool = False, cut: Cut = 
             sketch = _sketch([batches[other][1 - side] for other in inside]) if sketched else None
             for key, rows in batches[now][side].items():
                 estimate = sketch.estimate(key) if sketch else 0.0
-                found.append(Unit(key, rows, table[key], now - inside[-1], window[key], estimate))
-    return found
+                units.append(Unit(key, rows, table[key], now - inside[-1], window[key], estimate))
+    return units
 
 
 def _sketch(batches: Sequence[Counter[int]]) -> CountSketch:
@@ -211,14 +211,14 @@ def looks(seed: int, window: int, most: int) -> float:
     Keys that more than ``most`` of the batches have are left out; a flat list has a table for each batch.
     """
     batches = drawn_batches(seed)
-    found = []
+    numbers = []
     for now in range(window - 1, BATCHES):
         for key in batches[now][0]:
             counts = [batches[other][1][key] for other in range(now - window + 1, now + 1)]
             if sum(map(bool, counts)) <= most:
                 *_, (_, number) = found_by_pyramid(counts)
-                found.append(number)
-    return sum(found) / len(found)
+                numbers.append(number)
+    return sum(numbers) / len(numbers)
 
 
 def sampled(seed: int, share: float) -> Outcome:
@@ -242,18 +242,18 @@ def sampled_by_spark(spark: SparkSession, seed: int, share: float) -> Outcome:
 
 def _tables(batches: _Batches) -> dict[str, pa.Table]:
     """The rows of both streams."""
-    found = {}
+    tables = {}
     for side, table in enumerate(("a", "b")):
         rows = [{"batch": batch, "k": key} for batch, pair in enumerate(batches) for key in pair[side].elements()]
-        found[table] = pa.Table.from_pylist(rows)
-    return found
+        tables[table] = pa.Table.from_pylist(rows)
+    return tables
 
 
 def _of_sample(batches: _Batches, part: str, ask: Callable[[str], Sequence[tuple[Any, ...]]]) -> Outcome:
-    met = f"FROM a JOIN {{}} AS b ON a.k = b.k AND abs(a.batch - b.batch) < {WINDOW}"
-    exact, found = (dict(ask(f"SELECT a.k, count(*) {met.format(source)} GROUP BY a.k")) for source in ("b", part))
-    age = ask(f"SELECT avg(abs(a.batch - b.batch)) {met.format(part)}")[0][0]
-    return _outcome(batches, exact, found, age)
+    join = f"FROM a JOIN {{}} AS b ON a.k = b.k AND abs(a.batch - b.batch) < {WINDOW}"
+    exact, delivered = (dict(ask(f"SELECT a.k, count(*) {join.format(source)} GROUP BY a.k")) for source in ("b", part))
+    age = ask(f"SELECT avg(abs(a.batch - b.batch)) {join.format(part)}")[0][0]
+    return _outcome(batches, exact, delivered, age)
 
 
 def played(seed: int, name: str, budget: float, alpha: float = 1.0, cut: Cut = "batches") -> Outcome:
@@ -262,37 +262,37 @@ def played(seed: int, name: str, budget: float, alpha: float = 1.0, cut: Cut = "
         return sampled(seed, budget)
     batches, random = drawn_batches(seed), Random(f"{seed} order")  # noqa: S311 - as above
     exact: Counter[int] = Counter()
-    found: dict[int, float] = {}
+    delivered: dict[int, float] = {}
     ages = 0.0
     for now in range(BATCHES):
         units = units_of(batches, now, sketched=name == "desc by sketch", cut=cut)
         exact.update({key: sum(unit.pairs for unit in units if unit.key == key) for key in {unit.key for unit in units}})
-        left = budget * sum(unit.cost for unit in units)
+        remaining = budget * sum(unit.cost for unit in units)
         if name not in ("none", "desc by sketch"):  # by the tables, what gives nothing is not looked at
             units = [unit for unit in units if unit.pairs]
-        each = min(1.0, left / max(1, sum(unit.cost for unit in units)))
-        taken = [(unit, each) for unit in units] if name == "weighted" else []
+        common_share = min(1.0, remaining / max(1, sum(unit.cost for unit in units)))
+        joined = [(unit, common_share) for unit in units] if name == "weighted" else []
         for unit in [] if name == "weighted" else order(units, name, random, alpha):
-            part = min(1.0, left / unit.cost)
-            left -= part * unit.cost
+            part = min(1.0, remaining / unit.cost)
+            remaining -= part * unit.cost
             if part <= 0:
                 break
-            taken.append((unit, part))
-        for unit, part in taken:
-            found[unit.key] = found.get(unit.key, 0.0) + part * unit.pairs
+            joined.append((unit, part))
+        for unit, part in joined:
+            delivered[unit.key] = delivered.get(unit.key, 0.0) + part * unit.pairs
             ages += part * unit.pairs * unit.age
-    return _outcome(batches, exact, found, ages / sum(found.values()))
+    return _outcome(batches, exact, delivered, ages / sum(delivered.values()))
 
 
 def _outcome(
-    batches: Sequence[tuple[Counter[int], Counter[int]]], exact: Mapping[int, int], found: Mapping[int, float], age: float
+    batches: Sequence[tuple[Counter[int], Counter[int]]], exact: Mapping[int, int], delivered: Mapping[int, float], age: float
 ) -> Outcome:
     rows = sum((sum(pair, Counter[int]()) for pair in batches), Counter[int]())
     limit = _rare_limit(rows)
-    total = sum(found.values())
-    rare = sum(pairs for key, pairs in found.items() if rows[key] <= limit)
+    total = sum(delivered.values())
+    rare = sum(pairs for key, pairs in delivered.items() if rows[key] <= limit)
     all_rare = sum(pairs for key, pairs in exact.items() if rows[key] <= limit)
-    error = histogram_error({key: float(pairs) for key, pairs in exact.items()}, found)
+    error = histogram_error({key: float(pairs) for key, pairs in exact.items()}, delivered)
     return Outcome(total / sum(exact.values()), error, rare / total, rare / all_rare if all_rare else 1.0, age)
 
 

@@ -46,14 +46,14 @@ def schedule(tasks: Sequence[DeadlineTask], sharing: Sharing, updates: int) -> l
     updates
         How many.
     """
-    left = {task: task.period for task in tasks}
+    remaining = {task: task.period for task in tasks}
     runs = []
     for update in range(1, updates + 1):
-        left = {task: time - 1 for task, time in left.items()}
-        joined = next_run(tasks, left, sharing)
+        remaining = {task: time - 1 for task, time in remaining.items()}
+        joined = next_run(tasks, remaining, sharing)
         if joined:
             runs.append((update, joined))
-            left |= {task: task.period for task in joined}
+            remaining |= {task: task.period for task in joined}
     return runs
 
 
@@ -109,40 +109,43 @@ def measure(load: Load, size: int, technique: str, seeds: Sequence[int], updates
 
 
 def _mean(outcomes: Sequence[Outcome]) -> Outcome:
-    return Outcome(**{name: fmean(getattr(each, name) for each in outcomes) for name in Outcome.__dataclass_fields__})
+    return Outcome(**{name: fmean(getattr(outcome, name) for outcome in outcomes) for name in Outcome.__dataclass_fields__})
 
 
 def _draw(size: int, seed: int) -> list[SubGroup]:
     chance = random.Random(seed)  # noqa: S311 - drawn queries
-    found = []
+    subgroups = []
     for group in range(GROUPS):
         windows: defaultdict[int, list[int]] = defaultdict(list)
         for _ in range(size):
             window = chance.randint(*WINDOWS)
             windows[chance.randint(1, window // 2)].append(window)
-        found += [SubGroup(f"{group}.{period:03}", str(group), period, max(each), len(each)) for period, each in windows.items()]
-    return found
+        subgroups += [
+            SubGroup(f"{group}.{period:03}", str(group), period, max(lengths), len(lengths))
+            for period, lengths in windows.items()
+        ]
+    return subgroups
 
 
 def _tasks(technique: str, subgroups: Sequence[SubGroup]) -> tuple[DeadlineTask, ...]:
     if technique == "AS":
         return tuple(
-            DeadlineTask(tuple(each for each in subgroups if each.group == group))
-            for group in sorted({each.group for each in subgroups})
+            DeadlineTask(tuple(subgroup for subgroup in subgroups if subgroup.group == group))
+            for group in sorted({subgroup.group for subgroup in subgroups})
         )
     return hybrid(subgroups) if technique.startswith("H") else conservative(subgroups)
 
 
 def _play(tasks: Sequence[DeadlineTask], load: Load, sharing: Sharing, updates: int) -> Outcome:
     """Runs follow each other; an update that falls into a run is done when it ends, and counts for all tasks."""
-    left = {task: task.period for task in tasks}
+    remaining = {task: task.period for task in tasks}
     ran: dict[SubGroup, list[int]] = {part: [0] for task in tasks for part in task.parts}
     clock, seen = 0.0, 0
     while clock < updates:
         if floor(clock) > seen:
-            left = {task: time - (floor(clock) - seen) for task, time in left.items()}
+            remaining = {task: time - (floor(clock) - seen) for task, time in remaining.items()}
             seen = floor(clock)
-        joined = next_run(tasks, left, sharing)
+        joined = next_run(tasks, remaining, sharing)
         if not joined:
             clock = seen + 1
             continue
@@ -150,7 +153,7 @@ def _play(tasks: Sequence[DeadlineTask], load: Load, sharing: Sharing, updates: 
         clock += load.scan * float(max(part.cost for part in parts)) + load.single * sum(part.queries for part in parts)
         for part in parts:
             ran[part].append(seen)
-        left |= {task: task.period for task in joined}
+        remaining |= {task: task.period for task in joined}
     return _outcome(ran, len(tasks), updates)
 
 
@@ -159,7 +162,7 @@ def _outcome(ran: Mapping[SubGroup, Sequence[int]], tasks: int, updates: int) ->
     late: list[float] = []
     for part, at in ran.items():
         refreshes += part.queries * (len(at) - 1)
-        useful += part.queries * len({(each - 1) // part.period for each in at[1:]})
+        useful += part.queries * len({(update - 1) // part.period for update in at[1:]})
         waits = [max(0, later - earlier - part.period) for earlier, later in zip(at, [*at[1:], updates], strict=True)]
         late += [fmean(waits[:-1] if len(waits) > 1 else waits)] * part.queries
     return Outcome(refreshes / updates, useful / updates, fmean(late), tasks)
@@ -206,7 +209,7 @@ def _underload(table: Table) -> list[Claim]:
     )
     gaps = [conservative - single for single, conservative in zip(rate["No-S"], rate["CS"], strict=True)]
     twice = _over(rate["HS"], rate["CS"])
-    tenth = _over([max(each, _NONE_LATE) for each in late["CS"]], [max(each, _NONE_LATE) for each in late["HS"]])
+    tenth = _over([max(latency, _NONE_LATE) for latency in late["CS"]], [max(latency, _NONE_LATE) for latency in late["HS"]])
     tasks = _over(_of(table, _LOW, "tasks")["HS"], _of(table, _LOW, "tasks")["CS"])
     adds = [pending - plain for plain, pending in zip(rate["HS"], rate["H-LP"], strict=True)]
     both = list(zip(late["No-S"], late["CS"], strict=True))
@@ -219,13 +222,17 @@ def _underload(table: Table) -> list[Claim]:
         Claim("M2", "HS refreshes at least twice as often as CS", min(twice) >= 2, _text(twice), light),
         Claim("M2", "the latency of HS is a tenth of that of CS", min(tenth) >= 10, _text(tenth), light),
         Claim(
-            "M2", "HS leaves about half of the tasks (0.4 to 0.6)", all(0.4 <= each <= 0.6 for each in tasks), _text(tasks), light
+            "M2",
+            "HS leaves about half of the tasks (0.4 to 0.6)",
+            all(0.4 <= share <= 0.6 for share in tasks),
+            _text(tasks),
+            light,
         ),
         Claim("M3", "H-LP adds to HS, more so with more queries", adds[-1] > 0 and _grows(adds), _text(adds), light),
         Claim(
             "M3",
             "No-S and CS are late even with few queries",
-            all(min(each) > _NONE_LATE for each in both),
+            all(min(latencies) > _NONE_LATE for latencies in both),
             _text(late["CS"]),
             light,
         ),
@@ -245,8 +252,8 @@ def _overload(table: Table) -> list[Claim]:
     twice = _over(rate["H-LP"], rate["HS"])
     gains = [_of(table, load, "refreshes")["HS"][-1] / _of(table, load, "refreshes")["CS"][-1] for load in (_LOW, _HIGH)]
     sharp = _over(rate["AS"], _of(table, _LOW, "refreshes")["AS"])
-    others = [name for name in TECHNIQUES if name not in {"AS", "H-LP"}]
-    best = all(rate["H-LP"][-1] > rate[name][-1] and late["H-LP"][-1] < late[name][-1] for name in others)
+    remaining_techniques = [name for name in TECHNIQUES if name not in {"AS", "H-LP"}]
+    best = all(rate["H-LP"][-1] > rate[name][-1] and late["H-LP"][-1] < late[name][-1] for name in remaining_techniques)
     plain = [
         _of(table, load, "refreshes")[merged][at] / _of(table, load, "refreshes")[apart][at]
         for load in (_LOW, _HIGH)
@@ -279,8 +286,8 @@ def _of(table: Table, load: str, quantity: str) -> dict[str, list[float]]:
     return {name: [getattr(table[load, size, name], quantity) for size in SIZES] for name in TECHNIQUES}
 
 
-def _over(values: Sequence[float], others: Sequence[float]) -> list[float]:
-    return [value / other for value, other in zip(values, others, strict=True)]
+def _over(values: Sequence[float], divisors: Sequence[float]) -> list[float]:
+    return [value / other for value, other in zip(values, divisors, strict=True)]
 
 
 def _grows(values: Sequence[float]) -> bool:
@@ -288,7 +295,7 @@ def _grows(values: Sequence[float]) -> bool:
 
 
 def _text(values: Sequence[float]) -> str:
-    return " ".join(f"{each:.3g}" for each in values)
+    return " ".join(f"{value:.3g}" for value in values)
 
 
 @click.command(epilog="Example: python -m benchmarks.source.refreshes --seeds 1 --updates 100")
@@ -313,13 +320,13 @@ def main(seeds: int, updates: int, results: Path) -> None:
 
 def _page(table: Table, seeds: int, updates: int) -> str:
     judged = [["", "claim of the source", "verdict", "measured, groups of 5, 10, 20, 30"]]
-    for each in claims(table):
-        verdict = "holds" if each.holds else f"does not hold here{': ' * bool(each.why)}{each.why}"
-        judged.append([each.name, each.text, verdict, each.measured])
+    for claim in claims(table):
+        verdict = "holds" if claim.holds else f"does not hold here{': ' * bool(claim.why)}{claim.why}"
+        judged.append([claim.name, claim.text, verdict, claim.measured])
     rows = [["load, queries a group, technique", "refreshes an update", "useful ones", "latency, updates", "tasks"]]
-    for (load, size, technique), each in table.items():
-        numbers = (each.refreshes, each.useful, each.latency)
-        rows.append([f"{load}, {size}, {technique}", *(f"{number:.2f}" for number in numbers), f"{each.tasks:.0f}"])
+    for (load, size, technique), claim in table.items():
+        numbers = (claim.refreshes, claim.useful, claim.latency)
+        rows.append([f"{load}, {size}, {technique}", *(f"{number:.2f}" for number in numbers), f"{claim.tasks:.0f}"])
     made = (
         f"A model: {GROUPS} groups, windows of {WINDOWS[0]} to {WINDOWS[1]} updates, periods up to half a window, {seeds} draws "
         f"of the queries, {updates} updates. A run takes `scan * longest window + single * queries` updates: "
@@ -345,14 +352,14 @@ def _draw_load(table: Table, load: str, path: Path) -> None:
     from matplotlib.figure import Figure  # noqa: PLC0415 - the extra `bench` has it
 
     figure = Figure(figsize=(10, 4.2), layout="constrained")
-    left, right = figure.subplots(1, 2)
+    refresh_axes, latency_axes = figure.subplots(1, 2)
     for name in TECHNIQUES:
-        left.plot(SIZES, _of(table, load, "useful")[name], marker="o", label=name)
-        right.plot(SIZES, _of(table, load, "latency")[name], marker="o", label=name)
-    left.set(title=f"{load}: useful refreshes an update", xlabel="queries a group")
-    right.set(title="latency, updates", xlabel="queries a group")
-    left.legend(fontsize=7)
-    for axes in (left, right):
+        refresh_axes.plot(SIZES, _of(table, load, "useful")[name], marker="o", label=name)
+        latency_axes.plot(SIZES, _of(table, load, "latency")[name], marker="o", label=name)
+    refresh_axes.set(title=f"{load}: useful refreshes an update", xlabel="queries a group")
+    latency_axes.set(title="latency, updates", xlabel="queries a group")
+    refresh_axes.legend(fontsize=7)
+    for axes in (refresh_axes, latency_axes):
         axes.grid(alpha=0.3)
     figure.savefig(path, dpi=110)
 

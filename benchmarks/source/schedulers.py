@@ -85,8 +85,8 @@ class Window:
     def _next(self, query: Query) -> int:
         if self.kind == "WS":
             return min(query.frozen - set(query.read))  # the one that is overwritten first
-        left = set(range(self.newest - query.needed + 1, self.newest + 1)) - set(query.read)
-        return max(left) if self.kind == "TTU" else min(left, key=lambda movement: movement % self.slots)
+        unread = set(range(self.newest - query.needed + 1, self.newest + 1)) - set(query.read)
+        return max(unread) if self.kind == "TTU" else min(unread, key=lambda movement: movement % self.slots)
 
 
 @dataclass
@@ -108,11 +108,11 @@ class Partitions:
 
     def move(self, inserted: dict[int, list[str]]) -> bool:
         """Drop the partition that expires now, then insert; return whether the query goes on, which had not read that one."""
-        gone = min(self.rows)
-        del self.rows[gone]
+        expired = min(self.rows)
+        del self.rows[expired]
         self.rows[max(self.rows) + 1] = []
         for number, rows in inserted.items():
             self.rows[number] += rows
             if number in self.read:
                 self.handed += rows
-        return gone not in self.read
+        return expired not in self.read

@@ -56,16 +56,16 @@ class CountSketch:
 
     def summarize(self, value: int, count: int = 1) -> None:
         """Add a value."""
-        for row, (place, sign) in zip(self.counters, self.hashes, strict=True):
-            row[place(value) % self.buckets] += count * _signed(sign, value)
+        for row, (bucket_hash, sign) in zip(self.counters, self.hashes, strict=True):
+            row[bucket_hash(value) % self.buckets] += count * _signed(sign, value)
 
     def estimate(self, value: int) -> float:
         """Return about how often a value came; it may be wrong on both sides."""
-        found = [
-            row[place(value) % self.buckets] * _signed(sign, value)
-            for row, (place, sign) in zip(self.counters, self.hashes, strict=True)
+        estimates = [
+            row[bucket_hash(value) % self.buckets] * _signed(sign, value)
+            for row, (bucket_hash, sign) in zip(self.counters, self.hashes, strict=True)
         ]
-        return median(found)
+        return median(estimates)
 
     def plus(self, other: CountSketch, times: int = 1) -> CountSketch:
         """Return the sketch of both, or with -1 of this one without the other."""
@@ -95,19 +95,19 @@ def drift(zone: Sequence[str], chunk: Sequence[str]) -> float:
     >>> drift("aaabaaba", "abbb")
     0.5
     """
-    one, other = Counter(zone), Counter(chunk)
-    return 1 - sum(abs(one[key] / len(zone) - other[key] / len(chunk)) for key in one | other) / 2
+    zone_counts, chunk_counts = Counter(zone), Counter(chunk)
+    return 1 - sum(abs(zone_counts[key] / len(zone) - chunk_counts[key] / len(chunk)) for key in zone_counts | chunk_counts) / 2
 
 
 def zones(chunks: Sequence[Sequence[str]], theta: float, longest: int) -> list[list[int]]:
     """Return which chunks are in which zone: one begins where the confidence is below theta, or the open one is full."""
-    found: list[list[int]] = []
+    zone_lists: list[list[int]] = []
     for number, chunk in enumerate(chunks):
-        opened = [value for each in found[-1] for value in chunks[each]] if found else []
-        if not found or len(found[-1]) >= longest or drift(opened, chunk) < theta:
-            found.append([])
-        found[-1].append(number)
-    return found
+        opened = [value for member in zone_lists[-1] for value in chunks[member]] if zone_lists else []
+        if not zone_lists or len(zone_lists[-1]) >= longest or drift(opened, chunk) < theta:
+            zone_lists.append([])
+        zone_lists[-1].append(number)
+    return zone_lists
 
 
 @dataclass
@@ -170,10 +170,10 @@ def break_even(guided: tuple[float, float], plain: tuple[float, float]) -> float
 
 def hits_within(order: Sequence[tuple[int, int]], rows: int) -> int:
     """Return the hits in the zones (rows, hits) that are read in this order, as far as so many rows suffice."""
-    found = 0
+    total_hits = 0
     for size, hits in order:
         rows -= size
         if rows < 0:
             break
-        found += hits
-    return found
+        total_hits += hits
+    return total_hits

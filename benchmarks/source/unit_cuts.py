@@ -52,21 +52,21 @@ def delivered_by_looks(cut: Cut, budget: float, seeds: int) -> float:
 
 
 def _played_by_looks(drawn: _Batches, cut: Cut, budget: float) -> float:
-    every = made = 0.0
+    all_pairs = delivered_pairs = 0.0
     for now in range(BATCHES):
         units = units_of(drawn, now)
-        left = budget * sum(unit.cost for unit in units)
-        every += sum(unit.pairs for unit in units)
-        found: dict[tuple[int, ...], tuple[int, int]] = {}
+        remaining = budget * sum(unit.cost for unit in units)
+        all_pairs += sum(unit.pairs for unit in units)
+        sums: dict[tuple[int, ...], tuple[int, int]] = {}
         for number, unit in enumerate(units):
             if unit.pairs:
                 name = (unit.key,) if cut == "key" else (unit.key, number)
-                pairs, cost = found.get(name, (0, 0))
-                found[name] = pairs + unit.pairs, cost + unit.cost
-        for pairs, cost in sorted(found.values(), key=lambda unit: -unit[0] / unit[1]):
-            made += pairs * min(1.0, left / cost)
-            left = max(0.0, left - cost)
-    return made / every
+                pairs, cost = sums.get(name, (0, 0))
+                sums[name] = pairs + unit.pairs, cost + unit.cost
+        for pairs, cost in sorted(sums.values(), key=lambda unit: -unit[0] / unit[1]):
+            delivered_pairs += pairs * min(1.0, remaining / cost)
+            remaining = max(0.0, remaining - cost)
+    return delivered_pairs / all_pairs
 
 
 def joined(cut: Cut, budget: float, seeds: int) -> float:
@@ -91,24 +91,24 @@ def _by_key(drawn: _Batches, now: int) -> dict[Unit, Worth]:
     """All pairs of a key that have a new row are one unit; a row of the window counts once, however many partners it has."""
     new, first = drawn[now], max(0, now - WINDOW + 1)
     old = [sum((drawn[batch][side] for batch in range(first, now)), Counter[int]()) for side in (0, 1)]
-    found = {}
+    units = {}
     for key in new[0].keys() | new[1].keys():
         left, right = new[0][key] + old[0][key], new[1][key] + old[1][key]
         pairs = new[0][key] * right + old[0][key] * new[1][key]
-        met = (left if new[1][key] else new[0][key], right if new[0][key] else new[1][key])
-        found[Unit(0, key)] = Worth(pairs, sum(met), right=met[1])
-    return {unit: worth for unit, worth in found.items() if worth.pairs}
+        joined_rows = (left if new[1][key] else new[0][key], right if new[0][key] else new[1][key])
+        units[Unit(0, key)] = Worth(pairs, sum(joined_rows), right=joined_rows[1])
+    return {unit: worth for unit, worth in units.items() if worth.pairs}
 
 
 def _by_batch(drawn: _Batches, now: int) -> dict[Unit, Worth]:
     """The pairs of a key of one stream's new batch and of one batch of the other stream are a unit."""
-    new, found = drawn[now], {}
+    new, units = drawn[now], {}
     for batch in range(max(0, now - WINDOW + 1), now + 1):
         for key in new[0].keys() | new[1].keys():
-            found[Unit(2 * batch, key)] = _worth(new[0][key], drawn[batch][1][key])
+            units[Unit(2 * batch, key)] = _worth(new[0][key], drawn[batch][1][key])
             if batch < now:
-                found[Unit(2 * batch + 1, key)] = _worth(drawn[batch][0][key], new[1][key])
-    return {unit: worth for unit, worth in found.items() if worth.pairs}
+                units[Unit(2 * batch + 1, key)] = _worth(drawn[batch][0][key], new[1][key])
+    return {unit: worth for unit, worth in units.items() if worth.pairs}
 
 
 def _worth(left: int, right: int) -> Worth:
@@ -131,9 +131,9 @@ def main(seeds: int) -> None:
     rows = [["share", "a unit is a", "pairs of these rows, no order", "densest first", "of these looks", "rows of these pairs"]]
     for budget in (*BUDGETS, 1.0):
         for cut in cuts:
-            found = [delivered(cut, budget, seeds, guided=guided) for guided in (False, True)]
-            found += [delivered_by_looks(cut, budget, seeds), joined(cut, budget, seeds)]
-            rows.append([f"{budget:.0%}", cut, *(f"{each:.3f}" for each in found)])
+            outcomes = [delivered(cut, budget, seeds, guided=guided) for guided in (False, True)]
+            outcomes += [delivered_by_looks(cut, budget, seeds), joined(cut, budget, seeds)]
+            rows.append([f"{budget:.0%}", cut, *(f"{share:.3f}" for share in outcomes)])
     click.echo(markdown_table(rows))
 
 

@@ -43,8 +43,8 @@ class _ClickHouse(Contender):
         self._session.query("CREATE DATABASE IF NOT EXISTS w ENGINE = Atomic")
 
     def _arrow(self, query: str) -> pa.Table:
-        found = self._session.query(query, "Arrow")
-        return pa.ipc.open_file(pa.py_buffer(found.bytes())).read_all()
+        answer = self._session.query(query, "Arrow")
+        return pa.ipc.open_file(pa.py_buffer(answer.bytes())).read_all()
 
     def build(self, files: Sequence[Path], now: int) -> None:
         """Make the table and merge what came."""

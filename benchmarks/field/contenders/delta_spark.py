@@ -54,10 +54,10 @@ class DeltaSpark(DeltaFiles):
             "delta.autoOptimize.autoCompact": "true",
             **self._properties,
         }
-        told = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
+        assignments = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
         columns = _SCHEMA if self._partition is None else f"{_SCHEMA}, {self._partition} BIGINT"
         partitioned = "" if self._partition is None else f"PARTITIONED BY ({self._partition})"
-        self._spark.sql(f"CREATE TABLE {self._name} ({columns}) USING delta {partitioned} TBLPROPERTIES ({told})")
+        self._spark.sql(f"CREATE TABLE {self._name} ({columns}) USING delta {partitioned} TBLPROPERTIES ({assignments})")
         self._append(self._read(files).where(f"unix_micros(until) > {now}"))
 
     def load(self, file: Path, now: int) -> None:

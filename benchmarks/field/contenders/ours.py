@@ -120,16 +120,16 @@ class Ours(Contender):
     @property
     def epoch(self) -> Epoch:
         """The newest epoch."""
-        found = newest_epoch(self._warehouse.root)
-        assert found is not None
-        return found
+        epoch = newest_epoch(self._warehouse.root)
+        assert epoch is not None
+        return epoch
 
     @property
     def table(self) -> TableState:
         """The stream's table in it."""
-        found = self.epoch.table(_TABLE)
-        assert found is not None
-        return found
+        state = self.epoch.table(_TABLE)
+        assert state is not None
+        return state
 
     @property
     def counts(self) -> Counts:
@@ -138,14 +138,14 @@ class Ours(Contender):
 
     def counted(self) -> dict[str, float]:
         """Return what the newest epoch counted, how long its snapshot takes to open, and how large logs and records are."""
-        found, root, table = self.counts, self._warehouse.root, self.table
+        counts, root, table = self.counts, self._warehouse.root, self.table
         start = time.perf_counter()
         read_snapshot(root, table.path, table.version, ())
         opening = time.perf_counter() - start
-        logs = [each.stat().st_size for each in (root / table.path / "_delta_log").iterdir()]
-        records = [each.stat().st_size for each in (root / "epochs").iterdir()]
+        logs = [entry.stat().st_size for entry in (root / table.path / "_delta_log").iterdir()]
+        records = [record.stat().st_size for record in (root / "epochs").iterdir()]
         sizes = {"log_files": len(logs), "log_bytes": sum(logs), "records": len(records), "record_bytes": sum(records)}
-        return {**{name: getattr(found, name) for name in _COUNTED}, "opening": opening, **sizes}
+        return {**{name: getattr(counts, name) for name in _COUNTED}, "opening": opening, **sizes}
 
     def stored(self) -> int:
         """Add up the partitions of the newest epoch."""
@@ -153,7 +153,7 @@ class Ours(Contender):
 
     def footprint(self) -> tuple[int, int]:
         """Return what lies under the root: tables, logs, records."""
-        sizes = [found.stat().st_size for found in self._warehouse.root.rglob("*") if found.is_file()]
+        sizes = [path.stat().st_size for path in self._warehouse.root.rglob("*") if path.is_file()]
         return len(sizes), sum(sizes)
 
     def close(self) -> None:

@@ -79,8 +79,8 @@ class Postgres(Contender):
                 return psycopg.connect(f"host={self._socket} user=postgres dbname=postgres", autocommit=True)
             except psycopg.OperationalError as error:
                 if self._server.poll() is not None or time.monotonic() > deadline:
-                    told = (self._socket / "log").read_text()[-300:]
-                    raise NotHereError(f"PostgreSQL does not start: {told or error}") from error
+                    log = (self._socket / "log").read_text()[-300:]
+                    raise NotHereError(f"PostgreSQL does not start: {log or error}") from error
                 time.sleep(0.05)
 
     def _own(self, path: Path) -> None:
@@ -140,14 +140,14 @@ class Postgres(Contender):
     def probe(self, key: str, now: int) -> list[tuple[object, ...]]:
         """Ask by the indexes."""
         del now
-        found: list[tuple[object, ...]] = self._connection.execute(f"SELECT {_COLUMNS} FROM s WHERE k = %s", [key]).fetchall()
-        return found
+        rows: list[tuple[object, ...]] = self._connection.execute(f"SELECT {_COLUMNS} FROM s WHERE k = %s", [key]).fetchall()
+        return rows
 
     def scan(self, now: int) -> list[tuple[object, ...]]:
         """Read the table."""
         del now
-        found: list[tuple[object, ...]] = self._connection.execute(f"SELECT {_COLUMNS} FROM s").fetchall()
-        return found
+        rows: list[tuple[object, ...]] = self._connection.execute(f"SELECT {_COLUMNS} FROM s").fetchall()
+        return rows
 
     def aggregate(self, now: int) -> tuple[int, float]:
         """Ask the table."""
@@ -176,10 +176,10 @@ class Postgres(Contender):
 
 def _programs() -> Path:
     """Return the directory of the newest server's programs."""
-    found = sorted(Path("/").glob(_PLACES.lstrip("/")), key=lambda path: float(path.parent.name))
-    for place in reversed(found):
-        if (place / "initdb").exists() and (place / "postgres").exists():
-            return place
+    directories = sorted(Path("/").glob(_PLACES.lstrip("/")), key=lambda path: float(path.parent.name))
+    for directory in reversed(directories):
+        if (directory / "initdb").exists() and (directory / "postgres").exists():
+            return directory
     raise NotHereError("PostgreSQL's server is not installed; install it: apt-get install postgresql")
 
 
