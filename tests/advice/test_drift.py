@@ -94,9 +94,9 @@ def test_cells_more_uneven_than_the_oracle_are_told(tmp_path: Path, factor: int)
     rows = {cell: round(10_000 * size) * (factor if cell == 1 else 1) for cell, size in sizes.items()}
     parts = tuple(Partition(cell, 0, 1, 1, count, 100 * count, 9) for cell, count in rows.items())
     told(tmp_path / "data", lambda _: counted(), layout=DEALT, partitions=parts)
-    found = warned(tmp_path / "data")
-    assert bool(found) == (factor == 6)
-    assert all("rows differ between sub-indices" in text and "`stream-wh migrate names`" in text for text in found)
+    signs = warned(tmp_path / "data")
+    assert bool(signs) == (factor == 6)
+    assert all("rows differ between sub-indices" in text and "`stream-wh migrate names`" in text for text in signs)
 
 
 @pytest.mark.parametrize("period", [2, 3, 7, 24])

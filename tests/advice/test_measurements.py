@@ -36,11 +36,11 @@ def test_lifetimes_are_those_of_the_live_rows_weighed_by_how_long_they_show(tmp_
         if distance <= 6:
             counts[distance] += 1 / distance
     with Reader.open(tmp_path) as reader:
-        found = sample_rows(reader, reader.pin.state("names"))
-    assert found.shares == pytest.approx([count / sum(counts.values()) for count in counts.values()])
-    assert found.rows_read == sum(1 for row in rows if slot(row.exp, ANCHOR, HOUR) - row.load <= 6)
+        sample = sample_rows(reader, reader.pin.state("names"))
+    assert sample.shares == pytest.approx([count / sum(counts.values()) for count in counts.values()])
+    assert sample.rows_read == sum(1 for row in rows if slot(row.exp, ANCHOR, HOUR) - row.load <= 6)
     keys = {house["names"].key_of(row) for row in rows}
-    assert found.rows_per_key == pytest.approx(len(rows) / len(keys), rel=0.15)
+    assert sample.rows_per_key == pytest.approx(len(rows) / len(keys), rel=0.15)
 
 
 def test_a_first_probe_opens_files_in_vain() -> None:
@@ -96,7 +96,7 @@ def test_what_spark_wrote_is_what_the_partitions_tell(history: Project) -> None:
         assert before is not None
         assert after is not None
         runs, _ = _written_runs(before.partitions, after.partitions)
-        (own,) = [each for each in counts if each.stream == "a"]
+        (own,) = [entry for entry in counts if entry.stream == "a"]
         assert len(runs) == own.files_added
         assert own.inserted <= sum(runs) <= own.inserted + own.rewritten
 
@@ -105,9 +105,9 @@ def test_real_tables_get_advice_or_the_reason_why_not(history: Project) -> None:
     """Streams and views of rows with an end of their own do; a relation and a keyed view do not."""
     with Reader.open(history.root) as reader:
         for table in ("a", "b", "once", "named"):
-            found = advise(reader, table, spark={}, retain=0, now=reader.epoch.committed_at)
-            assert found.current is not None
-            assert any("too few to fit" in note for note in found.notes)
+            advice = advise(reader, table, spark={}, retain=0, now=reader.epoch.committed_at)
+            assert advice.current is not None
+            assert any("too few to fit" in note for note in advice.notes)
         for table, why in (("counts", "cut by its search key"), ("r", "is a relation")):
             with pytest.raises(UsageError, match=why):
                 advise(reader, table, spark={}, retain=0, now=0)
@@ -119,9 +119,9 @@ def test_space_follows_from_retain(tmp_path: Path) -> None:
     with Reader.open(tmp_path) as reader:
         state = reader.pin.state("names")
         epochs = recent_epochs(tmp_path, reader.epoch)
-        known = measure_table(reader, state, epochs, workers=1, retain=10 * HOUR, now=0)
-        found = advise(reader, "names", spark={}, retain=10 * HOUR, now=0)
-    assert known.load.retained == 10
-    assert found.current is not None
-    written = found.current.footprint.written * known.load.row_bytes
-    assert found.current.disk == pytest.approx(found.current.bytes + 10 * written)
+        measured = measure_table(reader, state, epochs, workers=1, retain=10 * HOUR, now=0)
+        advice = advise(reader, "names", spark={}, retain=10 * HOUR, now=0)
+    assert measured.load.retained == 10
+    assert advice.current is not None
+    written = advice.current.footprint.written * measured.load.row_bytes
+    assert advice.current.disk == pytest.approx(advice.current.bytes + 10 * written)

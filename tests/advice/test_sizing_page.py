@@ -24,13 +24,13 @@ def test_its_commands_give_its_figures(capsys: pytest.CaptureFixture[str]) -> No
     for number, command in enumerate(commands):
         column = [line[2 + number] for line in TABLE if len(line) == 4]
         assert run([*shlex.split(command), "-o", "json"]) == 0
-        found = json.loads(capsys.readouterr().out)["recommended"]
-        seconds = [shown(found["update_seconds"][name], 3) for name in ("value", "low", "high")]
+        recommended = json.loads(capsys.readouterr().out)["recommended"]
+        seconds = [shown(recommended["update_seconds"][name], 3) for name in ("value", "low", "high")]
         assert f"{seconds[0]} ({seconds[1]} to {seconds[2]})" in column
-        assert shown(found["files"], 2) in column
-        assert f"{shown(found['probe_seconds']['value'] * 1000, 2)} ms" in column
-        scale, unit = (1e12, "TB") if found["disk_bytes"] > 1e12 else (1e9, "GB")
-        assert f"{shown(found['disk_bytes'] / scale, 3)} {unit}" in column
+        assert shown(recommended["files"], 2) in column
+        assert f"{shown(recommended['probe_seconds']['value'] * 1000, 2)} ms" in column
+        scale, unit = (1e12, "TB") if recommended["disk_bytes"] > 1e12 else (1e9, "GB")
+        assert f"{shown(recommended['disk_bytes'] / scale, 3)} {unit}" in column
 
 
 def shown(value: float, digits: int) -> str:

@@ -32,12 +32,12 @@ def test_runs_are_read_off_what_changed_in_the_partitions(epochs: list[Epoch]) -
     before = [Partition(1, 0, 1, 1, 10, 100, 3), Partition(2, 1, 3, 3, 60, 600, 5), Partition(3, 0, 1, 1, 7, 70, 2)]
     before.append(Partition(4, 1, 2, 2, 9, 90, 6))
     after = [Partition(1, 0, 2, 2, 25, 250, 3), Partition(2, 1, 1, 1, 70, 700, 5), Partition(5, 1, 1, 1, 4, 40, 6), before[3]]
-    one, other = (
+    first, second = (
         replace(epoch, tables=tuple(replace(s, partitions=tuple(parts)) if s.name == "names" else s for s in epoch.tables))
         for epoch, parts in zip(epochs[4:6], (before, after), strict=True)
     )
-    other = replace(other, counts=(counted(15, rewritten=60),))
-    (update,) = update_history([one, other], "names", workers=1).updates
+    second = replace(second, counts=(counted(15, rewritten=60),))
+    (update,) = update_history([first, second], "names", workers=1).updates
     assert (update.work.file, update.work.sub_index) == (3, 3)
     assert (update.work.row_written, update.work.row_read) == (15 + 70 + 4, 60)
     assert (update.work.arriving_row, update.work.landing_file, update.seconds) == (15, 1, 0.5)
@@ -60,8 +60,8 @@ def test_only_updates_of_today_s_layout_count(epochs: list[Epoch]) -> None:
 
 def test_steps_of_other_tables_are_not_counted(epochs: list[Epoch]) -> None:
     """Of all seconds of an epoch those of the table's own main step count."""
-    others = (StepSeconds("deferred/names: move-deferred", 9.0), StepSeconds("tables/x: move-window", 9.0))
-    steps = (*others, StepSeconds(STEP, 0.25))
+    other_steps = (StepSeconds("deferred/names: move-deferred", 9.0), StepSeconds("tables/x: move-window", 9.0))
+    steps = (*other_steps, StepSeconds(STEP, 0.25))
     (update,) = update_history([epochs[3], replace(epochs[4], seconds=steps)], "names", 2).updates
     assert update.seconds == 0.25
 
@@ -80,5 +80,5 @@ def test_epochs_that_are_gone_or_damaged_are_passed_over(tmp_path: Path) -> None
     epoch_path(tmp_path, 3).unlink()
     epoch_path(tmp_path, 5).write_bytes(b"{")
     with Reader.open(tmp_path) as reader:
-        found = recent_epochs(tmp_path, reader.epoch, 8)
-    assert [epoch.number for epoch in found] == [2, 4, 6, 7, 8, 9, 10]
+        readable = recent_epochs(tmp_path, reader.epoch, 8)
+    assert [epoch.number for epoch in readable] == [2, 4, 6, 7, 8, 9, 10]

@@ -79,8 +79,8 @@ def test_what_cannot_be_is_refused_with_the_way_out(text: str, says: str) -> Non
 def test_a_measured_workload_is_changed_where_something_is_supposed() -> None:
     """Twice the rate is twice of what arrives; the rest stays; p and the interval cannot be supposed."""
     load = Workload(4, 100.0, (0.25,) * 4, arriving=120.0, probes=5.0, row_bytes=50.0)
-    found = with_assumptions(load, parse_what_if("rate=200,probes=0"), 10 * MINUTE)
-    assert (found.rate, found.arriving, found.probes, found.row_bytes) == (200.0, 240.0, 0.0, 50.0)
+    changed = with_assumptions(load, parse_what_if("rate=200,probes=0"), 10 * MINUTE)
+    assert (changed.rate, changed.arriving, changed.probes, changed.row_bytes) == (200.0, 240.0, 0.0, 50.0)
     assert with_assumptions(load, parse_what_if("rows=500"), HOUR).live == pytest.approx(500.0)
     assert with_assumptions(load, parse_what_if("lifetimes=constant:2h"), HOUR).mean_lifetime == pytest.approx(2.0)
     for text in ("max_lifetime=1d", "interval=1h", "rate=1,rows=2"):

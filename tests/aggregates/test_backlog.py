@@ -20,14 +20,16 @@ backlogs = st.dictionaries(st.sampled_from("abcd"), dues, max_size=4)
 def test_every_answer_is_given_once_and_the_newest_of_each_window_first(waiting: dict[str, list[Due]]) -> None:
     """Rounds are of one group each; the group with the latest window is first, older ends come newest first."""
     groups = {"a": "x", "b": "x", "c": "y", "d": "z"}
-    found = list(rounds(waiting, groups))
-    given_dues = [(name, due) for each in found for name, some in each for due in some]
+    answered = list(rounds(waiting, groups))
+    given_dues = [(name, due) for answers in answered for name, current in answers for due in current]
     assert sorted(given_dues, key=repr) == sorted(((name, due) for name, all_ in waiting.items() for due in all_), key=repr)
-    assert all(len({groups[name] for name, _ in each}) == 1 for each in found)
+    assert all(len({groups[name] for name, _ in answers}) == 1 for answers in answered)
     newest = {(name, due.text): max(d.end for d in all_ if d.text == due.text) for name, all_ in waiting.items() for due in all_}
-    first = [each for each in found if any(due.end == newest[name, due.text] for name, some in each for due in some)]
-    assert found[: len(first)] == first, "no older end comes before the newest of another window"
-    late = [max(due.late for name, _ in each for due in waiting[name]) for each in first]
+    first = [
+        answers for answers in answered if any(due.end == newest[name, due.text] for name, current in answers for due in current)
+    ]
+    assert answered[: len(first)] == first, "no older end comes before the newest of another window"
+    late = [max(due.late for name, _ in answers for due in waiting[name]) for answers in first]
     assert late == sorted(late, reverse=True)
-    ends = [max(due.end for _, some in each for due in some) for each in found[len(first) :]]
+    ends = [max(due.end for _, current in answers for due in current) for answers in answered[len(first) :]]
     assert ends == sorted(ends, reverse=True)

@@ -62,27 +62,27 @@ def test_disjoint_atoms_share_no_row(found: dict[str, list[bool | None]]) -> Non
     for first, second in combinations(SOUND, 2):
         if disjoint(*atom(first), *atom(second)):
             apart += 1
-            assert not any(one and other for one, other in zip(found[first], found[second], strict=True)), (first, second)
+            assert not any(left and right for left, right in zip(found[first], found[second], strict=True)), (first, second)
     assert apart > 100
 
 
 def test_parts_give_the_rows_of_the_whole(found: dict[str, list[bool | None]]) -> None:
     """Every union of two conditions that can be answered from others has exactly their rows."""
     stored = {condition: atom(condition) for condition in SOUND}
-    covered = taken = 0
+    covered = subtracted = 0
     for first, second in combinations(SOUND[:: 2], 2):
-        both = [one or other for one, other in zip(found[first], found[second], strict=True)]
+        both = [left or right for left, right in zip(found[first], found[second], strict=True)]
         parts = cover(stored[first] | stored[second], {first: stored[first], second: stored[second]}, "additive")
         if parts is not None:
             covered += 1
-            counts = [sum(each or 0 for each in row) for row in zip(*(found[name] for name in parts), strict=True)]
-            assert counts == [int(each or 0) for each in both], (first, second)
-        rest = difference(stored[first], {"both": stored[first] | stored[second], second: stored[second]})
-        if rest is not None:
-            taken += 1
-            less = [int(one or 0) - int(other or 0) for one, other in zip(both, found[second], strict=True)]
-            assert less == [int(each or 0) for each in found[first]], (first, second)
-    assert min(covered, taken) > 50
+            counts = [sum(value or 0 for value in values) for values in zip(*(found[name] for name in parts), strict=True)]
+            assert counts == [int(value or 0) for value in both], (first, second)
+        parts_of_difference = difference(stored[first], {"both": stored[first] | stored[second], second: stored[second]})
+        if parts_of_difference is not None:
+            subtracted += 1
+            less = [int(left or 0) - int(right or 0) for left, right in zip(both, found[second], strict=True)]
+            assert less == [int(value or 0) for value in found[first]], (first, second)
+    assert min(covered, subtracted) > 50
 
 
 def test_constants_of_one_float_are_compared_as_doubles(found: dict[str, list[bool | None]]) -> None:

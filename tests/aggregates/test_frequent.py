@@ -24,8 +24,8 @@ TIGHT = st.booleans()
 
 def lists(bags: list[str] | list[list[str]], k: int, *, tight: bool = False) -> list[Summary]:
     """Return the summary of each bag."""
-    found = [summarise(Counter(bag), k) for bag in bags]
-    return [each.tight() for each in found] if tight else found
+    summaries = [summarise(Counter(bag), k) for bag in bags]
+    return [summary.tight() for summary in summaries] if tight else summaries
 
 
 def reported(summaries: list[Summary]) -> dict[str, int]:
@@ -57,7 +57,7 @@ def test_worked_example_upper_ends_and_tight_deltas() -> None:
     """Section 6: the upper ends after five slots, and the tight variant."""
     last = bounds(lists(list(SLOTS[2:]), 2))
     assert {item: high for item, (_, high) in last.items.items()} == {"a": 8, "b": 9, "c": 11, "d": 11}
-    assert [each.delta for each in lists(list(SLOTS), 2, tight=True)] == [2, 1, 2, 2, 1]
+    assert [summary.delta for summary in lists(list(SLOTS), 2, tight=True)] == [2, 1, 2, 2, 1]
     assert [reported(lists(list(SLOTS[end - 3 : end]), 2, tight=True)) for end in (3, 4, 5)] == [
         {"a": 12, "b": 7},
         {"a": 10, "c": 8},
@@ -77,13 +77,13 @@ def test_guarantees(bags: list[list[str]], k: int, *, tight: bool) -> None:
     """G1, G2, G4 to G6 hold for every item, G7 for the sum of the deltas."""
     window = bounds(lists(bags, k, tight=tight))
     true = Counter(item for bag in bags for item in bag)
-    found = reported(lists(bags, k, tight=tight))
+    items = reported(lists(bags, k, tight=tight))
     for item, count in true.items():
         low, high = window.items.get(item, (0, window.delta))
         assert low <= count <= high  # G1, G4
         assert count <= window.delta or item in window.items  # G6
-        assert count <= window.delta + (high - low) or item in found  # G5
-    assert all(true[item] >= least > window.delta for item, least in found.items())  # G2
+        assert count <= window.delta + (high - low) or item in items  # G5
+    assert all(true[item] >= least > window.delta for item, least in items.items())  # G2
     assert window.delta * k <= window.rows == sum(true.values())  # G7
     if not tight:
         assert window.delta >= sum(len(set(bag)) >= k for bag in bags)  # G7
@@ -95,10 +95,10 @@ def test_above(bags: list[list[str]], k: int, share: Fraction) -> None:
     answer = above(bounds(lists(bags, k)), share)
     true = Counter(item for bag in bags for item in bag)
     heavy = {item for item, count in true.items() if count > share * sum(true.values())}
-    assert {each.item for each in answer.items if each.certain} <= heavy
-    assert all(each.at_least <= true[each.item] <= each.at_most for each in answer.items)
+    assert {item.item for item in answer.items if item.certain} <= heavy
+    assert all(item.at_least <= true[item.item] <= item.at_most for item in answer.items)
     if answer.complete:
-        assert heavy <= {each.item for each in answer.items}
+        assert heavy <= {item.item for item in answer.items}
 
 
 @given(BAGS, K, st.integers(1, 5))
@@ -106,12 +106,12 @@ def test_top(bags: list[list[str]], k: int, n: int) -> None:
     """A certain item is among the most frequent whatever the order of ties; a complete answer leaves out none of them."""
     answer = top(bounds(lists(bags, k)), n)
     true = Counter(item for bag in bags for item in bag)
-    for each in answer.items:
-        if each.certain:
-            assert sum(count >= true[each.item] for count in true.values()) <= n
+    for item in answer.items:
+        if item.certain:
+            assert sum(count >= true[item.item] for count in true.values()) <= n
     if answer.complete:
         surely = {item for item, count in true.items() if sum(other >= count for other in true.values()) <= n}
-        assert surely <= {each.item for each in answer.items}
+        assert surely <= {shown.item for shown in answer.items}
 
 
 @given(st.lists(st.sampled_from("abcdefgh"), max_size=20), K, K)

@@ -48,21 +48,21 @@ class Kept:
     def update(self, through: int, values: list[tuple[int, int]]) -> None:
         """Move to a slot; values come with their slots."""
         before = self.through if self.rows else None
-        stored = {piece: list(each) for piece, each in self.rows.items()}
+        stored = {piece: list(values_of_piece) for piece, values_of_piece in self.rows.items()}
         new, late = changed(self.levels, self.slots, before=before, through=through, arrived={slot for slot, _ in values})
         for piece in (*new, *late):
             parts = [value for slot, value in values if piece.first <= slot <= piece.last]
             if piece in new and before is not None:
-                known = [*cover(piece.first, min(piece.last, before), self.levels, before - self.slots)]
-                known += [Piece(0, slot) for slot in range(max(piece.first, before + 1), piece.last + 1)]
-                parts += [value for each in known for value in stored.get(each, ())]
+                stored_pieces = [*cover(piece.first, min(piece.last, before), self.levels, before - self.slots)]
+                stored_pieces += [Piece(0, slot) for slot in range(max(piece.first, before + 1), piece.last + 1)]
+                parts += [value for stored_piece in stored_pieces for value in stored.get(stored_piece, ())]
             if parts:
                 self.rows[piece].append(sum(parts))
                 self.written, self.merged = self.written + 1, self.merged + len(parts)
         for slot, value in values:
             self.rows[Piece(0, slot)].append(value)
         self.through = through
-        for piece in [each for each in self.rows if each.first <= through - self.slots]:
+        for piece in [stored_piece for stored_piece in self.rows if stored_piece.first <= through - self.slots]:
             del self.rows[piece]
 
     def pieces(self, slots: int, end: int) -> list[Piece]:
@@ -76,19 +76,19 @@ class Kept:
 
 def test_windows_and_intervals_of_the_sheet() -> None:
     """Eight slots: what is kept, the intervals that each window touches, and the greatest value of it."""
-    kept = Kept(3, 8)
+    intervals = Kept(3, 8)
     for slot, value in enumerate(VALUES, 1):
-        kept.update(slot, [(slot, value)])
+        intervals.update(slot, [(slot, value)])
         if slot in LARGEST:
-            windows = [kept.pieces(length, slot) for length in range(1, 9)]
-            assert [len(each) for each in windows] == TOUCHED[slot]
-            largest = [max(max(VALUES[each.first - 1 : each.last]) for each in pieces) for pieces in windows]
+            windows = [intervals.pieces(length, slot) for length in range(1, 9)]
+            assert [len(pieces) for pieces in windows] == TOUCHED[slot]
+            largest = [max(max(VALUES[piece.first - 1 : piece.last]) for piece in pieces) for pieces in windows]
             assert largest == LARGEST[slot]
-            assert [kept.total(length, slot) for length in range(1, 9)] == [
+            assert [intervals.total(length, slot) for length in range(1, 9)] == [
                 sum(VALUES[slot - length : slot]) for length in range(1, 9)
             ]
         if slot in (8, 9):
-            assert len(kept.rows) == {8: 15, 9: 12}[slot]
+            assert len(intervals.rows) == {8: 15, 9: 12}[slot]
 
 
 @pytest.mark.parametrize(
@@ -112,32 +112,32 @@ arrivals = st.lists(
 @given(arrivals, st.integers(0, 3))
 def test_every_window_is_that_of_all_rows(given_moves: list[tuple[int, list[tuple[int, int]]]], levels: int) -> None:
     """Updates move over several slots, rows are late by some, and some are ahead; their slots are complete later."""
-    kept, every, now = Kept(levels, 9), list[tuple[int, int]](), 0
+    intervals, all_values, now = Kept(levels, 9), list[tuple[int, int]](), 0
     for slots, offsets in given_moves:
         now += slots
         values = [(now + offset, value) for offset, value in offsets if now + offset > now - 9]
-        every += values
-        kept.update(now, values)
+        all_values += values
+        intervals.update(now, values)
         for length in range(1, 10):
-            wanted = sum(value for slot, value in every if now - length < slot <= now)
-            assert kept.total(length, now) == wanted, (now, length)
+            expected = sum(value for slot, value in all_values if now - length < slot <= now)
+            assert intervals.total(length, now) == expected, (now, length)
 
 
 @pytest.mark.parametrize("windows", [{24: 1}, {24: 1, 5: 2}, {100: 3}, {720: 1, 168: 24}])
 def test_what_is_written_and_merged_is_that_of_the_model(windows: dict[int, int]) -> None:
     """Counted over whole periods of the longest interval, one row a slot."""
     levels = max(windows).bit_length() - 1
-    period, kept, basic, interval = 1 << levels, Kept(levels, max(windows)), 0, 0
+    period, model, basic, interval = 1 << levels, Kept(levels, max(windows)), 0, 0
     for slot in range(1, 8 * period + 1):
         if slot == 4 * period + 1:
-            kept.written = kept.merged = 0
-        kept.update(slot, [(slot, 1)])
+            model.written = model.merged = 0
+        model.update(slot, [(slot, 1)])
         if slot > 4 * period:
-            due = [length for length, every in windows.items() if slot % every == 0]
-            basic, interval = basic + sum(due), interval + sum(len(kept.pieces(length, slot)) for length in due)
+            due = [length for length, step in windows.items() if slot % step == 0]
+            basic, interval = basic + sum(due), interval + sum(len(model.pieces(length, slot)) for length in due)
     slots = 4 * period
-    assert kept.written / slots == pytest.approx(upkeep(levels))
-    assert kept.merged / slots <= merged_upkeep(levels)
+    assert model.written / slots == pytest.approx(upkeep(levels))
+    assert model.merged / slots <= merged_upkeep(levels)
     assert basic / slots == pytest.approx(merged_basic(windows), rel=0.02)
     assert interval / slots == pytest.approx(merged_interval(windows, levels), rel=0.1)
 
@@ -157,12 +157,12 @@ def test_what_the_documentation_says_is_merged(windows: dict[int, int], basic: f
 
 def test_what_comes_once_is_written_once_for_each_length() -> None:
     """A month by the hour: what stays alone in its group, or is late, is in ten intervals at most, not in all slots since."""
-    kept = Kept(9, 720)
-    kept.update(1000, [(1000, 1)])
+    intervals = Kept(9, 720)
+    intervals.update(1000, [(1000, 1)])
     written = []
     for slot in range(1001, 1720):
-        kept.update(slot, [(700, 1)] if slot == 1400 else [])
-        written.append(kept.written)
+        intervals.update(slot, [(700, 1)] if slot == 1400 else [])
+        written.append(intervals.written)
     late = written[1400 - 1001] - written[1399 - 1001]
     assert 1 + written[398] <= 10
     assert 1 + late <= 10
@@ -194,9 +194,9 @@ def test_which_synopses_have_intervals() -> None:
     numbers = Synopsis("s", None, (), None, (count,))
     few, many = (MANY - 1) / 24, MANY / 24
     assert [longest_levels(numbers, windows, groups) for groups in (1, few, many)] == [0, 0, 9]
-    there = replace(numbers, levels=9)
-    assert [longest_levels(there, windows, groups) for groups in (1, many / 5, many / 3)] == [0, 0, 9], "not to and fro"
-    assert longest_levels(there, {24: 24}, many) == 0
+    with_intervals = replace(numbers, levels=9)
+    assert [longest_levels(with_intervals, windows, groups) for groups in (1, many / 5, many / 3)] == [0, 0, 9], "not to and fro"
+    assert longest_levels(with_intervals, {24: 24}, many) == 0
     assert longest_levels(Synopsis("s", None, (), ("v", "int"), ()), windows) == 0
     assert longest_levels(Synopsis("s", None, (), None, (sketch,), live=True), windows) == 0
     assert longest_levels(Synopsis("s", None, (), None, (sketch,), parts=("a", "b")), windows) == 0

@@ -121,8 +121,8 @@ def test_vector() -> None:
 )
 def test_atoms(condition: str, atoms: set[tuple[str, str, str | Decimal]] | None) -> None:
     """Only disjunctions of comparisons with constants have atoms."""
-    found = atoms_of(condition, KINDS)
-    assert (None if found is None else {(each.attribute, each.operator, each.constant) for each in found}) == atoms
+    found_atoms = atoms_of(condition, KINDS)
+    assert (None if found_atoms is None else {(atom.attribute, atom.operator, atom.constant) for atom in found_atoms}) == atoms
 
 
 ATOMS = st.builds(
@@ -131,7 +131,7 @@ ATOMS = st.builds(
     st.sampled_from(["=", "<>", "<", ">"]),
     st.integers(0, 3).map(Decimal),
 )
-VALUES = (None, *(Decimal(each) / 2 for each in range(-1, 8)))
+VALUES = (None, *(Decimal(number) / 2 for number in range(-1, 8)))
 BAG = [{"a": first, "b": second} for first in VALUES for second in VALUES]
 PREDICATES = st.frozensets(ATOMS, min_size=1, max_size=3)
 
@@ -153,32 +153,33 @@ def test_constants_that_are_one_double_are_not_disjoint() -> None:
 def test_covers_give_the_query_s_rows(wanted: Predicate, others: list[Predicate], algebra: Algebra) -> None:
     """Sums by the cover, and sets of rows for what repeats, are those of the query itself."""
     stored = {
-        str(place): each for place, each in enumerate([*others, *(frozenset([atom]) for atom in sorted(wanted, key=str)[:2])])
+        str(number): predicate
+        for number, predicate in enumerate([*others, *(frozenset([atom]) for atom in sorted(wanted, key=str)[:2])])
     }
-    found = cover(wanted, stored, algebra)
-    assume(found is not None)
-    assert found is not None
+    names = cover(wanted, stored, algebra)
+    assume(names is not None)
+    assert names is not None
     if algebra == "duplicate-insensitive":
-        assert [row for row in BAG if any(holds(stored[name], row) for name in found)] == [
+        assert [row for row in BAG if any(holds(stored[name], row) for name in names)] == [
             row for row in BAG if holds(wanted, row)
         ]
     else:
-        counted = sum(holds(stored[name], row) for row in BAG for name in found)
+        counted = sum(holds(stored[name], row) for row in BAG for name in names)
         assert counted == sum(holds(wanted, row) for row in BAG)
 
 
-APART = st.sampled_from([parsed(each) for each in ("a = 0", "a = 1", "a = 2", "a > 2", "a < 0", "a <> 1", "a < 2", "b = 'x'")])
-UNIONS = st.lists(APART, min_size=1, max_size=3).map(lambda each: frozenset[Atom]().union(*each))
+APART = st.sampled_from([parsed(text) for text in ("a = 0", "a = 1", "a = 2", "a > 2", "a < 0", "a <> 1", "a < 2", "b = 'x'")])
+UNIONS = st.lists(APART, min_size=1, max_size=3).map(lambda atoms: frozenset[Atom]().union(*atoms))
 
 
 @given(UNIONS, st.lists(UNIONS, max_size=6), st.lists(APART, min_size=1, max_size=2))
 def test_differences_give_the_query_s_rows(wanted: Predicate, others: list[Predicate], extra: list[Predicate]) -> None:
     """Each row is in as many of the first synopses as it is in the others, and once more if it is one of the query's."""
-    every = [*others, wanted.union(*extra), *extra]
-    found = difference(wanted, {str(place): atoms for place, atoms in enumerate(every) if atoms != wanted})
-    assume(found is not None)
-    assert found is not None
-    stored = dict(enumerate(every))
+    synopses = [*others, wanted.union(*extra), *extra]
+    difference_found = difference(wanted, {str(number): atoms for number, atoms in enumerate(synopses) if atoms != wanted})
+    assume(difference_found is not None)
+    assert difference_found is not None
+    stored = dict(enumerate(synopses))
     for row in ({**row, "b": text} for row in BAG for text in ("x", None)):
-        plus, less = (sum(holds(stored[int(name)], row) for name in names) for names in found)
+        plus, less = (sum(holds(stored[int(name)], row) for name in names) for names in difference_found)
         assert plus - less == holds(wanted, row)

@@ -24,10 +24,10 @@ TINY = Generated(number=0, periods=2, batch=600, kind="uniform", row_bytes=80, k
 
 def test_workloads_are_drawn_from_the_seed() -> None:
     """The same ones for the same seed, of every kind, with few and with many probes."""
-    found = generated(10, seed=5)
-    assert found == generated(10, seed=5) != generated(10, seed=6)
-    assert {load.kind for load in found} == set(KINDS)
-    assert len({load.probes for load in found}) == 3
+    loads = generated(10, seed=5)
+    assert loads == generated(10, seed=5) != generated(10, seed=6)
+    assert {load.kind for load in loads} == set(KINDS)
+    assert len({load.probes for load in loads}) == 3
     assert {load.periods for load in generated(20, seed=5, longest=8)} == {8}
 
 
@@ -75,13 +75,13 @@ def test_a_tiny_workload_is_measured_from_end_to_end(
 ) -> None:
     """The recommended layout is among those measured, and each has measured and predicted figures."""
     monkeypatch.setenv(VARIABLE, str(tmp_path / "reads"))
-    others = compared(2)[-1:]
-    found = measure(TINY, others, tmp_path / "scratch", spark, "1g", lambda _: None)
-    layouts = [cost["layout"] for cost in found["costs"]]
-    assert found["recommended"] in layouts
-    assert found["best"] in layouts
-    assert found["ratio"] >= 1
+    layouts_beside = compared(2)[-1:]
+    result = measure(TINY, layouts_beside, tmp_path / "scratch", spark, "1g", lambda _: None)
+    layouts = [cost["layout"] for cost in result["costs"]]
+    assert result["recommended"] in layouts
+    assert result["best"] in layouts
+    assert result["ratio"] >= 1
     assert len(layouts) in (1, 2)
-    assert all(cost["update"] >= cost["step"] > 0 and cost["predicted_interval"] > 0 for cost in found["costs"])
-    assert len(found["work"]) == 2 * (len(layouts) + 1)
-    assert json.loads(json.dumps(found))
+    assert all(cost["update"] >= cost["step"] > 0 and cost["predicted_interval"] > 0 for cost in result["costs"])
+    assert len(result["work"]) == 2 * (len(layouts) + 1)
+    assert json.loads(json.dumps(result))

@@ -30,12 +30,12 @@ def test_a_tiny_run_fills_table_and_files(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, [*SIZE, *chosen, "--results", str(tmp_path)], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     (saved,) = tmp_path.glob("*.json")
-    found = json.loads(saved.read_text())
-    assert {line["measurement"] for line in found["ratios"]} == set(MEASURED)
-    assert {line["measurement"] for line in found["ratios"] if line["holds"] is not None} == set(MEASURED)
-    assert len(found["details"]["rounds"]) == 2
-    assert found["settings"]["seed"]
-    assert found["machine"]["cores"]
+    record = json.loads(saved.read_text())
+    assert {line["measurement"] for line in record["ratios"]} == set(MEASURED)
+    assert {line["measurement"] for line in record["ratios"] if line["holds"] is not None} == set(MEASURED)
+    assert len(record["details"]["rounds"]) == 2
+    assert record["settings"]["seed"]
+    assert record["machine"]["cores"]
     (rendered,) = tmp_path.glob("*.md")
     assert rendered.read_text().endswith(table_of(result.output))
 
@@ -85,7 +85,7 @@ def test_living_rows_are_live() -> None:
     rows = data.living(data.Shape(130, 2000, 1), 1000, part=(0,), at=0, lifetime=1000)
     ages, rests = [-at for at in micros(rows, "at")], micros(rows, "until")
     assert all(0 <= age < 1000 for age in ages)
-    assert all(0 < rest <= 1000 - age for age, rest in zip(ages, rests, strict=True))
+    assert all(0 < remaining <= 1000 - age for age, remaining in zip(ages, rests, strict=True))
 
 
 def test_an_absent_key_lies_between_two_keys() -> None:
@@ -95,11 +95,11 @@ def test_an_absent_key_lies_between_two_keys() -> None:
 
 def test_a_table_says_whether_a_target_holds() -> None:
     """An upper and a lower bound are told apart, and a line without a target says nothing."""
-    two, one = Sample("two", "s", (2.0,)), Sample("one", "s", (1.0,))
+    two, single = Sample("two", "s", (2.0,)), Sample("one", "s", (1.0,))
     lines = [
-        ratio("m", "upper", two, one, target=1.5),
-        ratio("m", "lower", two, one, target=1.5, at_least=True),
-        ratio("m", "none", two, one),
+        ratio("m", "upper", two, single, target=1.5),
+        ratio("m", "lower", two, single, target=1.5, at_least=True),
+        ratio("m", "none", two, single),
     ]
     rendered = table(lines).splitlines()[2:]
     assert ["does not hold" in line for line in rendered] == [True, False, False]

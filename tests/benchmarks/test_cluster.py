@@ -30,5 +30,5 @@ def test_tasks_are_read_from_the_event_log(tmp_path: Path) -> None:
 def test_the_table_has_the_median_of_what_was_measured() -> None:
     """Updates that warm up are not counted."""
     moves = [{"whole": seconds, "warm_up": seconds > 5} for seconds in (9.0, 1.0, 2.0, 3.0)]
-    found = [{"executors": 2, "build": 12.34, "updates": moves, "task_seconds": {"0": 5.0, "1": 4.0}}]
-    assert _table(found).splitlines()[-1] == "| 2 | 12.3 | 2.00 | 5.0, 4.0 |"
+    results = [{"executors": 2, "build": 12.34, "updates": moves, "task_seconds": {"0": 5.0, "1": 4.0}}]
+    assert _table(results).splitlines()[-1] == "| 2 | 12.3 | 2.00 | 5.0, 4.0 |"

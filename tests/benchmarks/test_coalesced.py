@@ -23,8 +23,8 @@ def drawn(cp: float) -> pa.Table:
 def test_a_value_repeats_the_one_before_it_as_often_as_asked(cp: float, low: float, high: float) -> None:
     """Also over the border of two calls."""
     rows = drawn(cp).sort_by([("g", "ascending"), ("seen", "ascending")]).to_pylist()
-    pairs = [(one["v"], other["v"]) for one, other in pairwise(rows) if one["g"] == other["g"]]
-    assert low <= sum(one == other for one, other in pairs) / len(pairs) <= high
+    pairs = [(row["v"], next_row["v"]) for row, next_row in pairwise(rows) if row["g"] == next_row["g"]]
+    assert low <= sum(value == next_value for value, next_value in pairs) / len(pairs) <= high
 
 
 def test_the_query_over_points_gives_the_rows_of_the_model() -> None:
@@ -35,5 +35,5 @@ def test_the_query_over_points_gives_the_rows_of_the_model() -> None:
     model.arrive([(row["g"], row["ts"], row["v"]) for row in points.to_pylist()], 0)
     with duckdb.connect() as connection:
         connection.register("points", points)
-        found = connection.sql(islands_query("points")).fetchall()
-    assert sorted(found) == sorted(run[:4] for run in model.table())
+        rows = connection.sql(islands_query("points")).fetchall()
+    assert sorted(rows) == sorted(run[:4] for run in model.table())

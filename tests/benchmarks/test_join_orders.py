@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from benchmarks.join_orders import Row
 
 TICKS = 13
-SHORT = tuple(replace(each, lifetime=lifetime) for each, lifetime in zip(TABLE_5_5, (12, 10, 25, 14), strict=True))
-LIFETIMES = {each.name: int(each.lifetime) * TICKS for each in SHORT}
+SHORT = tuple(replace(stream, lifetime=lifetime) for stream, lifetime in zip(TABLE_5_5, (12, 10, 25, 14), strict=True))
+LIFETIMES = {stream.name: int(stream.lifetime) * TICKS for stream in SHORT}
 
 
 class Listing:
@@ -113,15 +113,17 @@ def test_generated_rows() -> None:
     assert rows == generate(TABLE_5_5, 2000, seed=1) != generate(TABLE_5_5, 2000, seed=2)
     assert [ts for ts, _, _ in rows] == list(range(1, 2000 * TICKS + 1))
     arrived = Counter(name for _, name, _ in rows)
-    for each in TABLE_5_5:
-        assert arrived[each.name] / 2000 == pytest.approx(each.rate, rel=0.1)
-        assert {value for _, name, value in rows if name == each.name} == set(range(1, int(each.values[""]) + 1))
+    for stream in TABLE_5_5:
+        assert arrived[stream.name] / 2000 == pytest.approx(stream.rate, rel=0.1)
+        assert {value for _, name, value in rows if name == stream.name} == set(range(1, int(stream.values[""]) + 1))
 
 
 def test_the_model_ranks_orders_as_the_algorithms_do() -> None:
     """All eight variants rank the four orders as predicted, and eager evaluation costs about what is predicted."""
     lines = measure(units=300, runs=6, seed=20130101)
-    assert [(line.structure, line.algorithm) for line in lines] == [(one, other) for one in BUCKETS for other in ALGORITHMS]
+    assert [(line.structure, line.algorithm) for line in lines] == [
+        (structure, algorithm) for structure in BUCKETS for algorithm in ALGORITHMS
+    ]
     for line in lines:
         assert line.agrees, line
         assert sorted(ORDERS, key=line.counted.__getitem__) == list(ORDERS)

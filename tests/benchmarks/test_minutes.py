@@ -43,13 +43,13 @@ def test_a_minute_has_the_same_rows_in_every_run(tmp_path: Path) -> None:
 
 def test_files_may_be_apart(tmp_path: Path) -> None:
     """The first minute has one, then each fourth; without the option every minute has one."""
-    for apart, there in ((4, [1, 5, 9]), (1, list(range(1, 10)))):
+    for apart, slots in ((4, [1, 5, 9]), (1, list(range(1, 10)))):
         minutes = Minutes(tmp_path / str(apart), rows=1, lifetime=2, apart=apart)
         minutes.directory.mkdir()
         minutes.declare("1m")
         for slot in range(1, 10):
             minutes.land(slot)
-        assert sorted(int(path.stem) for path in (minutes.directory / "landing" / "events").iterdir()) == there
+        assert sorted(int(path.stem) for path in (minutes.directory / "landing" / "events").iterdir()) == slots
 
 
 def test_a_run_with_other_options_is_refused(tmp_path: Path) -> None:

@@ -21,6 +21,6 @@ def test_twenty_aggregates_share_a_synopsis_for_each_of_their_groups(tmp_path: P
         landed.append([path.read_bytes() for path in traffic.land(3)])
     assert landed[0] == landed[1]
     catalog = load_catalog(tmp_path / "one")
-    assert [len(each.definition.windows) for each in catalog.aggregates] == [3] * 20
-    assert len(missing([need for each in catalog.aggregates for need in needs(each.definition)], ())) == 4
+    assert [len(table.definition.windows) for table in catalog.aggregates] == [3] * 20
+    assert len(missing([need for table in catalog.aggregates for need in needs(table.definition)], ())) == 4
     assert instant(1) - instant(0) == catalog.update_interval

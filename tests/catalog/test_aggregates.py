@@ -136,24 +136,24 @@ def test_a_fault_names_its_key_and_what_is_allowed(tmp_path: Path, changes: dict
     """Before anything is read."""
     with pytest.raises(ConfigurationError) as caught:
         declared(tmp_path, **changes)
-    found = {problem.key: f"{problem.found}; {problem.allowed}" for problem in caught.value.problems}
-    assert any(key in each and told in text for each, text in found.items()), found
+    messages = {problem.key: f"{problem.found}; {problem.allowed}" for problem in caught.value.problems}
+    assert any(key in problem_key and told in text for problem_key, text in messages.items()), messages
 
 
 @pytest.mark.parametrize("name", [*OWN_COLUMNS, "Late"])
 def test_no_group_and_no_value_has_the_name_of_a_column_that_answers_have(tmp_path: Path, name: str) -> None:
     """As a column of the stream, as an expression's name and as a value's; the message lists the names."""
     columns = {"k": "string", "b": "timestamp", name: "int"}
-    taken = f"another name: every answer has {', '.join(OWN_COLUMNS)}"
-    asked: dict[str, dict[str, object]] = {
+    allowed = f"another name: every answer has {', '.join(OWN_COLUMNS)}"
+    aggregates: dict[str, dict[str, object]] = {
         "group_by": {"group_by": [name], "stream": {"columns": columns}},
         f"select.{name}": {"select": {name: "count(*)"}},
     }
     named = {"group_by": [f"upper(k) AS {name}"]}
-    for key, changes in (*asked.items(), ("group_by", named)):
+    for key, changes in (*aggregates.items(), ("group_by", named)):
         with pytest.raises(ConfigurationError) as caught:
             declared(tmp_path, **changes)
-        assert [(problem.key, problem.allowed) for problem in caught.value.problems] == [(f"aggregates.a.{key}", taken)]
+        assert [(problem.key, problem.allowed) for problem in caught.value.problems] == [(f"aggregates.a.{key}", allowed)]
 
 
 @pytest.mark.parametrize("name", ITEM_COLUMNS)
@@ -168,31 +168,31 @@ def test_no_group_of_frequent_items_has_the_name_of_what_is_told_of_an_item(tmp_
 def test_numbers_of_all_rows_may_outlive_the_rows(tmp_path: Path) -> None:
     """They show nobody's values; an extreme does, which another aggregate may have in the synopsis of a long window."""
     numbers = {"n": "count(*)", "total": "sum(v)", "mean": "avg(v)", "spread": "stddev(v)"}
-    asked = {"stream": {"erase_within": "20d"}, "keep": "90d", "group_by": None}
-    assert declared(tmp_path, **asked, select=numbers).definition.keep == 90 * DAY
+    changes = {"stream": {"erase_within": "20d"}, "keep": "90d", "group_by": None}
+    assert declared(tmp_path, **changes, select=numbers).definition.keep == 90 * DAY
     with pytest.raises(ConfigurationError, match="groups and extremes show values of rows"):
-        declared(tmp_path, **asked, select={**numbers, "most": "max(v)"})
+        declared(tmp_path, **changes, select={**numbers, "most": "max(v)"})
     with pytest.raises(ConfigurationError, match='windows: found "30d" of answers'):
-        declared(tmp_path, **asked, select=numbers, windows=["30d"])
+        declared(tmp_path, **changes, select=numbers, windows=["30d"])
 
 
 def test_frequent_items_have_lists_that_are_long_enough(tmp_path: Path) -> None:
     """By default four times as long as a share needs, or ten times as long as the answer; the item is the key."""
-    asked = declared(tmp_path, group_by=None, select=None, frequent={"item": "k", "above": 0.03}).definition
-    assert asked.frequent == FrequentItems("k", "string", 0.03, None, 4 * 34)
-    assert (asked.search_key, dict(asked.columns)["item"], asked.values) == (("item",), "string", ())
+    definition = declared(tmp_path, group_by=None, select=None, frequent={"item": "k", "above": 0.03}).definition
+    assert definition.frequent == FrequentItems("k", "string", 0.03, None, 4 * 34)
+    assert (definition.search_key, dict(definition.columns)["item"], definition.values) == (("item",), "string", ())
     for error, shown, listed in ((0.003, {"top": 3}, 334), (0.5, {"top": 3}, 3), (0.5, {"above": 0.03}, 34)):
-        asked = declared(tmp_path, error=error, select=None, frequent={"item": "k", **shown}).definition
-        assert asked.frequent is not None
-        assert asked.frequent.k == listed, "bounds are at most the error apart"
-    asked = declared(tmp_path, select=None, frequent={"item": "v", "top": 3, "exact": True}, over="live").definition
-    assert asked.frequent == FrequentItems("v", "int", None, 3, 30, exact=True)
+        definition = declared(tmp_path, error=error, select=None, frequent={"item": "k", **shown}).definition
+        assert definition.frequent is not None
+        assert definition.frequent.k == listed, "bounds are at most the error apart"
+    definition = declared(tmp_path, select=None, frequent={"item": "v", "top": 3, "exact": True}, over="live").definition
+    assert definition.frequent == FrequentItems("v", "int", None, 3, 30, exact=True)
 
 
 def test_groups_may_be_expressions_with_a_name(tmp_path: Path) -> None:
     """Their types are told by the expression; a CAST tells those of other numbers. They are keys as columns are."""
-    given = ["k", "v + 1 AS next", "CAST(d AS decimal(9, 2)) AS price", "v > 3 AS many", "to_date(b) AS day", "upper(k) as up"]
-    definition = declared(tmp_path, group_by=given).definition
+    groups = ["k", "v + 1 AS next", "CAST(d AS decimal(9, 2)) AS price", "v > 3 AS many", "to_date(b) AS day", "upper(k) as up"]
+    definition = declared(tmp_path, group_by=groups).definition
     assert definition.group_by == (
         ("k", "string"), ("next", "bigint"), ("price", "decimal(9,2)"), ("many", "boolean"), ("day", "date"), ("up", "string"),
     )  # fmt: skip
@@ -239,19 +239,19 @@ def over_views(directory: Path, aggregates: dict[str, dict[str, object]], **view
 def test_an_aggregate_over_a_view_has_the_types_of_its_columns(tmp_path: Path) -> None:
     """Aggregates keep the order of their declarations; a view of one of them is not in the way."""
     living = {"from": "dropped", "over": "live"}
-    asked = {"a": {"from": "rows", "select": {"n": "count(*)", "t": "sum(v)"}}, "z": {"from": "s"}, "l": living}
-    found = over_views(tmp_path, asked)
-    assert [each.name for each in found] == ["a", "z", "l"]
-    assert found[0].definition.values[1] == Value("t", "sum", "bigint", "v", "int")
-    assert found[0].definition.group_by == (("k", "string"),)
+    aggregates = {"a": {"from": "rows", "select": {"n": "count(*)", "t": "sum(v)"}}, "z": {"from": "s"}, "l": living}
+    tables = over_views(tmp_path, aggregates)
+    assert [table.name for table in tables] == ["a", "z", "l"]
+    assert tables[0].definition.values[1] == Value("t", "sum", "bigint", "v", "int")
+    assert tables[0].definition.group_by == (("k", "string"),)
 
 
 def test_windows_of_a_join_may_have_a_length_for_each_input(tmp_path: Path) -> None:
     """The view shows, unchanged, when both parts arrived; other windows have one length, of the result's arrival."""
-    asked = {"a": {"from": "met", "over": "live", "windows": [["1h", "3h"], "2h"], "every": ["1h", "2h"]}}
-    (found,) = over_views(tmp_path, asked)
-    assert found.definition.windows == (Window("1h, 3h", 1, 1, (1, 3)), Window("2h", 2, 2))
-    assert found.definition.parts == ("at", "b")
+    aggregates = {"a": {"from": "met", "over": "live", "windows": [["1h", "3h"], "2h"], "every": ["1h", "2h"]}}
+    (table,) = over_views(tmp_path, aggregates)
+    assert table.definition.windows == (Window("1h, 3h", 1, 1, (1, 3)), Window("2h", 2, 2))
+    assert table.definition.parts == ("at", "b")
 
 
 @pytest.mark.parametrize(

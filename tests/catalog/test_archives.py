@@ -81,7 +81,7 @@ def test_rows_that_do_not_fit_the_archive_any_more_are_refused(tmp_path: Path) -
     """An archive keeps the columns and the key with which it was made."""
     epoch = with_archive(loaded(tmp_path, ARCHIVED))
     changed = {**ARCHIVED, "streams.flights.columns.ttl": "bigint"}
-    found = {problem.key: str(problem) for problem in compare(loaded(tmp_path, changed), epoch).problems}
-    assert set(found) == {"streams.flights.columns.ttl", ON_EXPIRY}
-    assert "ttl int" in found[ON_EXPIRY]
-    assert "stream-wh drop flights_archive" in found[ON_EXPIRY]
+    messages = {problem.key: str(problem) for problem in compare(loaded(tmp_path, changed), epoch).problems}
+    assert set(messages) == {"streams.flights.columns.ttl", ON_EXPIRY}
+    assert "ttl int" in messages[ON_EXPIRY]
+    assert "stream-wh drop flights_archive" in messages[ON_EXPIRY]

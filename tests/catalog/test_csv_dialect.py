@@ -40,8 +40,8 @@ def test_encodings_and_decimal_commas(tmp_path: Path, written: bytes | str, enco
     assert [(column.name, column.type) for column in stream.columns] == [
         ("Gerät", "string"), ("Wert", "double"), ("am", "timestamp"),
     ]  # fmt: skip
-    found = {"delimiter": ";", "decimal": ",", "encoding": encoding}
-    assert dict(stream.options) == {key: value for key, value in found.items() if value}
+    expected = {"delimiter": ";", "decimal": ",", "encoding": encoding}
+    assert dict(stream.options) == {key: value for key, value in expected.items() if value}
     assert ("(?) encoding" in catalog.file.read_text()) == (encoding in ("ISO-8859-1", "windows-1252"))
 
 
@@ -146,9 +146,9 @@ def test_records_that_lack_fields(tmp_path: Path) -> None:
     whole = "".join(f"m{i},y{i},2024-06-{i + 1:02d},2025-06-01,2026-06-01\n" for i in range(7))
     source = tmp_path / "releases.csv"
     source.write_text(f"name,word,created,ends,ends-late\n{short}{whole}")
-    found = sniff(source)
-    assert found.options == ()
-    assert [column.source or column.name for column in found.columns] == ["name", "word", "created", "ends", "ends-late"]
-    assert (found.rows, found.unfit) == (7, (20, "", "n0,x0,2024-05-01"))
-    said = proposed(source).file.read_text()
-    assert "20 other records would be rejected, for they do not have the 5 fields of the others, such as" in said
+    sniffed = sniff(source)
+    assert sniffed.options == ()
+    assert [column.source or column.name for column in sniffed.columns] == ["name", "word", "created", "ends", "ends-late"]
+    assert (sniffed.rows, sniffed.unfit) == (7, (20, "", "n0,x0,2024-05-01"))
+    text = proposed(source).file.read_text()
+    assert "20 other records would be rejected, for they do not have the 5 fields of the others, such as" in text

@@ -145,16 +145,16 @@ def test_the_order_of_columns_is_free(tmp_path: Path) -> None:
 )
 def test_what_changes_for_new_rows(tmp_path: Path, key: str, value: str | None, old: str, new: str) -> None:
     """New expressions judge the rows to come; the notice names both; the layout stays although the label changes."""
-    found = drift(tmp_path, {f"{STREAM}.{key}": value})
-    assert found.problems == ()
-    assert found.notices == (f"streams.flights.{key} changed from {old} to {new}, for rows loaded from now on",)
+    changes = drift(tmp_path, {f"{STREAM}.{key}": value})
+    assert changes.problems == ()
+    assert changes.notices == (f"streams.flights.{key} changed from {old} to {new}, for rows loaded from now on",)
 
 
 def test_an_added_column_is_for_new_rows(tmp_path: Path) -> None:
     """Rows that are there have null in it."""
-    found = drift(tmp_path, {f"{STREAM}.columns.more": "int"})
-    assert found.notices == ("streams.flights.columns.more is added; rows loaded before have null",)
-    assert found.problems == ()
+    changes = drift(tmp_path, {f"{STREAM}.columns.more": "int"})
+    assert changes.notices == ("streams.flights.columns.more is added; rows loaded before have null",)
+    assert changes.problems == ()
 
 
 @pytest.mark.parametrize(
@@ -176,8 +176,8 @@ def test_the_error_prints_the_command_to_run(tmp_path: Path, changes: dict[str, 
 def test_a_table_no_longer_declared(tmp_path: Path) -> None:
     """A table whose declaration is gone is kept, and the warning says what forgets it."""
     catalog = loaded(tmp_path)
-    found = compare(replace(catalog, streams=()), recorded(catalog))
-    assert found == Drift(
+    changes = compare(replace(catalog, streams=()), recorded(catalog))
+    assert changes == Drift(
         warnings=('table "flights" is no longer declared: kept, frozen; `stream-wh drop flights` forgets it',),
     )
 
@@ -223,8 +223,8 @@ def test_sealing_can_be_switched(tmp_path: Path) -> None:
 
 def test_sealing_what_cannot_be_sealed(tmp_path: Path) -> None:
     """`seal = true` for a table whose recorded axes cannot be sealed is a problem."""
-    found = drift(tmp_path, {LAYOUT: {"seal": True}}, {LAYOUT: {"insertion": "permuted"}})
-    assert [problem.key for problem in found.problems] == [f"{LAYOUT}.seal"]
+    changes = drift(tmp_path, {LAYOUT: {"seal": True}}, {LAYOUT: {"insertion": "permuted"}})
+    assert [problem.key for problem in changes.problems] == [f"{LAYOUT}.seal"]
     catalog = loaded(tmp_path, {LAYOUT: {"insertion": "permuted"}})
     layout = effective_layout(catalog.streams[0], None, HOUR)
     with pytest.raises(LayoutError):
@@ -235,18 +235,18 @@ def test_a_declaration_there_and_back(tmp_path: Path) -> None:
     """A recorded declaration gives back its stream under the same root, and moves with a copied one."""
     catalog = loaded(tmp_path, {f"{STREAM}.options": {"delimiter": ";"}})
     stream = catalog.streams[0]
-    kept = declaration_of(stream, catalog.root)
-    assert kept.landing == "../landing/flights"
-    assert stream_of(kept, "flights", catalog.root, stream.layout) == stream
-    assert stream_of(kept, "flights", tmp_path / "copy" / "data").landing == tmp_path / "copy" / "landing" / "flights"
+    declaration = declaration_of(stream, catalog.root)
+    assert declaration.landing == "../landing/flights"
+    assert stream_of(declaration, "flights", catalog.root, stream.layout) == stream
+    assert stream_of(declaration, "flights", tmp_path / "copy" / "data").landing == tmp_path / "copy" / "landing" / "flights"
 
 
 def test_records_hold_declarations(tmp_path: Path) -> None:
     """Epoch records name the same type, and it survives being written."""
     assert records.Declaration is Declaration
     catalog = loaded(tmp_path)
-    kept = declaration_of(catalog.streams[0], catalog.root)
-    assert msgspec.json.decode(msgspec.json.encode(kept), type=Declaration) == kept
+    declaration = declaration_of(catalog.streams[0], catalog.root)
+    assert msgspec.json.decode(msgspec.json.encode(declaration), type=Declaration) == declaration
 
 
 BUSY: dict[str, Any] = {
@@ -266,12 +266,12 @@ def of_answers(directory: Path, **changes: Any) -> list[str]:  # noqa: ANN401 - 
     (aggregate,) = catalog.aggregates
     epoch = recorded(catalog)
     columns = tuple(ColumnRecord(name, kind) for name, kind in aggregate.definition.columns)
-    kept = table_declaration(columns, aggregate.search_key, label="WKS", max_lifetime=DAY)
-    answers = Table("busy", kept, epoch.tables[0].layout, AnswersRecord(aggregate.definition, 0))
+    declaration = table_declaration(columns, aggregate.search_key, label="WKS", max_lifetime=DAY)
+    answers = Table("busy", declaration, epoch.tables[0].layout, AnswersRecord(aggregate.definition, 0))
     streams = {key: changes.pop(key) for key in list(changes) if "." in key}
     new = {**BUSY, **streams, "aggregates.busy": {**BUSY["aggregates.busy"], **changes}}
-    found = compare(loaded(directory, new), replace(epoch, tables=(*epoch.tables, answers)))
-    return [problem.key for problem in found.problems if problem.key.startswith("aggregates.")]
+    drift_of_table = compare(loaded(directory, new), replace(epoch, tables=(*epoch.tables, answers)))
+    return [problem.key for problem in drift_of_table.problems if problem.key.startswith("aggregates.")]
 
 
 @pytest.mark.parametrize(

@@ -147,9 +147,9 @@ def test_a_folder_of_files(tmp_path: Path) -> None:
     """The newest of those that end as most do is looked at, and all are loaded from where they are."""
     landing = tmp_path / "my logs"
     (landing / "2024" / "07").mkdir(parents=True)
-    for number, place in enumerate(["a.csv", "2024/07/b.csv", "2024/c.csv"]):
-        (landing / place).write_text("host,at\n" + "".join(f"h{i % 4},2024-07-0{1 + number}T00:00:0{i}Z\n" for i in range(9)))
-        os.utime(landing / place, (number, number))
+    for number, path in enumerate(["a.csv", "2024/07/b.csv", "2024/c.csv"]):
+        (landing / path).write_text("host,at\n" + "".join(f"h{i % 4},2024-07-0{1 + number}T00:00:0{i}Z\n" for i in range(9)))
+        os.utime(landing / path, (number, number))
     (landing / "README.txt").write_text("notes")
     (landing / "_part.csv").write_text("host\n")
     (landing / "empty.csv").write_text("")

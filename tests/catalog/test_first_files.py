@@ -179,7 +179,7 @@ def test_times_that_another_reader_takes_for_granted(tmp_path: Path, values: lis
     """DuckDB reads some of them without being told how; Spark, which loads the file, is told."""
     source = tmp_path / "temps.csv"
     source.write_text("date,temp\n" + "".join(f"{values[i % 2]},{i}\n" for i in range(50)))
-    (column,) = [each for each in proposed(source).streams[0].columns if each.name == "date"]
+    (column,) = [candidate for candidate in proposed(source).streams[0].columns if candidate.name == "date"]
     assert (column.type, column.formats) == ("timestamp", (declared,))
 
 

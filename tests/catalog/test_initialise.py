@@ -33,7 +33,7 @@ def test_examples_are_valid(tmp_path: Path, example: str) -> None:
     assert catalog.warnings == ()
     landed = [sorted(source.landing.rglob(source.files)) for source in catalog.sources]
     assert all(landed)
-    assert sorted(file for each in landed for file in each) == sorted(written[1:])
+    assert sorted(file for files in landed for file in files) == sorted(written[1:])
     assert [plan.name for plan in compile_views(catalog)] == [view.name for view in catalog.views]
 
 
@@ -171,7 +171,7 @@ def test_from_json_with_a_duration(tmp_path: Path, column: str, expression: str,
     assert (stream.format, stream.files, stream.search_key) == ("json", "*.json.gz", ("q",))
     assert (stream.arrival, stream.expires) == ("at", expression)
     assert lifetime <= (stream.max_lifetime or 0) <= 3 * lifetime
-    assert [(each.name, each.source, each.type) for each in stream.columns[-2:]] == [
+    assert [(timed.name, timed.source, timed.type) for timed in stream.columns[-2:]] == [
         ("more_x", "more.x", "array<bigint>"), ("more_y", "more.y", "string"),
     ]  # fmt: skip
 

@@ -41,7 +41,7 @@ def test_what_does_not_go_with_a_store_is_told_with_its_key(
 
 def test_landings_in_a_store_may_not_meet_each_other_or_the_root(tmp_path: Path) -> None:
     """As directories may not."""
-    streams = {name: stream(landing=f"s3://b/{place}") for name, place in (("a", "in"), ("b", "in/b"), ("c", "house/c"))}
+    streams = {name: stream(landing=f"s3://b/{path}") for name, path in (("a", "in"), ("b", "in/b"), ("c", "house/c"))}
     project = Project(tmp_path / "project", None, streams, {"root": "s3://b/house"})
     with pytest.raises(ConfigurationError) as caught:
         load_catalog(project.directory)
@@ -50,15 +50,15 @@ def test_landings_in_a_store_may_not_meet_each_other_or_the_root(tmp_path: Path)
 
 def test_a_landing_in_a_store_is_recorded_as_it_is(tmp_path: Path) -> None:
     """An epoch's record gives the same stream again; its copies are this warehouse's alone."""
-    places = []
+    directories = []
     for name in ("one", "two"):
         project = Project(tmp_path / name, None, {"a": stream(landing="s3://b/in")})
         catalog = load_catalog(project.directory)
         declared = catalog.streams[0]
         again = stream_of(declaration_of(declared, catalog.root), "a", catalog.root)
         assert (again.store, again.landing) == (declared.store, declared.landing) == (ObjectPath("s3://b/in"), again.landing)
-        places.append(again.landing)
-    assert places[0] != places[1]
+        directories.append(again.landing)
+    assert directories[0] != directories[1]
 
 
 def test_streams_share_a_folder_by_patterns(tmp_path: Path) -> None:
@@ -66,17 +66,17 @@ def test_streams_share_a_folder_by_patterns(tmp_path: Path) -> None:
     logs = {name: stream(landing=f"logs/2026-*/**/{name}.*.csv") for name in ("dns", "conn")}
     project = Project(tmp_path / "project", None, {})
     project.streams = logs
-    others = ("dns.3.csv", "2025-12/dns.4.csv", "2026-01/o.csv")
-    for name in ("2026-01/dns.1.csv", "2026-01/eu/x/dns.2.csv", "2026-02/conn.1.csv", *others):
+    other_files = ("dns.3.csv", "2025-12/dns.4.csv", "2026-01/o.csv")
+    for name in ("2026-01/dns.1.csv", "2026-01/eu/x/dns.2.csv", "2026-02/conn.1.csv", *other_files):
         project.land(name, "", landing="logs")
     write_declarations(project.directory, {**HEAD, "streams": logs})
     seen: list[str] = []
     scan = os.scandir
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "scandir", lambda place: seen.append(Path(place).name) or scan(place))
+        patch.setattr(os, "scandir", lambda directory: seen.append(Path(directory).name) or scan(directory))
         listed = {
-            each.name: [file.path for file in list_landing(each.landing_path, each.files)]
-            for each in load_catalog(project.directory).streams
+            declared.name: [file.path for file in list_landing(declared.landing_path, declared.files)]
+            for declared in load_catalog(project.directory).streams
         }
     assert listed == {"dns": ["2026-01/dns.1.csv", "2026-01/eu/x/dns.2.csv"], "conn": ["2026-02/conn.1.csv"]}
     assert "2025-12" not in seen

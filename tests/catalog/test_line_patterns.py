@@ -82,11 +82,11 @@ def test_what_takes_no_longer_than_a_line_is_long(text: str) -> None:
 
 def test_fields() -> None:
     """By their names, in the order of their groups; others are counted too."""
-    found = line_pattern(r"(?<at>\d+)(?:ms)? (\[)(?P<level>[A-Z\]]{1,5}+)\]?(?P<more>.*)")
-    assert (found.names, found.group_numbers) == (("at", "level", "more"), (1, 3, 4))
-    assert found.java == r"(?s)\A(?:(\d+)(?:ms)? (\[)([A-Z\]]{1,5}+)\]?(.*))\z"
-    assert found.fields("12 [INFO") == {"at": "12", "level": "INFO", "more": None}
-    assert found.fields("12 INFO") is None
+    pattern = line_pattern(r"(?<at>\d+)(?:ms)? (\[)(?P<level>[A-Z\]]{1,5}+)\]?(?P<more>.*)")
+    assert (pattern.names, pattern.group_numbers) == (("at", "level", "more"), (1, 3, 4))
+    assert pattern.java == r"(?s)\A(?:(\d+)(?:ms)? (\[)([A-Z\]]{1,5}+)\]?(.*))\z"
+    assert pattern.fields("12 [INFO") == {"at": "12", "level": "INFO", "more": None}
+    assert pattern.fields("12 INFO") is None
     assert line_pattern(r"\(?<b> [(?<b>]* (?<a>(?:x|y)*+)").java == r"(?s)\A(?:\(?<b> [(?<b>]* ((?:x|y)*+))\z"
 
 
@@ -126,5 +126,5 @@ def test_logs_that_are_known(tmp_path: Path, line: Callable[[int], str], form: s
     assert (stream.format, stream.search_key, stream.arrival) == (form, (key,), "moment")
     assert {column.name for column in stream.columns} == names
     (written,) = (tmp_path / "project").glob("*.toml")
-    what = "the pattern" if form == "text" else "the format syslog"
-    assert f"3 lines would be rejected, for they do not match {what}" in written.read_text()
+    syntax = "the pattern" if form == "text" else "the format syslog"
+    assert f"3 lines would be rejected, for they do not match {syntax}" in written.read_text()

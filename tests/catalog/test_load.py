@@ -74,9 +74,9 @@ def test_shares_of_one_stream(tmp_path: Path) -> None:
     """What a stream says of its own rows holds for it alone, and the rest is of all."""
     own = {"dead_on_arrival": 0.9, "late": 1.0}
     health = loaded(tmp_path, {f"{STREAM}.health": own, "health": {"rejected": 0.2, "late": 0.3}}).health
-    flights, others = health.of_table("flights"), health.of_table("weather")
+    flights, weather = health.of_table("flights"), health.of_table("weather")
     assert (flights.rejected, flights.dead_on_arrival, flights.late) == (0.2, 0.9, 1.0)
-    assert (others.rejected, others.dead_on_arrival, others.late) == (0.2, 0.05, 0.3)
+    assert (weather.rejected, weather.dead_on_arrival, weather.late) == (0.2, 0.05, 0.3)
 
 
 def test_no_stream_is_a_warning(tmp_path: Path) -> None:
@@ -332,12 +332,12 @@ def test_one_fault_makes_one_problem(tmp_path: Path) -> None:
         f"{STREAM}.columns",
     }
     noisy = [(key, problems(tmp_path, changes)) for changes, key, *_ in BAD if key not in several]
-    assert [(key, found) for key, found in noisy if len(found) != 1] == []
+    assert [(key, problems_found) for key, problems_found in noisy if len(problems_found) != 1] == []
 
 
 def test_all_at_once(tmp_path: Path) -> None:
     """Faults of all sections and kinds are reported together."""
-    found = problems(
+    problems_found = problems(
         tmp_path,
         {
             "extra": 1,
@@ -351,7 +351,7 @@ def test_all_at_once(tmp_path: Path) -> None:
             f"{STREAM}.layout.technique": "rebuld",
         },
     )
-    assert [problem.key for problem in found] == [
+    assert [problem.key for problem in problems_found] == [
         "extra",
         "warehouse.anchor",
         "warehouse.update_intervall",

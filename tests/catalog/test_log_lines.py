@@ -78,8 +78,8 @@ def test_a_log_of_pairs_is_declared_with_its_types(tmp_path: Path) -> None:
 def test_other_files_are_left_alone(tmp_path: Path, text: str, form: str | None) -> None:
     """Tables with an equals sign or a month in them."""
     (tmp_path / "x").write_text(text)
-    found = log_format_of(tmp_path / "x")
-    assert (found and found[0]) == form
+    format_found = log_format_of(tmp_path / "x")
+    assert (format_found and format_found[0]) == form
 
 
 def test_what_else_stands_in_logs_is_no_hindrance(tmp_path: Path) -> None:

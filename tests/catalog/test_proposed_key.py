@@ -46,8 +46,8 @@ def columns(*given: tuple[str, str, int]) -> list[SniffedColumn]:
 )
 def test_names_of_identities_before_values_that_come_again(given: list[tuple[str, str, int]], key: str, *, unsure: bool) -> None:
     """No time or measurement while there is anything else; where neither names nor repetition tell, that is said."""
-    found = proposed_key(columns(*given), ("at",), 100)
-    assert (found.columns, found.unsure is not None) == ((key,), unsure)
+    proposal = proposed_key(columns(*given), ("at",), 100)
+    assert (proposal.columns, proposal.unsure is not None) == ((key,), unsure)
 
 
 LINES = ["Host Name,seen,expires_in,until,note,price"]

@@ -23,8 +23,8 @@ WITHIN = "streams.flights.erase_within"
 
 
 def _fault(directory: Path, changes: dict[str, Any]) -> str:
-    (found,) = problems(directory, changes)
-    return str(found)
+    (problem,) = problems(directory, changes)
+    return str(problem)
 
 
 def test_retain_follows_from_the_tightest_bound_where_it_is_left_out(tmp_path: Path) -> None:
@@ -83,11 +83,11 @@ def test_a_relation_has_no_bound(tmp_path: Path) -> None:
 @given(bound=st.integers(0, 10_000), retain=st.none() | st.integers(0, 5_000), interval=st.integers(1, 400))
 def test_a_row_is_gone_within_the_bound(bound: int, retain: int | None, interval: int) -> None:
     """Its slot, L - 1 updates more, retain, the next update and one interval of being late fit; one more would not."""
-    kept = derived_retain(retain, [bound], interval)
-    left = dead_updates(bound, kept, interval)
+    derived = derived_retain(retain, [bound], interval)
+    left = dead_updates(bound, derived, interval)
     if left >= 1:
-        assert left * interval + kept + interval + interval <= bound
-        assert (left + 1) * interval + kept + interval + interval > bound
+        assert left * interval + derived + interval + interval <= bound
+        assert (left + 1) * interval + derived + interval + interval > bound
     elif retain is None:
         assert bound < 3 * interval
 
@@ -109,8 +109,8 @@ def test_loaded_files_are_moved_beside_the_landing_or_where_one_says(tmp_path: P
     assert loaded(tmp_path).streams[0].move_to is None
     moved = loaded(tmp_path, {"streams.flights.after_load": "move"}).streams[0]
     assert moved.move_to == tmp_path / "landing" / "loaded" / "flights"
-    there = loaded(tmp_path, {"streams.flights.after_load": "move", "streams.flights.move_to": "done"}).streams[0]
-    assert there.move_to == tmp_path / "done"
+    elsewhere = loaded(tmp_path, {"streams.flights.after_load": "move", "streams.flights.move_to": "done"}).streams[0]
+    assert elsewhere.move_to == tmp_path / "done"
     deleted = loaded(tmp_path, {"streams.flights.after_load": "delete"}).streams[0]
     assert (deleted.after_load, deleted.move_to) == ("delete", None)
 

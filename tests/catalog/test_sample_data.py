@@ -26,8 +26,8 @@ NAN = float("nan")
 def landed(name: str) -> dict[str, list[dict[str, str]]]:
     """Return the rows of each landing file of a table by the file's name."""
     return {
-        each.name: list(csv.DictReader(gzip.decompress(each.read_bytes()).decode().splitlines()))
-        for each in (LANDING / name).iterdir()
+        file.name: list(csv.DictReader(gzip.decompress(file.read_bytes()).decode().splitlines()))
+        for file in (LANDING / name).iterdir()
     }
 
 
@@ -38,7 +38,7 @@ def all_rows(name: str) -> list[dict[str, str]]:
 
 def test_small_enough_to_ship() -> None:
     """The example is small."""
-    assert sum(len(each.read_bytes()) for name in LANDING.iterdir() for each in name.iterdir()) < 100_000
+    assert sum(len(file.read_bytes()) for name in LANDING.iterdir() for file in name.iterdir()) < 100_000
 
 
 @pytest.mark.parametrize(
@@ -46,9 +46,9 @@ def test_small_enough_to_ship() -> None:
 )
 def test_files_are_the_hours_of_their_rows(name: str, instant: str) -> None:
     """A file holds rows of after the hour before its name and up to it, as an update at that instant loads them."""
-    found = landed(name)
-    assert found
-    for file, rows in found.items():
+    rows_of_files = landed(name)
+    assert rows_of_files
+    for file, rows in rows_of_files.items():
         ends = datetime.strptime(file, "%Y-%m-%dT%H.csv.gz").replace(tzinfo=UTC)
         assert rows
         for row in rows:
@@ -79,8 +79,8 @@ def test_weather_at_every_departure() -> None:
     """At each departure exactly one observation is valid at its origin."""
     weather = all_rows("weather")
     for flight in all_rows("flights"):
-        origin, left = flight["origin"], flight["departed_at"]
-        valid = [each for each in weather if each["origin"] == origin and each["observed_at"] <= left < each["valid_until"]]
+        origin, departed = flight["origin"], flight["departed_at"]
+        valid = [row for row in weather if row["origin"] == origin and row["observed_at"] <= departed < row["valid_until"]]
         assert len(valid) == 1
 
 
@@ -89,9 +89,9 @@ def test_observations_follow_each_other() -> None:
     weather = all_rows("weather")
     lifetimes = {}
     for airport in ("EWR", "JFK", "LGA"):
-        here = sorted((row for row in weather if row["origin"] == airport), key=lambda row: row["observed_at"])
-        assert all(one["valid_until"] == following["observed_at"] for one, following in pairwise(here))
-        for row in here:
+        at_airport = sorted((row for row in weather if row["origin"] == airport), key=lambda row: row["observed_at"])
+        assert all(report["valid_until"] == following["observed_at"] for report, following in pairwise(at_airport))
+        for row in at_airport:
             life = datetime.fromisoformat(row["valid_until"]) - datetime.fromisoformat(row["observed_at"])
             lifetimes[airport, row["observed_at"]] = life
     longer = {observed for observed, life in lifetimes.items() if life != timedelta(hours=1)}
@@ -112,9 +112,9 @@ def test_planes_are_those_of_the_flights() -> None:
 def test_what_the_readme_counts() -> None:
     """The numbers of README.md are those of the files."""
     flights, weather, planes = (all_rows(name) for name in ("flights", "weather", "planes"))
-    known = {plane["tailnum"] for plane in planes}
+    registered = {plane["tailnum"] for plane in planes}
     aircraft = {flight["tailnum"] for flight in flights}
-    unknown = [flight for flight in flights if flight["tailnum"] not in known]
+    unknown = [flight for flight in flights if flight["tailnum"] not in registered]
     assert 2 * sum(flight["carrier"] in {"AA", "MQ"} for flight in unknown) > len(unknown)
     text = " ".join((files("warehouse.sample_data") / "README.md").read_text(encoding="utf-8").split())
     for counted in (
@@ -122,7 +122,7 @@ def test_what_the_readme_counts() -> None:
         f"at EWR, JFK or LGA ({len(weather)})",
         f"of these flights ({len(planes)})",
         f"{sum(not row['pressure'] for row in weather)} have no pressure",
-        f"{len(aircraft - known)} of the {len(aircraft)} aircraft, which made {len(unknown)} of the {len(flights)} flights",
+        f"{len(aircraft - registered)} of the {len(aircraft)} aircraft, which made {len(unknown)} of the {len(flights)} flights",
         f"{sum(not plane['year'] for plane in planes)} planes have no year",
     ):
         assert counted in text
@@ -137,9 +137,9 @@ def test_made_by_the_scripts() -> None:
         "weather": make_weather.files(make_weather.rows(make_weather.records())),
         "planes": make_planes.files(make_planes.rows(make_planes.records(), make_planes.flown(flights))),
     }
-    assert sorted(made) == sorted(each.name for each in LANDING.iterdir())
+    assert sorted(made) == sorted(directory.name for directory in LANDING.iterdir())
     for name, contents in made.items():
-        shipped = {each.name: gzip.decompress(each.read_bytes()) for each in (LANDING / name).iterdir()}
+        shipped = {file.name: gzip.decompress(file.read_bytes()) for file in (LANDING / name).iterdir()}
         assert {file: gzip.decompress(content) for file, content in contents} == shipped
 
 
@@ -160,9 +160,9 @@ def record(**changes: object) -> dict[str, object]:
 )
 def test_departures_around_midnight(changes: dict[str, object], departed: str) -> None:
     """The local day of a departure is that of the schedule plus the delay, in winter and summer time."""
-    left = make_flights.departed_at(record(**changes))
-    assert left is not None
-    assert left.isoformat() == departed
+    departure = make_flights.departed_at(record(**changes))
+    assert departure is not None
+    assert departure.isoformat() == departed
 
 
 def test_cancelled_flights() -> None:
@@ -207,8 +207,8 @@ def test_observations_end_with_the_next() -> None:
     # JFK  |---|-------|-----------.       |
     # EWR      |---|
     hours = [("JFK", 9), ("JFK", 1), ("EWR", 2), ("JFK", 2), ("JFK", 4), ("EWR", 3)]
-    found = make_weather.rows([observation(hour, origin=origin) for origin, hour in hours])
-    assert [fields[:3] for _, fields in found] == [
+    observations = make_weather.rows([observation(hour, origin=origin) for origin, hour in hours])
+    assert [fields[:3] for _, fields in observations] == [
         ("EWR", "2013-01-01T07:00:00Z", "2013-01-01T08:00:00Z"),
         ("JFK", "2013-01-01T06:00:00Z", "2013-01-01T07:00:00Z"),
         ("JFK", "2013-01-01T07:00:00Z", "2013-01-01T09:00:00Z"),

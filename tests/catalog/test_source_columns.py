@@ -43,7 +43,7 @@ def test_long_and_short_forms(tmp_path: Path) -> None:
     root = tmp_path / "data"
     assert stream_of(declaration_of(stream, root), "flights", root).columns == stream.columns
     assert stream_of(declaration_of(stream, root), "flights", root).sources == stream.sources
-    assert [each.label for each in inputs_of(stream)][-2:] == ["day", "_source_0"]
+    assert [column.label for column in inputs_of(stream)][-2:] == ["day", "_source_0"]
 
 
 @pytest.mark.parametrize(
@@ -74,9 +74,9 @@ def test_long_and_short_forms(tmp_path: Path) -> None:
 )
 def test_faults_of_a_column_name_its_key(tmp_path: Path, column: object, words: list[str]) -> None:
     """Each says what was found, what is allowed and, where it is near, what was meant; no other key is blamed."""
-    found = problems(tmp_path, {COLUMN: column, "streams/flights/columns/weigth": "int"})
-    assert [problem.key for problem in found] == ["streams.flights.columns.weight"]
-    text = f"{found[0].found} {found[0].allowed} {found[0].nearest}"
+    problems_found = problems(tmp_path, {COLUMN: column, "streams/flights/columns/weigth": "int"})
+    assert [problem.key for problem in problems_found] == ["streams.flights.columns.weight"]
+    text = f"{problems_found[0].found} {problems_found[0].allowed} {problems_found[0].nearest}"
     assert all(word in text for word in words), text
 
 
@@ -84,7 +84,7 @@ def test_sources_are_known_and_not_kept(tmp_path: Path) -> None:
     """Files may have them, whether an ``expr`` uses them or not; two that differ in case only cannot both be seen by one."""
     stream = loaded(tmp_path, {"streams/flights/sources": {"x": "int"}}).streams[0]
     assert header_problem(stream, ("tailnum", "departed_at", "landed_at", "ttl", "weight", "X")) is None
-    assert [each.label for each in inputs_of(stream)] == ["tailnum", "departed_at", "landed_at", "ttl", "weight"]
+    assert [column.label for column in inputs_of(stream)] == ["tailnum", "departed_at", "landed_at", "ttl", "weight"]
     twins = {"streams/flights/sources": {"x": "int", "X": "int"}, COLUMN: {"type": "int", "expr": "x"}}
     assert [problem.key for problem in problems(tmp_path, twins)] == ["streams.flights.sources"]
     (mistyped,) = problems(tmp_path, {"streams/flights/sources": {"x": "itn"}, COLUMN: {"type": "int", "expr": "x"}})
@@ -109,8 +109,8 @@ def test_what_a_changed_source_means(tmp_path: Path) -> None:
         anchor, update_interval, tables, lazy = before.anchor, before.update_interval, (), ()
 
     def verdict(column: object) -> str:
-        found = verdicts(loaded(tmp_path, {COLUMN: column}), Recorded, before.keys)  # type: ignore[arg-type]
-        return " ".join(f"{each.key} {each.verdict}" for each in found)
+        changes = verdicts(loaded(tmp_path, {COLUMN: column}), Recorded, before.keys)  # type: ignore[arg-type]
+        return " ".join(f"{change.key} {change.verdict}" for change in changes)
 
     assert verdict({"type": "double"}) == "streams.flights.columns.weight free"
     assert verdict({"type": "double", "from": "weight"}) == "streams.flights.columns.weight free"
@@ -123,8 +123,8 @@ def test_headers_without_a_file(tmp_path: Path) -> None:
     stream = loaded(tmp_path, {"streams/flights/columns/tailnum": {"type": "string", "from": "Tail Num"}}).streams[0]
     header = ("TAIL NUM", "departed_at", "landed_at", "ttl", "Weight")
     assert header_problem(stream, header) is None
-    found = match_columns(stream, header, {name: {} for name in header})
-    assert found.ignoring_case == (("Tail Num", "TAIL NUM"), ("weight", "Weight"))
+    match = match_columns(stream, header, {name: {} for name in header})
+    assert match.ignoring_case == (("Tail Num", "TAIL NUM"), ("weight", "Weight"))
     assert header_problem(stream, header[1:]) == ("header", "its header has no Tail Num, of the search key")
     reason, why = header_problem(stream, (*header, "tailnum")) or ("", "")
     assert (reason, "tailnum" in why) == ("unknown_columns", True), "the column is called so, no column of a file is"

@@ -54,10 +54,10 @@ def judged(directory: Path, changes: dict[str, Any], before: dict[str, Any] | No
 )
 def test_each_key_has_its_verdict(tmp_path: Path, changes: dict[str, Any], verdict: str, why: str) -> None:
     """With both values, and with what to do; updates stop for what tables cannot follow by themselves."""
-    (found,) = judged(tmp_path, changes)
-    assert (found.verdict, found.stops) == (verdict, verdict in ("migrate", "rebuild", "refused"))
-    assert why in found.why
-    assert found.key in (*changes, "views.later")
+    (change,) = judged(tmp_path, changes)
+    assert (change.verdict, change.stops) == (verdict, verdict in ("migrate", "rebuild", "refused"))
+    assert why in change.why
+    assert change.key in (*changes, "views.later")
 
 
 REPORTS = {"short_lived": "report"}
@@ -82,31 +82,31 @@ BUDGET = {"budget": {"pairs": 10}}
 def test_a_budget_changes_freely(tmp_path: Path, before: dict[str, Any], now: dict[str, Any], expected: list[str]) -> None:
     """But a view sets aside rows that end only if it reports them and has a budget: if that changes, it is built again."""
     sections = [{"views.each": {"sql": "SELECT 1", "search_key": "a", **keys}} for keys in (before, now)]
-    found = judged(tmp_path, sections[1], sections[0])
-    assert [each.verdict for each in found] == expected
-    assert not any(each.stops for each in found)
+    changes = judged(tmp_path, sections[1], sections[0])
+    assert [change.verdict for change in changes] == expected
+    assert not any(change.stops for change in changes)
 
 
 def test_a_view_is_built_anew_and_stops_nothing(tmp_path: Path) -> None:
     """The next update does it; what is reported of short-lived results is for those that come."""
     before = {"views.each": {"sql": "SELECT 1", "search_key": "a"}}
-    found = judged(tmp_path, {"views.each": {"sql": "SELECT 2", "search_key": "a", "short_lived": "report"}}, before)
-    assert [(each.key, each.verdict, each.stops) for each in found] == [
+    changes = judged(tmp_path, {"views.each": {"sql": "SELECT 2", "search_key": "a", "short_lived": "report"}}, before)
+    assert [(change.key, change.verdict, change.stops) for change in changes] == [
         ("views.each.short_lived", "from now on", False),
         ("views.each.sql", "rebuild", False),
     ]
     with_view = loaded(tmp_path, before)
-    (gone,) = verdicts(loaded(tmp_path), recorded(with_view), with_view.keys)
-    assert (gone.verdict, "`stream-wh drop each`" in gone.why) == ("free", True)
+    (removal,) = verdicts(loaded(tmp_path), recorded(with_view), with_view.keys)
+    assert (removal.verdict, "`stream-wh drop each`" in removal.why) == ("free", True)
 
 
 def test_a_coalesced_table_is_built_anew_and_stops_nothing(tmp_path: Path) -> None:
     """Its next update builds it of what is still there."""
     before = {"coalesced.each": {"from": "flights", "group_by": "tailnum", "values": "ttl", "window": "1d"}}
     changed = {"coalesced.each": {"from": "flights", "group_by": "tailnum", "values": "ttl", "window": "2d"}}
-    (found,) = judged(tmp_path, changed, before)
-    assert (found.key, found.verdict, found.stops) == ("coalesced.each.window", "rebuild", False)
-    assert "landing files that are still there" in found.why
+    (change,) = judged(tmp_path, changed, before)
+    assert (change.key, change.verdict, change.stops) == ("coalesced.each.window", "rebuild", False)
+    assert "landing files that are still there" in change.why
 
 
 def test_nothing_changed(tmp_path: Path) -> None:
@@ -117,8 +117,8 @@ def test_nothing_changed(tmp_path: Path) -> None:
 def test_without_the_keys_of_before_only_what_tables_cannot_follow_is_told(tmp_path: Path) -> None:
     """An epoch of an earlier version recorded none."""
     epoch = recorded(loaded(tmp_path))
-    found = verdicts(loaded(tmp_path, {f"{LAYOUT}.grid": [6, 4], "warehouse.retain": "1d"}), epoch, ())
-    (only,) = found
+    changes = verdicts(loaded(tmp_path, {f"{LAYOUT}.grid": [6, 4], "warehouse.retain": "1d"}), epoch, ())
+    (only,) = changes
     assert (only.key, only.before, only.now, only.verdict) == (f"{LAYOUT}.grid", "[5, 4]", "[6, 4]", "migrate")
 
 

@@ -21,23 +21,23 @@ def fields(line: str, delimiter: str = ",") -> list[str | None]:
 
 
 def _fields(line: str, delimiter: str) -> Iterator[str | None]:
-    place = 0
+    at = 0
     while True:
-        value, place = _quoted(line, place, delimiter) if line[place : place + 1] == '"' else _plain(line, place, delimiter)
+        value, at = _quoted(line, at, delimiter) if line[at : at + 1] == '"' else _plain(line, at, delimiter)
         yield value
-        if place >= len(line):
+        if at >= len(line):
             return
-        place += len(delimiter)
+        at += len(delimiter)
 
 
-def _plain(line: str, place: int, delimiter: str) -> tuple[str | None, int]:
-    end = line.find(delimiter, place)
+def _plain(line: str, position: int, delimiter: str) -> tuple[str | None, int]:
+    end = line.find(delimiter, position)
     end = len(line) if end < 0 else end
-    return line[place:end] or None, end
+    return line[position:end] or None, end
 
 
-def _quoted(line: str, place: int, delimiter: str) -> tuple[str | None, int]:
-    text, at = "", place + 1
+def _quoted(line: str, position: int, delimiter: str) -> tuple[str | None, int]:
+    text, at = "", position + 1
     while at < len(line):
         if line[at] != '"':
             text, at = text + line[at], at + 1

@@ -42,28 +42,28 @@ def left_out(target: Stream, files: dict[str, str | bytes]) -> dict[str, tuple[s
     """Return why files are left out by their name or header, by name; that takes no Spark."""
     land(target, files)
     _, _, problems = grouped(target, target.landing, list(list_landing(target.landing, target.files)))
-    return {each.file.path: (each.reason, each.message) for each in problems}
+    return {problem.file.path: (problem.reason, problem.message) for problem in problems}
 
 
 def read(spark: SparkSession, target: Stream, files: dict[str, str | bytes]) -> list[dict[str, Any]]:
     """Return the records of files in order of file and place: the columns, times as text, and ``fault`` and ``why``, if any."""
     assert left_out(target, files) == {}
-    given, groups, _ = grouped(target, target.landing, list(list_landing(target.landing, target.files)))
-    session = table_session(spark, session_settings(given))
-    rows = read_files(session, given, [(group.header, group.files) for group in groups])
-    columns = [F.col(f"`{column.name}`") for column in given.columns]
+    full, groups, _ = grouped(target, target.landing, list(list_landing(target.landing, target.files)))
+    session = table_session(spark, session_settings(full))
+    rows = read_files(session, full, [(group.header, group.files) for group in groups])
+    columns = [F.col(f"`{column.name}`") for column in full.columns]
     shown = [
-        F.unix_micros(each) if column.type == "timestamp" else each for each, column in zip(columns, given.columns, strict=True)
+        F.unix_micros(value) if column.type == "timestamp" else value for value, column in zip(columns, full.columns, strict=True)
     ]
     record = F.struct(
-        *[each.alias(column.name) for each, column in zip(shown, given.columns, strict=True)],
+        *[value.alias(column.name) for value, column in zip(shown, full.columns, strict=True)],
         F.col("_fault").alias("fault"),
         F.col("_fault_message").alias("why"),
     )
-    found = rows.orderBy("_file", "_start", "_position").select(F.to_json(record)).collect()
-    times = {column.name for column in given.columns if column.type == "timestamp"}
+    collected = rows.orderBy("_file", "_start", "_position").select(F.to_json(record)).collect()
+    times = {column.name for column in full.columns if column.type == "timestamp"}
     return [
-        {name: _text(value) if name in times else value for name, value in json.loads(row[0]).items()} for row in found
+        {name: _text(value) if name in times else value for name, value in json.loads(row[0]).items()} for row in collected
     ]
 
 

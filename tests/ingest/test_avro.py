@@ -103,15 +103,15 @@ def test_values_and_times_in_every_codec(tmp_path: Path, spark: SparkSession) ->
         frame.coalesce(1).write.format("avro").option("compression", codec).save(str(tmp_path / codec))
         (part,) = (tmp_path / codec).glob("*.avro")
         files[f"{codec}.avro"] = part.read_bytes()
-        assert [each["k"] for batch in avro_batches(part) for each in batch.to_pylist()] == ["x", None]
-    found = read(spark, target, files)
-    assert len(found) == 2 * len(files)
+        assert [row["k"] for batch in avro_batches(part) for row in batch.to_pylist()] == ["x", None]
+    records = read(spark, target, files)
+    assert len(records) == 2 * len(files)
     good = {
         "k": "x", "b": "2026-07-01 12:00:00.000000", "seen": "2026-07-01 12:00:00.000000", "local": "2026-07-01 10:00:00.000000",
         "day": "2026-07-01", "price": 12.5, "id": str(uuid.UUID(int=1)), "kind": "A", "other": "B", "number": 7, "word": "x",
         "tags": ["a", None], "ttl": 7,
     }  # fmt: skip
-    for whole, bad, name in zip(found[::2], found[1::2], sorted(files), strict=True):
+    for whole, bad, name in zip(records[::2], records[1::2], sorted(files), strict=True):
         by_spark = name in ("snappy.avro", "zstandard.avro")
         assert whole == {key: value for key, value in good.items() if key != "word" or not by_spark}
         assert bad["why"] == 'column "ttl": the value is no int'
@@ -132,7 +132,7 @@ def test_bytes_that_are_no_text(tmp_path: Path, spark: SparkSession) -> None:
     read = read_files(session, target, [((), list(list_landing(target.landing, "*")))])
     texts = read.selectExpr("hex(k)", "transform(tags, each -> hex(each))", "hex(inner.ttl)", "inner.n").collect()
     good, sign = b"ok".hex().upper(), "EFBFBD"
-    assert [tuple(each) for each in texts] == [(b"caf".hex().upper() + sign, [sign, good], sign, 1), (good, [], None, None)]
+    assert [tuple(text) for text in texts] == [(b"caf".hex().upper() + sign, [sign, good], sign, 1), (good, [], None, None)]
 
 
 def test_files_that_are_left_out(tmp_path: Path, spark: SparkSession) -> None:
@@ -160,8 +160,8 @@ def test_files_that_are_left_out(tmp_path: Path, spark: SparkSession) -> None:
     project.land("begun.avro", whole + b"\x02")
     project.land("damaged.avro", whole[:-100] + bytes(84) + whole[-16:])
     project.land("zero.avro", b"")
-    left = {entry.file.path: entry.reason for _, entry in project.update(1).left_out}
-    assert left == {
+    reasons = {entry.file.path: entry.reason for _, entry in project.update(1).left_out}
+    assert reasons == {
         "extra.avro": "unknown_columns",
         "nested.avro": "mistyped",
         "wide.avro": "record_too_long",
@@ -170,9 +170,9 @@ def test_files_that_are_left_out(tmp_path: Path, spark: SparkSession) -> None:
         "begun.avro": "unreadable",
         "damaged.avro": "unreadable",
     }
-    keys = [each["k"] for each in project.live()]
+    keys = [row["k"] for row in project.live()]
     assert (len(keys), set(keys) - {f"key {number}" for number in range(2000)}) == (2202, {"good", "fine", "v"})
-    assert [(each["file"], each["record"]) for each in project.rejected()] == [("bad.avro", 1)]
+    assert [(entry["file"], entry["record"]) for entry in project.rejected()] == [("bad.avro", 1)]
 
 
 @pytest.mark.parametrize(
@@ -232,8 +232,8 @@ def test_erasure_looks_into_them(tmp_path: Path) -> None:
     (target.landing / "either.avro").write_bytes(content({"k": ["int", "string"]}, [{"k": "z"}]))
     (target.landing / "cut.avro").write_bytes(b"Obj\x01")
     key = ErasedKeys((KeyColumn("k", "VARCHAR"),), (("x",),))
-    found = sorted(path.name for path in files_with_keys(target, (target.landing,), key))
-    assert found == ["cut.avro", "either.avro", "x.avro"]
+    names = sorted(path.name for path in files_with_keys(target, (target.landing,), key))
+    assert names == ["cut.avro", "either.avro", "x.avro"]
 
 
 def test_init_proposes_a_stream_for_one(tmp_path: Path) -> None:

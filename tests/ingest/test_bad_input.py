@@ -49,7 +49,7 @@ def left_out(report: UpdateReport) -> dict[str, str]:
 
 def reasons(project: Project) -> dict[tuple[str, int], str]:
     """Return the reason for each rejected record."""
-    return {(kept["file"], kept["record"]): kept["reason"] for kept in project.rejected()}
+    return {(entry["file"], entry["record"]): entry["reason"] for entry in project.rejected()}
 
 
 def test_every_bad_csv_record_is_kept_with_its_reason(tmp_path: Path, spark: SparkSession) -> None:
@@ -85,10 +85,10 @@ def test_every_bad_csv_record_is_kept_with_its_reason(tmp_path: Path, spark: Spa
         ("k=1/sp ace[1]%20ü.csv", number): reason for number, reason in enumerate(records.values(), 1) if reason
     } | {("g.csv.gz", 1): "mistyped"}
     assert reasons(project) == expected
-    kept = {entry["record"]: entry for entry in project.rejected() if entry["file"] != "g.csv.gz"}
-    assert kept[2]["raw"] == f"3600,short,{good}"
-    assert kept[4]["message"] == 'column "ttl": "x" is no int'
-    assert all(entry["message"] and entry["raw"] and entry["epoch"] == 0 for entry in kept.values())
+    rejected = {entry["record"]: entry for entry in project.rejected() if entry["file"] != "g.csv.gz"}
+    assert rejected[2]["raw"] == f"3600,short,{good}"
+    assert rejected[4]["message"] == 'column "ttl": "x" is no int'
+    assert all(entry["message"] and entry["raw"] and entry["epoch"] == 0 for entry in rejected.values())
     live = project.live()
     assert sorted((entry["k"] is None, entry["k"] or "") for entry in live) == [(False, ""), (False, "ok"), (True, "")]
     counts = project.counts()

@@ -25,12 +25,12 @@ def numbers(directory: Path, **options: str) -> dict[str, object]:
 
 def test_decimal_commas_and_comments_in_windows_1252(tmp_path: Path, spark: SparkSession) -> None:
     """Points stand between thousands; a point where a comma should be is rejected, not taken for either."""
-    given = declared(**numbers(tmp_path, encoding="cp1252", comment="#"))  # type: ignore[arg-type]
+    target = declared(**numbers(tmp_path, encoding="cp1252", comment="#"))  # type: ignore[arg-type]
     lines = [
         "# ä note; before the header", "ä;n;d;i;b", "„a“;1.234,5;0,25;1.000;1367366400,5", "# between", "b;-,5e3;7;;1367366400",
         "c;NaN;;12;1367366400", "d;1.5;;;1367366400", "e;;1.23,4;;1367366400", "f;1,2,3;;;1367366400", "g;;;1,5;1367366400",
     ]  # fmt: skip
-    rows = read(spark, given, {"1.csv": ("\n".join(lines) + "\n").encode("cp1252")})
+    rows = read(spark, target, {"1.csv": ("\n".join(lines) + "\n").encode("cp1252")})
     good = [(row["ä"], row.get("n"), row.get("d"), row.get("i"), row["b"][-9:]) for row in rows if "fault" not in row]
     assert good == [
         ("„a“", 1234.5, 0.25, 1000, "00.500000"), ("b", -500.0, 7.0, None, "00.000000"), ("c", "NaN", None, 12, "00.000000"),
@@ -41,11 +41,11 @@ def test_decimal_commas_and_comments_in_windows_1252(tmp_path: Path, spark: Spar
 
 def test_utf_16(tmp_path: Path, spark: SparkSession) -> None:
     """Either byte order, either end of a line, plain or in gzip; empty last fields are null."""
-    given = declared(**numbers(tmp_path, encoding="UTF-16", nullValue="-"))  # type: ignore[arg-type]
+    target = declared(**numbers(tmp_path, encoding="UTF-16", nullValue="-"))  # type: ignore[arg-type]
     text = 'ä;n;b;i\r\nGਊx;1,5;1367366400;\r\n"y";;1367366400;-\r\nz;;1367366400;"7"\r\nshort;1\r\n'
     little, big = codecs.BOM_UTF16_LE + text.encode("utf-16-le"), codecs.BOM_UTF16_BE + text.encode("utf-16-be")
     feeds = codecs.BOM_UTF16_LE + text.replace("\r", "").encode("utf-16-le")
-    rows = read(spark, given, {"1.csv": little, "2.csv": big, "3.csv": feeds, "4.csv.gz": gzip.compress(little)})
+    rows = read(spark, target, {"1.csv": little, "2.csv": big, "3.csv": feeds, "4.csv.gz": gzip.compress(little)})
     expected = [("Gਊx", 1.5, None, None), ("y", None, None, None), ("z", None, 7, None), (None, None, None, "malformed")]
     assert [(row.get("ä") if "fault" not in row else None, row.get("n") if "fault" not in row else None, row.get("i"),
              row.get("fault")) for row in rows] == expected * 4  # fmt: skip
@@ -61,9 +61,9 @@ def test_files_without_a_header(tmp_path: Path, spark: SparkSession) -> None:
     columns = {"client": "string", "at": moment, "bytes": "int"}
     options = {"delimiter": " ", "escape": "\\", "names": "client,moment,request,bytes", "nullValue": "-", "comment": "#"}
     keys = {"search_key": "client", "arrival": "at", "expires": None, "max_lifetime": None, "null_expiry": None}
-    given = declared(tmp_path, columns=columns, options=options, unknown_columns="ignore", **keys)
+    target = declared(tmp_path, columns=columns, options=options, unknown_columns="ignore", **keys)
     text = '# a note\n::1 01/Jul/2024:08:00:00+0200 "GET /\\"x\\" HTTP/1.1" -\n::2 01/Jul/2024:08:00:01+0200 "" 12\n::3 short\n'
-    rows = read(spark, given, {"a.csv": b"\xef\xbb\xbf" + text.encode()[9:], "b.csv.gz": gzip.compress(text.encode())})
+    rows = read(spark, target, {"a.csv": b"\xef\xbb\xbf" + text.encode()[9:], "b.csv.gz": gzip.compress(text.encode())})
     expected = [("::1", "2024-07-01 06:00:00.000000", None, None), ("::2", "2024-07-01 06:00:01.000000", 12, None)]
     shown = [(row.get("client"), row.get("at"), row.get("bytes"), row.get("fault")) for row in rows]
     assert (shown[:2], shown[3:5]) == (expected, expected)
@@ -76,8 +76,8 @@ def test_names_of_several_zones_are_no_time(tmp_path: Path, spark: SparkSession)
     named = {"type": "timestamp", "format": "yyyy-MM-dd HH:mm:ss 'BST'", "timezone": "Europe/London"}
     by_name = {"type": "timestamp", "format": "yyyy-MM-dd HH:mm:ss z"}
     read_as = []
-    for number, given in enumerate(("timestamp", named, by_name)):
-        columns = {"k": "string", "b": given}
+    for number, kind in enumerate(("timestamp", named, by_name)):
+        columns = {"k": "string", "b": kind}
         target = declared(tmp_path / str(number), columns=columns, expires=None, max_lifetime=None)
         rows = read(spark, target, {"1.csv": "\n".join(["k,b", *(f"k,{moment}" for moment in moments), ""])})
         read_as.append([None if "fault" in row else row["b"][11:19] for row in rows])
@@ -97,16 +97,16 @@ def test_names_of_several_zones_in_the_middle_of_a_time(tmp_path: Path, spark: S
     target = declared(tmp_path, columns=columns, expires=None, max_lifetime=None)
     refused = ["Jul 10 08:00:00 BST 2024", "Jul 10 08:00:00gst 2024"]
     sound = ["Jul 10 08:00:00 CEST 2024", "2024 08:00:00 +02:00 BST 07 10"]
-    rows = read(spark, target, {"1.csv": "\n".join(["k,b", *(f"k,{each}" for each in (*refused, *sound)), ""])})
+    rows = read(spark, target, {"1.csv": "\n".join(["k,b", *(f"k,{value}" for value in (*refused, *sound)), ""])})
     assert [row.get("b") for row in rows] == [None, None, *["2024-07-10 06:00:00.000000"] * 2]
     assert ["such a name means several zones" in (row.get("why") or "") for row in rows] == [True, True, False, False]
 
 
 def test_a_header_in_another_encoding(tmp_path: Path) -> None:
     """A name that is no UTF-8 is none of the declared ones: then the encoding is what to declare."""
-    given = declared(tmp_path, columns={"k": "string", "b": "timestamp", "Größe": "int"}, expires=None, max_lifetime=None)
-    found = left_out(given, {"1.csv": "k,b,Größe\nx,2024-07-10 08:00:00,1\n".encode("cp1252"), "2.csv": "k,b,More\n"})
-    assert {name: 'encoding = "windows-1252"' in why for name, (_, why) in found.items()} == {"1.csv": True, "2.csv": False}
+    target = declared(tmp_path, columns={"k": "string", "b": "timestamp", "Größe": "int"}, expires=None, max_lifetime=None)
+    reasons = left_out(target, {"1.csv": "k,b,Größe\nx,2024-07-10 08:00:00,1\n".encode("cp1252"), "2.csv": "k,b,More\n"})
+    assert {name: 'encoding = "windows-1252"' in why for name, (_, why) in reasons.items()} == {"1.csv": True, "2.csv": False}
 
 
 def test_java_knows_every_encoding(spark: SparkSession) -> None:

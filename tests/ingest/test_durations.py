@@ -32,11 +32,11 @@ def test_spark_and_duckdb_read_the_same(spark: SparkSession) -> None:
         value, failed = from_text(F.col("text"), Input("ttl", "ttl", kind, ("duration",)), {})
         assert failed is not None
         columns += [value.alias(kind), failed.alias(f"{kind}_failed")]
-    found = {row.text: row for row in rows.select("text", *columns).collect()}
+    results = {row.text: row for row in rows.select("text", *columns).collect()}
     connection = duckdb.connect()
     for text, meant in MEANT.items():
-        ((known,),) = connection.execute(f"SELECT {seconds_in_duckdb('$text')}", {"text": text}).fetchall()
-        assert (found[text].double, found[text].double_failed, known) == (meant, meant is None, meant), text
+        ((by_duckdb,),) = connection.execute(f"SELECT {seconds_in_duckdb('$text')}", {"text": text}).fetchall()
+        assert (results[text].double, results[text].double_failed, by_duckdb) == (meant, meant is None, meant), text
         whole = meant if meant is not None and meant == int(meant) else None
-        assert (found[text].bigint, found[text].bigint_failed) == (whole, whole is None), text
-    assert (found[""].double, found[""].double_failed) == (None, False)
+        assert (results[text].bigint, results[text].bigint_failed) == (whole, whole is None), text
+    assert (results[""].double, results[""].double_failed) == (None, False)

@@ -65,7 +65,7 @@ def test_rows_have_the_values_of_their_folders(tmp_path: Path, spark: SparkSessi
         "hive": (date(2026, 1, 3), "a/b+ü"),
         "none": (None, "h"),
     }
-    assert [(each["file"], each["record"], each["reason"]) for each in project.rejected()] == [
+    assert [(entry["file"], entry["record"], entry["reason"]) for entry in project.rejected()] == [
         ("yesterday/h/x.csv", 1, "mistyped"),
         ("yesterday/h/x.csv", 2, "mistyped"),
     ]
@@ -91,7 +91,7 @@ def test_every_format_has_them_and_expressions_see_them(tmp_path: Path, spark: S
     pq.write_table(table, path)
     assert project.update(1).left_out == ()
     for name in formats:
-        assert [(each["day"], each["tag"]) for each in project.live(name)] == [(date(2026, 1, 2), "2026-01-02/X")], name
+        assert [(entry["day"], entry["tag"]) for entry in project.live(name)] == [(date(2026, 1, 2), "2026-01-02/X")], name
 
 
 def test_erasure_finds_keys_that_folders_are_a_part_of(tmp_path: Path) -> None:
@@ -139,4 +139,4 @@ def test_a_file_without_folders_is_tried_again_when_they_are_not_asked_for_any_m
     project.update(1)
     project.change(partitions=None)
     assert project.update(2).left_out == ()
-    assert {each["k"]: each["host"] for each in project.live()} == {"plain": "h", "top": None}
+    assert {entry["k"]: entry["host"] for entry in project.live()} == {"plain": "h", "top": None}

@@ -40,8 +40,8 @@ def test_arrays_beside_lines(tmp_path: Path, spark: SparkSession) -> None:
     assert sorted((row["k"], row["n"], row.get("x")) for row in project.live()) == [
         ("a", None, '{"y":[1,"]"]}'), ("c", 7, None), ("d", None, None), ("e", None, "[{},{}]"),
     ]  # fmt: skip
-    kept = {(row["file"], row["record"]): row["reason"] for row in project.rejected()}
-    assert kept == {("pretty.json", 2): "mistyped", ("lines.json", 2): "malformed", ("lines.json", 3): "malformed"}
+    rejected = {(row["file"], row["record"]): row["reason"] for row in project.rejected()}
+    assert rejected == {("pretty.json", 2): "mistyped", ("lines.json", 2): "malformed", ("lines.json", 3): "malformed"}
 
 
 def test_objects_over_several_lines(tmp_path: Path, spark: SparkSession) -> None:
@@ -49,7 +49,7 @@ def test_objects_over_several_lines(tmp_path: Path, spark: SparkSession) -> None
     columns = {"k": "string", "b": "timestamp", "e": "timestamp", "t": "string"}
     project = Project(tmp_path, spark, {"a": stream(format="json", columns=columns, options={"multiline": True})})
     objects = [{"k": "a", **GOOD, "t": "} {"}, {"k": "b", **GOOD, "t": '}\n{"'}, {"k": "c", "b": "soon", "e": None}]
-    pretty = "\n".join(json.dumps(each, indent=2) for each in objects)
+    pretty = "\n".join(json.dumps(value, indent=2) for value in objects)
     project.land("pretty.json", "\ufeff" + pretty.replace("\n", "\r\n") + "\n\n")
     project.land("lines.json.gz", gzip.compress("".join(json.dumps({"k": key, **GOOD}) + "\n" for key in "de").encode()))
     project.land("array.json", json.dumps([{"k": "f", **GOOD}], indent=1))
@@ -59,9 +59,9 @@ def test_objects_over_several_lines(tmp_path: Path, spark: SparkSession) -> None
     project.land("broken.json", pretty.replace("}\\n{", "}\n{"))
     project.land("return.json", json.dumps({"k": "g", **GOOD}) + "\r" + json.dumps({"k": "h", **GOOD}))
     project.land("name.json", '{"k": "x"}\n{"' + "n" * 60_000 + '": 1}')  # which only Spark does not take
-    left = {entry.file.path: entry.message for _, entry in project.update(1).left_out}
-    assert left.keys() == {"beside.json", "broken.json", "cut.json"}
-    assert all(message.startswith("it begins as JSON over several lines, and is none: ") for message in left.values())
+    messages = {entry.file.path: entry.message for _, entry in project.update(1).left_out}
+    assert messages.keys() == {"beside.json", "broken.json", "cut.json"}
+    assert all(message.startswith("it begins as JSON over several lines, and is none: ") for message in messages.values())
     assert sorted((row["k"], row["t"]) for row in project.live()) == [
         ("a", "} {"), ("b", '}\n{"'), ("d", None), ("e", None), ("f", None), ("g", None), ("h", None),
     ]  # fmt: skip
@@ -72,28 +72,31 @@ def test_objects_over_several_lines(tmp_path: Path, spark: SparkSession) -> None
 def test_arrays_that_are_left_out(tmp_path: Path) -> None:
     """Larger than a record may be, with other things than objects, numbers that Spark would change."""
     columns = {"k": "string", "b": "timestamp", "e": "timestamp", "n": "decimal(30,20)"}
-    given = declared(tmp_path, format="json", max_record="1KB", columns=columns)
+    target = declared(tmp_path, format="json", max_record="1KB", columns=columns)
     objects = {
         "fits": '[{"k":"a","n":0.12345678901234567890}]', "long": "[" + ",".join(['{"k":"a"}'] * 200) + "]",
         "mixed": '[{"k":"a"}, 5]',
         "huge": '[{"n":1e400}]', "digits": '[{"n":0.1234567890123456789012345678901234567890}]', "trailing": '[{"k":"a"}] x',
     }  # fmt: skip
     for name, content in objects.items():
-        (given.landing / f"{name}.json").write_text(content)
-    found = {each.path.removesuffix(".json"): each for each in bounds_problems(given, list(list_landing(given.landing, "*")))}
-    assert {name: each.reason for name, each in found.items()} == {
+        (target.landing / f"{name}.json").write_text(content)
+    problems = {
+        problem.path.removesuffix(".json"): problem
+        for problem in bounds_problems(target, list(list_landing(target.landing, "*")))
+    }
+    assert {name: problem.reason for name, problem in problems.items()} == {
         "long": "record_too_long", "mixed": "unreadable", "huge": "unreadable", "digits": "unreadable", "trailing": "unreadable",
     }  # fmt: skip
-    assert found["long"].message.endswith("(1000 bytes); `jq -c '.[]'` makes lines of it, or raise max_record")
-    assert "element 2 is no object" in found["mixed"].message
+    assert problems["long"].message.endswith("(1000 bytes); `jq -c '.[]'` makes lines of it, or raise max_record")
+    assert "element 2 is no object" in problems["mixed"].message
 
 
 def test_a_file_over_several_lines_is_bounded(tmp_path: Path) -> None:
     """A task reads it whole, so it may have no more bytes than a record; the message says what makes lines of it."""
-    given = declared(tmp_path, format="json", max_record="1KB", options={"multiline": True})
-    (given.landing / "x.json").write_text('{\n"k": "a"\n}\n' * 100)
-    (found,) = bounds_problems(given, list(list_landing(given.landing, "*")))
-    assert (found.reason, found.message) == (
+    target = declared(tmp_path, format="json", max_record="1KB", options={"multiline": True})
+    (target.landing / "x.json").write_text('{\n"k": "a"\n}\n' * 100)
+    (problem,) = bounds_problems(target, list(list_landing(target.landing, "*")))
+    assert (problem.reason, problem.message) == (
         "record_too_long",
         "it is JSON over several lines of more than max_record (1000 bytes); `jq -c .` makes lines of it, or raise max_record",
     )
@@ -123,8 +126,8 @@ def test_numbers_in_arrays_stay_as_they_are(tmp_path: Path, spark: SparkSession)
         (target.landing / name).write_text(str(content))
     session = table_session(spark, session_settings(target))
     rows = read_files(session, target, [((), list(list_landing(target.landing, "*")))]).orderBy("k").collect()
-    got = [(row["k"], row["n"] and str(row["n"]), row["id"] and str(row["id"]), row["_fault"]) for row in rows]
-    assert got == [
+    results = [(row["k"], row["n"] and str(row["n"]), row["id"] and str(row["id"]), row["_fault"]) for row in rows]
+    assert results == [
         (None, None, None, "malformed"),
         ("a", number, whole, None),
         ("b\u00e9", None, None, None),

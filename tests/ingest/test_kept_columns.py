@@ -49,8 +49,8 @@ def test_columns_are_kept_where_they_are_surely_small(tmp_path: Path, spark: Spa
     assert kept.driver_columns is not None
     fates = ["live", "live", "dead", "deferred", "expires_before_arrival"]
     rows = zip(hours["k"], [at(hour) for hour in hours["b"]], fates, strict=True)
-    found = kept.driver_columns.append_column("at", kept.driver_columns["_ts"].cast(pa.int64())).select(["K", "at", "_fate"])
-    assert sorted(map(repr, zip(*found.to_pydict().values(), strict=True))) == sorted(map(repr, rows))
+    table = kept.driver_columns.append_column("at", kept.driver_columns["_ts"].cast(pa.int64())).select(["K", "at", "_fate"])
+    assert sorted(map(repr, zip(*table.to_pydict().values(), strict=True))) == sorted(map(repr, rows))
     with limited(written_rows=0):
         assert batch(project, Asking("K")).driver_columns == kept.driver_columns
         with limited(array_points=4):
@@ -66,16 +66,16 @@ def test_rows_of_the_table_are_taken_where_they_are_surely_small(tmp_path: Path,
     """They are those that Spark would write. They are not taken where they are too many, or where one turns out to be wide."""
     project = Project(tmp_path, spark, {"a": stream(format="parquet")})
     land(project, "1", {"k": ["live", None, "dead", "deferred", "rejected"], "b": [1, 1, 1, 3, 1], "e": [3, 4, 2, 4, 0]})
-    taken = batch(project, Asking())
+    in_driver = batch(project, Asking())
     with limited(written_rows=4):
         by_spark = batch(project, Asking())
-    assert taken.table_rows is not None
-    assert (by_spark.table_rows, by_spark.counts) == (None, taken.counts)
-    names = taken.table_rows.column_names
+    assert in_driver.table_rows is not None
+    assert (by_spark.table_rows, by_spark.counts) == (None, in_driver.counts)
+    names = in_driver.table_rows.column_names
     theirs = by_spark.live(names)
     assert not isinstance(theirs, pa.Table)
-    assert sorted(map(repr, taken.table_rows.to_pylist())) == sorted(map(repr, theirs.toArrow().to_pylist()))
-    assert not isinstance(taken.live(names, by_spark=True), pa.Table), "with stored rows that only Spark reads"
+    assert sorted(map(repr, in_driver.table_rows.to_pylist())) == sorted(map(repr, theirs.toArrow().to_pylist()))
+    assert not isinstance(in_driver.live(names, by_spark=True), pa.Table), "with stored rows that only Spark reads"
     land(project, "2", {"k": ["x" * 2000] * 3 + ["y"] * 17, "b": [1] * 20, "e": [3] * 20})  # a dictionary has it once
     with limited(written_bytes=8000):
         wide = batch(project, Asking("k"))

@@ -61,19 +61,19 @@ def test_spark_and_python_read_the_same_pairs(tmp_path: Path, spark: SparkSessio
     lines += [f"{TS} two words", f"{TS} msg=a msg=b", f"{TS} other=a other=b took=1m", f"{TS} took=12ms code=x", f"{TS} CODE=1"]
     rows = read(spark, target, {"a.log": "\n\n".join(lines)})
     for row, line in zip(rows[: len(QUOTED)], lines, strict=False):
-        known = logfmt_fields(line)
-        assert ("fault" in row) == (known is None)
-        assert known is None or row.get("msg") == (known["msg"] if known["msg"] != "-" else None)
+        fields = logfmt_fields(line)
+        assert ("fault" in row) == (fields is None)
+        assert fields is None or row.get("msg") == (fields["msg"] if fields["msg"] != "-" else None)
     assert [row["msg"] for row in rows[:5]] == [
         'GET "/" it\\\'s', "\\x1b[31mred \xfc \\x1b", "C:\\Users\\n", "a=1 b=\t2", "",
     ]  # fmt: skip
-    rest = rows[len(QUOTED) :]
-    assert [(row.get("fault"), row.get("why", "")[-28:]) for row in rest] == [
+    others = rows[len(QUOTED) :]
+    assert [(row.get("fault"), row.get("why", "")[-28:]) for row in others] == [
         ("malformed", 's level=info msg="two words"'), ("malformed", "the line has twice: msg"), (None, ""),
         ("mistyped", 'column "code": "x" is no int'), (None, ""),
     ]  # fmt: skip
-    assert [row.get("took") for row in rest[2:4]] == [60.0, 0.012]
-    assert "code" not in rest[4]
+    assert [row.get("took") for row in others[2:4]] == [60.0, 0.012]
+    assert "code" not in others[4]
 
 
 FORMS = (
@@ -128,13 +128,13 @@ def test_forms_of_syslog(tmp_path: Path, spark: SparkSession) -> None:
 
 def test_python_reads_syslog_in_the_same_way() -> None:
     """By which the files with a key are found, and ``init --from`` looks at them."""
-    found = [syslog_fields(line) for line in FORMS]
-    assert [fields and (fields["host"], fields["program"]) for fields in found[13:]] == [(None, "%ASA-6-1"), ("fw", "%ASA-6-1")]
-    assert [fields and (fields["program"], fields["pid"]) for fields in found[:4]] == [
+    parsed = [syslog_fields(line) for line in FORMS]
+    assert [fields and (fields["host"], fields["program"]) for fields in parsed[13:]] == [(None, "%ASA-6-1"), ("fw", "%ASA-6-1")]
+    assert [fields and (fields["program"], fields["pid"]) for fields in parsed[:4]] == [
         ("su", None), (None, None), ("sshd", "7"), ("sshd", "17"),
     ]  # fmt: skip
-    assert found[0] is not None
-    assert found[0]["data"] == '[x y="a\\]b"][z q="[in]"]'
+    assert parsed[0] is not None
+    assert parsed[0]["data"] == '[x y="a\\]b"][z q="[in]"]'
     assert syslog_fields("Nov 25,14:38:17,host") is None
 
 
@@ -142,7 +142,7 @@ def test_lines_become_rows(tmp_path: Path, spark: SparkSession, set_limits: Call
     """Few in the driver, many by Spark: the same rows; compressed; rejected with line and number; undeclared names."""
     keys = {"a": stream(**LOGFMT, max_record="1KB"), "b": stream(**SYSLOG, landing="landing/b")}
     project = Project(tmp_path, spark, keys)
-    found = []
+    rows_of_turns = []
     for number, limits in enumerate(({}, {"driver_rows": 0, "driver_bytes": -1})):
         set_limits(**limits)
         ts = f"ts={text(0.5 + number)}"
@@ -156,13 +156,13 @@ def test_lines_become_rows(tmp_path: Path, spark: SparkSession, set_limits: Call
         out = {entry.file.path: (entry.reason, entry.message[:30]) for _, entry in report.left_out}
         assert out[f"strange{number}.log"] == ("unknown_columns", "undeclared columns: level")
         assert out[f"long{number}.log"][0] == "record_too_long"
-        found.append(sorted((row["host"], row["msg"], row["took"]) for row in project.live()))
-        kept = [row for row in project.rejected() if row["file"] == f"{number}.log"]
-        told = [(row["record"], row["reason"], row["raw"][:8]) for row in kept]
-        assert told == [(2, "malformed", "no pairs"), (3, "mistyped", ts[:8])]
+        rows_of_turns.append(sorted((row["host"], row["msg"], row["took"]) for row in project.live()))
+        entries = [row for row in project.rejected() if row["file"] == f"{number}.log"]
+        outcomes = [(row["record"], row["reason"], row["raw"][:8]) for row in entries]
+        assert outcomes == [(2, "malformed", "no pairs"), (3, "mistyped", ts[:8])]
         assert [row["host"] for row in project.live("b")][-1] == f"web{number}"
         assert [row["raw"] for row in project.rejected("b")] == ["none"] * (number + 1)
-    assert found == [[("h0", "a b", None), ("z0", None, 2.0)], [
+    assert rows_of_turns == [[("h0", "a b", None), ("z0", None, 2.0)], [
         ("h0", "a b", None), ("h1", "a b", None), ("z0", None, 2.0), ("z1", None, 2.0),
     ]]  # fmt: skip
 
@@ -189,8 +189,8 @@ def test_names_that_nobody_declared_are_added(tmp_path: Path) -> None:
 def test_what_is_declared_is_checked(tmp_path: Path, changes: dict[str, object], key: str, words: str) -> None:
     """A column that no line could fill is named with the fields that there are."""
     base = {**SYSLOG, "search_key": "moment", "options": {}, **changes}
-    found = problems(tmp_path, {f"streams.flights.{name}": value for name, value in base.items()})
-    assert [(each.key, words in str(each)) for each in found] == [(f"streams.flights.{key}", True)]
+    found_problems = problems(tmp_path, {f"streams.flights.{name}": value for name, value in base.items()})
+    assert [(problem.key, words in str(problem)) for problem in found_problems] == [(f"streams.flights.{key}", True)]
 
 
 def test_keys_in_lines_are_found(tmp_path: Path) -> None:
@@ -200,5 +200,5 @@ def test_keys_in_lines_are_found(tmp_path: Path) -> None:
     assert sorted(_found(tmp_path, files, format="logfmt", options={})) == ["doubt.log", "held.log", "quoted.log"]
     lines = {"held.log": b"Nov 25 10:00:00 N1 a: b\n", "other.log": b"Nov 25 10:00:00 N2 a: N1\n", "doubt.log": b"N1\n"}
     keys = {"format": "syslog", "options": {}, "columns": {"host": "string", "moment": "timestamp"}, "arrival": "moment"}
-    given = {**keys, "search_key": "host", "expires": None, "max_lifetime": None}
-    assert sorted(_found(tmp_path / "s", lines, **given)) == ["doubt.log", "held.log"]
+    declaration = {**keys, "search_key": "host", "expires": None, "max_lifetime": None}
+    assert sorted(_found(tmp_path / "s", lines, **declaration)) == ["doubt.log", "held.log"]

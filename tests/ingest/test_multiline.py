@@ -37,7 +37,7 @@ OPTIONS = {"multiline": "true"}
 def looked(content: str, *, size: int = 1 << 20, longest: int = 1000, syntax: FieldSyntax = SYNTAX) -> MultilineCheck:
     """Look through a text that comes in pieces."""
     text = np.frombuffer(content.encode(), np.uint8)
-    return check_pieces((text[place : place + size] for place in range(0, len(text), size)), syntax, longest)
+    return check_pieces((text[position : position + size] for position in range(0, len(text), size)), syntax, longest)
 
 
 @given(
@@ -129,10 +129,10 @@ def test_an_update_reads_what_was_written(tmp_path: Path, spark: SparkSession, e
         name: ((note + 2 * end if note else "") + written(rows, end)).encode(encoding) for name, end in ends.items()
     }
     files["4.csv.gz"] = gzip.compress((f"{note}\n" if note else "").encode() + written(rows, "\n").encode(encoding))
-    found = read(spark, target, files)
+    records = read(spark, target, files)
     assert bounds_problems(target, list(list_landing(target.landing, "*"))) == []
-    assert [row.get("note") for row in found] == texts * len(files)
-    assert [row["k"] for row in found[: len(texts)]] == [f"k{number}" for number in range(len(texts))]
+    assert [row.get("note") for row in records] == texts * len(files)
+    assert [row["k"] for row in records[: len(texts)]] == [f"k{number}" for number in range(len(texts))]
     (tmp_path / "plain.csv").write_text(written(rows, "\n"), encoding="utf-8", newline="")
     shape = "auto_detect = false, header = true, delim = ',', quote = chr(34), escape = chr(34), new_line = '\\n', nullstr = '-'"
     kinds = "columns = {'k': 'VARCHAR', 'b': 'VARCHAR', 'note': 'VARCHAR'}"
@@ -159,7 +159,7 @@ def test_a_header_over_lines(tmp_path: Path) -> None:
 
 def test_options_that_do_not_go_together(tmp_path: Path) -> None:
     """Of files with columns there is no such option, and where quotes are read otherwise no end of a record is certain."""
-    told = [
+    faults = [
         " ".join(map(str, problems(tmp_path / str(number), {f"streams.flights.{key}": value for key, value in changes.items()})))
         for number, changes in enumerate(
             (
@@ -169,5 +169,9 @@ def test_options_that_do_not_go_together(tmp_path: Path) -> None:
             )
         )
     ]
-    assert ["of CSV and JSON" in told[0], "true where a text" in told[1], "it is certain where" in told[2]] == [True, True, True]
+    assert ["of CSV and JSON" in faults[0], "true where a text" in faults[1], "it is certain where" in faults[2]] == [
+        True,
+        True,
+        True,
+    ]
 

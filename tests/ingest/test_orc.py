@@ -99,8 +99,8 @@ def test_times_of_the_last_year_and_files_that_are_left_out(tmp_path: Path, spar
     whole = (tmp_path / "project/landing/a/good.orc").read_bytes()
     project.land("cut.orc", whole[: len(whole) // 2])
     project.land("zero.orc", b"")
-    left = {entry.file.path: entry.reason for _, entry in project.update(1).left_out}
-    assert left == {
+    reasons = {entry.file.path: entry.reason for _, entry in project.update(1).left_out}
+    assert reasons == {
         "extra.orc": "unknown_columns",
         "nested.orc": "mistyped",
         "rows.orc": "expands_too_much",
@@ -108,8 +108,8 @@ def test_times_of_the_last_year_and_files_that_are_left_out(tmp_path: Path, spar
         "wide.orc": "record_too_long",
         "cut.orc": "unreadable",
     }
-    assert {each["k"]: each["e"] for each in project.live()} == dict.fromkeys(("fine", "good", "last"), LAST)
-    assert [(each["file"], each["record"]) for each in project.rejected()] == [("good.orc", 2)]
+    assert {row["k"]: row["e"] for row in project.live()} == dict.fromkeys(("fine", "good", "last"), LAST)
+    assert [(entry["file"], entry["record"]) for entry in project.rejected()] == [("good.orc", 2)]
 
 
 def test_erasure_looks_into_them(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_init_proposes_a_stream_for_one(tmp_path: Path) -> None:
     many = range(200)
     path = tmp_path / "leases.orc"
     begins = [at(0.9) + number * MB for number in many]
-    ends = pa.array([each + 9 * MB for each in begins], KIND)
+    ends = pa.array([begin + 9 * MB for begin in begins], KIND)
     path.write_bytes(content(mac=[f"m{number}" for number in many], seen=pa.array(begins, KIND), until=ends))
     declared_text = bytes(propose(path)["warehouse.toml"]).decode()  # type: ignore[arg-type]
     assert 'format = "orc"' in declared_text

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def reasons(project: Project, table: str = "a") -> dict[int, str]:
     """Return the reason for each rejected record of a single file."""
-    return {kept["record"]: kept["reason"] for kept in project.rejected(table)}
+    return {entry["record"]: entry["reason"] for entry in project.rejected(table)}
 
 
 def test_a_lifetime_beyond_the_bound_is_accepted_clamped_or_rejected(tmp_path: Path, spark: SparkSession) -> None:
@@ -67,11 +67,11 @@ def test_a_lifetime_beyond_the_bound_is_accepted_clamped_or_rejected(tmp_path: P
     ends = {entry["k"]: to_micros(entry["_exp"]) for entry in project.live("clamp")}
     assert (ends["over"], ends["just"]) == (at(5), at(5))
     counts = {name: project.counts(name) for name in streams}
-    assert {name: (each.dead, each.deferred) for name, each in counts.items()} == dict.fromkeys(streams, (2, 1))
-    assert {name: each.over_lifetime for name, each in counts.items()} == {"accept": 1, "clamp": 1, "refuse": 0}
+    assert {name: (entry.dead, entry.deferred) for name, entry in counts.items()} == dict.fromkeys(streams, (2, 1))
+    assert {name: entry.over_lifetime for name, entry in counts.items()} == {"accept": 1, "clamp": 1, "refuse": 0}
     project.update(6)
     counts = {name: project.counts(name) for name in streams}
-    assert {name: (each.dead, each.taken) for name, each in counts.items()} == dict.fromkeys(streams, (1, 1))
+    assert {name: (entry.dead, entry.taken) for name, entry in counts.items()} == dict.fromkeys(streams, (1, 1))
     assert project.keys("accept") == "ever over"
     assert project.keys("clamp") == "endless ever"
 
@@ -95,9 +95,9 @@ def test_times_beyond_the_calendar_are_rejected_rows(tmp_path: Path, spark: Spar
     )
     project.update(1)
     assert project.keys() == "good"
-    found = reasons(project)
-    assert found.pop(8) in {"out_of_range", "expires_before_arrival"}
-    assert found == dict.fromkeys([2, 3, 4, 5, 6], "out_of_range")
+    rejected = reasons(project)
+    assert rejected.pop(8) in {"out_of_range", "expires_before_arrival"}
+    assert rejected == dict.fromkeys([2, 3, 4, 5, 6], "out_of_range")
     assert project.counts().dead == 1  # f: clamped to four hours in the year 1
 
 
@@ -120,14 +120,14 @@ def test_a_failing_expression_rejects_its_row_only(tmp_path: Path, spark: SparkS
     project.land("2.csv.gz", gzip.compress(csv("arrival,x,3", f"ok2,{good},1", header="k,b,n").encode()))
     project.update(1)
     assert project.keys() == "ok ok2"
-    assert {(kept["file"], kept["record"]): kept["reason"] for kept in project.rejected()} == {
+    assert {(entry["file"], entry["record"]): entry["reason"] for entry in project.rejected()} == {
         ("1.csv", 2): "arrival_failed",
         ("1.csv", 3): "expires_failed",
         ("1.csv", 4): "expires_failed",
         ("1.csv", 5): "expires_failed",
         ("2.csv.gz", 1): "arrival_failed",
     }
-    assert all("fails on this row" in kept["message"] for kept in project.rejected())
+    assert all("fails on this row" in entry["message"] for entry in project.rejected())
 
 
 def test_waiting_rows_are_judged_anew_when_their_slot_comes(tmp_path: Path, spark: SparkSession) -> None:
@@ -135,7 +135,7 @@ def test_waiting_rows_are_judged_anew_when_their_slot_comes(tmp_path: Path, spar
     project = Project(tmp_path / "project", spark)
     project.land("x/1.csv", csv("short", row("a", 1.5, 6), row("b", 2.5, 9), row("c", 2.5, 4), row("d", 3.5, 6)))
     project.update(1, allow_dead=True)
-    assert [(kept["k"], kept["_slot"], kept["_record"]) for kept in project.deferred()] == [
+    assert [(waiting["k"], waiting["_slot"], waiting["_record"]) for waiting in project.deferred()] == [
         ("a", 2, 2),
         ("b", 3, 3),
         ("c", 3, 4),
@@ -146,13 +146,13 @@ def test_waiting_rows_are_judged_anew_when_their_slot_comes(tmp_path: Path, spar
     assert project.keys() == "c"
     counts = project.counts()
     assert (counts.taken, counts.rows, counts.inserted, counts.rejected, counts.late) == (3, 0, 1, 2, 0)
-    assert [(kept["file"], kept["record"], kept["reason"], kept["epoch"]) for kept in project.rejected()] == [
+    assert [(entry["file"], entry["record"], entry["reason"], entry["epoch"]) for entry in project.rejected()] == [
         ("x/1.csv", 1, "malformed", 0),
         ("x/1.csv", 2, "over_lifetime", 1),
         ("x/1.csv", 3, "over_lifetime", 1),
     ]
-    assert all(kept["raw"] for kept in project.rejected())
-    assert [kept["k"] for kept in project.deferred()] == ["d"]
+    assert all(entry["raw"] for entry in project.rejected())
+    assert [waiting["k"] for waiting in project.deferred()] == ["d"]
     project.update(9)
     assert (project.keys(), project.counts().dead, project.deferred()) == ("", 1, [])
 
@@ -204,13 +204,13 @@ def test_local_times_are_read_in_the_time_zone_of_the_stream(tmp_path: Path, spa
         ),
     }
     project = Project(tmp_path / "project", spark, streams)
-    project.land("1.csv", csv(*(f"{key},{given}" for key, (given, _) in lines.items()), header="k,b"), landing="landing/text")
-    project.land("1.csv", csv(*(f"{key},{given}" for key, (given, _) in lines.items()), header="k,d"), landing="landing/made")
+    project.land("1.csv", csv(*(f"{key},{written}" for key, (written, _) in lines.items()), header="k,b"), landing="landing/text")
+    project.land("1.csv", csv(*(f"{key},{written}" for key, (written, _) in lines.items()), header="k,d"), landing="landing/made")
     project.land("1.csv", csv("plain,2024-01-01 00:30:00", header="k,b"), landing="landing/utc")
     project.land("1.csv", csv("gap;10/03/2024 02:30", "bad;2024-03-10 02:30", header="k;b"), landing="landing/form")
     project.land(
         "1.json",
-        "".join(f'{{"k":"{key}","b":"{given}"}}\n' for key, (given, _) in lines.items()),
+        "".join(f'{{"k":"{key}","b":"{written}"}}\n' for key, (written, _) in lines.items()),
         landing="landing/json",
     )
     local = pa.array([to_micros_of("2024-03-10T02:30:00"), to_micros_of("2024-11-03T01:30:00")], pa.timestamp("us"))
@@ -265,7 +265,7 @@ def test_records_are_numbered_through_splits_and_blank_lines(tmp_path: Path, spa
     finally:
         spark.conf.set("spark.sql.files.maxPartitionBytes", before or "128m")
     hundreds = [100, 200, 300, 400, 500, 600]
-    assert [(kept["file"], kept["record"]) for kept in project.rejected()] == [
+    assert [(entry["file"], entry["record"]) for entry in project.rejected()] == [
         (name, record) for name in (f"0.{form}.gz", f"1.{form}") for record in hundreds
     ]
     assert project.counts().rows == 2 * number
@@ -292,8 +292,8 @@ def test_text_of_a_csv_file_means_what_the_standard_says(tmp_path: Path, spark: 
     project.land("1.csv", csv(*lines, f'broken,{times},"one', 'two"', header="k,b,e,v"))
     project.land("2.csv", csv(f"{text(3)},other,{text(0.5)}", header=" E ,K,b"))
     project.update(1)
-    found = {entry["k"]: entry["v"] for entry in project.live() if entry["k"] != "broken"}
-    assert found == {**{key: meant for key, (_, meant) in values.items()}, "other": None}
+    texts = {entry["k"]: entry["v"] for entry in project.live() if entry["k"] != "broken"}
+    assert texts == {**{key: meant for key, (_, meant) in values.items()}, "other": None}
     assert reasons(project)[len(values) + 2] == "malformed"
 
 
@@ -389,7 +389,7 @@ def test_a_poisonous_line_costs_its_own_row_or_file_only(tmp_path: Path, spark: 
     report = project.update(1)
     assert {entry.file.path for _, entry in report.left_out} <= {"many.csv"}
     assert {"b", "g", "l"} <= set(project.keys().split())
-    kept = {(entry["file"], entry["record"]): entry for entry in project.rejected()}
-    assert kept["long.csv", 2]["reason"] == "key_too_long"
-    assert kept["bytes.csv", 2]["reason"] == "mistyped"
-    assert all(len(entry["raw"].encode()) <= 64 * 1024 for entry in kept.values())
+    rejected = {(entry["file"], entry["record"]): entry for entry in project.rejected()}
+    assert rejected["long.csv", 2]["reason"] == "key_too_long"
+    assert rejected["bytes.csv", 2]["reason"] == "mistyped"
+    assert all(len(entry["raw"].encode()) <= 64 * 1024 for entry in rejected.values())

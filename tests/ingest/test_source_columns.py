@@ -45,15 +45,15 @@ def test_columns_of_any_name_in_every_format(tmp_path: Path, spark: SparkSession
     files["parquet"] = {"1.parquet": (tmp_path / "f").read_bytes()}
     expected = {"b": "2024-01-01 00:00:00.000000"} | {f"c{number}": f"value of {number}" for number in range(len(ODD))}
     for kind, content in files.items():
-        given = declared(**stream_of(tmp_path / kind, kind, odd_columns(), search_key="c0"))  # type: ignore[arg-type]
-        assert read(spark, given, content) == [expected], kind
+        target = declared(**stream_of(tmp_path / kind, kind, odd_columns(), search_key="c0"))  # type: ignore[arg-type]
+        assert read(spark, target, content) == [expected], kind
 
 
 def test_a_source_is_a_name_or_else_a_path_and_never_both(tmp_path: Path, spark: SparkSession) -> None:
     """``answer.ttl`` is the field of that name, or ttl within answer; a file or record with both is at fault."""
     columns: dict[str, object] = {"k": "string", "b": "timestamp"}
     columns |= {"ttl": {"type": "int", "from": "answer.ttl"}, "z": {"type": "string", "from": "id.a.z"}}
-    given = declared(**stream_of(tmp_path / "json", "json", columns))  # type: ignore[arg-type]
+    target = declared(**stream_of(tmp_path / "json", "json", columns))  # type: ignore[arg-type]
     moment = '"b":"2024-01-01T00:00:00Z"'
     lines = [
         f'{{"k":"flat",{moment},"answer.ttl":1}}',
@@ -63,7 +63,7 @@ def test_a_source_is_a_name_or_else_a_path_and_never_both(tmp_path: Path, spark:
         f'{{"k":"text",{moment},"answer":{{"ttl":"x"}}}}',
         f'{{"k":"list",{moment},"answer":[1]}}',
     ]
-    rows = {row["k"]: row for row in read(spark, given, {"1.json": "\n".join(lines)}) if "k" in row}
+    rows = {row["k"]: row for row in read(spark, target, {"1.json": "\n".join(lines)}) if "k" in row}
     assert {key: row.get("ttl") for key, row in rows.items() if "fault" not in row} == {"flat": 1, "path": 2, "none": None}
     assert rows["path"]["z"] == "deep"
     faults = {key: row["fault"] for key, row in rows.items() if "fault" in row}
@@ -82,8 +82,12 @@ def test_a_source_is_a_name_or_else_a_path_and_never_both(tmp_path: Path, spark:
     for name, table in tables.items():
         pq.write_table(pa.table(table), tmp_path / name)
         files[f"{name}.parquet"] = (tmp_path / name).read_bytes()
-    found = read(spark, parquet, files)
-    assert sorted((row["k"], row.get("ttl"), row.get("z")) for row in found) == [("c", 3, None), ("f", 1, None), ("p", 2, "deep")]
+    parsed = read(spark, parquet, files)
+    assert sorted((row["k"], row.get("ttl"), row.get("z")) for row in parsed) == [
+        ("c", 3, None),
+        ("f", 1, None),
+        ("p", 2, "deep"),
+    ]
 
 
 def test_columns_calculated_from_what_a_record_holds(tmp_path: Path, spark: SparkSession) -> None:
@@ -96,14 +100,14 @@ def test_columns_calculated_from_what_a_record_holds(tmp_path: Path, spark: Spar
         "upper": {"type": "string", "expr": "upper(client)"},
     }
     keys = stream_of(tmp_path, "json", columns, search_key="client", sources={"TTLs": "array<double>", "n.all": "int"})
-    given = declared(**keys)  # type: ignore[arg-type]
+    target = declared(**keys)  # type: ignore[arg-type]
     lines = (
         '{"Client":"a","ts":1331901005.51,"TTLs":[300.0,20.5],"n.all":4}',
         '{"Client":"b","ts":1331901005,"TTLs":[],"n":{"all":5}}',
         '{"Client":"c","ts":1331901005,"TTLs":[1],"n.all":0}',
         '{"Client":"d","ts":"yesterday"}',
     )
-    rows = read(spark, given, {"1.json": "\n".join(lines)})
+    rows = read(spark, target, {"1.json": "\n".join(lines)})
     moment = "2012-03-16 12:30:05."
     assert rows[0] == {"client": "a", "b": moment + "510000", "ttl": 20.5, "share": 25, "upper": "A"}
     assert rows[1] == {"client": "b", "b": moment + "000000", "share": 20, "upper": "B"}
@@ -133,7 +137,7 @@ def test_times_as_they_come(tmp_path: Path, spark: SparkSession, kind: str) -> N
     columns = {name: {"type": "timestamp", "format": form} for name, form in zip(names, TIMES, strict=True)}
     columns["either"] = {"type": "timestamp", "format": ["dd.MM.yyyy", "epoch_seconds"]}  # type: ignore[dict-item]
     columns["day"] = {"type": "date", "format": "dd.MM.yyyy"}
-    given = declared(**stream_of(tmp_path, kind, {"k": "string", **columns}, arrival="t0"))  # type: ignore[arg-type]
+    target = declared(**stream_of(tmp_path, kind, {"k": "string", **columns}, arrival="t0"))  # type: ignore[arg-type]
     good = [text for text, _ in TIMES.values()]
     records = [
         ["good", *good, "02.01.2024", "03.01.2024"],
@@ -144,11 +148,11 @@ def test_times_as_they_come(tmp_path: Path, spark: SparkSession, kind: str) -> N
     ]
     header = ["k", *names, "either", "day"]
     if kind == "csv":
-        content = "\n".join(",".join(each) for each in [header, *records]) + "\n"
+        content = "\n".join(",".join(fields) for fields in [header, *records]) + "\n"
     else:
-        objects = [{name: _number(value) for name, value in zip(header, each, strict=True) if value} for each in records]
-        content = "\n".join(json.dumps(each) for each in objects) + "\n"
-    rows = {row["k"]: row for row in read(spark, given, {f"1.{kind}": content})}
+        objects = [{name: _number(value) for name, value in zip(header, fields, strict=True) if value} for fields in records]
+        content = "\n".join(json.dumps(value) for value in objects) + "\n"
+    rows = {row["k"]: row for row in read(spark, target, {f"1.{kind}": content})}
     assert [rows["good"][name] for name in names] == [expected for _, expected in TIMES.values()]
     assert (rows["good"]["either"], rows["good"]["day"]) == ("2024-01-02 00:00:00.000000", "2024-01-03")
     assert rows["other"]["either"] == "1970-01-01 00:00:00.000000"
@@ -183,19 +187,24 @@ def test_local_times_are_read_in_the_zone_of_their_column(tmp_path: Path, spark:
         "2024-11-03 01:30": "2024-11-03 00:30",
     }
     for kind in ("csv", "json"):
-        given = declared(**stream_of(tmp_path / kind, kind, columns, timezone="America/New_York"))  # type: ignore[arg-type]
+        target = declared(**stream_of(tmp_path / kind, kind, columns, timezone="America/New_York"))  # type: ignore[arg-type]
         records = [
-            {"k": each, "b": f"{each}:00", "c": f"{each[8:10]}.{each[5:7]}.{each[:4]} {each[11:]}", "d": "2024-07-01T12:00:00"}
-            for each in cases
+            {
+                "k": local_time,
+                "b": f"{local_time}:00",
+                "c": f"{local_time[8:10]}.{local_time[5:7]}.{local_time[:4]} {local_time[11:]}",
+                "d": "2024-07-01T12:00:00",
+            }
+            for local_time in cases
         ]
         records.append({"k": "offset", "b": "2024-07-01T12:00:00+05:00", "c": "", "d": "2024-07-01T12:00:00Z"})
         records.append({"k": "named", "b": "2024-07-01 12:00:00 Asia/Tokyo", "c": "", "d": ""})
         records.append({"k": "day", "b": "2024-07-01", "c": "", "d": ""})
         records.append({"k": "clock", "b": "12:30", "c": "", "d": ""})
-        lines = [json.dumps({name: value for name, value in each.items() if value}) for each in records]
+        lines = [json.dumps({name: value for name, value in record.items() if value}) for record in records]
         if kind == "csv":
-            lines = ["k,b,c,d", *(",".join(each.values()) for each in records)]
-        rows = {row["k"]: row for row in read(spark, given, {f"1.{kind}": "\n".join(lines) + "\n"})}
+            lines = ["k,b,c,d", *(",".join(record.values()) for record in records)]
+        rows = {row["k"]: row for row in read(spark, target, {f"1.{kind}": "\n".join(lines) + "\n"})}
         for local, expected in cases.items():
             assert (rows[local]["b"], rows[local]["c"]) == (f"{expected}:00.000000",) * 2, (kind, local)
             assert rows[local]["d"] == "2024-07-01 16:00:00.000000"
@@ -216,13 +225,13 @@ def test_parquet_times_of_every_kind(tmp_path: Path, spark: SparkSession) -> Non
         "e": "timestamp",
         "f": {"type": "timestamp", "format": "epoch_nanoseconds"},
     }
-    given = declared(**stream_of(tmp_path, "parquet", columns, timezone="America/New_York"))  # type: ignore[arg-type]
+    target = declared(**stream_of(tmp_path, "parquet", columns, timezone="America/New_York"))  # type: ignore[arg-type]
     local = pa.array([dt.datetime(2024, 7, 1, 12)], pa.timestamp("us"))  # noqa: DTZ001 - what the column holds
     table = pa.table({
         "k": ["x"], "b": [1331901005.5], "c": [1331901005510], "d": local, "e": local, "f": [1331901005510999999],
     })  # fmt: skip
     pq.write_table(table, tmp_path / "f")
-    (row,) = read(spark, given, {"1.parquet": (tmp_path / "f").read_bytes()})
+    (row,) = read(spark, target, {"1.parquet": (tmp_path / "f").read_bytes()})
     assert (row["b"], row["c"]) == ("2012-03-16 12:30:05.500000", "2012-03-16 12:30:05.510000")
     assert (row["d"], row["e"]) == ("2024-07-01 10:00:00.000000", "2024-07-01 16:00:00.000000")
     assert row["f"] == "2012-03-16 12:30:05.510999"
@@ -232,11 +241,11 @@ def test_headers_match_exactly_then_ignoring_case(tmp_path: Path, spark: SparkSe
     """Names that differ in case only are two columns where both are declared, and a fault of the file where they are not."""
     columns: dict[str, object] = {"k": {"type": "string", "from": "ID"}, "other": {"type": "string", "from": "id"}}
     columns["b"] = {"type": "timestamp", "from": "When"}
-    given = declared(**stream_of(tmp_path / "both", "csv", columns))  # type: ignore[arg-type]
-    (row,) = read(spark, given, {"1.csv": "id,ID,WHEN\nlow,high,2024-01-01T00:00:00Z\n"})
+    target = declared(**stream_of(tmp_path / "both", "csv", columns))  # type: ignore[arg-type]
+    (row,) = read(spark, target, {"1.csv": "id,ID,WHEN\nlow,high,2024-01-01T00:00:00Z\n"})
     assert (row["k"], row["other"], row["b"]) == ("high", "low", "2024-01-01 00:00:00.000000")
-    one = declared(**stream_of(tmp_path / "one", "csv", {"k": "string", "b": "timestamp"}))  # type: ignore[arg-type]
-    out = left_out(one, {"twin.csv": "k,K,b\n", "none.csv": "B,x\n", "pair.csv": "K,b,B,k\n", "same.csv": "k,b,b\n"})
+    single = declared(**stream_of(tmp_path / "one", "csv", {"k": "string", "b": "timestamp"}))  # type: ignore[arg-type]
+    out = left_out(single, {"twin.csv": "k,K,b\n", "none.csv": "B,x\n", "pair.csv": "K,b,B,k\n", "same.csv": "k,b,b\n"})
     assert {name: reason for name, (reason, _) in out.items()} == {
         "twin.csv": "header", "none.csv": "unknown_columns", "pair.csv": "header", "same.csv": "header",
     }  # fmt: skip
@@ -247,9 +256,9 @@ def test_a_column_taken_from_elsewhere_leaves_its_own_name_unknown(tmp_path: Pat
     """With ``client`` from ``id.orig_h`` a file's own ``client`` is an undeclared column, and can be no added one."""
     columns = {"k": {"type": "string", "from": "id.orig_h"}, "b": "timestamp"}
     for unknown, reason in (("reject", "unknown_columns"), ("add", "unknown_columns"), ("ignore", None)):
-        given = declared(**stream_of(tmp_path / unknown, "csv", columns, unknown_columns=unknown))  # type: ignore[arg-type]
-        out = left_out(given, {"1.csv": "id.orig_h,b,k\n"})
-        assert {name: found for name, (found, _) in out.items()} == ({"1.csv": reason} if reason else {})
+        target = declared(**stream_of(tmp_path / unknown, "csv", columns, unknown_columns=unknown))  # type: ignore[arg-type]
+        out = left_out(target, {"1.csv": "id.orig_h,b,k\n"})
+        assert {name: reason_found for name, (reason_found, _) in out.items()} == ({"1.csv": reason} if reason else {})
 
 
 def test_month_names_of_another_language_become_english_ones(tmp_path: Path, spark: SparkSession) -> None:

@@ -100,5 +100,5 @@ def test_erasure_looks_for_keys_where_files_have_them(tmp_path: Path) -> None:
     project.streams["a"] = log(columns=calculated, sources={"id.orig_h": "string"})
     project.declare()
     declared = load_catalog(project.directory).streams[0]
-    found = sorted(path.name for path in files_with_keys(declared, (declared.landing,), keys))
-    assert found == ["has.json", "has_not.json", "nested.json"]
+    names = sorted(path.name for path in files_with_keys(declared, (declared.landing,), keys))
+    assert names == ["has.json", "has_not.json", "nested.json"]

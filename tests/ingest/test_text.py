@@ -31,10 +31,10 @@ def test_lines_become_rows(tmp_path: Path, spark: SparkSession) -> None:
     assert sorted((row["k"], row["n"], row["what"]) for row in project.live()) == [
         ("a", 7, 'x \\"y\\" z'), ("d", None, None), ("é", None, None),
     ]  # fmt: skip
-    kept = {row["record"]: (row["reason"], row["message"], row["raw"]) for row in project.rejected()}
-    assert kept[3] == ("mistyped", 'column "n": "x" is no int', lines[3])
-    assert kept[4] == ("malformed", "the line does not match `pattern`", "\tat some.where")
-    assert kept.keys() == {3, 4}
+    rejected = {row["record"]: (row["reason"], row["message"], row["raw"]) for row in project.rejected()}
+    assert rejected[3] == ("mistyped", 'column "n": "x" is no int', lines[3])
+    assert rejected[4] == ("malformed", "the line does not match `pattern`", "\tat some.where")
+    assert rejected.keys() == {3, 4}
 
 
 def test_keys_in_lines_are_found(tmp_path: Path) -> None:

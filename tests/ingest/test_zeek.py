@@ -47,7 +47,10 @@ def record(number: int, ttls: str) -> str:
 
 def log(count: int = 400) -> str:
     """Return a whole log: TTLs of some minutes, every fifth request without an answer."""
-    records = (record(each, "-" if each % 5 == 4 else f"{600 + each}.000000,{300 + each % 300}.500000") for each in range(count))
+    records = (
+        record(second, "-" if second % 5 == 4 else f"{600 + second}.000000,{300 + second % 300}.500000")
+        for second in range(count)
+    )
     return HEAD + "".join(records) + "#close\t2012-03-16-13-00-00\n"
 
 
@@ -69,10 +72,10 @@ def zeek(directory: Path) -> dict[str, object]:
 
 def test_fields_as_zeek_writes_them(tmp_path: Path, spark: SparkSession) -> None:
     """The lines that begin with # are no records; a set is a list, ``-`` nothing, ``(empty)`` an empty one."""
-    given = declared(**zeek(tmp_path))  # type: ignore[arg-type]
+    target = declared(**zeek(tmp_path))  # type: ignore[arg-type]
     odd = ["(empty)", "-,30.500000", "x", "-", '"quo']
-    content = HEAD + "".join(record(each, ttls) for each, ttls in enumerate(odd)) + "short\t1\n#close\t2012\n"
-    rows = read(spark, given, {"dns.log": content, "dns.log.gz": gzip.compress(log(3).encode())})
+    content = HEAD + "".join(record(number, ttls) for number, ttls in enumerate(odd)) + "short\t1\n#close\t2012\n"
+    rows = read(spark, target, {"dns.log": content, "dns.log.gz": gzip.compress(log(3).encode())})
     plain = [row for row in rows if "fault" not in row]
     expected = {"client": "192.168.202.0", "AA": False, "answers": ["10.0.0.1", "10.0.0.2"], "TTLs": []}
     assert {name: value for name, value in plain[0].items() if name != "b"} == expected
@@ -84,9 +87,9 @@ def test_fields_as_zeek_writes_them(tmp_path: Path, spark: SparkSession) -> None
 
 def test_logs_that_are_written_otherwise_are_left_out(tmp_path: Path) -> None:
     """Another separator, another sign for nothing, no names: each is said."""
-    given = declared(**zeek(tmp_path))  # type: ignore[arg-type]
+    target = declared(**zeek(tmp_path))  # type: ignore[arg-type]
     out = left_out(
-        given,
+        target,
         {
             "spaces.log": HEAD.replace("\\x09", "\\x20") + "x\n",
             "null.log": HEAD.replace("#unset_field\t-", "#unset_field\tNULL") + "x\n",
@@ -141,10 +144,10 @@ def test_from_a_log_to_the_first_probe(tmp_path: Path, spark: SparkSession) -> N
     with Warehouse.open(directory) as opened:
         shown = opened.probe(stream.name, ["192.168.202.3"]).arrow().to_pylist()
     live = [
-        each
-        for each in range(400)
-        if each % 40 == 3 and each % 5 != 4
-        and (BEGIN + each) * 10**6 <= window < (BEGIN + each + 300.5 + each % 300) * 10**6
+        number
+        for number in range(400)
+        if number % 40 == 3 and number % 5 != 4
+        and (BEGIN + number) * 10**6 <= window < (BEGIN + number + 300.5 + number % 300) * 10**6
     ]  # fmt: skip
-    assert sorted(row["uid"] for row in shown) == sorted(f"CWGtK{each}" for each in live)
+    assert sorted(row["uid"] for row in shown) == sorted(f"CWGtK{number}" for number in live)
     assert len(live) > 3

@@ -45,10 +45,10 @@ def figures(layout: Layout) -> Figures:
         merged, old = _seal(layout, k, table, batch)
         for partition, run in batch.items():
             table.setdefault(partition, []).append(run)
-        for partition in [each for each in table if each[1] < expired_below(layout, k)]:
+        for partition in [key for key in table if key[1] < expired_below(layout, k)]:
             del table[partition]
         if k >= 3 * layout.periods:
-            runs = [run for found in table.values() for run in found]
+            runs = [run for runs_of_partition in table.values() for run in runs_of_partition]
             live = sum(_live(run, k).total() for run in runs)
             files.append(len(runs))
             dead.append(sum(run.total() for run in runs) / live - 1)
@@ -64,10 +64,10 @@ def _seal(layout: Layout, k: int, table: Table, batch: dict[Partition, Run]) -> 
         for block, runs in seal.blocks:
             partition = (seal.sub_index, block)
             if runs + (partition in batch) >= 2:
-                kept = sum((_live(run, k) for run in table[partition]), Counter())
-                table[partition] = [kept + batch.pop(partition, Counter())]
+                live = sum((_live(run, k) for run in table[partition]), Counter())
+                table[partition] = [live + batch.pop(partition, Counter())]
                 merged.add(seal.sub_index)
-                old += kept.total()
+                old += live.total()
     return len(merged), old
 
 

@@ -63,15 +63,15 @@ def test_cells_of_the_data_set() -> None:
         layout = plain(
             grid.rows, grid.columns, "chronological" if grid.assignment == "chronological" else "round-robin", PERIODS
         )
-        for each in ROWS:
-            if each.a is not None and each.b is not None:
-                assert slot(each.exp, 0, DELTA) == each.b
-                assert sub_index(layout, each.a, each.b) == each.cells[grid_number], (grid.name, each.id)
+        for member in ROWS:
+            if member.a is not None and member.b is not None:
+                assert slot(member.exp, 0, DELTA) == member.b
+                assert sub_index(layout, member.a, member.b) == member.cells[grid_number], (grid.name, member.id)
 
 
 def ticks(slots: list[int]) -> list[int]:
     """The ticks of slots of two: slot j is 2j-1 and 2j."""
-    return [tick for each in sorted(slots) for tick in (2 * each - 1, 2 * each)]
+    return [tick for number in sorted(slots) for tick in (2 * number - 1, 2 * number)]
 
 
 def span(*ranges: tuple[int, int]) -> list[int]:

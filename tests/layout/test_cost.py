@@ -63,17 +63,17 @@ def union_shares(
     layout: Layout, updates: range, weights: tuple[Fraction, ...] | tuple[float, ...]
 ) -> list[tuple[float, float]]:
     """Share of the live rows in the planned cells before and after each update."""
-    found = []
+    pairs = []
     for k in updates:
         planned = planned_cells(layout, k - 1, k)
         before, after = expected_sizes(layout, k - 1, weights), expected_sizes(layout, k, weights)
-        found.append(
+        pairs.append(
             (
                 float(sum(before[cell] for cell in planned) / sum(before.values())),
                 float(sum(after[cell] for cell in planned) / sum(after.values())),
             )
         )
-    return found
+    return pairs
 
 
 @pytest.mark.parametrize(("rows", "columns", "periods"), [(2, 2, 8), (4, 4, 16), (3, 2, 12), (2, 6, 12)])
@@ -84,8 +84,8 @@ def test_shares_of_round_robin(rows: int, columns: int, periods: int) -> None:
     total = Fraction(periods**2, 2)
     for k in range(periods, periods + 6):
         (g,), (e,) = inserted_rows(layout, k - 1, k), deleted_columns(layout, k - 1, k)
-        row_cells = {g * columns + each + 1 for each in range(columns)}
-        column_cells = {each * columns + e + 1 for each in range(rows)}
+        row_cells = {g * columns + column + 1 for column in range(columns)}
+        column_cells = {row * columns + e + 1 for row in range(rows)}
         before, after = expected_sizes(layout, k - 1, weights), expected_sizes(layout, k, weights)
         for cells, share in (
             (row_cells, expected.row),
@@ -100,8 +100,8 @@ def test_shares_of_round_robin(rows: int, columns: int, periods: int) -> None:
 @pytest.mark.parametrize(("side", "periods"), [(2, 8), (3, 12), (4, 16)])
 def test_square_chronological_grids_read_as_much(side: int, periods: int) -> None:
     """With G = E a chronological grid reads the same at every update: rows do not favour round-robin (5.2)."""
-    found = union_shares(plain(side, side, "chronological", periods), range(1, periods + 1), uniform_weights(periods))
-    assert sum(found, ()) == pytest.approx((float(accessed_share(side, side)),) * 2 * periods)
+    pairs = union_shares(plain(side, side, "chronological", periods), range(1, periods + 1), uniform_weights(periods))
+    assert sum(pairs, ()) == pytest.approx((float(accessed_share(side, side)),) * 2 * periods)
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,9 @@ def test_square_chronological_grids_read_as_much(side: int, periods: int) -> Non
 def test_other_chronological_grids_swing(rows: int, columns: int, periods: int, least: float, most: float) -> None:
     """With G and E unequal the union of a chronological grid swings about the same mean (5.2)."""
     layout = plain(rows, columns, "chronological", periods)
-    found = [before for before, _ in union_shares(layout, range(1, periods + 1), uniform_weights(periods))]
-    assert sum(found) / periods == pytest.approx(float(accessed_share(rows, columns)))
-    assert (min(found), max(found)) == pytest.approx((least, most), abs=0.006)
+    unions = [before for before, _ in union_shares(layout, range(1, periods + 1), uniform_weights(periods))]
+    assert sum(unions) / periods == pytest.approx(float(accessed_share(rows, columns)))
+    assert (min(unions), max(unions)) == pytest.approx((least, most), abs=0.006)
 
 
 @pytest.mark.parametrize(("rows", "columns", "periods"), [(2, 2, 8), (3, 2, 12), (4, 2, 16), (6, 4, 24)])
@@ -125,11 +125,11 @@ def test_union_under_whole_slots(rows: int, columns: int, periods: int) -> None:
     )
     weights = uniform_weights(periods, "W")
     updates = range(periods, periods + 4)
-    found = union_shares(plain(rows, columns, "round-robin", periods), updates, weights)
-    assert [before for before, _ in found] == pytest.approx([expected] * 4)
+    pairs = union_shares(plain(rows, columns, "round-robin", periods), updates, weights)
+    assert [before for before, _ in pairs] == pytest.approx([expected] * 4)
     if rows == columns:
-        found = union_shares(plain(rows, columns, "chronological", periods), updates, weights)
-        assert [before for before, _ in found] == pytest.approx([expected] * 4)
+        pairs = union_shares(plain(rows, columns, "chronological", periods), updates, weights)
+        assert [before for before, _ in pairs] == pytest.approx([expected] * 4)
 
 
 def integrated(slope_until: float, width: float, periods: float) -> Callable[[float], float]:
@@ -179,8 +179,8 @@ def test_other_lifetimes(name: str) -> None:
     for side, (round_robin, chronological) in expected.items():
         for assignment, share in (("round-robin", round_robin), ("chronological", chronological)):
             layout = plain(side, side, "chronological" if assignment == "chronological" else "round-robin", 36)
-            found = [before for before, _ in union_shares(layout, range(41, 44), weights)]
-            assert found == pytest.approx([share] * 3, abs=0.001), (side, assignment)
+            unions = [before for before, _ in union_shares(layout, range(41, 44), weights)]
+            assert unions == pytest.approx([share] * 3, abs=0.001), (side, assignment)
 
 
 @pytest.mark.parametrize(("side", "periods"), [(2, 8), (3, 12), (4, 16), (4, 36)])
@@ -197,10 +197,10 @@ def test_largest_cells(side: int, periods: int) -> None:
 
     for k in range(periods, periods + 3):
         assert largest(plain(side, side, "round-robin", periods), k)[0] == 1 + Fraction(side, periods)
-    found = [largest(plain(side, side, "chronological", periods), k) for k in range(1, periods + 1)]
-    assert float(sum(touched for touched, _ in found) / periods) == pytest.approx(1.5, abs=0.01)
+    sizes = [largest(plain(side, side, "chronological", periods), k) for k in range(1, periods + 1)]
+    assert float(sum(touched for touched, _ in sizes) / periods) == pytest.approx(1.5, abs=0.01)
     if side >= 3:
-        assert sum(overall for _, overall in found) / periods == 2
+        assert sum(overall for _, overall in sizes) / periods == 2
 
 
 @pytest.mark.parametrize(("model", "live", "inserted"), [("C", 4, Fraction(15, 16)), ("W", Fraction(9, 2), 1)])

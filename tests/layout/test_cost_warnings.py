@@ -15,8 +15,8 @@ def test_defaults_warn_of_nothing() -> None:
 def test_coarse_windows_warn() -> None:
     """More than p/2 declared parts of an axis warn, for each axis."""
     assert warnings(resolve(periods=8, label="WK", grid=(4, 4))) == ()
-    found = warnings(resolve(periods=8, label="WK", grid=(5, 8)))
-    assert [text.split(" insertion")[0].split(" expiration")[0] for text in found] == ["grid: G = 5", "grid: E = 8"]
+    texts = warnings(resolve(periods=8, label="WK", grid=(5, 8)))
+    assert [text.split(" insertion")[0].split(" expiration")[0] for text in texts] == ["grid: G = 5", "grid: E = 8"]
     assert warnings(resolve(periods=1, label="WK", grid=(1, 1))) == ()
 
 

@@ -15,7 +15,7 @@ Cells = dict[int, frozenset[int]]
 
 def batch(k0: int, k: int) -> list[Row]:
     """The rows that arrive for the update at slot k, dead ones included."""
-    return [each for each in ROWS if k0 < slot(each.loaded_at, 0, DELTA) <= k]
+    return [row for row in ROWS if k0 < slot(row.loaded_at, 0, DELTA) <= k]
 
 
 def load_slot(each: Row, k0: int, k: int) -> int:
@@ -32,22 +32,22 @@ def test_states(grid: Grid) -> None:
     layout = plain(
         grid.rows, grid.columns, "chronological" if grid.assignment == "chronological" else "round-robin", PERIODS
     )
-    by_id = {each.id: each for each in ROWS}
+    by_id = {row.id: row for row in ROWS}
     cells: Cells = {number: frozenset() for number in range(1, layout.cells + 1)}
     k0 = UPDATES[0] // DELTA - PERIODS
     for step, at in enumerate(UPDATES):
         k = at // DELTA
         planned = set(planned_cells(layout, k0, k))
         added: Cells = dict.fromkeys(cells, frozenset())
-        for each in batch(k0, k):
-            if each.exp > at:
-                number = sub_index(layout, load_slot(each, k0, k), slot(each.exp, 0, DELTA))
-                added[number] |= {each.id}
+        for arrived in batch(k0, k):
+            if arrived.exp > at:
+                number = sub_index(layout, load_slot(arrived, k0, k), slot(arrived.exp, 0, DELTA))
+                added[number] |= {arrived.id}
         after = {
-            number: frozenset(id_ for id_ in held if number not in planned or by_id[id_].exp > at) | added[number]
-            for number, held in cells.items()
+            number: frozenset(id_ for id_ in ids if number not in planned or by_id[id_].exp > at) | added[number]
+            for number, ids in cells.items()
         }
-        assert frozenset().union(*after.values()) == {each.id for each in ROWS if each.loaded_at <= at < each.exp}
+        assert frozenset().union(*after.values()) == {row.id for row in ROWS if row.loaded_at <= at < row.exp}
         if grid.name in STATES:
             expected = STATES[grid.name][step]
             assert tuple(tuple(sorted(after[number])) for number in sorted(after)) == expected.cells
@@ -66,14 +66,14 @@ def test_answers() -> None:
     """Loaded, expired, dropped and live ids of section 9.4 follow from the data set by the plain filter."""
     previous: set[int] = set()
     for answer in ANSWERS:
-        arrived = {each for each in ROWS if each.loaded_at == answer.at}
-        live = {each.id for each in ROWS if each.loaded_at <= answer.at < each.exp}
-        assert {each.id for each in arrived if each.exp > answer.at} == set(answer.loaded)
-        assert {each.id for each in arrived if each.exp <= answer.at} == set(answer.dropped)
+        arrived = {row for row in ROWS if row.loaded_at == answer.at}
+        live = {row.id for row in ROWS if row.loaded_at <= answer.at < row.exp}
+        assert {row.id for row in arrived if row.exp > answer.at} == set(answer.loaded)
+        assert {row.id for row in arrived if row.exp <= answer.at} == set(answer.dropped)
         assert previous - live == set(answer.expired)
         assert len(live) == answer.live
         for key, ids in answer.by_key.items():
-            assert tuple(sorted(each.id for each in ROWS if each.key == key and each.id in live)) == ids
+            assert tuple(sorted(row.id for row in ROWS if row.key == key and row.id in live)) == ids
         previous = live
 
 
@@ -82,7 +82,7 @@ def test_load_slots() -> None:
     k0 = 0
     for at in UPDATES:
         k = at // DELTA
-        for each in batch(k0, k):
-            if each.a is not None:
-                assert load_slot(each, k0, k) == each.a, each.id
+        for row in batch(k0, k):
+            if row.a is not None:
+                assert load_slot(row, k0, k) == row.a, row.id
         k0 = k

@@ -31,8 +31,8 @@ def base_of(**keys: Any) -> Any:  # noqa: ANN401 - a layout
 def test_what_is_not_given_stays_where_it_fits(given: dict[str, Any], periods: int, expected: tuple[Any, ...]) -> None:
     """The width of blocks follows grid and p; another technique has its own grid and assignments."""
     new = migrated(base_of(), given, periods=periods, label="WK")
-    found = (new.technique, new.rows, new.columns, new.insertion, new.expiration, new.expiry_block, new.seal)
-    assert found == expected
+    values = (new.technique, new.rows, new.columns, new.insertion, new.expiration, new.expiry_block, new.seal)
+    assert values == expected
     assert (new.version, new.base, new.periods) == (1, 20, periods)
 
 
@@ -41,7 +41,7 @@ def test_cells_of_all_layouts_of_a_table_differ() -> None:
     first = base_of()
     second = migrated(first, {"grid": (2, 3)}, periods=24, label="WK")
     third = migrated(second, {"technique": "rebuild"}, periods=24, label="WK")
-    assert [(each.first_cell, each.last_cell) for each in (first, second, third)] == [(1, 20), (21, 26), (27, 42)]
+    assert [(layout.first_cell, layout.last_cell) for layout in (first, second, third)] == [(1, 20), (21, 26), (27, 42)]
     assert not same_cells(first, second)
     assert same_cells(first, migrated(first, {}, periods=24, label="WK"))
 
@@ -61,5 +61,5 @@ def test_the_predicted_share_is_that_of_uniform_lifetimes() -> None:
         if life > age:
             ends.append(life - age)
     for j in (0, 4, 10, 20, 36):
-        left = sum(end > j for end in ends) / rows
-        assert left == pytest.approx(remaining_share(j, p), abs=0.015)
+        remaining = sum(end > j for end in ends) / rows
+        assert remaining == pytest.approx(remaining_share(j, p), abs=0.015)

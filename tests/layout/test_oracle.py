@@ -41,8 +41,8 @@ def test_all_cells_hold_the_window(layout: Layout, k: int) -> None:
 
 def test_weights_of_uniform_lifetimes() -> None:
     """The general weights of continuous uniform lifetimes are those of model C."""
-    found = lifetime_weights(lambda x: x * x / 16 if x <= 8 else 4 + (x - 8), 8)
-    assert found == pytest.approx([float(weight) for weight in uniform_weights(8, "C")])
+    weights = lifetime_weights(lambda x: x * x / 16 if x <= 8 else 4 + (x - 8), 8)
+    assert weights == pytest.approx([float(weight) for weight in uniform_weights(8, "C")])
 
 
 def test_rates_scale_load_slots() -> None:

@@ -10,8 +10,8 @@ def test_vectors_of_the_sheet() -> None:
     """Seed 0 and 4 parts give the permutations of doubly-partitioned-index sheet, section 7."""
     for tag, expected in (("ins", ("1302", "0213", "2103", "2031")), ("exp", ("1203", "1320", "0321", "2310"))):
         tagged = "ins" if tag == "ins" else "exp"
-        found = tuple("".join(map(str, permutation(0, tagged, cycle, 4))) for cycle in range(4))
-        assert found == expected
+        digits = tuple("".join(map(str, permutation(0, tagged, cycle, 4))) for cycle in range(4))
+        assert digits == expected
 
 
 @settings(max_examples=50)

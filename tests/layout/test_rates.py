@@ -32,11 +32,11 @@ def sizes_of(rows: Part, columns: Part, side: int, rate: Callable[[int], float])
     """The expected sizes of all cells after each of the updates FIRST..LAST, kept up to date from slot to slot."""
     cells = [[0.0] * side for _ in range(side)]
     for k in range(1, LAST + 1):
-        entered, gone = cells[rows(k)], columns(k)
+        entered, expired = cells[rows(k)], columns(k)
         for lifetime, weight in enumerate(WEIGHTS, start=1):
             entered[columns(k + lifetime)] += rate(k) * weight
         for lifetime, weight in enumerate(WEIGHTS[: k - 1], start=1):
-            cells[rows(k - lifetime)][gone] -= rate(k - lifetime) * weight
+            cells[rows(k - lifetime)][expired] -= rate(k - lifetime) * weight
         if k >= FIRST:
             yield [size for row_ in cells for size in row_]
 
@@ -102,7 +102,7 @@ def test_regular_rates(name: str, side: int) -> None:
     for assignment, value in zip(
         ("round-robin", "permuted", "chronological"), (*expected[:2], expected[3]), strict=True
     ):
-        (axis,) = (each for each in AXES if each == assignment)
+        (axis,) = (name_of_axis for name_of_axis in AXES if name_of_axis == assignment)
         assert of_layout(plain(side, side, axis, P), RATES[name]) == pytest.approx(value, abs=0.02), assignment
 
 
@@ -111,10 +111,10 @@ def test_irregular_rates(side: int) -> None:
     """Rates drawn from 1..4 give the sizes of section 7 within 0.02, averaged over a few draws."""
     expected = TABLE["uniform 1..4"][side - 2]
     for axis, value in zip(("round-robin", "permuted", "chronological"), (*expected[:2], expected[3]), strict=True):
-        (assignment,) = (each for each in AXES if each == axis)
+        (assignment,) = (name_of_axis for name_of_axis in AXES if name_of_axis == axis)
         layout = plain(side, side, assignment, P)
-        found = [of_layout(layout, uniform_rate(seed)) for seed in range(4)]
-        assert (sum(each**2 for each in found) / 4) ** 0.5 == pytest.approx(value, abs=0.02), axis
+        deviations = [of_layout(layout, uniform_rate(seed)) for seed in range(4)]
+        assert (sum(deviation**2 for deviation in deviations) / 4) ** 0.5 == pytest.approx(value, abs=0.02), axis
 
 
 @pytest.mark.parametrize("side", [2, 3, 4, 5])
@@ -122,14 +122,14 @@ def test_random_parts_are_never_good(side: int) -> None:
     """Independent random rows and columns vary about as in section 7 (one draw there), more than block permutation."""
     for name, rate in RATES.items():
         _, permuted, independent, _ = TABLE[name][side - 2]
-        found = [of_random_parts(side, rate, seed) for seed in range(2)]
-        assert sum(found) / 2 == pytest.approx(independent, rel=0.25)
-        assert min(found) > permuted
+        deviations = [of_random_parts(side, rate, seed) for seed in range(2)]
+        assert sum(deviations) / 2 == pytest.approx(independent, rel=0.25)
+        assert min(deviations) > permuted
 
 
 def test_the_model_is_the_size_oracle() -> None:
     """The sizes kept up to date from slot to slot are those of the size oracle."""
     layout, rate = plain(3, 3, "permuted", P), RATES["burst"]
-    found = sizes_of(partial(row, layout), partial(expiration_column, layout), 3, rate)
-    for k, sizes in zip(range(FIRST, FIRST + 4), found, strict=False):
+    sizes_of_updates = sizes_of(partial(row, layout), partial(expiration_column, layout), 3, rate)
+    for k, sizes in zip(range(FIRST, FIRST + 4), sizes_of_updates, strict=False):
         assert sizes == pytest.approx(list(expected_sizes(layout, k, WEIGHTS, rate).values()))

@@ -154,22 +154,22 @@ def simulate(layout: Layout, random: Random, updates: int) -> list[Loaded]:
             if never or arrival + lifetime > k:
                 new = Loaded(a, arrival + lifetime, never)
                 everything.append(new)
-                place = (sub_index(layout, a, new.b, never=never), exp_block(layout, a, new.b, never=never))
-                batch[place].append(new)
+                partition = (sub_index(layout, a, new.b, never=never), exp_block(layout, a, new.b, never=never))
+                batch[partition].append(new)
         for seal in seals(layout, k0, k, {at: len(runs) for at, runs in table.items()}):
             for block, runs in seal.blocks:
                 at = (seal.sub_index, block)
                 if runs + (at in batch) < 2:
                     continue
-                kept = [each for run in table[at] for each in run if each.never or each.b > k]
-                for each in kept:
-                    each.rewritten += 1
-                table[at] = [kept + batch.pop(at, [])]
+                remaining = [loaded for run in table[at] for loaded in run if loaded.never or loaded.b > k]
+                for sealed in remaining:
+                    sealed.rewritten += 1
+                table[at] = [remaining + batch.pop(at, [])]
         for at, run in batch.items():
             table.setdefault(at, []).append(run)
         table = {at: runs for at, runs in table.items() if at[1] >= expired_below(layout, k)}
-        stored = {id(each) for runs in table.values() for run in runs for each in run if each.never or each.b > k}
-        assert stored == {id(each) for each in everything if each.never or each.b > k}
+        stored = {id(loaded) for runs in table.values() for run in runs for loaded in run if loaded.never or loaded.b > k}
+        assert stored == {id(stored_row) for stored_row in everything if stored_row.never or stored_row.b > k}
         step = random.choice([*[1] * 8, 2, layout.rows_span, layout.periods, 3 * layout.periods])
         k0, k = k, k + step
     return everything
@@ -179,15 +179,15 @@ def simulate(layout: Layout, random: Random, updates: int) -> list[Loaded]:
 @given(layout=appended(plain=False, seal=True), seed=st.integers(0, 10**6))
 def test_rows_are_rewritten_at_most_once(layout: Layout, seed: int) -> None:
     """Rows with lifetimes up to S, and rows that never expire, are rewritten at most once, late or caught up."""
-    for each in simulate(layout, Random(seed), updates=25):  # noqa: S311 - a simulation
-        overflows = not each.never and each.b > each.a + layout.periods
-        assert each.rewritten <= 1 or overflows or (each.never and each.a < 1)
+    for loaded in simulate(layout, Random(seed), updates=25):  # noqa: S311 - a simulation
+        overflows = not loaded.never and loaded.b > loaded.a + layout.periods
+        assert loaded.rewritten <= 1 or overflows or (loaded.never and loaded.a < 1)
 
 
 def test_sealing_happens() -> None:
     """In the simulation of a default layout rows within the window are rewritten, none of them twice."""
     loaded = simulate(resolve(periods=12, label="WK"), Random(1), updates=300)  # noqa: S311 - a simulation
-    times = Counter(each.rewritten for each in loaded if not each.never and each.b <= each.a + 12)
+    times = Counter(loaded_row.rewritten for loaded_row in loaded if not loaded_row.never and loaded_row.b <= loaded_row.a + 12)
     assert set(times) == {0, 1}
     assert times[1] > 50
 
@@ -197,8 +197,8 @@ def test_sealing_happens() -> None:
 def test_without_sealing_only_overflow_is_rewritten(layout: Layout, seed: int) -> None:
     """With seal = false, in every assignment, only rows that outlive the window are rewritten."""
     layout = replace(layout, seal=False)
-    for each in simulate(layout, Random(seed), updates=15):  # noqa: S311 - a simulation
-        assert each.rewritten == 0 or each.b > each.a + layout.periods or each.never
+    for loaded in simulate(layout, Random(seed), updates=15):  # noqa: S311 - a simulation
+        assert loaded.rewritten == 0 or loaded.b > loaded.a + layout.periods or loaded.never
 
 
 def steady(periods: int, columns: int, *, seal: bool = True) -> Layout:
@@ -227,7 +227,7 @@ def test_figures_of_four_columns(periods: int, files: int, unsealed: int, writte
 @pytest.mark.parametrize(("periods", "files"), [(24, 44), (36, 51), (144, 112)])
 def test_figures_of_eight_columns(periods: int, files: int) -> None:
     """Eight columns keep more files and about half of the dead rows, at most 12 % on average."""
-    found = figures(steady(periods, 8))
-    assert found.files == pytest.approx(files, rel=0.03)
-    assert found.dead <= 0.12
-    assert found.most_dead <= 0.24
+    measured = figures(steady(periods, 8))
+    assert measured.files == pytest.approx(files, rel=0.03)
+    assert measured.dead <= 0.12
+    assert measured.most_dead <= 0.24

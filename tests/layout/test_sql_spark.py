@@ -53,10 +53,10 @@ def test_sql_is_the_formula(spark: SparkSession) -> None:
                 f"{exp_block_sql(layout, 'a', 'b', 'forever')} AS x{number}",
             )
         ]
-        found = frame.selectExpr("a", "b", "forever", *columns)
-        assert dict(found.dtypes)["s0"] == "int"
-        assert dict(found.dtypes)["x0"] == "bigint"
-        for line in found.collect():
+        values = frame.selectExpr("a", "b", "forever", *columns)
+        assert dict(values.dtypes)["s0"] == "int"
+        assert dict(values.dtypes)["x0"] == "bigint"
+        for line in values.collect():
             for number, layout in enumerate(chosen):
                 expected = (
                     sub_index(layout, line.a, line.b, never=line.forever),
@@ -81,7 +81,7 @@ def test_slots_in_sql(spark: SparkSession) -> None:
     anchor, interval = 1_356_998_400 * 10**6, 5 * MINUTE
     instants = [anchor + n * interval + off for n in (-700_000, -1, 0, 1, 3) for off in (-MICROSECOND, 0, MICROSECOND)]
     instants += [0, -1, NEVER]
-    frame = local_frame(spark, [(each,) for each in instants], "micros bigint")
+    frame = local_frame(spark, [(micros,) for micros in instants], "micros bigint")
     for at, step in ((anchor, interval), (-anchor, 7 * MICROSECOND), (0, 1)):
-        found = frame.selectExpr("micros", f"{slot_sql('timestamp_micros(micros)', at, step)} AS slot").collect()
-        assert [line.slot for line in found] == [slot(line.micros, at, step) for line in found]
+        values = frame.selectExpr("micros", f"{slot_sql('timestamp_micros(micros)', at, step)} AS slot").collect()
+        assert [line.slot for line in values] == [slot(line.micros, at, step) for line in values]

@@ -13,12 +13,12 @@ from warehouse.layout.tasks import FILE_BYTES, FILE_ROWS, distribute, file_rows,
 def test_no_task_is_much_fuller_than_the_others(runs: list[int], workers: int) -> None:
     """Each run has one task, none is left without one, and the fullest has at most one run more than the emptiest."""
     tasks = distribute(runs, workers)
-    held = loads(runs, tasks)
-    assert sum(held) == sum(runs)
-    assert min(held) > 0
-    fullest = held.index(max(held))
+    rows_of_tasks = loads(runs, tasks)
+    assert sum(rows_of_tasks) == sum(runs)
+    assert min(rows_of_tasks) > 0
+    fullest = rows_of_tasks.index(max(rows_of_tasks))
     smallest = min(rows for rows, task in zip(runs, tasks, strict=True) if task == fullest)
-    assert held[fullest] - smallest <= min(held)
+    assert rows_of_tasks[fullest] - smallest <= min(rows_of_tasks)
 
 
 @pytest.mark.parametrize(
@@ -55,13 +55,13 @@ def test_runs_are_cut_by_the_size_of_a_file(runs: list[int], workers: int, targe
 @given(st.none() | st.integers(10**6, 10**12), st.integers(0, 10**10), st.integers(1, 10**5))
 def test_rows_of_a_file_follow_the_rows_that_are_stored(target: int | None, rows: int, each: int) -> None:
     """A file of so many rows has about the size that is asked for, once more than a few rows are stored; at least one row."""
-    found = file_rows(target, rows=rows, size=rows * each)
-    assert found >= 1
+    rows_of_file = file_rows(target, rows=rows, size=rows * each)
+    assert rows_of_file >= 1
     if target is None:
-        assert found <= FILE_ROWS
-    if rows > 10**8 and found > 10 and not (target is None and found == FILE_ROWS):
-        assert found * each == pytest.approx(target or FILE_BYTES, rel=0.1)
-    assert largest_file(found) * 4 <= found * 5
+        assert rows_of_file <= FILE_ROWS
+    if rows > 10**8 and rows_of_file > 10 and not (target is None and rows_of_file == FILE_ROWS):
+        assert rows_of_file * each == pytest.approx(target or FILE_BYTES, rel=0.1)
+    assert largest_file(rows_of_file) * 4 <= rows_of_file * 5
 
 
 def test_a_table_of_few_rows_says_little_of_their_size() -> None:

@@ -30,11 +30,11 @@ def enumerated(layout: Layout, model: Model) -> list[Fraction]:
         2 if weight == 1 else 1 for weight in uniform_weights(layout.periods, model)
     ]  # in halves, exact and fast
     mean = Fraction(sum(expected_sizes(layout, 0, weights).values())) / layout.cells
-    found = []
+    sums = []
     for k in range(1, layout.periods + 1):
         sizes = expected_sizes(layout, k, weights)
-        found.append(sum(((Fraction(size) - mean) ** 2 for size in sizes.values()), Fraction(0)) / 4)
-    return found
+        sums.append(sum(((Fraction(size) - mean) ** 2 for size in sizes.values()), Fraction(0)) / 4)
+    return sums
 
 
 # Section 6, model W: n, p; chronological exact, published; round-robin exact, published, published with the sign fixed.
@@ -67,8 +67,8 @@ def test_table_of_whole_slots(line: tuple[float, ...]) -> None:
 def test_corrected_forms_are_exact(m: int, p: int, model: Model) -> None:
     """Enumerating the cells gives the corrected forms: round-robin at every update, chronological on average."""
     assert enumerated(plain(m, m, "round-robin", p), model) == [variance_round_robin(m, p, model)] * p
-    found = enumerated(plain(m, m, "chronological", p), model)
-    assert sum(found) / p == variance_chronological(m, p, model)
+    sums = enumerated(plain(m, m, "chronological", p), model)
+    assert sum(sums) / p == variance_chronological(m, p, model)
 
 
 @pytest.mark.parametrize("model", ["C", "W"])

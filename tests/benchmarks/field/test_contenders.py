@@ -44,9 +44,9 @@ def played(place: Path, entries: list[Entry], job: Job = JOB) -> Results:
 def open_path() -> Iterator[Path]:
     """Return a directory that every user may enter: PostgreSQL does not run as root, whose temporary paths are closed."""
     with tempfile.TemporaryDirectory(prefix="field-") as directory:
-        place = Path(directory)
-        place.chmod(0o755)
-        yield place
+        path = Path(directory)
+        path.chmod(0o755)
+        yield path
 
 
 @pytest.mark.parametrize("entry", ALONE, ids=lambda entry: entry.name)

@@ -29,10 +29,10 @@ def recorded(path: Path, times: dict[str, list[float]]) -> Results:
     """Return results in which contenders took these times for their updates, and had nothing else to tell."""
     results = Results(path, JOB, FACTS)
     for name, seconds in times.items():
-        for slot, each in zip(JOB.slots, seconds, strict=False):
-            line = {"load": each, "expire": 0.0, "tidy": 0.0, "written": 2600, "landed": 10, "live": 9, "stored": 10}
-            more = {"bytes": 1170, "files": 3, "scan": each, "aggregate": each}
-            probes = {"few": [[each, 9.0]], "many": [[each]], "absent": [[each]]}
+        for slot, duration in zip(JOB.slots, seconds, strict=False):
+            line = {"load": duration, "expire": 0.0, "tidy": 0.0, "written": 2600, "landed": 10, "live": 9, "stored": 10}
+            more = {"bytes": 1170, "files": 3, "scan": duration, "aggregate": duration}
+            probes = {"few": [[duration, 9.0]], "many": [[duration]], "absent": [[duration]]}
             results.add("done", name, slot=slot, probes=probes, **line, **more)
     return results
 
@@ -46,8 +46,8 @@ def test_figures_are_medians_and_ratios_of_the_same_updates(tmp_path: Path) -> N
     assert other is not None
     assert other.value == 3.5 / 1.5
     assert (other.low, other.high) == (2.25, 2.75)
-    found = {each.name: spread(results, OURS, each, JOB) for each in QUANTITIES}
-    medians = {name: each.median for name, each in found.items() if each is not None}
+    spreads = {quantity.name: spread(results, OURS, quantity, JOB) for quantity in QUANTITIES}
+    medians = {name: measured.median for name, measured in spreads.items() if measured is not None}
     assert medians["written"] == 2600 / (10 * 130)
     assert medians["space"] == 1170 / (9 * 130)
     assert medians["dead"] == pytest.approx(1170 * 0.1 / 1e6)
@@ -76,18 +76,18 @@ def test_a_page_is_made_again_from_packed_lines(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="the extra bench draws the plots")
     texts = []
     for rows, other in ((1_000, 1.0), (100_000, 4.0)):
-        place = tmp_path / str(rows)
-        place.mkdir()
+        directory = tmp_path / str(rows)
+        directory.mkdir()
         job = replace(JOB, rows=rows)
-        results = Results(place / "field.jsonl", job, {**FACTS, "commit": "abc1234"})
+        results = Results(directory / "field.jsonl", job, {**FACTS, "commit": "abc1234"})
         for name, seconds in ((OURS, 2.0), ("duckdb", other)):
             for slot in job.slots:
                 line = {"load": seconds, "expire": 0.0, "tidy": 0.0, "written": 2600, "landed": 10, "live": 9, "stored": 10}
                 probes = {"few": [[1.0, 9.0]], "many": [[1.0]], "absent": [[1.0]]}
                 results.add("done", name, slot=slot, probes=probes, bytes=9, files=3, scan=1.0, aggregate=1.0, **line)
-        texts.append(save_page(job, results, ROSTER, place).read_text())
+        texts.append(save_page(job, results, ROSTER, directory).read_text())
         pack(results.path)
-        (place / "README.md").unlink()
+        (directory / "README.md").unlink()
         results.path.unlink()
     again = CliRunner().invoke(derive.main, [str(tmp_path / "1000"), str(tmp_path / "100000")])
     assert again.exit_code == 0, again.output
@@ -113,9 +113,9 @@ def test_growth_compares_tenths(tmp_path: Path) -> None:
     job = replace(JOB, updates=40)
     results = Results(tmp_path / "g.jsonl", job, FACTS)
     assert "medians" not in growth_page(job, results)
-    for place, slot in enumerate(job.slots):
+    for number, slot in enumerate(job.slots):
         counted = {"opening": 0.01, "log_files": 3, "log_bytes": 10, "records": 5, "record_bytes": 20}
-        line = {"load": 1.0 + place, "expire": 0.0, "scan": 1.0, "bytes": 9, "files": 3, "live": 9, "landed": 10}
+        line = {"load": 1.0 + number, "expire": 0.0, "scan": 1.0, "bytes": 9, "files": 3, "live": 9, "landed": 10}
         results.add("done", OURS, slot=slot, probes={"few": [[1.0]]}, counted=counted, **line)
     lines = growth_page(job, results).splitlines()
     (update,) = (line for line in lines if line.startswith("| update"))

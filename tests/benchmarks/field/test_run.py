@@ -68,7 +68,7 @@ def test_the_oracle_catches_a_wrong_answer(tmp_path: Path, kind: str, what: str)
     results = played(tmp_path, fake(kind), fake("Plain"))
     failed = results.of(kind.lower()).failed
     assert failed is not None
-    assert any(each in failed["reason"] for each in what.split("|"))
+    assert any(words in failed["reason"] for words in what.split("|"))
     assert results.of(kind.lower()).done == {}
     assert set(results.of("plain").done) == SLOTS
 
@@ -145,7 +145,7 @@ def test_updates_that_settle_are_not_asked_after(tmp_path: Path) -> None:
     (tmp_path / "work" / "plain" / "rows.parquet").unlink()
     (tmp_path / "work" / "plain").rmdir()
     results = played(tmp_path, fake("Plain"), job=replace(settling, updates=2))
-    assert [each for each in events(tmp_path, "plain") if each[0] in ("settled", "done")] == [
+    assert [event for event in events(tmp_path, "plain") if event[0] in ("settled", "done")] == [
         ("settled", 5), ("settled", 6), ("done", 7), ("done", 8),
     ]  # fmt: skip
     assert results.of("plain").failed is None

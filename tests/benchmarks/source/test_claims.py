@@ -24,7 +24,7 @@ SLOWER = {"small": 1.0, "rates": 1.1, "large": 10.0}
 
 def parts(name: str) -> int:
     """Return n of a variant."""
-    digits = "".join(each if each.isdigit() else " " for each in name).split()
+    digits = "".join(character if character.isdigit() else " " for character in name).split()
     return int(digits[0]) * (int(digits[1]) if len(digits) > 1 else 1)
 
 
@@ -45,18 +45,18 @@ def as_the_source_says(experiment: str, name: str) -> dict[str, float]:
     if name in ("Rebuild2x8", "Rebuild8x2"):
         probe = 0.001 + 0.00002 * 16
     slower = SLOWER[experiment] * (1.1 if wave and experiment == "rates" else 1.0)
-    kept = 1.3 if "NoRebuild" in name or "D-" in name else 1.0
+    stored = 1.3 if "NoRebuild" in name or "D-" in name else 1.0
     return {
         "update": update * factor * slower,
         "probe": 0.3 if "NoIndex" in name else probe,
         "scan": 0.3 + 0.001 * n,
-        "bytes": 117_000 * kept * (1 + 0.001 * n),
+        "bytes": 117_000 * stored * (1 + 0.001 * n),
     }
 
 
 def recorded(place: Path, told: Callable[[str, str], dict[str, float]]) -> dict[str, Experiment]:
     """Return experiments in which every variant made one update with what it is told to have taken."""
-    found = {}
+    experiments = {}
     for experiment, entries in NAMES.items():
         results = Results(place / f"{experiment}.jsonl", JOB, FACTS)
         for entry in entries:
@@ -78,13 +78,13 @@ def recorded(place: Path, told: Callable[[str, str], dict[str, float]]) -> dict[
                 aggregate=0.1,
                 probes={kind: [[values["probe"]]] for kind in ("few", "many", "absent")},
             )
-        found[experiment] = Experiment(JOB, results)
-    return found
+        experiments[experiment] = Experiment(JOB, results)
+    return experiments
 
 
 def turned(experiment: str, name: str) -> dict[str, float]:
     """Return the opposite of what the source found, in every order."""
-    return {what: 1 / value for what, value in as_the_source_says(experiment, name).items()}
+    return {quantity: 1 / value for quantity, value in as_the_source_says(experiment, name).items()}
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.name)
@@ -93,21 +93,21 @@ def test_a_claim_is_judged_both_ways(tmp_path: Path, claim: Claim) -> None:
     (tmp_path / "as").mkdir()
     verdict, measured = claim.verdict(recorded(tmp_path / "as", as_the_source_says))
     assert verdict == "holds", measured
-    assert any(each.isdigit() for each in measured)
+    assert any(character.isdigit() for character in measured)
     (tmp_path / "turned").mkdir()
     assert claim.verdict(recorded(tmp_path / "turned", turned))[0] == "does not hold here"
 
 
 def test_what_was_not_measured_is_said(tmp_path: Path) -> None:
     """Without an experiment, or a variant of it, there is no verdict; the page says so and why others failed."""
-    found = recorded(tmp_path, turned)
-    del found["large"]
-    verdicts = {claim.name: claim.verdict(found)[0] for claim in CLAIMS}
+    experiments = recorded(tmp_path, turned)
+    del experiments["large"]
+    verdicts = {claim.name: claim.verdict(experiments)[0] for claim in CLAIMS}
     assert verdicts["C10"] == verdicts["C11"] == "not measured"
-    found["small"].results.add("again", "Rebuild4x4")
-    found["small"].results.add("failed", "Rebuild4x4", slot=37, reason="no more eels", missing=False)
-    assert CLAIMS[0].verdict(found) == ("not measured", "Rebuild4x4 did not run")
-    text = page(found, NAMES, None, 12)
+    experiments["small"].results.add("again", "Rebuild4x4")
+    experiments["small"].results.add("failed", "Rebuild4x4", slot=37, reason="no more eels", missing=False)
+    assert CLAIMS[0].verdict(experiments) == ("not measured", "Rebuild4x4 did not run")
+    text = page(experiments, NAMES, None, 12)
     assert all(f"| {claim.name} " in text for claim in CLAIMS)
     assert "Rebuild4x4: no more eels" in text
     assert CLAIMS[1].otherwise in text

@@ -33,15 +33,15 @@ def test_both_updates_give_the_same_rows(cp: float, oop: float) -> None:
     """Over drawn members, in order and late; what is measured is that of the same window."""
     drawn = arrivals(cp, oop, 1000)
     assert (drawn == sorted(drawn)) == (oop == 0.0)
-    found = measure(cp, oop, 1000, 200)  # raises where the rows differ
-    assert found.members == 200
-    assert (found.rows == 1) == (cp == 1.0)
+    measured = measure(cp, oop, 1000, 200)  # raises where the rows differ
+    assert measured.members == 200
+    assert (measured.rows == 1) == (cp == 1.0)
 
 
 def test_the_page_names_every_claim(tmp_path: Path) -> None:
     """The command writes a page with a line for each claim, the queries of DuckDB, and its picture."""
-    given = ["--members", "1000", "--window", "100", "--points", "5000", "--results", str(tmp_path)]
-    done = CliRunner().invoke(main, given, catch_exceptions=False)
+    options = ["--members", "1000", "--window", "100", "--points", "5000", "--results", str(tmp_path)]
+    done = CliRunner().invoke(main, options, catch_exceptions=False)
     assert done.exit_code == 0
     page = (tmp_path / "coalescing.md").read_text()
     assert page.count("| holds") + page.count("does not hold here") == 17

@@ -26,7 +26,7 @@ TWO_GROUPS = (
     SubGroup("B3", "B", 4, 1, 2),
 )
 MERGED = tuple(
-    DeadlineTask(tuple(each for each in TWO_GROUPS if each.name in names))
+    DeadlineTask(tuple(subgroup for subgroup in TWO_GROUPS if subgroup.name in names))
     for names in (("A1", "A2"), ("A3",), ("B1", "B2"), ("B3",))
 )
 
@@ -100,10 +100,10 @@ def test_a_group_alone() -> None:
 def test_what_joins_a_run(left: tuple[int, int, int], runs: dict[str, str]) -> None:
     """Section 8.6, the states of figure 8.6(d), and what is only due."""
     tasks = (A1, A2, A3)
-    found = {
+    tasks_of_sharing = {
         sharing: next_run(tasks, dict(zip(tasks, left, strict=True)), sharing) for sharing in ("none", "equal", "late", "pending")
     }
-    assert {sharing: " ".join(task.name for task in each) for sharing, each in found.items()} == runs
+    assert {sharing: " ".join(task.name for task in joined) for sharing, joined in tasks_of_sharing.items()} == runs
     if not runs["none"]:
         assert next_run(tasks, dict(zip(tasks, left, strict=True)), "equal", eager=True) == (A1,)
     assert next_run((), {}, "equal") == ()
@@ -140,13 +140,13 @@ def test_two_groups(column: int, sharing: str, tasks: tuple[DeadlineTask, ...], 
     """Section 8.6: who runs at each update, refreshes of queries in 60 updates, and the mean latency of a refresh."""
     runs = schedule(tasks, sharing, 60)  # type: ignore[arg-type]
     named = {
-        update: "+".join(task.name[0] + "".join(part.name[1] for part in task.parts) for task in each) for update, each in runs
+        update: "+".join(task.name[0] + "".join(part.name[1] for part in task.parts) for task in run) for update, run in runs
     }
     rows = [line.split() for line in ROWS.splitlines()]
     assert [named[int(row[0])] for row in rows] == [row[column] for row in rows]
-    assert sum(part.queries for _, each in runs for task in each for part in task.parts) == refreshes
+    assert sum(part.queries for _, run in runs for task in run for part in task.parts) == refreshes
     late: list[int] = []
     for part in TWO_GROUPS:
-        ran = [0, *(update for update, each in runs if any(part in task.parts for task in each))]
+        ran = [0, *(update for update, run in runs if any(part in task.parts for task in run))]
         late += part.queries * [max(0, later - earlier - part.period) for earlier, later in pairwise(ran)]
     assert sum(late) / len(late) == pytest.approx(latency, abs=0.006)

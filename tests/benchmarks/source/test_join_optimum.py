@@ -23,24 +23,24 @@ def outcomes(given: Given, window: int, cells: int, *, variable: bool) -> set[tu
     states = {(*start, 0, 0)}
     for now in range(len(given[0])):
         following = set()
-        for held, incomplete, made, gone in states:
-            found, missed = given[0][now] == given[1][now], set(incomplete)
-            count = int(found)
+        for memory, incomplete, made, finished in states:
+            joins, missed = given[0][now] == given[1][now], set(incomplete)
+            count = int(joins)
             for stream in (0, 1):
                 for older in range(max(0, now - window + 1), now):
                     if given[stream][older] == given[1 - stream][now]:
-                        count += (stream, older) in held
-                        missed |= set() if (stream, older) in held else {(stream, older), (1 - stream, now)}
-            candidates = [one for one in (*sorted(held), (0, now), (1, now)) if one[1] > now - window + 1]
-            parts = [candidates] if variable else [[one for one in candidates if one[0] == stream] for stream in (0, 1)]
+                        count += (stream, older) in memory
+                        missed |= set() if (stream, older) in memory else {(stream, older), (1 - stream, now)}
+            candidates = [row for row in (*sorted(memory), (0, now), (1, now)) if row[1] > now - window + 1]
+            parts = [candidates] if variable else [[row for row in candidates if row[0] == stream] for stream in (0, 1)]
             room = cells if variable else cells // 2
             ways = product(*(combinations(part, min(room, len(part))) for part in parts))
-            past = {one for one in missed if one[1] <= now - window + 1}
+            past = {row for row in missed if row[1] <= now - window + 1}
             for way in ways:
-                after = frozenset(one for part in way for one in part)
-                following.add((after, frozenset(missed - past), made + count, gone + len(past)))
+                after = frozenset(row for part in way for row in part)
+                following.add((after, frozenset(missed - past), made + count, finished + len(past)))
         states = following
-    return {(made, gone + len(incomplete)) for _, incomplete, made, gone in states}
+    return {(made, finished + len(incomplete)) for _, incomplete, made, finished in states}
 
 
 @pytest.mark.parametrize(
@@ -80,10 +80,10 @@ def test_the_fewest_incomplete_tuples_are_those_of_the_sheet(
 @pytest.mark.parametrize(("variable", "least"), [(False, 8), (True, 7)])
 def test_the_two_goals_conflict(*, variable: bool, least: int) -> None:
     """Vector A3: no schedule has the most pairs and the fewest incomplete tuples."""
-    found = outcomes(A3, 4, 2, variable=variable)
-    assert max(made for made, _ in found) == 9
-    assert min(incomplete for made, incomplete in found if made == 9) == least
-    assert max(made for made, incomplete in found if incomplete == 6) == 7
+    schedules = outcomes(A3, 4, 2, variable=variable)
+    assert max(made for made, _ in schedules) == 9
+    assert min(incomplete for made, incomplete in schedules if made == 9) == least
+    assert max(made for made, incomplete in schedules if incomplete == 6) == 7
 
 
 def test_both_graphs_find_what_trying_all_schedules_finds() -> None:
@@ -91,18 +91,18 @@ def test_both_graphs_find_what_trying_all_schedules_finds() -> None:
     random = Random(5)  # noqa: S311 - a test draws its data
     for _ in range(40):
         length, window = random.randint(2, 7), random.randint(2, 4)
-        given = tuple([random.randrange(3) for _ in range(length)] for _ in range(2))
+        drawn = tuple([random.randrange(3) for _ in range(length)] for _ in range(2))
         cells = 2 * random.randint(1, 2)
         for variable in (False, True):
-            most = max(made for made, _ in outcomes(given, window, cells, variable=variable))  # type: ignore[arg-type]
-            assert optimum(given, window, cells, variable=variable) == most  # type: ignore[arg-type]
+            most = max(made for made, _ in outcomes(drawn, window, cells, variable=variable))  # type: ignore[arg-type]
+            assert optimum(drawn, window, cells, variable=variable) == most  # type: ignore[arg-type]
             since = random.randrange(length)
             small, full = (
-                best_of(given, window, cells, variable=variable, since=since)  # type: ignore[arg-type]
+                best_of(drawn, window, cells, variable=variable, since=since)  # type: ignore[arg-type]
                 for best_of in (optimum, optimum_of_full_graph)
             )
             assert small == full
-            assert optimum_of_full_graph(given, window, cells, variable=variable) == most  # type: ignore[arg-type]
+            assert optimum_of_full_graph(drawn, window, cells, variable=variable) == most  # type: ignore[arg-type]
 
 
 def test_no_policy_beats_the_optimum() -> None:
@@ -127,8 +127,12 @@ def test_a_policy_leaves_no_fewer_incomplete_tuples_than_the_best_schedule() -> 
 def test_a_static_join_keeps_the_best_tuples() -> None:
     """Vector A4, and every way to keep tuples of small components."""
     components = [(4, 1), (3, 3), (2, 2)]
-    told = [0, 0, 1, 2, 3, 4], [0, 0, 1, 2, 4, 6, 9, 9, 10, 11, 12, 13], [0, 0, 1, 2, 4, 6, 9, 9, 10, 11, 13, 13, 14, 15, 16, 17]
-    for number, most in enumerate(told, start=1):
+    expected = (
+        [0, 0, 1, 2, 3, 4],
+        [0, 0, 1, 2, 4, 6, 9, 9, 10, 11, 12, 13],
+        [0, 0, 1, 2, 4, 6, 9, 9, 10, 11, 13, 13, 14, 15, 16, 17],
+    )
+    for number, most in enumerate(expected, start=1):
         assert [best(components[:number], nodes)[0] for nodes in range(len(most))] == most
     assert {nodes: best(components, nodes)[1] for nodes in (6, 10, 13)} == {6: (0, 6, 0), 10: (0, 6, 4), 13: (3, 6, 4)}
     of_each = {(3, 3): 9, (4, 2): 6, (2, 4): 6, (5, 3): 9, (6, 1): 4, (4, 4): 10, (5, 4): 11}
@@ -136,8 +140,8 @@ def test_a_static_join_keeps_the_best_tuples() -> None:
     assert (greedy([(3, 3), (5, 2)], 7), best([(3, 3), (5, 2)], 7)) == (9, (10, (0, 7)))
     for nodes in range(8):
         ways = [*product(*(product(range(left + 1), range(right + 1)) for left, right in [(2, 1), (3, 2)]))]
-        most = max(sum(one * other for one, other in way) for way in ways if sum(map(sum, way)) <= nodes)
+        most = max(sum(a * b for a, b in way) for way in ways if sum(map(sum, way)) <= nodes)
         assert best([(2, 1), (3, 2)], nodes)[0] == most >= greedy([(2, 1), (3, 2)], nodes)
         for left in range(6):
-            fitting = [way for way in ways if sum(one for one, _ in way) <= left and sum(other for _, other in way) <= nodes]
-            assert best_of_each([(2, 1), (3, 2)], left, nodes) == max(sum(one * other for one, other in way) for way in fitting)
+            fitting = [way for way in ways if sum(a for a, _ in way) <= left and sum(b for _, b in way) <= nodes]
+            assert best_of_each([(2, 1), (3, 2)], left, nodes) == max(sum(a * b for a, b in way) for way in fitting)

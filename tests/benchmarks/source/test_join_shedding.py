@@ -56,7 +56,7 @@ MEMORY = [
 def test_memory_is_that_of_the_sheet(given, window, cells, policy, variable, shown) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
     """Vectors A1 and A2: what is held after each step, with cells for each stream and for both."""
     run = play(given, window, cells, policy, variable=variable)
-    assert " | ".join(" ".join(f"{'rs'[stream]}{place}" for stream, place in held) for held in run.memory) == shown
+    assert " | ".join(" ".join(f"{'rs'[stream]}{arrived}" for stream, arrived in held) for held in run.memory) == shown
 
 
 @pytest.mark.parametrize(
@@ -75,24 +75,24 @@ def test_chance_delivers_what_the_sheet_expects(
 def test_most_pairs_and_fewest_incomplete_tuples_are_two_goals() -> None:
     """Vector A3, by the policies: PROB has the most pairs, and none of them leaves six tuples incomplete."""
     pairs = exact(A3, 4)
-    told = {}
+    results = {}
     for policy in ("PROB", "LIFE"):
         joined = kept(pairs, play(A3, 4, 2, policy))  # type: ignore[arg-type]
-        told[policy] = len(joined), archive_metric(pairs, joined)
-    assert (len(pairs), told) == (13, {"PROB": (9, 8), "LIFE": (7, 10)})
+        results[policy] = len(joined), archive_metric(pairs, joined)
+    assert (len(pairs), results) == (13, {"PROB": (9, 8), "LIFE": (7, 10)})
 
 
 def test_methods_are_in_the_order_of_the_sheet() -> None:
     """Small drawn streams: RAND by its closed form, then LIFE, PROB; PROB by its closed form, too."""
     chosen = [Setting(30, kind, memory) for kind in KINDS for memory in MEMORIES]
-    found = shares(10, chosen, 2, with_optimum=False)
-    for one in chosen:
-        rand, life, prob = (found[one, name].pairs for name in ("RAND", "LIFE", "PROB"))
-        assert abs(rand - (one.cells + 1) / 59) < 0.08
+    means = shares(10, chosen, 2, with_optimum=False)
+    for setting in chosen:
+        rand, life, prob = (means[setting, name].pairs for name in ("RAND", "LIFE", "PROB"))
+        assert abs(rand - (setting.cells + 1) / 59) < 0.08
         assert rand <= life + 0.03 <= prob + 0.06
-        assert all(0 <= found[one, name].incomplete <= 1 for name in ("RAND", "LIFE", "PROB"))
+        assert all(0 <= means[setting, name].incomplete <= 1 for name in ("RAND", "LIFE", "PROB"))
         for name in ("PROB", "PROBV"):
-            assert found[one, name].pairs == pytest.approx(found[one, name].expected, abs=0.09)
+            assert means[setting, name].pairs == pytest.approx(means[setting, name].expected, abs=0.09)
 
 
 @pytest.mark.parametrize("variable", [False, True])
@@ -117,25 +117,25 @@ BENT = {
 
 def test_claims_are_judged_by_what_was_measured() -> None:
     """As the source has them all hold; a value that does not fit makes its claim fail."""
-    found = {}
-    for one in settings(100):
-        flat = one.skews == (0.0, 0.0)
-        lost = one.values / 5000 + (0.03 if one.kind == "uncorrelated" else 0)
-        most = 0.9 + one.values / 4000
-        prob = 0.5 if flat else most * (0.98 - lost / 10) if one.kind != "weather" else 0.95
-        gap = {0.0: 0.0, 0.5: 0.1}.get(one.skews[0], 0.2)
+    means = {}
+    for setting in settings(100):
+        flat = setting.skews == (0.0, 0.0)
+        loss = setting.values / 5000 + (0.03 if setting.kind == "uncorrelated" else 0)
+        most = 0.9 + setting.values / 4000
+        prob = 0.5 if flat else most * (0.98 - loss / 10) if setting.kind != "weather" else 0.95
+        gap = {0.0: 0.0, 0.5: 0.1}.get(setting.skews[0], 0.2)
         values = {"RAND": prob - gap, "LIFE": prob - gap / 2, "PROB": prob, "PROBV": prob, "OPT": most, "OPTV": most}
         for name, value in values.items():
             incomplete = 0.1 if name == "PROB" else 0.5
-            found[one, name] = Share(value, incomplete, value, 0.7 if one.skews == (1.0, 0.0) else 0.5)
+            means[setting, name] = Share(value, incomplete, value, 0.7 if setting.skews == (1.0, 0.0) else 0.5)
     half = "half of the memory gives 90 % of the pairs"
-    assert [words for _, words, holds, _ in claims(found, 100) if not holds] == [half]
+    assert [words for _, words, holds, _ in claims(means, 100) if not holds] == [half]
     for words, (name, bent) in BENT.items():
-        here = [key for key in found if key[1] == name and key[0].window == 100]
-        changed = {**found, **{key: replace(found[key], **bent) for key in here}}
-        judged = {each: holds for _, each, holds, _ in claims(changed, 100)}
+        keys = [key for key in means if key[1] == name and key[0].window == 100]
+        changed = {**means, **{key: replace(means[key], **bent) for key in keys}}
+        judged = {text: holds for _, text, holds, _ in claims(changed, 100)}
         assert not judged[words], words
-    weather = {**found, (Setting(100, "weather"), "PROBV"): Share(0.5, of_first=0.9)}
+    weather = {**means, (Setting(100, "weather"), "PROBV"): Share(0.5, of_first=0.9)}
     assert {figure for figure, _, holds, _ in claims(weather, 100) if not holds} == {"4.6", "7", "8"}
 
 

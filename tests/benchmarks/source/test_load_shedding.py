@@ -16,22 +16,22 @@ _AWARE = {0.3: 1.0, 0.5: 0.94, 0.7: 0.81, 0.9: 0.79}
 
 def _sheet() -> Sweep:
     """The sheet's values; those at theta 10 are of section 9, the others do not matter for a claim."""
-    found: Sweep = {}
+    accuracies: Sweep = {}
     for (name, cp), row in RECOMPUTED.items():
         for ratio, share in zip(RATIOS, row, strict=True):
-            found |= {(name, cp, ratio, theta): share for theta in THETAS}
+            accuracies |= {(name, cp, ratio, theta): share for theta in THETAS}
     for cp, cals, rand in ((0.1, 0.0, 0.25), (0.3, 0.0, 0.25), (0.5, 0.02, 0.24), (0.7, 0.5, 0.2), (0.9, 0.72, 0.20)):
-        found |= {("CALS retained", cp, 0.5, 10): cals, ("RAND", cp, 0.5, 10): rand}
-    return found
+        accuracies |= {("CALS retained", cp, 0.5, 10): cals, ("RAND", cp, 0.5, 10): rand}
+    return accuracies
 
 
 def test_values_are_those_of_the_sheet() -> None:
     """Few streams of one probability lie near the sheet's means of twenty, and in its order."""
-    found = sweep(4, (0.9,), (0,))
+    accuracies = sweep(4, (0.9,), (0,))
     for name in ("CALS", "CALS retained", "RAND"):
         for ratio, share in zip(RATIOS, RECOMPUTED[name, 0.9], strict=True):
-            assert abs(found[name, 0.9, ratio, 0] - share) < 0.07
-    assert found["CALS", 0.9, 0.5, 0] > found["CALS-V", 0.9, 0.5, 0] > found["RAND", 0.9, 0.5, 0]
+            assert abs(accuracies[name, 0.9, ratio, 0] - share) < 0.07
+    assert accuracies["CALS", 0.9, 0.5, 0] > accuracies["CALS-V", 0.9, 0.5, 0] > accuracies["RAND", 0.9, 0.5, 0]
 
 
 def test_claims_are_judged_both_ways() -> None:

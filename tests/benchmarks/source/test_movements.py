@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 )
 def test_staleness_as_in_the_sheet(setting: Setting, stale: tuple[float, ...]) -> None:
     """Section 9, the model run: Serial, WS, LWS, TTU."""
-    found = [measure(setting, kind, range(3)).staleness for kind in KINDS]
-    assert found == pytest.approx(stale, rel=0.06)
+    measured = [measure(setting, kind, range(3)).staleness for kind in KINDS]
+    assert measured == pytest.approx(stale, rel=0.06)
 
 
 def test_who_is_ended() -> None:
     """Nobody but those that Algorithm 7 reads in a fixed order; a serial scheduler lets a one-time query wait."""
     setting = Setting(5, 40, 100, mixed=True)
-    found = {kind: measure(setting, kind, range(2)) for kind in KINDS}
-    assert [kind for kind in KINDS if found[kind].aborts] == ["LWS"]
-    assert found["Serial"].response > 2 * found["TTU"].response
+    measured = {kind: measure(setting, kind, range(2)) for kind in KINDS}
+    assert [kind for kind in KINDS if measured[kind].aborts] == ["LWS"]
+    assert measured["Serial"].response > 2 * measured["TTU"].response
 
 
 def test_claims_are_judged_both_ways() -> None:
@@ -43,7 +43,7 @@ def test_claims_are_judged_both_ways() -> None:
         "LWS": Measured(0, 3, 20, 50, 3, 4),
         "TTU": Measured(0, 2, 10, 98, 2, 3),
     }
-    table = {(setting, kind): each for setting in SETTINGS for kind, each in values.items()}
+    table = {(setting, kind): measured for setting in SETTINGS for kind, measured in values.items()}
     for setting in SETTINGS:
         share = setting.slots * (0.6 if setting.seconds == 1 else 0.2)
         table[setting, "LWS"] = Measured(share, 3, 20, 50, 3, 4)

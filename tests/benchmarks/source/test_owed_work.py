@@ -35,24 +35,24 @@ def test_three_relations_drop_their_rows_independently() -> None:
         for c, y in enumerate(last)
         if x == left and y == right
     ]
-    alone, lost = independent(results, (3, 3, 3), (2, 1, 1))
+    alone, lost_results = independent(results, (3, 3, 3), (2, 1, 1))
     best = most_kept(results, (3, 3, 3), (2, 1, 1))
-    assert (len(results), alone, lost, best) == (6, [2, 2, 2], 5, 4)
-    assert max(alone) <= len(results) - best <= lost <= sum(alone) <= 3 * (len(results) - best)
+    assert (len(results), alone, lost_results, best) == (6, [2, 2, 2], 5, 4)
+    assert max(alone) <= len(results) - best <= lost_results <= sum(alone) <= 3 * (len(results) - best)
 
 
 def test_how_like_two_answers_are() -> None:
     """Vector A6: five of seven."""
-    found = Measures.of(Counter(range(5)), Counter(range(7)))
-    assert found[:2] == (2, 5)
-    assert found[2:] == pytest.approx((0.8333, 0.7143, 0.8452, 1.0), abs=1e-4)
+    measures = Measures.of(Counter(range(5)), Counter(range(7)))
+    assert measures[:2] == (2, 5)
+    assert measures[2:] == pytest.approx((0.8333, 0.7143, 0.8452, 1.0), abs=1e-4)
     assert Measures.of(Counter("aab"), Counter("abb")).missing == 2, "bags, not sets"
 
 
 def test_rows_that_left_early_owe_their_younger_partners() -> None:
     """Vector A7: A1 under PROB; completing each row's range gives the three missing pairs."""
     last = play(A1, 3, 2, "PROB").last
-    evicted = {(stream, place): end for stream in (0, 1) for place, end in enumerate(last[stream])}
+    evicted = {(stream, number): end for stream in (0, 1) for number, end in enumerate(last[stream])}
     archive = Archive.of(A1, 3, evicted)
     assert archive.owed() == {(0, 0): [(0, 2)], (0, 1): [(1, 3)], (1, 1): [(3, 1)]}
     joined = archive.delivered()
@@ -78,7 +78,7 @@ def test_a_batch_under_a_budget_reads_what_gives_most_for_a_row() -> None:
     batch = Counter("aabc")
     zones = [Counter("abbbbddddd"), Counter("aaac"), Counter("dddddd")]
     worth = {Unit(0, number): Worth(pairs(batch, zone), zone.total()) for number, zone in enumerate(zones, start=1)}
-    assert [each.pairs for each in worth.values()] == [6, 7, 0]
+    assert [value.pairs for value in worth.values()] == [6, 7, 0]
     assert allocate(worth, ViewBudget(rows=4), 4) == {Unit(0, 2): 7}
     assert [*allocate(worth, ViewBudget(rows=14), 14)] == [Unit(0, 2), Unit(0, 1)]
     owed = zones[0]
@@ -106,11 +106,11 @@ def test_in_time_and_later_are_together_the_answer(one: list[int], other: list[i
     """Whatever was evicted or dropped, and in whatever pieces and order it is completed: each pair once."""
     length = min(len(one), len(other))
     streams = (one[:length], other[:length])
-    rows = [(stream, place) for stream in (0, 1) for place in range(length)]
+    rows = [(stream, number) for stream in (0, 1) for number in range(length)]
     evicted = {row: row[1] + data.draw(st.integers(0, window - 1)) for row in data.draw(st.sets(st.sampled_from(rows)))}
     archive = Archive.of(streams, window, evicted, data.draw(st.sets(st.sampled_from(rows))))
     made = archive.delivered()
-    assert not {pair for each in archive.owed().values() for pair in each} & set(made)
+    assert not {pair for owed in archive.owed().values() for pair in owed} & set(made)
     for row in data.draw(st.lists(st.sampled_from(rows), max_size=12)):
         made += archive.backward(row)
         made += archive.forward(row, position(row) + data.draw(st.integers(0, 2 * window)))

@@ -45,11 +45,11 @@ EXACT = {5: 6.0, 9: 1.0, 3: 1.0}
 def test_the_choice_of_three_rows(chosen: list[int], output: int, error: float) -> None:
     """Vector P1: output and error of the histogram for each choice."""
     partners = {5: 2, 3: 1, 9: 1}
-    found: dict[int, float] = {}
+    histogram: dict[int, float] = {}
     for key in chosen:
-        found[key] = found.get(key, 0.0) + partners[key]
-    assert sum(found.values()) == output
-    assert histogram_error(EXACT, found) == pytest.approx(error)
+        histogram[key] = histogram.get(key, 0.0) + partners[key]
+    assert sum(histogram.values()) == output
+    assert histogram_error(EXACT, histogram) == pytest.approx(error)
 
 
 def test_fading_and_orders() -> None:
@@ -74,26 +74,26 @@ def test_a_sum_goes_by_value_times_frequency_and_a_mean_by_the_same_part_of_each
 
 def test_orders_and_factors_are_those_of_the_sheet() -> None:
     """Section 8.2: what must hold holds for two pairs of streams, and the shares are near the sheet's."""
-    found = measured(2)
+    outcomes = measured(2)
     faded = {alpha: played(0, "desc", 0.25, alpha) for alpha in (1.0, 0.8, 0.5)}
     looked = {"rare": looks(0, 24, 4), "all": looks(0, 24, 24)}
     assert looked["rare"] < 24 < looked["all"], "most keys are in most batches"
-    assert [words for words, holds, _ in claims(found, faded, looked) if not holds] == []
+    assert [words for words, holds, _ in claims(outcomes, faded, looked) if not holds] == []
     for budget, none, desc in ((0.1, 0.099, 0.359), (0.25, 0.244, 0.735), (0.5, 0.498, 0.935)):
-        assert found["none", budget, "batches"].share == pytest.approx(none, abs=0.04)
-        assert found["desc", budget, "batches"].share == pytest.approx(desc, abs=0.04)
+        assert outcomes["none", budget, "batches"].share == pytest.approx(none, abs=0.04)
+        assert outcomes["desc", budget, "batches"].share == pytest.approx(desc, abs=0.04)
         for cut in CUTS:
-            assert found["desc", budget, cut].share >= 0.8 * desc
-        assert found["desc by cost", budget, "batches"].share >= found["desc", budget, "batches"].share - 0.005
+            assert outcomes["desc", budget, cut].share >= 0.8 * desc
+        assert outcomes["desc by cost", budget, "batches"].share >= outcomes["desc", budget, "batches"].share - 0.005
     poor = Outcome(0.1, 1, 0, 0, 0)
     for name, cut, words in (
         ("desc", "zones", "desc over zones"),
         ("weighted", "granularities", "the same part"),
         ("asc", "batches", "asc over"),
     ):
-        bent = [each for each, holds, _ in claims({**found, (name, 0.1, cut): poor}, faded, looked) if not holds]  # type: ignore[dict-item]
-        assert [each[: len(words)] for each in bent] == [words]
-    assert not claims(found, faded, {"rare": 30.0, "all": 40.0})[-1][1]
+        bent = [claim for claim, holds, _ in claims({**outcomes, (name, 0.1, cut): poor}, faded, looked) if not holds]  # type: ignore[dict-item]
+        assert [claim[: len(words)] for claim in bent] == [words]
+    assert not claims(outcomes, faded, {"rare": 30.0, "all": 40.0})[-1][1]
 
 
 def test_zones_and_granularities_have_each_batch_once() -> None:
@@ -101,11 +101,11 @@ def test_zones_and_granularities_have_each_batch_once() -> None:
     batches = drawn_batches(1)
     for now in (0, 5, BATCHES - 1):
         units = {cut: units_of(batches, now, cut=cut) for cut in CUTS}
-        assert len({sum(unit.pairs for unit in each) for each in units.values()}) == 1
+        assert len({sum(unit.pairs for unit in units_of_cut) for units_of_cut in units.values()}) == 1
         for cut in CUTS:
-            held = [batch for zone in zones_at(batches, 0, now, cut) for batch in zone]
-            assert held == sorted(set(held))
-            assert held[-min(WINDOW, now + 1) :] == [*range(now + 1)][-WINDOW:]
+            covered = [batch for zone in zones_at(batches, 0, now, cut) for batch in zone]
+            assert covered == sorted(set(covered))
+            assert covered[-min(WINDOW, now + 1) :] == [*range(now + 1)][-WINDOW:]
     assert len(units["zones"]) < len(units["batches"]) > len(units["granularities"])
     changed = [(rows, rows) for rows in (batches[0][0], batches[1][0], Counter({99: 50}), Counter({99: 40}))]
     assert zones_at(changed, 0, 3, "zones") == [[0, 1], [2, 3]]
@@ -134,9 +134,9 @@ def test_finer_units_join_more_rows_for_most_of_the_pairs() -> None:
 
 def test_samples_of_both_engines_are_no_better_than_no_order(spark: SparkSession) -> None:
     """A quarter of one stream's rows gives about a quarter of the pairs, where the most promising units give three of them."""
-    for found in (sampled(0, 0.25), sampled_by_spark(spark, 0, 0.25)):
-        assert found.share == pytest.approx(0.25, abs=0.04)
-        assert played(0, "desc", 0.25).share >= 2 * found.share
+    for outcome in (sampled(0, 0.25), sampled_by_spark(spark, 0, 0.25)):
+        assert outcome.share == pytest.approx(0.25, abs=0.04)
+        assert played(0, "desc", 0.25).share >= 2 * outcome.share
 
 
 def test_the_page_is_written(tmp_path: Path) -> None:

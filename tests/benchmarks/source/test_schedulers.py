@@ -37,7 +37,7 @@ SCHEDULES = {
 
 
 def _edge(text: str) -> tuple[int | str, int | str]:
-    first, second = (each if each == "Q" else int(each) for each in text)
+    first, second = (character if character == "Q" else int(character) for character in text)
     return first, second
 
 
@@ -47,7 +47,7 @@ def test_histories(name: str) -> None:
     history, needed, newest, read, edges, levels = HISTORIES[name]
     verdict = judged(history, 5, needed, newest)
     assert "".join(map(str, verdict.read)) == read
-    assert verdict.edges == {_edge(each) for each in edges.split()}
+    assert verdict.edges == {_edge(edge) for edge in edges.split()}
     assert (verdict.ws, verdict.lws, verdict.cps) == levels
 
 

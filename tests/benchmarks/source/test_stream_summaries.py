@@ -17,20 +17,20 @@ from benchmarks.source.stream_summaries import (
 )
 
 PLACES, SIGNS = [(1, 0), (3, 1), (5, 2)], [(2, 1), (4, 3), (7, 5)]
-HASHES = tuple((Hash(*place, 13), Hash(*sign, 13)) for place, sign in zip(PLACES, SIGNS, strict=True))
+HASHES = tuple((Hash(*bucket, 13), Hash(*sign, 13)) for bucket, sign in zip(PLACES, SIGNS, strict=True))
 
 
 def sketch(values: list[int]) -> CountSketch:
     """Return the sketch of values, with the vector's hashes."""
-    found = CountSketch.empty(4, HASHES)
+    filled = CountSketch.empty(4, HASHES)
     for value in values:
-        found.summarize(value)
-    return found
+        filled.summarize(value)
+    return filled
 
 
 def test_levels_collapse() -> None:
     """Vector P2: which ticks each level has, and what is gone."""
-    told = {
+    expected = {
         2: [[[1], [2]], [[0]], []],
         5: [[[4], [5]], [[0, 1], [2, 3]], []],
         6: [[[5], [6]], [[2, 3], [4]], [[0, 1]]],
@@ -41,25 +41,25 @@ def test_levels_collapse() -> None:
     levels = Granularities(2, 3)
     for tick in range(15):
         levels.add(tick)
-        if tick in told:
-            assert levels.levels == told[tick]
+        if tick in expected:
+            assert levels.levels == expected[tick]
 
 
 def test_a_count_sketch_is_linear_and_errs_on_both_sides() -> None:
     """Vector P4: counters, estimates, sums; a value that is there may be estimated as absent."""
-    one, other = sketch([5, 5, 5, 9, 3, 5, 9]), sketch([5, 2, 2, 9, 1])
-    both = one.plus(other)
-    assert one.counters == ([0, -2, 0, -1], [0, 0, 3, 4], [-1, -4, 0, 0])
-    assert other.counters == ([0, -1, -2, 0], [-1, 0, 1, -1], [1, -1, 0, 1])
-    assert [one.estimate(value) for value in (1, 2, 3, 5, 9)] == [0, -1, 1, 4, 1]
-    assert [other.estimate(value) for value in (1, 2, 3, 5, 9)] == [1, 1, 1, 1, -1]
+    left, right = sketch([5, 5, 5, 9, 3, 5, 9]), sketch([5, 2, 2, 9, 1])
+    both = left.plus(right)
+    assert left.counters == ([0, -2, 0, -1], [0, 0, 3, 4], [-1, -4, 0, 0])
+    assert right.counters == ([0, -1, -2, 0], [-1, 0, 1, -1], [1, -1, 0, 1])
+    assert [left.estimate(value) for value in (1, 2, 3, 5, 9)] == [0, -1, 1, 4, 1]
+    assert [right.estimate(value) for value in (1, 2, 3, 5, 9)] == [1, 1, 1, 1, -1]
     assert [both.estimate(value) for value in (1, 2, 3, 5, 9)] == [1, 0, 1, 3, 0]
     assert both.counters == sketch([5, 5, 5, 9, 3, 5, 9, 5, 2, 2, 9, 1]).counters
-    assert both.plus(one, -1) == other
-    assert (one.inner(one), other.inner(other), one.inner(other)) == (17, 3, 2)
-    assert one.variance == pytest.approx(2.6875)
+    assert both.plus(left, -1) == right
+    assert (left.inner(left), right.inner(right), left.inner(right)) == (17, 3, 2)
+    assert left.variance == pytest.approx(2.6875)
     with pytest.raises(ValueError, match="other hashes"):
-        one.plus(CountSketch.seeded(3, 4, 1))
+        left.plus(CountSketch.seeded(3, 4, 1))
 
 
 def test_zones_follow_the_data() -> None:
@@ -79,8 +79,8 @@ def test_a_pyramid_pays_for_many_zones() -> None:
 def test_when_guiding_pays() -> None:
     """Vectors P7 and P8: results of each row by the time between two, and hits of the zones that are read first."""
     guided, plain = (4, 2), (1, 5)
-    told = [(outputs_per_row(gap, *guided), outputs_per_row(gap, *plain)) for gap in (5, 6, 50, 100)]
-    assert told == [(0.5, 0.8), (1.0, 1.0), (23.0, 9.8), (48.0, 19.8)]
+    outputs = [(outputs_per_row(gap, *guided), outputs_per_row(gap, *plain)) for gap in (5, 6, 50, 100)]
+    assert outputs == [(0.5, 0.8), (1.0, 1.0), (23.0, 9.8), (48.0, 19.8)]
     assert break_even(guided, plain) == 6
     arrived = [(10, hits) for hits in (0, 5, 1, 0)]
     best = sorted(arrived, key=lambda zone: -zone[1])

@@ -38,20 +38,22 @@ def beats(one: Evaluation, other: Evaluation) -> bool:
 @given(st.lists(FIGURES, min_size=1, max_size=12))
 def test_the_front_is_what_nothing_beats(figures: list[tuple[int, int, int]]) -> None:
     """Every layout is on the front or beaten by one of it, and none of the front beats another."""
-    found = [of(*each) for each in figures]
-    front = pareto(found)
-    for each in found:
-        on_front = any((each.update, each.probe, each.disk) == (one.update, one.probe, one.disk) for one in front)
-        assert on_front != any(beats(one, each) for one in found)
+    evaluations = [of(*numbers) for numbers in figures]
+    front = pareto(evaluations)
+    for candidate in evaluations:
+        on_front = any(
+            (candidate.update, candidate.probe, candidate.disk) == (other.update, other.probe, other.disk) for other in front
+        )
+        assert on_front != any(beats(other, candidate) for other in evaluations)
 
 
 @given(st.lists(FIGURES, min_size=1, max_size=12))
 def test_the_recommended_layout_costs_least_for_an_interval(figures: list[tuple[int, int, int]]) -> None:
     """No layout costs less by more than a fiftieth, few are shown, and the recommended one is among them."""
-    found = [of(*each) for each in figures]
-    choice = choose(found)
-    assert choice.best.interval <= 1.02 * min(each.interval for each in found)
-    assert any(each is choice.best for each in choice.front)
+    evaluations = [of(*numbers) for numbers in figures]
+    choice = choose(evaluations)
+    assert choice.best.interval <= 1.02 * min(evaluation.interval for evaluation in evaluations)
+    assert any(evaluation is choice.best for evaluation in choice.front)
     assert len(choice.front) <= 6
 
 
@@ -59,7 +61,7 @@ def test_probes_decide_between_fast_updates_and_few_files() -> None:
     """Without probes runs are left as they are; with very many, layouts of few files win."""
     load = uniform(24, rate=100_000.0)
     seldom, often = (
-        choose([evaluate(each, replace(load, probes=probes), DEFAULT_PRICES) for each in candidates(24)]).best
+        choose([evaluate(layout, replace(load, probes=probes), DEFAULT_PRICES) for layout in candidates(24)]).best
         for probes in (0.0, 1e6)
     )
     assert not seldom.layout.seal
@@ -79,11 +81,11 @@ def test_scans_pay_for_every_file() -> None:
 @pytest.mark.parametrize("periods", [1, 2, 3, 7, 24, 100])
 def test_candidates_can_exist_for_every_window(periods: int) -> None:
     """Each is a layout of p, none comes twice, and both techniques are there."""
-    found = candidates(periods)
-    assert len(set(found)) == len(found)
-    assert {each.periods for each in found} == {periods}
-    assert {each.technique for each in found} == {"norebuild", "rebuild"}
-    assert all(each.expiry_block <= 2 for each in candidates(periods, widest=2))
+    layouts = candidates(periods)
+    assert len(set(layouts)) == len(layouts)
+    assert {layout.periods for layout in layouts} == {periods}
+    assert {layout.technique for layout in layouts} == {"norebuild", "rebuild"}
+    assert all(layout.expiry_block <= 2 for layout in candidates(periods, widest=2))
 
 
 def test_every_candidate_can_be_evaluated_for_the_smallest_windows() -> None:
@@ -100,6 +102,6 @@ def test_every_candidate_can_be_evaluated_for_the_smallest_windows() -> None:
 )
 def test_the_decision_table_is_the_source_s(live_bytes: float, query_cost: float, choice: str) -> None:
     """Sheet, section 8.3."""
-    found = decision(periods=36, live_bytes=live_bytes, memory=1e9, query_cost=query_cost, update_cost=1.0)
-    assert found.choice == choice
-    assert found.choice.lower().startswith(found.layout.technique)
+    decided = decision(periods=36, live_bytes=live_bytes, memory=1e9, query_cost=query_cost, update_cost=1.0)
+    assert decided.choice == choice
+    assert decided.choice.lower().startswith(decided.layout.technique)

@@ -39,18 +39,18 @@ SEALED = [
 def test_appended_runs_are_those_of_the_slow_model(layout: Layout) -> None:
     """Files, rows written again and dead rows on average are what a model of tables with a counter for each run has."""
     # the model averages 3p updates and looks after each; the footprint about a cycle, and at some updates only
-    slow, found, load = figures(layout), footprint(layout, uniform(layout.periods)), uniform(layout.periods)
-    assert found.files == pytest.approx(slow.files, rel=0.05)
-    assert found.written / load.rate == pytest.approx(slow.written, rel=0.05)
-    assert found.rows / load.live - 1 == pytest.approx(slow.dead, abs=0.03)
+    slow, predicted, load = figures(layout), footprint(layout, uniform(layout.periods)), uniform(layout.periods)
+    assert predicted.files == pytest.approx(slow.files, rel=0.05)
+    assert predicted.written / load.rate == pytest.approx(slow.written, rel=0.05)
+    assert predicted.rows / load.live - 1 == pytest.approx(slow.dead, abs=0.03)
 
 
 @pytest.mark.parametrize(("periods", "files", "written"), [(24, 26, 1.63), (36, 32, 1.71), (144, 66, 1.86)])
 def test_the_default_layout_keeps_the_files_that_the_contract_states(periods: int, files: int, written: float) -> None:
     """DESIGN section 4: p = 24, 36, 144 keep 26, 32, 66 files, and write each row 1.63, 1.71, 1.86 times."""
-    found = footprint(resolve(periods=periods, label="WK"), uniform(periods))
-    assert found.files == pytest.approx(files, rel=0.05)
-    assert found.written / 1000.0 == pytest.approx(written, rel=0.05)
+    predicted = footprint(resolve(periods=periods, label="WK"), uniform(periods))
+    assert predicted.files == pytest.approx(files, rel=0.05)
+    assert predicted.written / 1000.0 == pytest.approx(written, rel=0.05)
 
 
 UNION = [
@@ -78,22 +78,22 @@ def test_runs_that_cannot_be_sealed_are_counted_block_by_block() -> None:
     """Contiguous columns of half a window are blocks: the same files and rows as blocks that are not sealed."""
     blocks = resolve(periods=12, label="WK", grid=(2, 2), seal=False)
     contiguous = Layout("norebuild", 2, 2, "chronological", "chronological", periods=12, expiry_block=6, seal=False)
-    one, other = (footprint(layout, uniform(12)) for layout in (blocks, contiguous))
-    assert (other.files, other.rows, other.written) == pytest.approx((one.files, one.rows, one.written), rel=0.02)
+    first, second = (footprint(layout, uniform(12)) for layout in (blocks, contiguous))
+    assert (second.files, second.rows, second.written) == pytest.approx((first.files, first.rows, first.written), rel=0.02)
 
 
 def test_more_rows_for_a_key_lie_in_more_files() -> None:
     """A key of one row lies in one file; one of many in nearly all."""
     layout = resolve(periods=24, label="WK")
-    one, many = (
+    single, many = (
         footprint(layout, Workload(24, 1000.0, uniform(24).shares, 1000.0, rows_per_key=rows)) for rows in (1.0, 10_000.0)
     )
-    assert one.key_files == pytest.approx(1.0)
+    assert single.key_files == pytest.approx(1.0)
     assert 0.9 * many.files < many.key_files <= many.files
 
 
 def test_runs_that_nobody_is_expected_in_are_no_files() -> None:
     """Of exponential lifetimes the tail is nearly empty: ten rows in each of 200 updates do not make a thousand files."""
     load = Workload(200, 10.0, shares(Lifetimes("exponential", 0.5), 200), 10.0)
-    found = footprint(resolve(periods=200, label="WK", grid=(1, 1), expiry_block=5, seal=False), load)
-    assert found.files < 3 * load.mean_lifetime + 5
+    predicted = footprint(resolve(periods=200, label="WK", grid=(1, 1), expiry_block=5, seal=False), load)
+    assert predicted.files < 3 * load.mean_lifetime + 5

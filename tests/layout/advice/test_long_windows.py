@@ -32,28 +32,28 @@ LAYOUTS = [
 ]
 
 
-@pytest.mark.parametrize("lifetimes", LIFETIMES, ids=lambda each: each.kind)
+@pytest.mark.parametrize("lifetimes", LIFETIMES, ids=lambda lifetimes: lifetimes.kind)
 @pytest.mark.parametrize(("layout", "stride"), LAYOUTS, ids=str)
 def test_some_updates_tell_what_all_do(layout: Layout, stride: int, lifetimes: Lifetimes) -> None:
     """Rows and costs within 5 percent, files within 10."""
-    every, some = (footprint(layout, load(lifetimes), stride=each) for each in (1, stride))
-    costs = [DEFAULT_PRICES.update.cost(each.mean_work.vector()).value for each in (every, some)]
-    assert len(some.updates) <= len(every.updates)
-    assert some.files == pytest.approx(every.files, rel=0.10)
-    assert some.key_files == pytest.approx(every.key_files, rel=0.05)
-    assert (some.rows, some.written) == pytest.approx((every.rows, every.written), rel=0.05)
+    complete, sampled = (footprint(layout, load(lifetimes), stride=step) for step in (1, stride))
+    costs = [DEFAULT_PRICES.update.cost(predicted.mean_work.vector()).value for predicted in (complete, sampled)]
+    assert len(sampled.updates) <= len(complete.updates)
+    assert sampled.files == pytest.approx(complete.files, rel=0.10)
+    assert sampled.key_files == pytest.approx(complete.key_files, rel=0.05)
+    assert (sampled.rows, sampled.written) == pytest.approx((complete.rows, complete.written), rel=0.05)
     assert costs[1] == pytest.approx(costs[0], rel=0.05)
 
 
-@pytest.mark.parametrize("lifetimes", LIFETIMES, ids=lambda each: each.kind)
+@pytest.mark.parametrize("lifetimes", LIFETIMES, ids=lambda lifetimes: lifetimes.kind)
 def test_very_many_blocks_are_simulated_together(lifetimes: Lifetimes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wider blocks, each of which stands for two, make about the files and rows of these."""
     layout = blocks(10, 60, 5, seal=True)
-    every = footprint(layout, load(lifetimes), stride=1)
+    complete = footprint(layout, load(lifetimes), stride=1)
     monkeypatch.setattr(appended_runs, "_MAX_BLOCKS", 30)
-    some = footprint(layout, load(lifetimes), stride=1)
-    assert some.files == pytest.approx(every.files, rel=0.33)
-    assert (some.rows, some.written) == pytest.approx((every.rows, every.written), rel=0.20)
+    grouped = footprint(layout, load(lifetimes), stride=1)
+    assert grouped.files == pytest.approx(complete.files, rel=0.33)
+    assert (grouped.rows, grouped.written) == pytest.approx((complete.rows, complete.written), rel=0.20)
 
 
 def test_a_month_of_minutes_is_simulated_in_some_thousand_updates() -> None:
